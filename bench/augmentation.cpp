@@ -1,5 +1,5 @@
-// What augmentation costs: emission of generated images through the lists that published recipes
-// use, beside emission of the same images as they are drawn.
+// Cost of augmentation: emission of generated images with the augmentation of published recipes,
+// compared with emission of the same images without augmentation.
 #include "bench/measure.h"
 #include "core/config/config.h"
 #include "generators/generator.h"
@@ -44,7 +44,7 @@ const Recipe kRecipes[] = {
 constexpr std::uint64_t kSeed = 0;
 constexpr int kSide = 224;
 
-/// Steps of training without a network: each emits the next batch, and mixes it.
+/// Training steps without a network: each emits and mixes the next batch.
 class EmissionBench {
  public:
   EmissionBench(const GeneratorEntry& entry, const Recipe& recipe, Device device)

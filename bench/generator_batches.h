@@ -1,5 +1,5 @@
-// Batches of a generator as they are measured, and which of them: for the benchmark of generators
-// and for what counts a GPU's instructions of the same batches. Called by both; host only.
+// The batches of a generator that are measured. Called by the generator benchmark and by the
+// instruction counter of scripts/issue-slots; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -19,19 +19,19 @@
 
 namespace wellspring::bench {
 
-/// Samples a launch, and the side of images in pixels, 1 of events.
+/// Samples per launch, and the image side in pixels (1 for events).
 struct LaunchSize {
   std::int64_t samples;
   int side;
 };
 
-/// Settings under which a generator has rows beside those of its defaults: another functor of it,
-/// or a rate that something is asked of.
+/// Settings that get rows of their own besides the defaults: they use another functor, or their
+/// rate is a target.
 struct GeneratorVariant {
   std::string generator;
-  std::string what;  ///< beside its name
+  std::string what;  ///< added to its name
   std::vector<ParamSetting> settings;
-  int side = 0;  ///< pixels; 0: the usual sides, and events
+  int side = 0;  ///< pixels; 0: the standard sides, or events
 };
 inline std::vector<GeneratorVariant> generator_variants() {
   return {{"calo_gflash", "ds2", {{"preset", "ds2"}}},
@@ -45,11 +45,10 @@ inline std::vector<GeneratorVariant> generator_variants() {
           {"visual_atom", "", {}, 512}};
 }
 
-/// Batch after batch of consecutive samples, as training asks for them: what is resident of one is
-/// of use to the next.
+/// Consecutive batches, as in training: resident data of one batch serves the next.
 class GeneratorBatches {
  public:
-  /// `threads`: of the CPU; 0: as the machine says.
+  /// `threads`: CPU threads; 0: the machine's default.
   GeneratorBatches(const GeneratorEntry& entry, const std::vector<ParamSetting>& settings,
                    const LaunchSize& size, Device device, int threads = 0)
       : stream_(device, threads),
@@ -74,9 +73,9 @@ class GeneratorBatches {
   }
   void wait() { stream_.synchronize(); }
 
-  /// Of all columns that are written, in bytes.
+  /// Bytes of all columns written per sample.
   std::size_t sample_bytes() const { return sample_bytes(batch_.dtype); }
-  /// The same with another type of x.
+  /// The same if x had another type.
   std::size_t sample_bytes(DType dtype) const {
     BatchView view = batch_;
     view.dtype = dtype;

@@ -1,5 +1,5 @@
-// How fast each generator makes samples: beside how fast the memory could take them, beside a plain
-// loop that makes the same, and by how many threads.
+// Rate of each generator, compared with the rate of memory writes, with a plain loop that makes the
+// same samples, and by number of threads.
 #include "bench/generator_batches.h"
 #include "bench/measure.h"
 #include "bench/plain/plain.h"
@@ -15,12 +15,12 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr std::int64_t kTrainingBatch = 1024;  ///< of events
+constexpr std::int64_t kTrainingBatch = 1024;  ///< events
 
-/// Events that keep every core or multiprocessor busy for a while and no longer: by how many random
-/// numbers they need, and with at most 1 GiB of values.
-std::int64_t events_a_launch(const GeneratorEntry& entry, const GeneratorVariant& variant,
-                             Device device) {
+/// Number of events that keeps every core or multiprocessor busy for a short while, estimated from
+/// their random numbers; at most 1 GiB of values.
+std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVariant& variant,
+                               Device device) {
   const std::int64_t most = device.is_cuda() ? 1 << 24 : 1 << 20;
   const std::int64_t blocks = device.is_cuda() ? 1 << 28 : 1 << 22;
   constexpr std::int64_t kMostValues = 1 << 28;
@@ -30,15 +30,15 @@ std::int64_t events_a_launch(const GeneratorEntry& entry, const GeneratorVariant
   return std::max<std::int64_t>(kTrainingBatch, std::bit_floor(static_cast<std::uint64_t>(events)));
 }
 
-/// First what the device makes most of: enough work for every core or multiprocessor, 224 pixels as
-/// vision users quote rates for. Then batches as training asks for them: configs/quickstart.yaml,
-/// and the usual one at 224 pixels.
+/// First the launches with the highest rates: enough work for every core or multiprocessor, at 224
+/// pixels, the size for which vision papers quote rates. Then training batches: as in
+/// configs/quickstart.yaml, and the standard one at 224 pixels.
 std::vector<LaunchSize> launch_sizes(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                      Device device, const LaunchChoice& choice) {
   const bool images = entry.kind == SampleKind::image;
   if (choice.any()) return {{choice.batch.value_or(128), images ? choice.size.value_or(64) : 1}};
   if (!images) {
-    const std::int64_t events = events_a_launch(entry, variant, device);
+    const std::int64_t events = events_per_launch(entry, variant, device);
     if (events == kTrainingBatch) return {{kTrainingBatch, 1}};
     return {{events, 1}, {kTrainingBatch, 1}};
   }
@@ -58,9 +58,9 @@ Work work_of(GeneratorBatches& batches) {
           [&batches] { batches.wait(); }};
 }
 
-/// `variant`: its settings; its side where it has one.
-void bench_beside_memory(Report& report, const GeneratorEntry& entry,
-                         const GeneratorVariant& variant, const LaunchChoice& choice) {
+/// Uses the settings of `variant`, and its side if it has one.
+void bench_against_memory(Report& report, const GeneratorEntry& entry,
+                          const GeneratorVariant& variant, const LaunchChoice& choice) {
   for (const LaunchSize& size : launch_sizes(entry, variant, report.device, choice)) {
     GeneratorBatches bench(entry, variant.settings, size, report.device,
                            choice.threads.value_or(0));
@@ -78,8 +78,8 @@ void bench_beside_memory(Report& report, const GeneratorEntry& entry,
   }
 }
 
-/// In one thread beside the plain loop, then in all threads beside one.
-void bench_beside_plain(Report& report, const GeneratorEntry& entry, const PlainLoop& plain) {
+/// One thread against the plain loop, then all threads against one.
+void bench_against_plain(Report& report, const GeneratorEntry& entry, const PlainLoop& plain) {
   const bool image = entry.kind == SampleKind::image;
   const LaunchSize size = {image ? 16 : 1 << 14, plain.side};
   GeneratorBatches one(entry, plain.settings, size, report.device, 1);
@@ -105,14 +105,14 @@ void bench_generators(Report& report, const Filter& filter, const LaunchChoice& 
   std::vector<PlainLoop> plain;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (!filter.matches(entry.name)) continue;
-    bench_beside_memory(report, entry, {entry.name, "", {}}, choice);
+    bench_against_memory(report, entry, {entry.name, "", {}}, choice);
     for (const GeneratorVariant& variant : generator_variants()) {
-      if (variant.generator == entry.name) bench_beside_memory(report, entry, variant, choice);
+      if (variant.generator == entry.name) bench_against_memory(report, entry, variant, choice);
     }
     if (report.device.is_cuda() || choice.any()) continue;
     if (plain.empty()) plain = plain_loops();
     for (const PlainLoop& loop : plain) {
-      if (loop.generator == entry.name) bench_beside_plain(report, entry, loop);
+      if (loop.generator == entry.name) bench_against_plain(report, entry, loop);
     }
   }
 }

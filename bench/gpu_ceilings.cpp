@@ -48,7 +48,7 @@ std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_
 
 std::string to_string(const GpuCeilings& ceilings) {
   return fmt::format(
-      "{}, estimate from the listing: {}/s by {:.4g} warp instructions a sample, {}/s by writing "
+      "{}, estimate from the listing: {}/s by {:.4g} warp instructions per sample, {}/s by writing "
       "{} bytes{}; {}",
       ceilings.gpu, human_count(ceilings.issue_rate), ceilings.warp_instructions,
       human_count(ceilings.write_rate), human_count(ceilings.bytes),

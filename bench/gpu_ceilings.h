@@ -1,11 +1,10 @@
-// How fast a GPU could make samples at most, from the compiler's listing: by the instructions that
-// it issues, and by what it writes. Called by the benchmark of generators; host only.
+// Upper bounds on the rate of a generator on a GPU, from the compiler's listing: by instruction
+// issue and by memory writes. Called by the generator benchmark; host only.
 //
-// A multiprocessor has four schedulers, and each issues at most one instruction to one warp in a
-// cycle (CUDA C++ Programming Guide, "Compute Capability 9.x"). How many a sample takes stands in
-// bench/issue_slots.inc, which scripts/issue-slots counts without a GPU (docs/ceilings.md).
-// Units that take less than an instruction a cycle, and waits for memory, are not in it: no rate
-// comes close to the ceiling, and none lies above it.
+// A multiprocessor has four schedulers; each issues at most one warp instruction per cycle (CUDA
+// C++ Programming Guide, "Compute Capability 9.x"). scripts/issue-slots counts the instructions per
+// sample without a GPU and writes bench/issue_slots.inc (docs/ceilings.md). The bound ignores units
+// with less than one instruction per cycle and waits for memory, so real rates stay well below it.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -19,41 +18,41 @@ namespace wellspring::bench {
 
 struct IssueSlots {
   std::string_view generator;
-  std::string_view what;     ///< of its settings; "" for the defaults
-  int side;                  ///< of images, pixels; 1 of events
-  double warp_instructions;  ///< a sample in bf16, a mean
+  std::string_view what;     ///< the variant's settings; "" for the defaults
+  int side;                  ///< image side, pixels; 1 for events
+  double warp_instructions;  ///< mean per sample, x in bf16
 };
-/// All that are counted, for compute capability 9.0.
+/// All counts, for compute capability 9.0.
 std::span<const IssueSlots> issue_slots();
 
 struct GpuSpeed {
   std::string name;
   int multiprocessors = 0;
-  double clock = 0;  ///< Hz, the highest
+  double clock = 0;  ///< maximum, Hz
 
-  double warp_instructions() const { return 4. * multiprocessors * clock; }  ///< a second
+  double warp_instructions() const { return 4. * multiprocessors * clock; }  ///< per second
 };
-/// NVIDIA H200 SXM as published: 132 multiprocessors, 1.98 GHz at most (67 TFLOP/s of f32 are two a
-/// lane and cycle), and 4.8 TB/s (NVIDIA H200 Tensor Core GPU, datasheet).
+/// NVIDIA H200 SXM as published: 132 multiprocessors, 1.98 GHz at most (from 67 TFLOP/s of f32: two
+/// per lane and cycle), and 4.8 TB/s (NVIDIA H200 Tensor Core GPU, datasheet).
 GpuSpeed h200();
-inline constexpr double kH200Bytes = 4.8e12;  ///< a second, read or written
+inline constexpr double kH200Bytes = 4.8e12;  ///< bytes read or written per second
 GpuSpeed speed_of(Device gpu);
 
 struct GpuCeilings {
   std::string gpu;               ///< "NVIDIA H200"
-  bool is_here = false;          ///< the GPU that the row was measured on
-  double warp_instructions = 0;  ///< a sample
-  double bytes = 0;              ///< a sample, in all columns
+  bool is_here = false;          ///< true for the GPU of the measurement
+  double warp_instructions = 0;  ///< per sample
+  double bytes = 0;              ///< per sample, all columns
   double issue_rate = 0;         ///< samples/s
   double write_rate = 0;         ///< samples/s
   bool issue_binds() const { return issue_rate < write_rate; }
 };
-/// Of samples of `bytes` in bf16; none where nobody counted their instructions. `here`: a GPU,
-/// whose `writes` a second were measured; on the CPU the H200 as published.
+/// Bounds for samples of `bytes` bytes with x in bf16; none if their instructions were not counted.
+/// `here`: the GPU, with `writes` measured writes per second; if it is the CPU, the published H200.
 std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_view what, int side,
                                         double bytes, Device here, double writes);
 
-/// "NVIDIA H200, estimate from the listing: 4.2 G/s by 13 warp instructions a sample, 600 G/s by
+/// "NVIDIA H200, estimate from the listing: 4.2 G/s by 13 warp instructions per sample, 600 G/s by
 /// writing 8 bytes at 4.8 TB/s; issue slots bind".
 std::string to_string(const GpuCeilings& ceilings);
 

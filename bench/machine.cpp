@@ -16,7 +16,7 @@
 namespace wellspring::bench {
 namespace {
 
-/// The rest of the first line of `path` that begins with `key`, after the separator and blanks.
+/// The value on the first line of `path` that begins with `key`, without separator and blanks.
 std::string value_of(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string text; std::getline(file, text);) {
@@ -29,7 +29,7 @@ std::string value_of(const char* path, std::string_view key) {
   return "";
 }
 
-/// Those of the processor's features that decide how fast the host code and oneDNN run.
+/// The processor features that affect the speed of host code and oneDNN.
 std::string speed_features() {
   static constexpr std::array kFeatures{"sse4_2",      "avx2",     "fma",
                                         "f16c",        "avx512f",  "avx512_vnni",

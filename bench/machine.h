@@ -1,4 +1,4 @@
-// The machine a figure was measured on, for `doctor` and the header of every benchmark. Host only.
+// Description of this machine. Called by `doctor` and by the header of every benchmark; host only.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,14 +9,14 @@ namespace wellspring::bench {
 
 struct Machine {
   std::string processor;         ///< model name
-  std::string instruction_sets;  ///< of those that matter to speed here: "avx2 fma avx512f"
+  std::string instruction_sets;  ///< those that affect speed: "avx2 fma avx512f"
   std::string system;            ///< kernel and distribution
-  int threads = 1;               ///< that the program uses unless it is told otherwise
-  std::string threads_from;      ///< what decided that: see ThreadChoice
-  double memory_bytes = 0;       ///< as HostMemory
+  int threads = 1;               ///< default number of threads
+  std::string threads_from;      ///< see ThreadChoice::decided_by
+  double memory_bytes = 0;       ///< see HostMemory
   double available_bytes = 0;
-  std::string memory_limited_by;  ///< "": nothing
-  double load = 0;  ///< programs that ran or wanted to, on average over the last minute
+  std::string memory_limited_by;  ///< "": no limit
+  double load = 0;                ///< load average of the last minute
 };
 
 Machine this_machine();

@@ -31,7 +31,7 @@ double seconds_of(const Work& work, int times) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Runs until two in a row take the same time within 5 %; returns the last.
+/// Runs until two consecutive times agree within 5 %; returns the last.
 double warm_up(const Work& work) {
   double previous = seconds_of(work, 1);
   for (int i = 1; i < kWarmUpLimit; ++i) {
@@ -47,13 +47,13 @@ double warm_up(const Work& work) {
 namespace {
 
 struct Pairs {
-  std::vector<double> rates, beside;  ///< of each window
+  std::vector<double> rates, reference;  ///< per window
   ProcessorLoad load;
 };
 
-Pairs by_turns(const Work& work, const Work& beside, int repeats) {
-  const double work_once = warm_up(work), beside_once = warm_up(beside);
-  const double window = std::max({kShortestWindow, work_once, beside_once});
+Pairs measure_pairs(const Work& work, const Work& reference, int repeats) {
+  const double work_once = warm_up(work), reference_once = warm_up(reference);
+  const double window = std::max({kShortestWindow, work_once, reference_once});
   const auto times_of = [&](double once) {
     return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
   };
@@ -63,15 +63,15 @@ Pairs by_turns(const Work& work, const Work& beside, int repeats) {
     std::vector<double> rates = {};
     void window() { rates.push_back(work.work * times / seconds_of(work, times)); }
   };
-  Timed work_part{work, times_of(work_once)}, beside_part{beside, times_of(beside_once)};
+  Timed work_part{work, times_of(work_once)}, reference_part{reference, times_of(reference_once)};
   const ProcessorTimes before = processor_times();
   for (int i = 0; i < repeats; ++i) {
-    Timed& first = i % 2 == 0 ? work_part : beside_part;
-    Timed& second = i % 2 == 0 ? beside_part : work_part;
+    Timed& first = i % 2 == 0 ? work_part : reference_part;
+    Timed& second = i % 2 == 0 ? reference_part : work_part;
     first.window();
     second.window();
   }
-  return {std::move(work_part.rates), std::move(beside_part.rates),
+  return {std::move(work_part.rates), std::move(reference_part.rates),
           load_between(before, processor_times())};
 }
 
@@ -87,28 +87,29 @@ Row row_of(const std::string& name, const std::string& unit, const Pairs& pairs)
 
 }  // namespace
 
-Row measure(const std::string& name, const std::string& unit, const Work& work, const Beside& bound,
-            int repeats) {
-  const Pairs measured = by_turns(work, bound.work, repeats);
+Row measure(const std::string& name, const std::string& unit, const Work& work,
+            const Reference& bound, int repeats) {
+  const Pairs measured = measure_pairs(work, bound.work, repeats);
   std::vector<RatePair> pairs;
   for (std::size_t i = 0; i < measured.rates.size(); ++i)
-    pairs.push_back({measured.rates[i], measured.beside[i]});
+    pairs.push_back({measured.rates[i], measured.reference[i]});
   Row row = row_of(name, unit, measured);
-  row.ceiling = Ceiling{bound.what, spread_of(measured.beside).median,
-                        median_interval(measured.beside), share_of_ceiling(pairs), measured.load};
+  row.ceiling =
+      Ceiling{bound.what, spread_of(measured.reference).median, median_interval(measured.reference),
+              share_of_ceiling(pairs), measured.load};
   return row;
 }
 
-Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
-            int repeats) {
-  const Pairs measured = by_turns(work, rival.work, repeats);
+Row compare(const std::string& name, const std::string& unit, const Work& work,
+            const Reference& rival, int repeats) {
+  const Pairs measured = measure_pairs(work, rival.work, repeats);
   std::vector<double> times;
   for (std::size_t i = 0; i < measured.rates.size(); ++i)
-    times.push_back(measured.rates[i] / measured.beside[i]);
+    times.push_back(measured.rates[i] / measured.reference[i]);
   Row row = row_of(name, unit, measured);
   row.rival = Rival{rival.what,
-                    spread_of(measured.beside).median,
-                    median_interval(measured.beside),
+                    spread_of(measured.reference).median,
+                    median_interval(measured.reference),
                     spread_of(times).median,
                     median_interval(times),
                     measured.load};
@@ -124,8 +125,8 @@ MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
   fill();
 }
 
-/// With random numbers, the same few again and again: what is copied is then neither memory that
-/// was never written nor zeros, of which some devices make short work.
+/// Fills the buffers with a short repeated block of random numbers: untouched memory and zeros copy
+/// faster on some devices.
 void MemoryTraffic::fill() {
   constexpr std::size_t kNumbers = std::size_t{1} << 20;
   const std::vector<std::uint16_t> numbers = ordinary_numbers(kNumbers, 0);
@@ -167,20 +168,20 @@ Filter::Filter(const std::string& pattern) {
     matches_ = [](const std::string&) { return true; };
     return;
   }
-  // glibc compiles a call deeper for each parenthesis. (std::regex does so while it matches, too,
-  // and takes for ever over some patterns.)
+  // glibc's compiler recurses for each parenthesis. (std::regex also recurses while matching, and
+  // takes exponential time for some patterns.)
   constexpr std::size_t kLongest = 256;
   if (pattern.size() > kLongest) {
     fail(ErrorKind::config,
-         {fmt::format("--filter: {} bytes", pattern.size()),
-          fmt::format("it may have {}", kLongest), "a part of a name is enough: --filter shapes"});
+         {fmt::format("--filter: the pattern has {} bytes", pattern.size()),
+          fmt::format("at most {}", kLongest), "use a part of a name: --filter shapes"});
   }
   auto compiled = std::make_unique<regex_t>();
   if (const int error = ::regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
     std::array<char, 128> why{};
     ::regerror(error, compiled.get(), why.data(), why.size());
     fail(ErrorKind::config, {"--filter: '" + pattern + "' is not a regular expression", why.data(),
-                             "extended syntax, as in grep -E"});
+                             "use extended syntax, as in grep -E"});
   }
   const std::shared_ptr<regex_t> regex(compiled.release(), [](regex_t* owned) {
     ::regfree(owned);
@@ -213,7 +214,7 @@ std::string to_string(const Row& row) {
                     row.rival->load.busy()
                         ? fmt::format("; the machine was busy ({})", row.rival->load.to_string())
                         : "");
-  if (row.bytes > 0) text += fmt::format("\n    {} bytes a sample", human_count(row.bytes));
+  if (row.bytes > 0) text += fmt::format("\n    {} bytes per sample", human_count(row.bytes));
   if (row.gpu) text += fmt::format("; {}", to_string(*row.gpu));
   return text;
 }

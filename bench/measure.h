@@ -1,5 +1,5 @@
-// Repeated timing: the median of many short measurements, by turns with those of what bounds it.
-// Called by the benchmarks; host only.
+// Repeated timing: medians of many short windows, alternating with windows of a reference. Called
+// by the benchmarks; host only.
 #pragma once
 
 #include "bench/gpu_ceilings.h"
@@ -25,12 +25,12 @@
 
 namespace wellspring::bench {
 
-/// The rate that another one cannot exceed.
+/// Upper bound of a rate.
 struct Ceiling {
   std::string what;                       ///< "memory write, 8 MiB"
   double rate = 0;                        ///< median, in the unit of the row
-  std::optional<Interval> interval = {};  ///< of the median: see median_interval
-  CeilingShare share = {};                ///< that the row reached of it
+  std::optional<Interval> interval = {};  ///< interval of the median: see median_interval
+  CeilingShare share = {};                ///< reached by the row
   ProcessorLoad load = {};                ///< while both were measured
 };
 
@@ -38,8 +38,8 @@ struct Ceiling {
 struct Rival {
   std::string what;                       ///< "a plain loop"
   double rate = 0;                        ///< median, in the unit of the row
-  std::optional<Interval> interval = {};  ///< of the median
-  double times = 0;                       ///< by how many times the row is faster: median of pairs
+  std::optional<Interval> interval = {};  ///< interval of the median
+  double times = 0;                       ///< speed-up of the row: median over pairs
   std::optional<Interval> times_interval = {};
   ProcessorLoad load = {};  ///< while both were measured
 };
@@ -47,20 +47,20 @@ struct Rival {
 /// One line of a report.
 struct Row {
   std::string name;  ///< "shapes 224x224x3 f32"
-  std::string unit;  ///< of the rate: "images/s", "GB/s", "GFLOP/s"
+  std::string unit;  ///< unit of the rate: "images/s", "GB/s", "GFLOP/s"
   double rate = 0;   ///< median
   double spread = 0;
   int repeats = 0;
-  std::optional<Interval> interval = {};  ///< of the median
+  std::optional<Interval> interval = {};  ///< interval of the median
   std::optional<Ceiling> ceiling = {};
   std::optional<Rival> rival = {};
-  double bytes = 0;  ///< written a sample, in all columns; 0: not told
+  double bytes = 0;  ///< written per sample, all columns; 0: unknown
   std::optional<GpuCeilings> gpu = {};
 };
 
 struct Report {
   Device device;
-  std::function<void(const Row&)> on_row;  ///< called with each row as soon as it is measured
+  std::function<void(const Row&)> on_row;  ///< called after each row
   std::vector<Row> rows = {};
 
   void add(Row row) {
@@ -69,8 +69,8 @@ struct Report {
   }
 };
 
-/// Something to be timed: `run` does `work` units, or enqueues them, and `wait` returns when all
-/// that was enqueued is done. Apart, since waiting after each launch would be timed, too.
+/// Work to be timed: `run` does or enqueues `work` units, and `wait` returns when the queue is
+/// empty. They are separate so that a window does not include a wait per launch.
 struct Work {
   std::function<void()> run;
   double work = 1;
@@ -79,36 +79,35 @@ struct Work {
   /// is timed.
   std::function<double(int)> seconds = {};
 };
-/// What a work is held against: of the same unit.
-struct Beside {
+/// Work to compare with, in the same unit.
+struct Reference {
   std::string what;  ///< "memory write of as many bytes"
   Work work;
 };
 
-inline constexpr double kShortestWindow =
-    0.02;  ///< seconds; clock and scheduler matter less than 1 %
+inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler matter < 1 %
 inline constexpr int kUsualPairs = 11;
 
-/// Warms up both until two runs agree, then measures them by turns, `repeats` times each, each time
-/// for kShortestWindow at least, and as long as the other: what else runs on the machine meets both
-/// alike. Who goes first changes with each pair.
-Row measure(const std::string& name, const std::string& unit, const Work& work, const Beside& bound,
-            int repeats = kUsualPairs);
-/// The same beside what bounds nothing.
-Row compare(const std::string& name, const std::string& unit, const Work& work, const Beside& rival,
-            int repeats = kUsualPairs);
+/// Warms up both until two runs agree, then measures `repeats` pairs of windows, one of each. The
+/// two windows of a pair have equal length, so that both meet the same load, and at least
+/// kShortestWindow. Which one goes first alternates.
+Row measure(const std::string& name, const std::string& unit, const Work& work,
+            const Reference& bound, int repeats = kUsualPairs);
+/// The same with a rival instead of a bound.
+Row compare(const std::string& name, const std::string& unit, const Work& work,
+            const Reference& rival, int repeats = kUsualPairs);
 
-/// Writes a buffer with random words, or copies one of two halves into the other, as our kernels
-/// do: every thread a part, ordinary stores.
+/// Writes random words into a buffer, or copies one half of it to the other, as our kernels do: a
+/// part per thread, with ordinary stores.
 class MemoryTraffic {
  public:
   enum class Kind : std::uint8_t {
-    write,  ///< bytes written are counted
-    copy,   ///< bytes read and bytes written
+    write,  ///< counts bytes written
+    copy,   ///< counts bytes read and written
   };
-  /// Of `bytes` that are read or written at each run.
+  /// `bytes`: read or written per run.
   MemoryTraffic(Device device, Kind kind, std::size_t bytes);
-  /// `per_run`: what a run counts as. Valid while this lives.
+  /// `per_run`: units of work per run. Valid while this object lives.
   Work work(double per_run);
 
  private:
@@ -122,10 +121,10 @@ class MemoryTraffic {
   Planned<WriteWords::Words> tile_;
 };
 
-/// Names that an extended regular expression is found in.
+/// Selects the names that contain a match of an extended regular expression.
 class Filter {
  public:
-  /// Empty: all of them. Error (config): no regular expression, or more than 256 bytes.
+  /// An empty pattern selects all. Error (config): not a regular expression, or over 256 bytes.
   explicit Filter(const std::string& pattern);
   bool matches(const std::string& name) const { return matches_(name); }
 
@@ -133,18 +132,17 @@ class Filter {
   std::function<bool(const std::string&)> matches_;
 };
 
-/// What is measured in place of the usual launches of generators and steps of training, where
-/// anything of it is given.
+/// Overrides of the standard generator launches and training steps.
 struct LaunchChoice {
-  std::optional<std::int64_t> batch = {};  ///< samples a launch, or a step
-  std::optional<int> size = {};            ///< side of images, pixels
-  std::optional<int> threads = {};         ///< of the CPU; of generators alone
-  std::optional<int> repeats = {};         ///< pairs of windows; of generators and train
+  std::optional<std::int64_t> batch = {};  ///< samples per launch or step
+  std::optional<int> size = {};            ///< image side, pixels
+  std::optional<int> threads = {};         ///< CPU threads; generators only
+  std::optional<int> repeats = {};         ///< pairs of windows; generators and train
 
   bool any() const { return batch || size || threads; }
 };
 
-// The benchmark groups. Each appends the rows whose name matches.
+// The benchmark groups. Each appends the rows whose names match.
 void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice = {});
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);

@@ -1,5 +1,5 @@
-// How fast network operations run: convolutions beside a large product, the rest beside a copy that
-// reads and writes as many bytes.
+// Rates of network operations: convolutions compared with a large matrix product, others with a
+// copy of as many bytes.
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-/// A square product large enough to be bound by arithmetic.
+/// A square matrix product, large enough to be bound by arithmetic.
 class LargeProduct {
  public:
   explicit LargeProduct(Device device) : bench_(device), side_(device.is_cuda() ? 8192 : 1024) {
@@ -32,8 +32,8 @@ class LargeProduct {
     bench_.commit();
   }
 
-  /// In GFLOP. Valid while this lives.
-  Beside bound() {
+  /// In GFLOP. Valid while this object lives.
+  Reference bound() {
     const auto run = [this] {
       dense_->forward(bench_.stream, x_.data(), w_.data(), nullptr, y_.data(),
                       {scratch_.data(), dense_->workspace_bytes()});
@@ -118,7 +118,7 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
                             reinterpret_cast<float*>(mean.data()),
                             reinterpret_cast<float*>(rstd.data()));
   };
-  // The least there is to move: x is read once and y written once.
+  // Minimum traffic: x is read once and y is written once.
   const std::size_t bytes = 2 * static_cast<std::size_t>(elements) * size_of(bench.compute);
   const double work = static_cast<double>(bytes) / kGiga;
   MemoryTraffic traffic(report.device, MemoryTraffic::Kind::copy, bytes);
@@ -130,7 +130,7 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
 
 void bench_ops(Report& report, const Filter& filter) {
   const std::int64_t batch = report.device.is_cuda() ? 1024 : 128;
-  // Whether tensor cores would rather have colours padded.
+  // Shows whether tensor cores profit from padded colour channels.
   if (report.device.is_cuda()) {
     for (const int channels : {4, 8}) bench_convolution(report, filter, {batch, 32, channels, 32});
   }
@@ -140,7 +140,7 @@ void bench_ops(Report& report, const Filter& filter) {
     bench_convolution(report, filter, shape);
   }
   bench_group_norm(report, filter, batch, 16, 64);
-  // Beyond the caches, whatever the device: 256 MiB of bf16, 64 MiB of f32.
+  // Larger than any cache: 256 MiB of bf16, 64 MiB of f32.
   bench_group_norm(report, filter, report.device.is_cuda() ? 8192 : 1024, 16, 64);
 }
 

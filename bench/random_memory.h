@@ -1,5 +1,4 @@
-// Memory for operations that are timed, filled with random numbers. Called by the benchmarks; host
-// only.
+// Tensors for timed operations, filled with random numbers. Called by the benchmarks; host only.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -14,8 +13,8 @@
 
 namespace wellspring::bench {
 
-/// Numbers of either sign between 2^-7 and 2, as bf16, and as f32, of which every second half
-/// word is the upper one: `bytes` of them, others for each `sample`.
+/// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or as f32, they are
+/// of either sign, between 2^-7 and 2.
 inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
   std::vector<std::uint16_t> halves((bytes + 1) / 2);
   RngStream draw({1, sample}, Purpose::texture);
@@ -26,8 +25,8 @@ inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint6
   return halves;
 }
 
-/// Memory for one operation at a time, filled with random numbers: zeros, and one number all over,
-/// draw less power and flatter by a tenth.
+/// Memory for one operation at a time, filled with random numbers: zeros or constant data draw less
+/// power and raise rates by a tenth.
 class RandomMemory {
  public:
   explicit RandomMemory(Device device)

@@ -1,5 +1,4 @@
-// How fast whole training steps run, data included, next to the same step on a batch that is
-// already in memory.
+// Rate of whole training steps, data included, compared with the same step on a resident batch.
 #include "bench/measure.h"
 #include "core/error.h"
 #include "train/trainer.h"
@@ -12,11 +11,11 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr double kSeconds = 6;  // all pairs of windows, at most (but kUsualPairs at least)
+constexpr double kSeconds = 6;  // duration of the pairs of windows, if more than kUsualPairs fit
 
 struct Case {
   const char* network;
-  int size;  ///< side of its images, pixels; 0: it has none
+  int size;  ///< image side, pixels; 0: no images
   std::int64_t batch;
   const char* source;
   const char* yaml;

@@ -1,4 +1,5 @@
-// Writing memory as fast as a device can: functor of the ceiling of generators. Host and device.
+// Functor that writes memory at the device's full rate, as an upper bound for generators. Called by
+// MemoryTraffic; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -9,14 +10,14 @@
 
 namespace wellspring::bench {
 
-/// Team functor: random words, the same few again and again. Zeros, and one word all over, are
-/// compressed on their way by some devices.
+/// Team functor: writes a short block of random words repeatedly. Some devices compress zeros and
+/// constant words.
 struct WriteWords {
   struct alignas(16) Words {
     std::uint32_t word[4];
   };
-  /// What a team writes: few enough to lie in each core's nearest cache, where reading them costs
-  /// little beside writing.
+  /// Words per team: small enough for the L1 cache, so that reading costs little compared with
+  /// writing.
   static constexpr std::int64_t kTile = 1024;
 
   const Words* tile;  ///< [kTile]

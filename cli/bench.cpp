@@ -1,5 +1,5 @@
-// `wellspring bench`: rates of generators, augmentation, operations and training steps, each next
-// to what bounds it.
+// `wellspring bench`: rates of generators, augmentation, operations and training steps, each with
+// its upper bound.
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "cli/command.h"
@@ -80,10 +80,10 @@ int run(const Options& options) {
   print_header(report.device);
   const bool of_train = options.group == "train" && !options.launch.threads;
   if (options.launch.any() && options.group != "generators" && !of_train) {
-    fail(
-        ErrorKind::config,
-        {"command line: --batch and --size are of generators and of train, --threads of generators",
-         "", "write wellspring bench generators --batch ..."});
+    fail(ErrorKind::config,
+         {"command line: --batch and --size apply to 'bench generators' and 'bench train', "
+          "--threads to 'bench generators'",
+          "", "name the group, for example: wellspring bench generators --batch 4096"});
   }
   const auto group = [&](const char* name, const auto& add) {
     if (options.group != "all" && options.group != name) return;
@@ -103,11 +103,11 @@ int run(const Options& options) {
   });
   if (report.rows.empty()) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
-                             "without --filter all of them run and show their names"});
+                             "run it without --filter to see all names"});
   }
   fmt::print(
-      "\nmedians with 95 % intervals; shares and factors are medians over pairs of windows under "
-      "the same load\n");
+      "\nrates: medians with 95 % intervals; shares and times: medians over pairs of adjacent "
+      "windows, so that a row and its bound ran under the same load\n");
   if (!options.json.empty()) {
     OutputFile file(options.json, OutputFile::Mode::replace);
     file.write(bench::to_json(report).dump(2) + "\n");
@@ -119,34 +119,32 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_bench(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("bench",
-                                        "measure rates of generators, augmentation, operations and "
-                                        "training steps, next to what bounds "
-                                        "them");
+  CLI::App* app = parent.add_subcommand(
+      "bench",
+      "measure generators, augmentation, operations and training steps against their upper bounds");
   auto options = std::make_shared<Options>();
-  app->add_option("what", options->group, "generators, augmentation, ops or train; all without it")
+  app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("config", options->config,
                   "train only: the configuration file (YAML) whose step is measured with its data, "
                   "alternately with the same step on a resident batch; built-in cases without it");
   app->add_option("settings", options->settings, "key=value: overrides of the configuration");
   app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
-  app->add_option("--json", options->json, "write the rows to this file, too");
+  app->add_option("--json", options->json, "also write the rows to this JSON file");
   app->add_option("--device", options->device,
                   "cpu, cuda, cuda:N or auto (default: device of the configuration, or auto)");
   bench::LaunchChoice& launch = options->launch;
   add_optional_whole(
       *app, "--batch", launch.batch, 1, 1 << 26,
-      "of generators: samples a launch, in place of the usual launches; of train: a step");
+      "generators: samples per launch, instead of the standard launches; train: samples per step");
   add_optional_whole(
       *app, "--size", launch.size, 1, kLargestImageSide,
-      "of generators and train: side of images in pixels, likewise (of generators 64 "
-      "with --batch alone)");
+      "generators and train: image side in pixels (generators with --batch: default 64)");
   add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
-                     "of generators: CPU threads, likewise; 0: as `doctor` says");
+                     "generators: CPU threads; 0: the number that `wellspring doctor` prints");
   add_optional_whole(*app, "--repeats", launch.repeats, 1, 1000,
                      "generators and train: pairs of windows per row (default: 11; train: 6 "
-                     "seconds of them); below 6 a row has no interval");
+                     "seconds of them); fewer than 6 give no interval");
   return {app, [options] { return run(*options); }};
 }
 

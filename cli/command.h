@@ -1,4 +1,4 @@
-// One subcommand of the command line: its parser and what it does. Called by main; host only.
+// A subcommand: its parser and its action. Called by main; host only.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -7,14 +7,14 @@
 
 namespace wellspring::cli {
 
-/// `run` is called after the command line is parsed, when `app` was named on it; it returns the
-/// exit code and reports failure by throwing Error.
+/// `run` is called after parsing if the command line names `app`. It returns the exit code and
+/// throws Error on failure.
 struct Command {
   CLI::App* app = nullptr;
   std::function<int()> run;
 };
 
-// Each is defined in the file of its name.
+// Each is defined in the file with its name.
 Command add_bench(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_describe(CLI::App& parent);

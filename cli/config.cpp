@@ -1,4 +1,4 @@
-// `wellspring config`: the configuration as a run would resolve it, every default written out.
+// `wellspring config`: the resolved configuration of a run, with every default.
 #include "cli/command.h"
 #include "core/text/text.h"
 #include "train/check_run.h"
@@ -19,17 +19,16 @@ Command add_config(CLI::App& parent) {
     bool no_data = false;
   };
   CLI::App* app = parent.add_subcommand(
-      "config",
-      "check a configuration, its data and weights, and print it with every default written out");
+      "config", "check a configuration with its data and weights, and print it with all defaults");
   auto options = std::make_shared<Options>();
   app->add_option("config", options->config, "configuration file (YAML)")->required();
-  app->add_option("settings", options->overrides, "key=value: overrides of the configuration");
-  app->add_flag("--no-data", options->no_data,
-                "check the text alone: open neither data nor weights, which may be elsewhere");
+  app->add_option("settings", options->overrides,
+                  "key=value: overrides a key of the configuration");
+  app->add_flag("--no-data", options->no_data, "check only the text; do not open data or weights");
   return {app, [options] {
             const RunConfig config = RunConfig::load(options->config, options->overrides);
             if (!options->no_data) check_run(config);
-            fmt::print("{}", printable(config.to_yaml()));  // escapes as YAML has them, in quotes
+            fmt::print("{}", printable(config.to_yaml()));  // escapes are valid in quoted YAML
             return 0;
           }};
 }

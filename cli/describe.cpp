@@ -1,5 +1,4 @@
-// `wellspring describe NAME`: what a generator makes or a format reads, and every parameter it
-// takes.
+// `wellspring describe NAME`: a generator, model or format with all its parameters.
 #include "cli/command.h"
 #include "cli/describe_json.h"
 #include "cli/terminal.h"
@@ -49,7 +48,7 @@ void print_parameters(const std::vector<ParamRow>& rows) {
     const std::string unit = row.unit.empty() ? "" : " " + row.unit;
     const std::string range = row.range_text().empty() ? "" : ", " + row.range_text();
     const std::string standard =
-        row.required ? "must be given" : fmt::format("default {}{}", row.default_text, unit);
+        row.required ? "required" : fmt::format("default {}{}", row.default_text, unit);
     fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
                standard, range, row.help);
     if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
@@ -62,12 +61,12 @@ void print_parameters(const std::vector<ParamRow>& rows) {
 }
 
 std::string draws_text(const DrawBudget& draws) {
-  std::string text = fmt::format("blocks of four words, at most {} a sample", draws.scene);
+  std::string text = fmt::format("blocks of four 32-bit words: at most {} per sample", draws.scene);
   if (draws.part > 0)
     text += draws.side > 0
-                ? fmt::format(", {} a tile of {}x{} pixels", draws.part, draws.side, draws.side)
-                : fmt::format(", {} for all of its picture together", draws.part);
-  if (draws.pixel > 0) text += fmt::format(" and {} a pixel", draws.pixel);
+                ? fmt::format(", {} per tile of {}x{} pixels", draws.part, draws.side, draws.side)
+                : fmt::format(", {} for the whole image", draws.part);
+  if (draws.pixel > 0) text += fmt::format(", {} per pixel", draws.pixel);
   return text;
 }
 
@@ -83,7 +82,7 @@ void print_values(const char* column, const std::vector<ValueInfo>& values) {
 }
 
 void print(const GeneratorEntry& entry) {
-  constexpr int kAnySize = 64;  // nothing printed here depends on it
+  constexpr int kAnySize = 64;  // no effect on what is printed
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
   const SampleInfo& info = generator->info();
   fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version, entry.summary);
@@ -101,13 +100,13 @@ void print(const GeneratorEntry& entry) {
   }
   fmt::print("random numbers: {}\n", draws_text(info.draws));
   fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
-  fmt::print("\nlatents, the truth beside each sample\n");
+  fmt::print("\nlatents (true parameters of each sample)\n");
   for (const LatentInfo& latent : info.latents) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n      {}\n", paint(Colour::bold, latent.name), latent.low,
                latent.high, latent.unit.empty() ? "" : " ", latent.unit, latent.help);
   }
   if (info.plane) {
-    fmt::print("\nplane, the truth of each pixel (--plane)\n  {}{}{}\n      {}\n",
+    fmt::print("\ndense labels, per pixel (--plane)\n  {}{}{}\n      {}\n",
                paint(Colour::bold, info.plane->name), info.plane->unit.empty() ? "" : "  ",
                info.plane->unit, info.plane->help);
   }
@@ -121,7 +120,7 @@ void print(const ModelEntry& entry) {
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
   constexpr int kAnyOutputs = 10;
-  fmt::print("\nwith its defaults and {} outputs, for samples of this form: {}\n{}", kAnyOutputs,
+  fmt::print("\nlayers with default parameters, {} outputs and input {}\n{}", kAnyOutputs,
              to_string(entry.example),
              describe(entry.make({})->record(entry.example, kAnyOutputs)));
 }
@@ -129,7 +128,7 @@ void print(const ModelEntry& entry) {
 void print(const DatasetFormat& format) {
   fmt::print("{}: {}\n", paint(Colour::bold, format.name), format.summary);
   fmt::print("files: {}\n", format.files);
-  fmt::print("\nkeys of a source of this format, beside those of every source of kind files\n");
+  fmt::print("\nkeys of a source of this format, in addition to the keys of kind: files\n");
   print_parameters(format.parameters);
 }
 
@@ -146,8 +145,7 @@ void print(const std::vector<ConfigSection>& sections) {
 }
 
 void print(const std::vector<AugmentEntry>& operations) {
-  fmt::print(
-      "The list `augment` of data or of a source: what is done to its samples, in order.\n\n");
+  fmt::print("Operations for the list `augment` of data or of a source, applied in order.\n\n");
   for (const AugmentEntry& entry : operations) {
     fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
     if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
@@ -160,7 +158,7 @@ void print(const std::vector<AugmentEntry>& operations) {
 constexpr const char* kConfiguration = "config";
 constexpr const char* kAugmentation = "augment";
 
-/// Calls `show` with the entry of that name.
+/// Calls `show` with the entry named `name`.
 template <class Show>
 void with_entry(const std::string& name, const Show& show) {
   std::vector<std::string> known = {kConfiguration, kAugmentation};
@@ -179,7 +177,7 @@ void with_entry(const std::string& name, const Show& show) {
   if (name == kConfiguration) return show(config_sections());
   if (name == kAugmentation) return show(augmentation_table());
   fail(ErrorKind::config,
-       {fmt::format("command line: there is no generator, model or format '{}'", name), "",
+       {fmt::format("command line: unknown generator, model or format '{}'", name), "",
         name_advice(name, known)});
 }
 
@@ -192,11 +190,12 @@ struct DescribeOptions {
 
 Command add_describe(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "describe", "print a generator, model, format or the configuration with every parameter");
+      "describe",
+      "describe a generator, model, format or the configuration file, with all parameters");
   auto options = std::make_shared<DescribeOptions>();
   app->add_option("name", options->name,
-                  "a generator, model or format from 'wellspring list', 'config' for the keys of a "
-                  "configuration file, or 'augment' for what can be done to images")
+                  "a name from 'wellspring list', 'config' for the keys of a configuration file, "
+                  "or 'augment' for the augmentation operations")
       ->required();
   app->add_flag("--json", options->json, "print JSON");
   return {app, [options] {

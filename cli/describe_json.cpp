@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// null for an end that is open.
+/// null for an open end.
 Json end_of_range(double end) {
   return std::isfinite(end) ? Json(end) : Json();
 }
@@ -72,7 +72,7 @@ Json list_of(const std::vector<Thing>& things) {
 }  // namespace
 
 Json to_json(const GeneratorEntry& entry) {
-  constexpr int kAnySize = 64;  // nothing but the layout depends on it
+  constexpr int kAnySize = 64;  // affects only the layout
   const std::unique_ptr<Generator> generator = entry.make({}, kAnySize);
   const SampleInfo& info = generator->info();
   return {{"name", entry.name},

@@ -1,4 +1,4 @@
-// What `wellspring describe` prints, as JSON for programs. Called by the subcommand; host only.
+// The output of `wellspring describe --json`. Called by the subcommand; host only.
 #pragma once
 
 #include "core/config/config_values.h"
@@ -13,8 +13,8 @@
 
 namespace wellspring::cli {
 
-/// Facts with the defaults of the parameters: name, version, kind, layout, classes, latents and
-/// features with units and ranges, draw budget, best possible results, parameters and presets.
+/// With default parameters: name, version, kind, layout, classes, latents and features with units
+/// and ranges, draw budget, best possible results, parameters and presets.
 nlohmann::ordered_json to_json(const GeneratorEntry& entry);
 nlohmann::ordered_json to_json(const ModelEntry& entry);
 nlohmann::ordered_json to_json(const DatasetFormat& format);

@@ -1,4 +1,4 @@
-// `wellspring digest`: the SHA-256 of samples, to compare machines, devices and versions.
+// `wellspring digest`: SHA-256 of samples, to compare machines, devices and versions.
 #include "export/digest.h"
 
 #include "cli/command.h"
@@ -26,10 +26,10 @@ int run(const SampleOptions& options) {
 
 Command add_digest(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "digest", "print the SHA-256 of samples as JSON; equal on every machine and device");
+      "digest", "print the SHA-256 of samples as JSON; it is the same on every machine and device");
   auto options = std::make_shared<SampleOptions>();
   add_sample_options(*app, *options,
-                     "how many samples; of what is held out all, where it is not given");
+                     "number of samples (with --split eval, default: all held-out samples)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// `wellspring doctor`: what this machine offers and what is missing.
+// `wellspring doctor`: the capabilities of this machine and what is missing.
 #include "bench/machine.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -12,7 +12,9 @@
 
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
+#ifndef WELLSPRING_NO_OPENSSL
 #include <openssl/crypto.h>
+#endif
 #include <png.h>
 #include <zlib.h>
 
@@ -36,7 +38,7 @@ void heading(const char* text) {
 
 std::string free_space(const char* path) {
   struct statvfs info {};
-  if (statvfs(path, &info) != 0) return "not there";
+  if (statvfs(path, &info) != 0) return "not mounted";
   const double unit = static_cast<double>(info.f_frsize) / kGiB;
   return fmt::format("{:.1f} GiB, {:.1f} GiB free", static_cast<double>(info.f_blocks) * unit,
                      static_cast<double>(info.f_bavail) * unit);
@@ -50,11 +52,11 @@ void print_machine() {
   heading("machine");
   const bench::Machine machine = bench::this_machine();
   const int processors = usable_cpu_count();
-  line("processor",
-       fmt::format("{}, {} for this process", machine.processor, counted(processors, "processor")));
-  line("threads", fmt::format("{}, by {}", machine.threads, machine.threads_from));
+  line("processor", fmt::format("{}, {} available to this process", machine.processor,
+                                counted(processors, "processor")));
+  line("threads", fmt::format("{}, set by {}", machine.threads, machine.threads_from));
   line("instructions", machine.instruction_sets);
-  line("load", fmt::format("{:.2f} in the last minute", machine.load));
+  line("load", fmt::format("{:.2f} (average of the last minute)", machine.load));
   line("memory", fmt::format("{:.1f} GiB, {:.1f} GiB available", machine.memory_bytes / kGiB,
                              machine.available_bytes / kGiB));
   if (!machine.memory_limited_by.empty()) line("", "limited by " + machine.memory_limited_by);
@@ -66,7 +68,8 @@ void print_machine() {
 void print_gpus() {
   heading("GPU");
   const CudaStatus status = cuda_status();
-  line("built in", status.built ? fmt::format("yes, for {}", kCudaArchitectures) : "no");
+  line("CUDA build",
+       status.built ? fmt::format("yes, for architectures {}", kCudaArchitectures) : "no");
   line("driver", cuda_version(status.driver_version));
   line("runtime", cuda_version(status.runtime_version));
   if (status.device_count == 0) line("usable", "none: " + status.reason);
@@ -89,7 +92,9 @@ void print_libraries() {
   line("cuDNN", ops::cuda::cudnn_version());
   line("cuBLASLt", ops::cuda::cublas_lt_version());
 #endif
+#ifndef WELLSPRING_NO_OPENSSL
   line("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
+#endif
   line("libpng", png_get_libpng_ver(nullptr));
   line("zlib", zlibVersion());
 }
@@ -98,18 +103,21 @@ void print_advice() {
   heading("advice");
   const CudaStatus status = cuda_status();
   if (!status.built) {
-    line("GPU", "this program was built without CUDA; './test' builds it where a toolkit is found");
+    line("GPU",
+         "this program was built without CUDA; './test' builds it with CUDA if it finds a toolkit");
   } else if (status.device_count == 0) {
-    line("GPU", "training runs on the CPU until the reason above is gone");
+    line("GPU", "no usable GPU (reason above): training runs on the CPU");
   }
   const bench::Machine machine = bench::this_machine();
-  if (machine.available_bytes < 2 * kGiB) line("memory", "less than 2 GiB: choose a small batch");
+  if (machine.available_bytes < 2 * kGiB)
+    line("memory", "less than 2 GiB available: use a small batch");
   if (machine.load > 0.5 * usable_cpu_count()) {
     line("load",
-         "other programs use the cores: rates are low and vary; OMP_WAIT_POLICY=passive may help");
+         "other programs use the cores: rates will be low and noisy; OMP_WAIT_POLICY=passive may "
+         "help");
   }
   if (std::getenv("OMP_NUM_THREADS") != nullptr && machine.threads < usable_cpu_count()) {
-    line("OMP_NUM_THREADS", "leaves processors idle; threads: N of a configuration goes before it");
+    line("OMP_NUM_THREADS", "leaves cores idle; 'threads: N' in a configuration takes precedence");
   }
   line("next", "wellspring train configs/quickstart.yaml");
 }
@@ -117,8 +125,8 @@ void print_advice() {
 }  // namespace
 
 Command add_doctor(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("doctor", "say what this machine offers and what is missing");
+  CLI::App* app = parent.add_subcommand(
+      "doctor", "show the processor, memory, GPUs and libraries, and what is missing");
   return {app, [] {
             print_machine();
             print_gpus();

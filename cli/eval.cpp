@@ -1,4 +1,4 @@
-// `wellspring eval`: a trained network on held-out samples, without training.
+// `wellspring eval`: evaluates a trained network on held-out samples.
 #include "cli/command.h"
 #include "cli/train_view.h"
 #include "cli/work_bar.h"
@@ -33,7 +33,7 @@ RunConfig config_of(const Options& options) {
   return RunConfig::load(file, overrides);
 }
 
-/// Shows how far it is; on stderr, since the result is what stdout is for.
+/// Shows progress on stderr, because stdout carries the result.
 class EvaluationView final : public TrainObserver {
  public:
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
@@ -63,8 +63,8 @@ Command add_eval(CLI::App& parent) {
                   "run folder, checkpoint folder or model.safetensors")
       ->required();
   app->add_option("settings", options->rest,
-                  "a configuration with other data, and key=value overrides; the checkpoint's own "
-                  "without it");
+                  "a configuration with other data, and key=value overrides (default: the "
+                  "checkpoint's own configuration)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// `wellspring export`: samples as files of arrays, with the truth beside them.
+// `wellspring export`: writes samples and their true parameters as arrays.
 #include "export/export.h"
 
 #include "cli/command.h"
@@ -30,12 +30,12 @@ int run(const Options& options) {
   });
   if (!done) return kInterrupted;
   if (report.abandoned > 0) {
-    print_notes({fmt::format("removed what an export that was killed had left beside {}: {}",
-                             options.out, counted(report.abandoned, "folder"))});
+    print_notes({fmt::format("removed leftovers of a killed export next to {}: {}", options.out,
+                             counted(report.abandoned, "folder"))});
   }
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
-                 "; they are left out, and counted in the metadata"});
+                 "; they are left out and counted in the metadata"});
   }
   fmt::print("{}: {}, arrays {}\n", printable(options.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));
@@ -46,22 +46,22 @@ int run(const Options& options) {
 
 Command add_export(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "export", "write samples as NumPy or HDF5 arrays, with the truth beside them");
+      "export", "write samples with labels and true parameters as NumPy or HDF5 arrays");
   auto options = std::make_shared<Options>();
   add_sample_options(*app, options->samples,
-                     "how many samples; of what is held out all, where it is not given");
+                     "number of samples (with --split eval, default: all held-out samples)");
   app->add_option("--out", options->out,
-                  "the file; its ending names the format: NAME.npz (NumPy), NAME.h5 or NAME.hdf5 "
-                  "(HDF5); NAME.trackml is a folder of tables, for hits of tracks")
+                  "output; its extension selects the format: NAME.npz (NumPy), NAME.h5 or "
+                  "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits)")
       ->required();
   std::string layouts;
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
     if (!layout.generators.empty())
-      layouts += " (default where all samples are of " + join(layout.generators, " or ") + ")";
+      layouts += " (default if all samples come from " + join(layout.generators, " or ") + ")";
   }
   app->add_option("--layout", options->layout,
-                  "of HDF5 files, what stands for the values: " + layouts);
+                  "HDF5 only: names and arrangement of the arrays. " + layouts);
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// `wellspring list`: the names that a configuration can use.
+// `wellspring list`: the generators, models and formats that a configuration can name.
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "generators/generator.h"
@@ -55,7 +55,7 @@ void list_formats() {
 Command add_list(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("list", "list generators, models and file formats");
   auto what = std::make_shared<std::string>("all");
-  app->add_option("what", *what, "generators, models or formats; all without it")
+  app->add_option("what", *what, "generators, models or formats (default: all)")
       ->check(CLI::IsMember({"all", "generators", "models", "formats"}));
   return {app, [what] {
             const bool all = *what == "all";

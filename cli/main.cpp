@@ -1,4 +1,5 @@
-// The `wellspring` command: parses, calls the library, prints, and turns errors into exit codes.
+// The `wellspring` command: parses arguments, calls the library, prints, and maps errors to exit
+// codes.
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
@@ -43,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
   return names;
 }
 
-/// In better words than the parser's.
+/// A clearer message than the parser's.
 void expect_each_once(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& given = option->results();
@@ -53,14 +54,13 @@ void expect_each_once(const CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
-      "Synthetic training data, made where it is consumed, and the training that consumes it"};
+  CLI::App app{"Generate labelled synthetic data and train on it, on one device"};
   app.name("wellspring");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_line());
   app.footer(
       "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
-      "75 stopped by a signal, the same command goes on; 130 interrupted with nothing kept.");
+      "75 stopped by a signal (repeat the command to continue), 130 interrupted, nothing kept.");
   const std::vector<Command> commands = {
       add_train(app), add_eval(app),     add_preview(app), add_export(app), add_digest(app),
       add_list(app),  add_describe(app), add_bench(app),   add_config(app), add_doctor(app)};
@@ -75,8 +75,7 @@ int run(int argc, char** argv) {
     for (const CLI::App* subcommand : app.get_subcommands()) expect_each_once(*subcommand);
     const std::string name =
         app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
-    print_error(
-        fmt::format("{}\n  'wellspring{} --help' lists what is possible", error.what(), name));
+    print_error(fmt::format("{}\n  see 'wellspring{} --help'", error.what(), name));
     return static_cast<int>(ErrorKind::config);
   }
   for (const Command& command : commands) {
@@ -91,8 +90,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   wellspring::cli::open_standard_streams();
   wellspring::cli::say_when_memory_ends();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is a failed write, with its message
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear as they are made, through pipes too
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // exceeding the file size limit becomes a failed write with a message
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // flush every line, also into a pipe
   try {
     return wellspring::cli::run(argc, argv);
   } catch (const wellspring::Error& error) {

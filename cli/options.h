@@ -17,11 +17,11 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name,
                               const std::string& help);
 }
 
-/// No more than a 64-bit integer holds.
+/// Upper bound of a 64-bit integer.
 inline constexpr double kAnyWhole = 0x1p63;
 
-/// Adds an option that takes a whole number in [low, high], as strictly as a configuration does:
-/// nothing is wrapped round or cut off. `value` is its default.
+/// Adds an option for an integer in [low, high], checked as strictly as a configuration value: no
+/// wrap-around, no truncation. `value` holds the default.
 template <class Whole>
 CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& value, double low,
                               double high, const std::string& help) {
@@ -30,10 +30,10 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
       help);
 }
 
-/// What a generator has to say about its tables, to standard error, a line each.
+/// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);
 
-/// One that may be left out.
+/// The same without a default.
 template <class Whole>
 CLI::Option* add_optional_whole(CLI::App& app, const std::string& name, std::optional<Whole>& value,
                                 double low, double high, const std::string& help) {

@@ -1,4 +1,4 @@
-// `wellspring preview`: samples as a picture, those of a configuration as the network sees them.
+// `wellspring preview`: draws samples; for a configuration, as the network sees them.
 #include "export/preview.h"
 
 #include "cli/command.h"
@@ -18,10 +18,10 @@
 namespace wellspring::cli {
 namespace {
 
-// Where --count is not given: a square of images, or enough events for smooth histograms.
+// Defaults of --count: a square of images, or enough events for smooth histograms.
 constexpr std::uint64_t kImages = 36;
 constexpr std::uint64_t kEvents = 20'000;
-constexpr std::uint64_t kRows = 8;  ///< of events, printed as numbers
+constexpr std::uint64_t kRows = 8;  ///< events printed as numbers
 
 struct Options {
   SampleOptions samples;
@@ -32,7 +32,7 @@ std::uint64_t usual_count(SampleKind kind) {
   return kind == SampleKind::image ? kImages : kEvents;
 }
 
-/// With its source where there are several; a label that is no class is its number.
+/// The class name, with its source if there are several; the number if the label is not a class.
 std::string class_name(const std::vector<SampleOrigin>& origins, std::size_t source,
                        std::int32_t label) {
   const SampleOrigin& origin = origins.at(source);
@@ -67,7 +67,7 @@ void print_events(SampleReader& feed) {
 void require_png_name(const std::string& out) {
   if (out.empty() || std::filesystem::path(out).extension() == ".png") return;
   fail(ErrorKind::config, {fmt::format("command line: cannot draw '{}'", out),
-                           "a preview is a PNG file", "give --out a name that ends in .png"});
+                           "a preview is a PNG file", "use an --out name that ends in .png"});
 }
 
 int run(const Options& options) {
@@ -83,10 +83,9 @@ int run(const Options& options) {
   if (!done) return kInterrupted;
   write_png(out, picture.image);
   if (picture.clamped > 0) {
-    print_notes(
-        {fmt::format("{} of {} values lie outside of [0, 1] and are drawn as the nearer "
-                     "end: the picture shows less than the network sees",
-                     picture.clamped, picture.values)});
+    print_notes({fmt::format(
+        "{} of {} values are outside [0, 1] and are drawn clamped; the network sees them unclamped",
+        picture.clamped, picture.values)});
   }
   print_notes(picture.legend);
   if (feed->layout().kind == SampleKind::event) {
@@ -102,11 +101,12 @@ int run(const Options& options) {
 
 Command add_preview(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "preview", "draw samples as a PNG: images side by side, events as histograms");
+      "preview", "draw samples as a PNG: images in a grid, events as histograms");
   auto options = std::make_shared<Options>();
-  add_sample_options(*app, options->samples,
-                     "how many samples; without it 36 images or 20000 events, or all there are");
-  app->add_option("--out", options->out, "the PNG file; NAME.png without it");
+  add_sample_options(
+      *app, options->samples,
+      "number of samples (default: 36 images, 20000 events, or all held-out samples)");
+  app->add_option("--out", options->out, "the PNG file (default: NAME.png)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -17,7 +17,7 @@ namespace wellspring::cli {
 
 std::string program_name() {
   namespace fs = std::filesystem;
-  std::error_code error;  // anything that fails here only makes the text longer
+  std::error_code error;  // a failure here only makes the text longer
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return "wellspring";
   if (const char* path = std::getenv("PATH")) {
@@ -48,7 +48,7 @@ void note_that_memory_ended() {
   throw std::bad_alloc();
 }
 
-/// Anything else that ends here is an error of ours, and is left to be seen as one.
+/// Any other call of std::terminate is a bug: abort, so that it shows as one.
 void end_with_words() {
   if (!memory_ended) std::abort();
   tell_no_memory();
@@ -64,16 +64,16 @@ void say_when_memory_ends() {
 
 void tell_no_memory() noexcept {
   constexpr std::string_view kWords =
-      "wellspring: error: no memory is left (the machine or a limit has no more for this process)\n"
-      "  use a smaller batch, network or data set, or raise the limit; a run goes on from "
+      "wellspring: error: out of memory (the machine or a limit on this process)\n"
+      "  use a smaller batch, network or data set, or raise the limit; a run continues from "
       "its newest checkpoint\n";
-  // Nobody can be told where this fails.
+  // A failure cannot be reported anywhere.
   [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWords.data(), kWords.size());
 }
 
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() gives the lowest number that is free: this one, as those below it are taken by now.
+    // open() returns the lowest free number: this one, because all below it are open.
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != descriptor) std::abort();
   }
 }

@@ -1,32 +1,31 @@
-// This program as a process: how the user can name it, and what it starts with. Host only.
+// This program as a process: its name, standard streams and out-of-memory handling. Called by main
+// and by messages that suggest commands; host only.
 #pragma once
 
 #include <string>
 
 namespace wellspring::cli {
 
-/// "wellspring" where PATH leads to this executable, otherwise its path, relative when below the
+/// "wellspring" if PATH leads to this executable, otherwise its path, relative if it is below the
 /// working directory.
 std::string program_name();
 
-/// A word as a shell takes it back: in quotes where it has anything but letters, digits and
-/// _@%+=:,./-.
+/// The word quoted for a shell, if it contains anything but letters, digits and _@%+=:,./-.
 std::string shell_word(const std::string& word);
 
-/// Opens the null device as standard input, output and error where whoever started the program had
-/// closed them: otherwise the first files that are opened get those numbers, and what is meant for
-/// the terminal ends up in them. To be called before anything else.
+/// Opens the null device for each of standard input, output and error that the parent process had
+/// closed. Otherwise the first opened files would get those numbers, and terminal output would end
+/// up in them. Call it before anything else.
 void open_standard_streams();
 
-/// What is printed and cannot be delivered is forgotten, instead of being tried again, with a
-/// signal, when the program ends.
+/// Discards output that cannot be delivered. Otherwise the program would try again at exit, and get
+/// a signal.
 void forget_undelivered();
 
-/// Where memory ends the program ends with words and ErrorKind::runtime, wherever that was: also in
-/// code that promises to throw nothing and would abort, as iterators of folders and JSON's values
-/// do.
+/// Makes the program end with a message and ErrorKind::runtime when it runs out of memory, also in
+/// noexcept code that would abort, such as directory iterators and JSON values.
 void say_when_memory_ends();
-/// Those words, which take no memory.
+/// Prints that message; allocates nothing.
 void tell_no_memory() noexcept;
 
 }  // namespace wellspring::cli

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int kDefaultSize = 64;  ///< pixels
 
-/// Spellings of settings that were, or that other programs have.
+/// Spellings of settings from older versions and from other programs.
 void refuse_old_spellings(CLI::App& app) {
   for (const char* name : {"--param", "--set"}) {
     app.add_option_function<std::string>(
            name,
            [name](const std::string& setting) {
-             fail(ErrorKind::config, {fmt::format("command line: there is no {}", name),
-                                      "settings stand behind the name, as for train",
+             fail(ErrorKind::config, {fmt::format("command line: unknown option {}", name),
+                                      "settings follow the name, as for train",
                                       fmt::format("write {} without {}", setting, name)});
            })
         ->group("");  // not in the help
@@ -36,7 +36,7 @@ void refuse_old_spellings(CLI::App& app) {
 [[noreturn]] void refuse(const std::string& option, const std::string& why,
                          const std::string& advice) {
   fail(ErrorKind::config,
-       {fmt::format("command line: {} does not go with {}", option, why), "", advice});
+       {fmt::format("command line: {} cannot be used with {}", option, why), "", advice});
 }
 
 std::vector<std::string> generator_names() {
@@ -51,16 +51,17 @@ bool is_generator(const std::string& name) {
 }
 
 bool is_configuration(const std::string& name) {
-  std::error_code unreadable;  // then it is none
+  std::error_code unreadable;  // then it is not a file
   return name.ends_with(".yaml") || name.ends_with(".yml") ||
          std::filesystem::is_regular_file(name, unreadable);
 }
 
 [[noreturn]] void refuse_name(const std::string& name) {
-  fail(ErrorKind::config,
-       {fmt::format("command line: '{}' is no generator, and no file", name),
-        "samples come from a generator or from a configuration",
-        name_advice(name, generator_names()) + "; or name a configuration, as configs/NAME.yaml"});
+  fail(
+      ErrorKind::config,
+      {fmt::format("command line: '{}' is neither a generator nor a file", name),
+       "samples come from a generator or from a configuration",
+       name_advice(name, generator_names()) + "; or name a configuration file: configs/NAME.yaml"});
 }
 
 ParamSetting parse_setting(const std::string& text) {
@@ -80,11 +81,11 @@ std::unique_ptr<SampleReader> open_generator(
     const SampleOptions& options, const std::function<std::uint64_t(SampleKind)>& count) {
   const std::string generator = fmt::format("the generator '{}'", options.what);
   if (options.split)
-    refuse("--split", generator, "its samples are not split: --first names the first one");
+    refuse("--split", generator, "its samples are not split; select the first one with --first");
   if (options.step)
-    refuse("--step", generator, "it knows no steps: --first names the first sample");
+    refuse("--step", generator, "it has no steps; select the first sample with --first");
   if (options.size && find_generator(options.what).kind != SampleKind::image)
-    refuse("--size", generator, "its samples are no images: leave it out");
+    refuse("--size", generator, "its samples are not images; leave it out");
   std::vector<ParamSetting> settings;
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   auto made =
@@ -97,33 +98,32 @@ std::unique_ptr<SampleReader> open_generator(
   const SampleRange range{options.seed.value_or(0), options.first.value_or(0),
                           options.count ? *options.count : count(made->layout().kind)};
   if (range.count == 0)
-    fail(ErrorKind::config, {"command line: --count is missing", "a generator never ends",
-                             "say how many samples: --count 1000"});
+    fail(ErrorKind::config, {"command line: --count is missing", "a generator is endless",
+                             "give the number of samples: --count 1000"});
   constexpr std::uint64_t kIds = std::uint64_t{1} << 63;
   if (range.count > kIds - range.first)
     fail(ErrorKind::config,
          {fmt::format("command line: --first {} --count {} goes beyond the last sample",
                       range.first, range.count),
-          fmt::format("numbers of samples end at {}", kIds - 1), "begin further in front"});
+          fmt::format("the largest sample id is {}", kIds - 1), "use a smaller --first"});
   return std::make_unique<GeneratorReader>(std::move(made), range, making);
 }
 
-/// What a generator takes as an option stands in a configuration.
+/// Options of a generator are keys of a configuration.
 void refuse_options_of_generators(const SampleOptions& options) {
   const std::string configuration = "a configuration";
   const auto instead = [](const std::string& key, const auto& value) {
-    return fmt::format("write {}={} behind its name", key, value);
+    return fmt::format("write {}={} after its name", key, value);
   };
-  if (options.first)
-    refuse("--first", configuration, "--step names the first step whose samples are taken");
+  if (options.first) refuse("--first", configuration, "select the first step with --step");
   if (options.seed) refuse("--seed", configuration, instead("seed", *options.seed));
   if (options.size) refuse("--size", configuration, instead("data.size", *options.size));
   if (options.device) refuse("--device", configuration, instead("device", *options.device));
   if (options.threads) refuse("--threads", configuration, instead("threads", *options.threads));
   if (options.batch)
     refuse("--batch", configuration,
-           "its samples are made a batch of the run at a time: train.batch, on which the order of "
-           "a mixture depends");
+           "its samples come in the run's batches; set train.batch instead (in a mixture, it "
+           "changes the order of the samples)");
 }
 
 std::unique_ptr<SampleReader> open_configuration(
@@ -132,14 +132,14 @@ std::unique_ptr<SampleReader> open_configuration(
   RunSampleRange range;
   if (options.split == "eval") range.split = RunSampleRange::Split::evaluation;
   if (options.step && range.split == RunSampleRange::Split::evaluation)
-    refuse("--step", "--split eval", "what is held out is the same at every step");
+    refuse("--step", "--split eval", "held-out samples are the same at every step; leave it out");
   range.step = options.step.value_or(0);
   range.count = options.count;
   range.dense = dense_of(options);
   std::vector<std::string> overrides = options.settings;
   bool names_device = false;
   for (const std::string& text : overrides) names_device |= parse_setting(text).name == "device";
-  if (!names_device) overrides.emplace_back("device=cpu");  // samples are the same anywhere
+  if (!names_device) overrides.emplace_back("device=cpu");  // samples are the same on every device
   const RunConfig config = RunConfig::load(options.what, overrides);
   auto feed = std::make_unique<RunSamples>(config, range);
   if (options.count) return feed;
@@ -147,9 +147,10 @@ std::unique_ptr<SampleReader> open_configuration(
   if (most > 0) {
     feed->limit(most);
   } else if (range.split == RunSampleRange::Split::train) {
-    fail(ErrorKind::config, {"command line: --count is missing",
-                             "the whole run has " + counted(feed->count(), "sample"),
-                             "say how many: --count 1000; or --split eval for what is held out"});
+    fail(ErrorKind::config,
+         {"command line: --count is missing",
+          "the whole run has " + counted(feed->count(), "sample"),
+          "give the number: --count 1000; or use --split eval for the held-out samples"});
   }
   return feed;
 }
@@ -158,41 +159,40 @@ std::unique_ptr<SampleReader> open_configuration(
 
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help) {
   app.add_option("what", options.what,
-                 "a name from 'wellspring list generators', or a configuration (NAME.yaml): its "
-                 "mixture as training sees it")
+                 "a generator from 'wellspring list generators', or a configuration (NAME.yaml) "
+                 "for its mixture as training sees it")
       ->required();
   app.add_option("settings", options.settings,
-                 "key=value: parameters of the generator, or overrides of the configuration, whose "
-                 "samples are made on the CPU unless device= says otherwise");
+                 "key=value: parameters of the generator, or overrides of the configuration (whose "
+                 "device defaults to cpu here)");
   add_optional_whole(app, "--count", options.count, 1, kAnyWhole, count_help);
   app.add_flag("--plane", options.plane,
-               "with the dense truth of images, a number a pixel: which thing it shows, or how far "
-               "away that lies; `describe` tells what a generator has");
+               "add the dense labels of images: one number per pixel, an object index or a depth; "
+               "see `wellspring describe NAME`");
   add_optional_whole(app, "--first", options.first, 0, kAnyWhole,
-                     "of a generator: id of the first sample (default: 0)");
-  add_optional_whole(app, "--seed", options.seed, 0, kAnyWhole,
-                     "of a generator: seed; sample i is a function of it, the parameters and i "
-                     "(default: 0)");
+                     "(generators only) id of the first sample (default: 0)");
+  add_optional_whole(
+      app, "--seed", options.seed, 0, kAnyWhole,
+      "(generators only) seed; sample i is a function of seed, parameters and i (default: 0)");
   add_optional_whole(
       app, "--size", options.size, 1, kLargestImageSide,
-      fmt::format("of a generator of images: their side in pixels (default: {})", kDefaultSize));
-  add_optional_whole(app, "--batch", options.batch, 1, 1 << 20,
-                     fmt::format("of a generator: samples made at once; changes none of them "
-                                 "(default: {})",
-                                 SampleMaking{}.batch));
-  app.add_option("--device", options.device,
-                 "of a generator: cpu, cuda, cuda:N or auto; changes no byte of a sample "
-                 "(default: cpu)");
+      fmt::format("(image generators only) image side in pixels (default: {})", kDefaultSize));
   add_optional_whole(
-      app, "--threads", options.threads, 0, 1024,
-      "of a generator: CPU threads, 0: as `doctor` says; changes no byte of a sample "
-      "(default: 0)");
+      app, "--batch", options.batch, 1, 1 << 20,
+      fmt::format("(generators only) samples per launch; does not change the samples (default: {})",
+                  SampleMaking{}.batch));
+  app.add_option(
+      "--device", options.device,
+      "(generators only) cpu, cuda, cuda:N or auto; does not change the samples (default: cpu)");
+  add_optional_whole(app, "--threads", options.threads, 0, 1024,
+                     "(generators only) CPU threads; 0: the number that `wellspring doctor` "
+                     "prints; does not change the samples (default: 0)");
   app.add_option("--split", options.split,
-                 "of a configuration: train, the samples of the run's steps, or eval, what it "
-                 "holds out (default: train)")
+                 "(configurations only) train: the samples of the run's steps; eval: the held-out "
+                 "samples (default: train)")
       ->check(CLI::IsMember({"train", "eval"}));
   add_optional_whole(app, "--step", options.step, 0, kAnyWhole,
-                     "of a configuration: the first step whose samples are taken (default: 0)");
+                     "(configurations only) first training step (default: 0)");
   refuse_old_spellings(app);
 }
 
@@ -207,8 +207,8 @@ std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
 bool watch(const std::string& title, SampleReader& feed,
            const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
   {
-    const SignalGuard signals({.stopping = "\nwellspring: stopping, nothing is kept\n",
-                               .ended = "\nwellspring: ended at once\n"});
+    const SignalGuard signals({.stopping = "\nwellspring: stopping; nothing is kept\n",
+                               .ended = "\nwellspring: aborted\n"});
     Progress::Options options;
     options.title = title;
     options.total = feed.count();

@@ -1,4 +1,4 @@
-// Words to the terminal, and colour where it shows it. Called by the subcommands; host only.
+// Text and colour for the terminal. Called by the subcommands; host only.
 #pragma once
 
 #include "core/text/progress.h"
@@ -17,15 +17,15 @@ namespace wellspring::cli {
 /// SGR codes of ECMA-48.
 enum class Colour : int { bold = 1, red = 31, green = 32 };
 
-/// `text`, made printable, in a colour where `descriptor` can show one.
+/// `text`, made printable, in colour if `descriptor` supports it.
 inline std::string paint(Colour colour, std::string_view text, int descriptor = STDOUT_FILENO) {
   std::string shown = printable(text);
   if (!wants_colour(descriptor)) return shown;
   return "\x1b[" + std::to_string(static_cast<int>(colour)) + "m" + std::move(shown) + "\x1b[0m";
 }
 
-/// As fmt::print, which throws where nothing can be written: a reader that has gone away or a full
-/// disk is no reason to lose a run.
+/// fmt::print that does not throw if writing fails: a closed pipe or a full disk must not end a
+/// run.
 template <class... Arguments>
 void tell(std::FILE* where, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);

@@ -1,4 +1,4 @@
-// `wellspring train`: a run as configured, watched on the terminal.
+// `wellspring train`: trains as configured and shows the run on the terminal.
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/train_view.h"
@@ -28,11 +28,10 @@ int run(const Options& options) {
   TrainerOptions trainer_options;
   trainer_options.resume = ResumeChoice::parse(options.resume);
 
-  const SignalGuard signals({.stopping =
-                                 "\nwellspring: stopping, with a checkpoint, once the step at "
-                                 "hand is done; Ctrl-C again ends at once, without\n",
-                             .ended = "\nwellspring: ended at once; what was learnt since the "
-                                      "last checkpoint is lost\n"});
+  const SignalGuard signals(
+      {.stopping = "\nwellspring: stopping after this step, with a checkpoint; press Ctrl-C again "
+                   "to abort without one\n",
+       .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
   TrainView view(options.config, options.overrides, config);
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
@@ -44,7 +43,7 @@ int run(const Options& options) {
   try {
     Trainer trainer(std::move(config), view, trainer_options);
     status = trainer.run().status;
-  } catch (const Interrupted&) {  // while the data were read, before anything was trained
+  } catch (const Interrupted&) {  // while reading the data, before the first step
     view.stopped_before_the_first_step();
   }
   forget_undelivered();
@@ -58,16 +57,16 @@ Command add_train(CLI::App& parent) {
       "train", "train a network on generated samples, files, or a mixture of both");
   auto options = std::make_shared<Options>();
   app->add_option("config", options->config, "configuration file (YAML)")->required();
-  app->add_option("settings", options->overrides, "key=value: overrides of the configuration");
+  app->add_option("settings", options->overrides,
+                  "key=value: overrides a key of the configuration");
   app->add_option(
          "--resume", options->resume,
-         "auto: from the newest checkpoint of the run folder, if there is one; never: from "
-         "the beginning; or a checkpoint or another run folder, whose newest one is taken")
+         "auto: from the newest checkpoint in the run folder, if any; never: start from scratch; "
+         "or the path of a checkpoint or of another run folder (its newest checkpoint)")
       ->capture_default_str();
-  app->add_option(
-         "--graph", options->graph,
-         "on: record the step once and replay it; off: run it anew each time; check: both, "
-         "compared bit for bit (default: train.graph of the configuration)")
+  app->add_option("--graph", options->graph,
+                  "on: record the step once and replay it; off: launch it every time; check: do "
+                  "both and compare bit for bit (default: train.graph of the configuration)")
       ->check(CLI::IsMember({"on", "off", "check"}));
   return {app, [options] { return run(*options); }};
 }

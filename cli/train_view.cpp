@@ -34,8 +34,7 @@ ProgressStatus status_of(const StepReport& report) {
 }
 
 void print_throughput(const FinishReport& report) {
-  if (report.throughput.windows == 0)
-    return;  // too short to measure anything; no rate is better than a wrong one
+  if (report.throughput.windows == 0) return;  // too short to measure a rate
   tell(stdout, "  {:<16} {}\n", "samples/s", rate_text(report.throughput));
 }
 
@@ -83,7 +82,7 @@ void TrainView::on_work(const std::string& what, std::uint64_t done, std::uint64
 void TrainView::on_memory(const std::string& table) {
   work_.end();
   tell(stdout, "{}\n", printable(table));
-  std::fflush(stdout);  // seen, whatever becomes of the allocation
+  std::fflush(stdout);  // shown even if the allocation fails
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
@@ -131,10 +130,10 @@ void TrainView::on_step_metrics(const StepReport& report) {
 void TrainView::say_overflow() {
   if (overflow_.samples == told_overflow_.samples) return;
   told_overflow_ = overflow_;
-  say(fmt::format(
-      "{} of {} did not fit into the rows of their sets and were left out so far; give their "
-      "source more items",
-      counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
+  say(
+      fmt::format("so far, {} of {} did not fit into the rows of their sets and were left out; "
+                  "increase the number of items of their source",
+                  counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 
 void TrainView::on_evaluation(const EvaluationReport& report) {
@@ -164,27 +163,28 @@ void TrainView::suggest(const char* what, const std::string& text) const {
 }
 
 void TrainView::finished_before(const FinishReport& report) const {
-  tell(stdout, "{}: {} after {} before; nothing was done\n", paint(Colour::bold, config_.name),
-       paint(Colour::green, "finished"), counted(report.step, "step"));
+  tell(stdout, "{}: {} ({}); nothing to do\n", paint(Colour::bold, config_.name),
+       paint(Colour::green, "already finished"), counted(report.step, "step"));
   print_evaluation(report);
   print_files(report);
   const std::string folder = report.folder.string(), elsewhere = "out=" + folder + "-2";
-  tell(stdout, "\nWhat you can do:\n");
-  suggest("again, elsewhere", command("train", {elsewhere}));
+  tell(stdout, "\nOptions:\n");
+  suggest("run again", command("train", {elsewhere}));
   if (may_be_longer(config_)) {
-    suggest("longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
+    suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
   } else {
-    suggest("longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
+    suggest("train longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
     tell(stdout,
-         "                    (its schedule ends with it; a run of constant rate and weights can "
-         "be extended: optimizer.floor=1 optimizer.warmup=0)\n");
+         "                    (a new run from its weights, because its schedule has ended; a run "
+         "with constant learning rate and weights can be extended: optimizer.floor=1 "
+         "optimizer.warmup=0)\n");
   }
-  tell(stdout, "  {:<17} remove {} first\n", "anew, here", printable(folder));
+  tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));
 }
 
 void TrainView::stopped_before_the_first_step() {
   work_.end();
-  tell(stdout, "\n{} before a step was made; nothing is lost, and the same command begins there\n",
+  tell(stdout, "\n{} before the first step; nothing is lost: repeat the command to start\n",
        paint(Colour::bold, "stopped by a signal"));
 }
 
@@ -193,7 +193,7 @@ void TrainView::on_finish(const FinishReport& report) {
   progress_.reset();
   say_overflow();
   if (report.status == RunStatus::interrupted) {
-    tell(stdout, "\n{} at step {}; the run continues from there with\n  {}\n",
+    tell(stdout, "\n{} at step {}; to continue the run:\n  {}\n",
          paint(Colour::bold, "stopped by a signal"), report.step, printable(command("train", {})));
     return;
   }
@@ -210,7 +210,7 @@ void TrainView::suggest_next(const FinishReport& report) const {
   if (report.checkpoint && !config_.evaluation.sources.empty())
     suggest("evaluate again",
             shell_word(program_name()) + " eval " + shell_word(report.checkpoint->path.string()));
-  suggest("see the samples", fmt::format("{} --step {}", command("preview", {}), report.step / 2));
+  suggest("draw the samples", fmt::format("{} --step {}", command("preview", {}), report.step / 2));
   const std::string seed = fmt::format("{}", config_.seed + 1);
   suggest("another seed",
           command("train", {"seed=" + seed, "out=" + report.folder.string() + "-seed" + seed}));

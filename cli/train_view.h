@@ -1,5 +1,5 @@
-// A training run as it appears on the terminal: the plan, a progress bar, evaluation lines and the
-// last page. Called by `train`; host only.
+// Terminal output of a training run: the plan, a progress bar, evaluation lines and the final
+// report. Called by `train`; host only.
 #pragma once
 
 #include "cli/work_bar.h"
@@ -16,7 +16,7 @@ namespace wellspring::cli {
 
 class TrainView : public TrainObserver {
  public:
-  /// `file`, `overrides`: as the user gave them, for the commands that are suggested.
+  /// `file`, `overrides`: as given by the user, for suggested commands.
   TrainView(std::string file, std::vector<std::string> overrides, RunConfig config)
       : file_(std::move(file)), overrides_(std::move(overrides)), config_(std::move(config)) {}
 
@@ -28,20 +28,20 @@ class TrainView : public TrainObserver {
   void on_evaluation(const EvaluationReport& report) override;
   void on_checkpoint(const CheckpointReport& report) override;
   void on_finish(const FinishReport& report) override;
-  /// Instead of all that, where the run is finished already: what came of it, and what can be done.
+  /// Instead of the above, if the run had already finished: its results and options.
   void finished_before(const FinishReport& report) const;
-  /// The same where a signal came while the data were read.
+  /// The same for a signal while reading the data.
   void stopped_before_the_first_step();
 
  private:
-  void say(const std::string& line);  ///< above the bar, once there is one
-  /// Sets that are cut short teach something else than the generator's law: told when it is first
-  /// seen, and in all at the end.
+  void say(const std::string& line);  ///< above the bar, if shown
+  /// Reports truncated sets, whose distribution is not the generator's: at the first one, and in
+  /// total at the end.
   void say_overflow();
 
-  /// A subcommand as `train` was called, with settings in place of those of the same keys.
+  /// Subcommand `name` with the arguments of `train`; `settings` replace those with the same keys.
   std::string command(const std::string& name, std::initializer_list<std::string> settings) const;
-  /// Commands that follow from this run; a test runs each.
+  /// Useful next commands; a test runs each of them.
   void suggest_next(const FinishReport& report) const;
   void suggest(const char* what, const std::string& text) const;
 
@@ -49,14 +49,14 @@ class TrainView : public TrainObserver {
   std::vector<std::string> overrides_;
   RunConfig config_;
   std::optional<Progress> progress_;  ///< from the plan to the finish
-  WorkBar work_{STDOUT_FILENO};       ///< of what is done before and between steps
+  WorkBar work_{STDOUT_FILENO};       ///< for work before and between steps
   SetOverflow overflow_, told_overflow_;
 };
 
 /// "81.3 %".
 std::string percent(double fraction);
-/// One held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss 0.0710,
-/// 4096 samples".
+/// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
+/// 0.0710, 4096 samples".
 std::string evaluation_text(const EvaluationResult& result);
 
 }  // namespace wellspring::cli

@@ -1,5 +1,5 @@
-// A bar for work that may take a while before or between the steps of a run. Called by the
-// subcommands; host only.
+// A progress bar for slow work before or between the steps of a run. Called by the subcommands;
+// host only.
 #pragma once
 
 #include "core/text/progress.h"
@@ -10,8 +10,8 @@
 
 namespace wellspring::cli {
 
-/// Shows nothing of what is done within a second, and leaves nothing on a terminal; elsewhere, a
-/// line every ten seconds stays.
+/// Shows nothing for work that takes less than a second, and leaves nothing on a terminal. If the
+/// output is not a terminal, it writes one line every ten seconds.
 class WorkBar {
  public:
   explicit WorkBar(int descriptor) : descriptor_(descriptor) {}
@@ -19,7 +19,7 @@ class WorkBar {
   WorkBar(const WorkBar&) = delete;
   WorkBar& operator=(const WorkBar&) = delete;
 
-  /// As a WorkWatch is told; ends where all is done, or another work begins.
+  /// A WorkWatch callback; the bar ends when all is done or other work begins.
   void show(const std::string& what, std::uint64_t done, std::uint64_t total);
   void end();
 

@@ -1,6 +1,6 @@
 # cuDNN: headers and the front library, which loads its engines when they are first used.
 #
-# Looked for in the CUDA toolkit, on the system, and in the wheel `nvidia-cudnn-cu<major>` inside
+# Searched in the CUDA toolkit, on the system, and in the wheel `nvidia-cudnn-cu<major>` inside
 # <source>/.venv. Hints: CUDNN_ROOT (variable or environment).
 # Defines: cuDNN::cudnn, cuDNN_VERSION, cuDNN_LIBRARY_DIR.
 file(GLOB cudnn_wheels "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cudnn")
@@ -27,6 +27,6 @@ if(cuDNN_FOUND AND NOT TARGET cuDNN::cudnn)
   set_target_properties(cuDNN::cudnn PROPERTIES
     IMPORTED_LOCATION "${cuDNN_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${cuDNN_INCLUDE_DIR}"
-    # The interface that cuDNN 9 gives up warns, and warnings are errors: only the graph interface.
+    # Warns about the legacy interface, so that only the graph interface is used.
     INTERFACE_COMPILE_DEFINITIONS CUDNN_WARN_DEPRECATED)
 endif()

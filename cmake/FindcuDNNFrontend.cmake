@@ -1,6 +1,6 @@
 # cudnn-frontend: the header-only C++ interface to cuDNN's graphs.
 #
-# Looked for in <source>/.venv (where scripts/fetch-cudnn-frontend puts it) and on the system. Hint:
+# Searched in <source>/.venv (where scripts/fetch-cudnn-frontend puts it) and on the system. Hint:
 # the cache variable CUDNN_FRONTEND_INCLUDE_DIR, the folder that holds cudnn_frontend.h.
 # Defines: cuDNN::frontend, cuDNNFrontend_VERSION.
 file(GLOB frontend_wheels "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/include")

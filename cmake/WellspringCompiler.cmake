@@ -6,17 +6,16 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # What ccache wants to be told before it keeps objects made with precompiled headers.
+  # ccache caches objects made with precompiled headers only with these.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       "${CCACHE_PROGRAM}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()
 
-# wellspring_precompile(target <header> ...): parses headers once for all C++ files of a target, beside
-# those that nearly every file needs: a third to a half of a file's compile time. Only headers of others:
-# our own are parsed anew in every file. That each of ours names what it needs is what the target
-# self_contained_headers checks, without any of this.
+# wellspring_precompile(target <header> ...): parses these third-party headers, and those that nearly every file needs,
+# once for all C++ files of a target. This saves a third to a half of a file's compile time. Our own headers are not
+# precompiled, so that a file that lacks an include does not compile.
 set(wellspring_common_headers <fmt/format.h> <algorithm> <filesystem> <functional> <map> <memory>
     <optional> <span> <string> <variant> <vector>)
 function(wellspring_precompile target)
@@ -28,7 +27,7 @@ function(wellspring_precompile target)
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
-# CUDA: one architecture unless CMAKE_CUDA_ARCHITECTURES or CUDAARCHS says more.
+# CUDA: one architecture unless CMAKE_CUDA_ARCHITECTURES or CUDAARCHS names others.
 set(WELLSPRING_HAS_CUDA OFF)
 set(WELLSPRING_HAS_CUDA_TOOLKIT OFF)
 if(WELLSPRING_CUDA_STAND_IN)
@@ -70,8 +69,8 @@ message(STATUS "Wellspring: CUDA ${WELLSPRING_HAS_CUDA} ${CMAKE_CUDA_ARCHITECTUR
 
 add_library(wellspring_flags INTERFACE)
 target_compile_features(wellspring_flags INTERFACE cxx_std_20)
-# The program's library path holds for the libraries of its libraries, too: a bundle needs no tool to
-# edit the path inside of each.
+# The program's library path also applies to the libraries that its libraries load, so a bundle needs no tool that
+# edits them.
 target_link_options(wellspring_flags INTERFACE LINKER:--disable-new-dtags)
 
 # Contraction is off on both sides, so + - * / sqrt and explicit fma round alike on host and device.
@@ -81,8 +80,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
   list(APPEND host_flags -march=${WELLSPRING_MARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False alarms inside of std::string's operator+ and assignment (GCC bugs 105329, 105651); newer
-  # compilers keep these warnings, and sanitizers watch at run time.
+  # False alarms in std::string's operator+ and assignment (GCC bugs 105329, 105651). Newer compilers keep these
+  # warnings.
   list(APPEND host_warnings -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
        -Wno-stringop-overread)
 endif()
@@ -90,22 +89,21 @@ if(WELLSPRING_WERROR)
   list(APPEND host_warnings -Werror)
 endif()
 if(WELLSPRING_SANITIZE)
-  # The sanitizers' own code alters the flow that these warnings follow: GCC then warns inside the
-  # standard library. Builds without sanitizers keep them.
+  # Sanitizers' own code makes GCC warn inside the standard library. Builds without sanitizers keep these warnings.
   list(APPEND host_flags -fsanitize=${WELLSPRING_SANITIZE} -fno-omit-frame-pointer
        -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   if(WELLSPRING_SANITIZE MATCHES "undefined")
-    # AddressSanitizer sees accesses through null and beyond an object itself.
+    # AddressSanitizer already reports accesses through null and beyond an object.
     list(APPEND host_flags -fno-sanitize-recover=undefined -fno-sanitize=null,object-size)
   endif()
   target_link_options(wellspring_flags INTERFACE -fsanitize=${WELLSPRING_SANITIZE})
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_SANITIZED=1)
 endif()
 if(WELLSPRING_SANITIZE OR WELLSPRING_CUDA_STAND_IN)
-  # Builds for tests alone. With sanitizers -O1 takes nearly three times as long to compile.
+  # With sanitizers, -O1 takes nearly three times as long to compile as -Og.
   list(APPEND host_flags -Og -g1)
 endif()
-# Who links an installed libwellspring needs what decides about results, not our warnings.
+# A project that links the installed library needs the flags that decide about results, not our warnings.
 target_compile_options(wellspring_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${host_flags}>"
   "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>>")

@@ -1,4 +1,4 @@
-# NVIDIA's libraries behind kernels/ops/cuda. Included where CUDA is on.
+# NVIDIA's libraries that kernels/ops/cuda uses. Included if CUDA is on.
 #
 # Nothing here needs the driver: a binary built with CUDA starts on a machine that has none.
 # cuDNN is linked (its front library is small); cuBLASLt is opened when the first dense layer is
@@ -23,7 +23,7 @@ if(WELLSPRING_CUDNN AND (NOT cuDNN_FOUND OR NOT cuDNNFrontend_FOUND))
 endif()
 message(STATUS "Wellspring: cuDNN ${WELLSPRING_CUDNN} ${cuDNN_VERSION}, cudnn-frontend ${cuDNNFrontend_VERSION}")
 
-# Where the libraries lie on the build machine; an installed program looks beside itself first.
+# Paths of the libraries on the build machine; an installed program looks next to itself first.
 get_filename_component(cublas_dir "${CUDA_cublasLt_LIBRARY}" DIRECTORY)
 set(WELLSPRING_CUDA_LIBRARY_DIRS ${cuDNN_LIBRARY_DIR} "${cublas_dir}")
 list(REMOVE_DUPLICATES WELLSPRING_CUDA_LIBRARY_DIRS)

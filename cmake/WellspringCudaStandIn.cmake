@@ -3,7 +3,7 @@
 # Included last, when every target has its sources.
 set(stand_in_dir "${CMAKE_SOURCE_DIR}/tests/cuda_stand_in")
 
-# In front: its kernels/runtime/launch.cuh takes the place of the one of the launchers.
+# First in the include path: its kernels/runtime/launch.cuh replaces the library's.
 target_include_directories(libwellspring BEFORE PUBLIC "${stand_in_dir}/include")
 target_sources(libwellspring PRIVATE
   "${stand_in_dir}/launch.cpp"
@@ -12,23 +12,23 @@ target_sources(libwellspring PRIVATE
   "${stand_in_dir}/runtime.cpp"
   "${stand_in_dir}/streams.cpp")
 
-# The machine that runs listings spends its time in its own loops.
+# The interpreter of listings is slow without optimisation.
 set(machine integers kernels listing machine memory_and_control reals)
 list(TRANSFORM machine REPLACE "(.+)" "${stand_in_dir}/sass/\\1.cpp")
 target_sources(libwellspring PRIVATE ${machine})
 set_source_files_properties(${machine} TARGET_DIRECTORY libwellspring PROPERTIES
                             COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
 
-# What counts instructions a sample, for scripts/issue-slots.
+# Counts instructions per sample, for scripts/issue-slots.
 add_executable(issue_slots EXCLUDE_FROM_ALL "${stand_in_dir}/issue_slots.cpp")
 target_link_libraries(issue_slots PRIVATE libwellspring)
 
-# .cu files hold instantiations alone, which any C++ compiler makes.
+# .cu files contain only instantiations, which any C++ compiler can compile.
 function(wellspring_compile_cuda_as_cxx target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.cu$")
-  list(TRANSFORM sources PREPEND "${folder}/" REGEX "^[^/]")  # those of folders below are absolute
+  list(TRANSFORM sources PREPEND "${folder}/" REGEX "^[^/]")  # sources of subfolders are absolute
   set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CXX)
 endfunction()
 wellspring_compile_cuda_as_cxx(libwellspring)

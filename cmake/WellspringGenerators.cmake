@@ -1,14 +1,13 @@
 # wellspring_generators(images/shapes:Shapes ...): a generator is its header, generators/images/shapes.h,
-# and one of these entries, which names it and its functor. From an entry the build writes, each from a
-# template of a few lines:
+# and one of these entries, which names it and its functor. From each entry the build writes, by short templates:
 #
 #   generators/registered/shapes.cpp     its row of the registry
 #   generators/registered/shapes.cu      its device code (with CUDA)
 #   generators/generators.inc            the list that generators/registry.cpp reads
 #   tests/generators/shapes_teams.cpp    its test with teams of all sizes (see below)
 #
-# A file is written anew only when its text changes: another generator compiles two or three small
-# files and the registry, and links.
+# A file is rewritten only when its text changes, so a new generator compiles two or three small files and the
+# registry, and links.
 function(wellspring_generators)
   set(list_file "${CMAKE_CURRENT_BINARY_DIR}/generators.inc")
   set(list "")
@@ -24,8 +23,8 @@ function(wellspring_generators)
   set_property(GLOBAL PROPERTY WELLSPRING_GENERATORS "${ARGN}")
 endfunction()
 
-# wellspring_variants(images/textured_leaves:TexturedLeaves ...): functors that a generator gives its place
-# to for some of its parameters (F::instead of generators/functor_generator.h). They have device code alone.
+# wellspring_variants(images/textured_leaves:TexturedLeaves ...): functors that replace a generator's own for some
+# parameters (F::instead in generators/functor_generator.h). They need only device code.
 function(wellspring_variants)
   foreach(entry ${ARGN})
     wellspring_device_code(${entry})
@@ -42,7 +41,7 @@ function(wellspring_device_code entry)
   target_sources(libwellspring PRIVATE "${device_code}")
 endfunction()
 
-# The sources of all generators' team tests, written from tests/generators/teams.cpp.in.
+# Writes the team tests of all generators from tests/generators/teams.cpp.in and returns their names.
 function(wellspring_generator_tests result)
   get_property(entries GLOBAL PROPERTY WELLSPRING_GENERATORS)
   set(sources "")

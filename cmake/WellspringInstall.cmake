@@ -1,14 +1,13 @@
-# `cmake --install` for this machine and machines like it, and the target `bundle`: a folder that runs
-# elsewhere, with every shared library except the C library and the GPU driver.
+# Rules of `cmake --install`, for this machine and similar ones, and the target `bundle`: a folder that runs elsewhere,
+# with every shared library except the C library and the GPU driver.
 include(GNUInstallDirs)
 
 option(WELLSPRING_BUNDLE_CUDA_LIBS
        "Put cuDNN, cuBLASLt and NVRTC (1.1 GB) into the bundle; OFF: the target machine has them" ON)
 option(WELLSPRING_BUNDLE_TESTS "Put the tests of devices into the bundle, for gpu-check" ON)
 
-# Beside the program first, then where the libraries lay at build time. The build tree has the same
-# path: one of its own would be filled up with empty entries, each of which is the folder where the
-# program is started, to make room for the longer one that `cmake --install` writes over it.
+# Libraries are searched next to the program, then at their paths on the build machine. The build tree uses the same path:
+# CMake would pad a path of its own with empty entries, and each of them means the current folder.
 function(set_library_path from_program)
   set_target_properties(${ARGN} PROPERTIES
     INSTALL_RPATH "$ORIGIN/${from_program}/${CMAKE_INSTALL_LIBDIR};${WELLSPRING_CUDA_LIBRARY_DIRS}"
@@ -43,7 +42,7 @@ install(FILES "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" "${CMAKE_BINARY_DIR}/
               cmake/FindcuDNN.cmake
         DESTINATION ${package_dir} COMPONENT library EXCLUDE_FROM_ALL)
 
-# The executables of a folder and of all below it.
+# Lists the executables of a folder and of its subfolders.
 function(collect_programs folder result)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
   set(programs "")
@@ -61,10 +60,10 @@ function(collect_programs folder result)
   set(${result} "${programs}" PARENT_SCOPE)
 endfunction()
 
-# The tests that need a device, as a component of their own.
+# A component with the tests that need a device.
 if(WELLSPRING_TESTS)
   collect_programs(tests test_programs)
-  list(REMOVE_ITEM test_programs test_headers)  # an empty program, for the headers
+  list(REMOVE_ITEM test_programs test_headers)  # an empty program that holds the precompiled headers
   set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/wellspring)
   set_library_path(../.. ${test_programs})
   install(TARGETS ${test_programs} RUNTIME DESTINATION ${test_dir} COMPONENT tests EXCLUDE_FROM_ALL)
@@ -75,7 +74,7 @@ if(WELLSPRING_TESTS)
     COMPONENT tests EXCLUDE_FROM_ALL)
 endif()
 
-# What gpu-check measures with beside the program, likewise (see bench/gpu); its peers need nothing built.
+# The other programs that gpu-check measures with (bench/gpu), and the scripts of its peers.
 set(tool_dir ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/tools)
 get_property(gpu_programs GLOBAL PROPERTY WELLSPRING_GPU_PROGRAMS)
 get_property(gpu_modules GLOBAL PROPERTY WELLSPRING_GPU_MODULES)

@@ -12,7 +12,7 @@ file(REMOVE_RECURSE "${BUNDLE_DIR}")
 install_component()
 if(WITH_TESTS)
   install_component(--component tests)
-  # Those that need a device; the others are the build machine's.
+  # Only the programs with tests that need a device.
   set(test_dir "${BUNDLE_DIR}/libexec/wellspring")
   file(STRINGS "${test_dir}/device-tests.txt" tests)
   list(TRANSFORM tests REPLACE " .*" "" OUTPUT_VARIABLE folders)
@@ -33,8 +33,7 @@ if(WITH_TESTS)
   install_component(--component tools)
 endif()
 
-# What the programs are linked with, except the C library, which belongs to the loader of the target
-# machine, and the driver, which belongs to its kernel.
+# The libraries that the programs are linked with, except the C library and the driver: both belong to the target machine.
 file(GLOB programs "${BUNDLE_DIR}/bin/wellspring" "${BUNDLE_DIR}/libexec/wellspring/test_*"
                    "${BUNDLE_DIR}/libexec/wellspring/tools/*")
 file(GLOB modules "${BUNDLE_DIR}/libexec/wellspring/tools/*.so")
@@ -54,8 +53,7 @@ if(missing)
   message(FATAL_ERROR "bundle: cannot find ${missing}")
 endif()
 
-# What is opened by name while the program runs: cuDNN's engines, the compiler that some of them use,
-# and cuBLASLt.
+# Libraries that are opened by name at run time: cuDNN's engines, the compiler that some of them use, and cuBLASLt.
 if(WITH_CUDA_LIBS)
   foreach(dir ${CUDA_LIBRARY_DIRS})
     foreach(pattern "libcudnn*.so.[0-9]" "libcublasLt.so.[0-9]*" "libnvrtc.so.[0-9]*"

@@ -1,5 +1,4 @@
-# Run at every build, with SOURCE and OUTPUT: writes a C++ file that knows the commit of the source;
-# only where that has changed since.
+# Runs at every build, with SOURCE and OUTPUT: writes a C++ file that holds the commit of the source, if it has changed.
 set(commit "")
 find_program(GIT git)
 if(GIT AND EXISTS "${SOURCE}/.git")

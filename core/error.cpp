@@ -24,7 +24,7 @@ void fail(ErrorKind kind, const ErrorText& text) {
 namespace detail {
 void contract_failed(const char* expression, const char* file, int line) {
   throw std::logic_error(
-      fmt::format("{}:{}: internal contract broken: {}", file, line, expression));
+      fmt::format("{}:{}: internal contract violated: {}", file, line, expression));
 }
 }  // namespace detail
 

@@ -1,13 +1,13 @@
-// Contracts between our own functions. Host and device: code for a device compiles them away.
+// Internal contracts. Called by everything; host and device, where they compile to nothing.
 #pragma once
 
 namespace wellspring::detail {
-/// Throws std::logic_error with the expression and its place.
+/// Throws std::logic_error with the expression and its location.
 [[noreturn]] void contract_failed(const char* expression, const char* file, int line);
 }  // namespace wellspring::detail
 
-/// An internal contract, checked in debug and sanitizer builds of host code only; never for input
-/// from outside, and never with a side effect.
+/// An internal contract, checked only in debug and sanitizer builds of host code. Not for external
+/// input; the condition must not have side effects.
 #if (!defined(NDEBUG) || defined(WELLSPRING_SANITIZED)) && !defined(__CUDA_ARCH__)
 #define WS_EXPECT(condition)          \
   ((condition) ? static_cast<void>(0) \

@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-// A signal handler has no other way to speak; nothing else of the library is global.
+// Globals are a signal handler's only way to communicate; the library has no others.
 std::atomic<bool> requested{false};
 std::atomic<int> interrupts{0};
 std::atomic<bool> installed{false};
@@ -17,7 +17,7 @@ std::atomic<const char*> stopping{nullptr}, ended{nullptr};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
               std::atomic<const char*>::is_always_lock_free);
 
-// 128 + SIGINT: what shells report for a process that Ctrl-C ended.
+// 128 + SIGINT, as shells report a process that Ctrl-C ended.
 constexpr int kInterrupted = 130;
 
 /// write(2) and strlen(3) may be called from handlers (POSIX.1-2016, 2.4.3).
@@ -26,7 +26,8 @@ void say(const char* text) {
   [[maybe_unused]] const ssize_t nobody_to_tell = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Raises the flag and answers: everything else, file access above all, waits for who looks at it.
+// Only raises the flag and prints a message. Everything else, especially file access, is left to
+// the code that polls the flag.
 extern "C" void raise_flag(int signal) {
   const int before = errno;
   const bool first = !requested.exchange(true);
@@ -39,7 +40,7 @@ extern "C" void raise_flag(int signal) {
   errno = before;
 }
 
-/// Whoever started us may have settled that these do not matter, as nohup does.
+/// The parent process may have chosen to ignore these signals, as nohup does.
 bool stays_ignored(int signal, const struct sigaction& previous) {
   return (signal == SIGHUP || signal == SIGPIPE) && previous.sa_handler == SIG_IGN;
 }
@@ -47,14 +48,14 @@ bool stays_ignored(int signal, const struct sigaction& previous) {
 }  // namespace
 
 SignalGuard::SignalGuard(Words words) {
-  if (installed.exchange(true)) throw std::logic_error("two SignalGuards at a time");
+  if (installed.exchange(true)) throw std::logic_error("only one SignalGuard may exist");
   clear_interrupt();
   stopping = words.stopping;
   ended = words.ended;
   struct sigaction action {};
   action.sa_handler = raise_flag;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;  // reads and writes under way go on
+  action.sa_flags = SA_RESTART;  // interrupted reads and writes continue
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &previous_[i]);
     if (!stays_ignored(kSignals[i], previous_[i])) sigaction(kSignals[i], &action, nullptr);

@@ -1,5 +1,5 @@
-// What ends a run by its own will: signals as a flag that long work looks at in between. Installed
-// by the command line, looked at by the trainer, by evaluations and by what reads data; host only.
+// Graceful stop: signals set a flag that long work polls. Installed by the command line, polled by
+// the trainer, evaluations and data readers; host only.
 #pragma once
 
 #include <array>
@@ -7,18 +7,18 @@
 
 namespace wellspring {
 
-/// Thrown where work ends early because a signal asked for it. No std::exception: nothing failed.
+/// Thrown when work ends early because of a signal. Not a std::exception, because nothing failed.
 struct Interrupted {};
 
-/// While it lives, the signals that ask a program to end only raise a flag; a second SIGINT ends
-/// the process at once with status 130, as shells report it. SIGHUP and SIGPIPE stay ignored where
-/// they were (nohup). At most one lives at a time. Restores what was installed before.
+/// During its lifetime, signals that ask a program to end only raise a flag. A second SIGINT ends
+/// the process at once with status 130, as shells report it. SIGHUP and SIGPIPE stay ignored if
+/// they were (nohup). At most one may exist at a time. Restores the previous handlers.
 class SignalGuard {
  public:
-  /// Written to standard error by the handler, as they are: the first time that the flag is raised
-  /// and at the first SIGINT; and before the second one ends the process. Null: nothing is said.
+  /// Messages that the handler writes to standard error; null: none. `stopping`: when the flag is
+  /// first raised and at the first SIGINT; `ended`: before the second SIGINT ends the process.
   struct Words {
-    const char* stopping = nullptr;  ///< must outlive the guard, as the other
+    const char* stopping = nullptr;  ///< both must outlive the guard
     const char* ended = nullptr;
   };
   SignalGuard() : SignalGuard(Words{}) {}
@@ -27,8 +27,8 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  /// What people, terminals and batch systems send, the soft limit of processor time, and a pipe
-  /// whose reader is gone (the write fails then, with EPIPE).
+  /// Signals from people, terminals and batch systems, the soft limit of CPU time, and a pipe
+  /// without a reader (the write then fails with EPIPE).
   static constexpr std::array<int, 7> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2,
                                                   SIGHUP, SIGXCPU, SIGPIPE};
 
@@ -36,13 +36,13 @@ class SignalGuard {
   std::array<struct sigaction, kSignals.size()> previous_{};
 };
 
-/// True once one of the signals has come, while a SignalGuard lives.
+/// True after one of the signals has arrived during the lifetime of a SignalGuard.
 bool interrupt_requested() noexcept;
-/// Throws Interrupted once one of them has come.
+/// Throws Interrupted if interrupt_requested().
 void stop_if_interrupted();
-/// As a signal would; for tests and for programs that embed the library.
+/// Acts like a signal; for tests and for programs that embed the library.
 void request_interrupt() noexcept;
-/// Forgets signals that have come.
+/// Clears the flag.
 void clear_interrupt() noexcept;
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// How far work has come that may take minutes before or between the steps of a run. Told by what
-// does it, shown by the command line; host only.
+// Progress callback for work that may take minutes before or between the steps of a run. Called by
+// the code that does the work, shown by the command line; host only.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace wellspring {
 
-/// Called on the thread that waits for the work, often: "decoding cifar10", parts done, and of how
-/// many. Nobody listens where it is empty. It does not throw.
+/// Called often, on the thread that waits for the work: "decoding cifar10", parts done, total
+/// parts. May be empty. It must not throw.
 using WorkWatch =
     std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)>;
 

@@ -36,8 +36,8 @@ class NpzFile final : public ArrayFile {
   std::vector<std::string> names_;
 };
 
-/// What the metadata says stands in attributes of the file, too, for those who read no JSON: its
-/// numbers and texts as such, parameters as JSON.
+/// Also writes the metadata as attributes of the file, for readers that do not parse JSON: numbers
+/// and texts directly, parameters as JSON.
 class Hdf5ArrayFile final : public ArrayFile {
  public:
   explicit Hdf5ArrayFile(const std::filesystem::path& path) : file_(path) {}
@@ -58,7 +58,7 @@ class Hdf5ArrayFile final : public ArrayFile {
         file_.set(name, value.get<std::int64_t>());
       } else if (value.is_number()) {
         file_.set(name, value.get<double>());
-      } else if (!value.is_array()) {  // of sources: too much for an attribute
+      } else if (!value.is_array()) {  // the list of sources is too long for an attribute
         set_text(name, value.is_string() ? value.get<std::string>() : value.dump());
       }
     }
@@ -79,7 +79,7 @@ class Hdf5ArrayFile final : public ArrayFile {
     return array;
   }
 
-  /// What is longer than an attribute may be stands in the metadata alone.
+  /// Text that is too long for an attribute is only in the metadata.
   void set_text(const std::string& name, const std::string& text) {
     if (text.size() <= kLongestHdf5Attribute) file_.set(name, text);
   }
@@ -104,11 +104,10 @@ std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path) 
   const std::string ending = path.extension().string();
   fail(ErrorKind::config,
        {fmt::format("cannot export to '{}'", path.string()),
-        ending.empty() ? "the ending names the format, and there is none"
-                       : fmt::format("the ending names the format, and '{}' is "
-                                     "not one this version writes",
-                                     ending),
-        "give a name that ends in .npz, .h5 or .hdf5, or, for hits of tracks, .trackml"});
+        ending.empty()
+            ? "the extension selects the format, and the name has none"
+            : fmt::format("the extension selects the format, and '{}' is unknown", ending),
+        "use a name that ends in .npz, .h5 or .hdf5 (tracker hits: .trackml)"});
 }
 
 }  // namespace wellspring

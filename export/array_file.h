@@ -1,5 +1,5 @@
-// A file of named arrays that are filled side by side, a batch at a time: what an export writes to,
-// whatever its format. Called by export; host only.
+// A file of named arrays that are filled in parallel, one batch at a time; independent of the
+// format. Called by export; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -15,8 +15,8 @@
 
 namespace wellspring {
 
-/// What the numbers of an array are, where a format has a place for it. Each is empty, one text for
-/// all columns, or one a column.
+/// Column names and units of an array, for formats that store them. Each list is empty, has one
+/// text for all columns, or one text per column.
 struct ArrayMeaning {
   std::vector<std::string> names, units;
 };
@@ -26,25 +26,25 @@ class ArrayFile {
   using Array = std::size_t;
   virtual ~ArrayFile() = default;
 
-  /// An array that append() fills, row after row of its first extent.
+  /// Opens an array that append() fills row by row.
   virtual Array open(const std::string& name, const ArraySpec& spec,
                      const ArrayMeaning& meaning = {}) = 0;
-  /// The same of one whose first extent is how many rows came; the one in `spec` is not read. No
-  /// other array is opened after it, but in HDF5 files, where several may grow.
+  /// The same with an unknown number of rows; the first extent in `spec` is ignored. It must be the
+  /// last array to be opened, except in HDF5 files, where several may grow.
   virtual Array open_growing(const std::string& name, const ArraySpec& spec,
                              const ArrayMeaning& meaning = {}) = 0;
   virtual void append(Array array, Bytes rows) = 0;
-  /// Every array must be full. Adds the array `metadata`, a text of no dimensions, and gives the
-  /// file its name. The names of all arrays, in their order.
+  /// Adds the array `metadata`, a scalar text, and publishes the file under its name. Every array
+  /// must be full. Returns the names of all arrays, in order.
   virtual std::vector<std::string> finish(const nlohmann::ordered_json& metadata) = 0;
 };
 
-/// The formats by the endings of their files: .npz, .h5 or .hdf5.
+/// Formats by file extension: .npz; .h5 or .hdf5.
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
-/// Begins the file; it appears when it is finished, and nothing of it stays otherwise. Errors:
-/// config for an unknown ending, runtime where it cannot be written.
+/// Starts the file. It appears when it is finished; otherwise nothing remains. Errors: config for
+/// an unknown extension, runtime if it cannot be written.
 std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path);
 
 }  // namespace wellspring

@@ -16,10 +16,10 @@ namespace {
 // Pixels.
 constexpr int kGap = 8;
 constexpr int kLabelHeight = 14;
-constexpr int kLeastTile = 96;    // smaller images are enlarged to at least this
-constexpr int kLeastWidth = 400;  // room for a heading over a single image
+constexpr int kLeastTile = 96;    // smaller images are enlarged to at least this size
+constexpr int kLeastWidth = 400;  // room for the heading above a single image
 
-/// `layout`, unless a picture of so many would be larger than viewers take.
+/// Returns `layout`. Error (config) if a picture of `count` images would be too large for viewers.
 SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
   constexpr double kMostPixels = 1 << 28;
   const SampleShape shape = layout.shape();
@@ -28,10 +28,10 @@ SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
   fail(ErrorKind::config, {fmt::format("a preview of {} images of {}x{} pixels is too large", count,
                                        shape.width, shape.height),
                            "it would have more than 2^28 pixels",
-                           "lower --count or the size; export writes any number of samples"});
+                           "use a smaller --count or size; export writes any number of samples"});
 }
 
-/// Black for nothing, and colours that tell neighbouring numbers apart.
+/// Black for 0; other numbers get colours that distinguish neighbouring numbers.
 RgbColour colour_of_number(float number) {
   if (!(number > 0)) return {0, 0, 0};
   constexpr float kGolden = 0.61803399f;  // turns from one hue to the next
@@ -41,7 +41,7 @@ RgbColour colour_of_number(float number) {
   return {byte(colour.r), byte(colour.g), byte(colour.b)};
 }
 
-/// The least and the greatest depth of a plane; 0 is none.
+/// Smallest and largest depth; 0 means no depth.
 std::pair<float, float> depths_of(std::span<const float> plane) {
   float least = 0, most = 0;
   for (const float depth : plane) {
@@ -152,7 +152,7 @@ void ContactSheet::draw_pixel(int from_left, int column, int row, RgbColour colo
 std::uint8_t ContactSheet::byte_of(float intensity) {
   const float value = 255 * intensity;
   ++result_.values;
-  if (!(value >= -0.5f && value <= 255.5f)) ++result_.clamped;  // what is no number, too
+  if (!(value >= -0.5f && value <= 255.5f)) ++result_.clamped;  // also counts NaN
   return static_cast<std::uint8_t>(value > 0 ? std::lround(std::min(value, 255.f)) : 0);
 }
 

@@ -1,4 +1,4 @@
-// Images side by side. Called by previews; host only.
+// A grid of images. Called by previews; host only.
 #pragma once
 
 #include "export/picture.h"
@@ -9,11 +9,11 @@
 
 namespace wellspring {
 
-/// A contact sheet while it is drawn.
+/// Draws a contact sheet.
 class ContactSheet {
  public:
-  /// Of `count` images of this layout, each beside its plane of truth where it has one. Error
-  /// (config) where the picture would be larger than viewers take.
+  /// For `count` images of this layout, each next to its dense labels if there are any. Error
+  /// (config) if the picture would be too large for viewers.
   ContactSheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
                const SampleLayout& layout, std::uint64_t count);
   void draw(const HostSamples& samples);
@@ -21,7 +21,7 @@ class ContactSheet {
 
  private:
   struct Sheet {
-    int columns, rows, factor, tile_width, tile_height;  ///< a tile: an image and its plane
+    int columns, rows, factor, tile_width, tile_height;  ///< a tile: an image and its dense labels
 
     Sheet(std::uint64_t count, const SampleLayout& layout);
     int width() const;
@@ -31,7 +31,7 @@ class ContactSheet {
   int top(std::uint64_t index) const;
   void draw_image(const float* x, const AugmentationPlan& plan);
   void draw_plane(const float* plane, PlaneInfo::Kind kind);
-  /// Pixel (column, row) of an image that begins `from_left` pixels into its tile.
+  /// Draws pixel (column, row) of an image at offset `from_left` pixels in its tile.
   void draw_pixel(int from_left, int column, int row, RgbColour colour);
   std::uint8_t byte_of(float intensity);
 

@@ -18,7 +18,7 @@ Bytes row_of(const BatchColumn& column, std::int64_t row) {
           bytes};
 }
 
-/// Sample by sample, so that the batch leaves no mark.
+/// Hashes sample by sample, so that the result does not depend on the batch size.
 void update(Sha256& hash, const HostSamples& samples) {
   const auto columns = columns_of(samples.rows);
   for (std::int64_t row = 0; row < samples.count(); ++row) {
@@ -31,7 +31,7 @@ void update_with(Sha256& hash, T value) {
   hash.update(std::as_bytes(std::span(&value, 1)));
 }
 
-/// Of every column alone.
+/// One digest per column.
 class ColumnDigests {
  public:
   void update(const HostSamples& samples) {

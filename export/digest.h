@@ -1,5 +1,5 @@
-// The SHA-256 of samples, to compare machines, devices and versions. Called by the command line and
-// by the golden tests; host only.
+// SHA-256 of samples, to compare machines, devices and versions. Called by the command line and by
+// the golden tests; host only.
 #pragma once
 
 #include "export/sample_reader.h"
@@ -12,16 +12,16 @@
 
 namespace wellspring {
 
-/// SHA-256, as 64 hexadecimal digits, over each sample in order: its columns as columns_of lists
-/// them, x in f32, all little-endian. Independent of the batches in which they are made.
+/// SHA-256, as 64 hexadecimal digits, over the samples in order: the columns in the order of
+/// columns_of, x in f32, little-endian. Independent of the batch size.
 std::string sample_digest(SampleReader& feed);
-/// The same of a generator's samples, without augmentation.
+/// The same for a generator's samples, without augmentation.
 std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 
-/// The same as `sha256`, that of each column alone as `columns`, where `source` (i32) and `sample`
-/// (i64) say which samples these are, and all it takes to repeat it: SampleReader::identity, layout,
-/// how it was made, version of the program. `progress`: with how many samples are made.
+/// A report with that digest as `sha256`, the digest of each column as `columns` (including
+/// `source`, i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity,
+/// layout, making and program version. `progress` is called with the number of finished samples.
 nlohmann::ordered_json digest_report(SampleReader& feed,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

@@ -25,7 +25,7 @@ nlohmann::ordered_json values(const std::vector<ValueInfo>& columns) {
   return list;
 }
 
-/// What the numbers of the columns mean where a sample is of this origin.
+/// Meaning of the columns for samples of this origin.
 nlohmann::ordered_json meaning(const SampleOrigin& origin) {
   const SampleInfo& info = origin.info;
   nlohmann::ordered_json latents = nlohmann::ordered_json::array();
@@ -66,17 +66,17 @@ nlohmann::ordered_json metadata(const SampleReader& feed) {
   return data;
 }
 
-/// Not more than any disk holds, and within all integers used here.
+/// Refuses more bytes than any disk holds; smaller sizes fit into all integers used here.
 void expect_storable(const SampleReader& feed) {
   constexpr double kMostBytes = 0x1p60;
   const auto row_bytes = static_cast<double>(feed.layout().elements()) * sizeof(float);
   if (static_cast<double>(feed.count()) * row_bytes <= kMostBytes) return;
   fail(ErrorKind::config,
-       {fmt::format("an export of {} samples does not fit into any file", feed.count()),
-        "it would have more than 2^60 bytes", "export fewer at a time"});
+       {fmt::format("an export of {} samples is too large for a file", feed.count()),
+        "it would have more than 2^60 bytes", "use a smaller --count"});
 }
 
-/// The arrays of the file: those of the values, and truth beside them.
+/// The arrays of the file: values, labels and true parameters.
 class SampleArrays {
  public:
   SampleArrays(const SampleReader& feed, const ExportLayout& layout, ArrayFile& file)
@@ -86,12 +86,12 @@ class SampleArrays {
         location_bytes_(feed.longest_location()) {
     if (!values_->grows()) values_->open(file_);
     const auto count = static_cast<std::int64_t>(feed.count());
-    BatchView none;  // no memory: what there will be
+    BatchView none;  // only the layout, no memory
     none.layout = feed.layout();
     const auto columns = columns_of(none);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string name = columns[i].name;
-      if (name == "x" || name == "count") continue;  // those are the values
+      if (name == "x" || name == "count") continue;  // written by ValueArrays
       if (columns[i].width == 0 && name != "latents") continue;
       std::vector<std::int64_t> extents = {count};
       if (name == "plane") {
@@ -129,7 +129,7 @@ class SampleArrays {
   }
 
  private:
-  /// Filled up with zeros.
+  /// Writes locations padded with zeros.
   void append_locations(const HostSamples& samples) {
     std::string text;
     for (const Slot& slot : samples.slots) {
@@ -140,7 +140,7 @@ class SampleArrays {
     file_.append(location_, bytes_of(text));
   }
 
-  /// Of a column of truth, where all samples have one origin.
+  /// Names and units of a column, if all samples have the same origin.
   static ArrayMeaning meaning(const SampleReader& feed, const std::string& name) {
     if (feed.origins().size() != 1) return {};
     const SampleInfo& info = feed.origins().front().info;
@@ -153,8 +153,9 @@ class SampleArrays {
   const SampleReader& feed_;
   ArrayFile& file_;
   std::unique_ptr<ValueArrays> values_;
-  std::size_t location_bytes_;                                          ///< 0: no sample is stored
-  std::array<std::optional<ArrayFile::Array>, kBatchColumns> columns_;  ///< as columns_of
+  std::size_t location_bytes_;  ///< 0: no stored samples
+  std::array<std::optional<ArrayFile::Array>, kBatchColumns>
+      columns_;  ///< in the order of columns_of
   ArrayFile::Array source_ = 0, sample_ = 0, location_ = 0;
 };
 
@@ -164,8 +165,8 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
                             const ExportOptions& options) {
   if (path.extension() == ".trackml") {
     if (!options.layout.empty())
-      fail(ErrorKind::config, {fmt::format("'{}' has no layouts", path.string()),
-                               "they are of HDF5 files", "leave --layout out"});
+      fail(ErrorKind::config, {fmt::format("--layout cannot be used with '{}'", path.string()),
+                               "layouts apply to HDF5 files", "leave --layout out"});
     return export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {

@@ -1,4 +1,4 @@
-// Samples as files: every column with its metadata. Called by the command line; host only.
+// Writes samples to files, with all columns and metadata. Called by the command line; host only.
 #pragma once
 
 #include "export/sample_reader.h"
@@ -12,30 +12,32 @@
 namespace wellspring {
 
 struct ExportReport {
-  std::vector<std::string> arrays;  ///< that were written
-  SetOverflow overflow;             ///< what did not fit into the rows of a set, and was left out
-  int abandoned =
-      0;  ///< temporary folders that exports to the same place left when they were killed
+  std::vector<std::string> arrays;  ///< names of the written arrays
+  SetOverflow overflow;  ///< items that did not fit into the rows of a set and were left out
+  int abandoned = 0;     ///< removed temporary folders of killed exports to the same path
 };
 
 struct ExportOptions {
-  std::string layout;  ///< of export_layouts(); "": what samples of their kind have
-  /// Called with how many samples are written; what it throws ends the export.
+  std::string layout;  ///< a name from export_layouts(); "": the default for these samples
+  /// Called with the number of written samples; an exception from it ends the export.
   std::function<void(std::uint64_t)> progress;
 };
 
-/// Writes the samples as they are made, each once; memory does not grow with their number. The
-/// ending of `path` names the format: `.npz` (NumPy arrays), `.h5` or `.hdf5`. An array a column: x
-/// [count, height, width, channels] or [count, features], further columns of the layout [count] or
-/// [count, width], source [count] (index into `sources` of the metadata), sample [count] (its id
-/// there), where some are stored location u8 [count, W] (the texts of SampleReader::location, filled
-/// up with zeros), and metadata [], a text of JSON with names, units, parameters, versions and
-/// seed. Sets are ragged: x [items of all, features], those of sample i from offsets[i] to
-/// offsets[i + 1], offsets [count + 1]. HDF5 has x (and offsets) as the community of the generator
-/// has them, unless `layout` says otherwise, and what the metadata says as attributes. `.trackml`:
-/// a folder of tables, trackml.h. The file appears when it is complete. Errors: config for an
-/// unknown ending, a layout that does not fit or more than a file holds, runtime when the file
-/// cannot be written, and what the feed throws.
+/// Writes the samples as they are made; memory does not grow with their number. The file appears
+/// when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5` or
+/// `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
+///
+/// One array per column: x [count, height, width, channels] or [count, features]; further columns
+/// of the layout [count] or [count, width]; source [count], an index into `sources` of the
+/// metadata; sample [count], the id in its source; location u8 [count, W], SampleReader::location
+/// padded with zeros, if any samples are stored ones; metadata [], JSON text with names, units,
+/// parameters, versions and seed. Sets are ragged: x [all items, features], offsets [count + 1];
+/// the items of sample i are offsets[i] to offsets[i + 1]. HDF5 files use the layout of the
+/// generator's community for x and offsets unless `layout` selects another, and repeat the metadata
+/// as attributes.
+///
+/// Errors: config for an unknown extension, a layout that does not fit, or more data than a file
+/// can hold; runtime if the file cannot be written; any error of the feed.
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 

@@ -67,9 +67,9 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleRead
          {fmt::format("unknown layout '{}'", name), "", name_advice(name, names)});
   }
   if (!found->generators.empty() && !is_hdf5(path)) {
-    fail(ErrorKind::config, {fmt::format("the layout '{}' is one of HDF5 files", name),
-                             fmt::format("'{}' is none", path.string()),
-                             "give a name that ends in .h5 or .hdf5, or leave --layout out"});
+    fail(ErrorKind::config, {fmt::format("the layout '{}' applies to HDF5 files only", name),
+                             fmt::format("'{}' is not one", path.string()),
+                             "use a name that ends in .h5 or .hdf5, or leave --layout out"});
   }
   return *found;
 }

@@ -1,6 +1,6 @@
-// How the values of samples lie in an exported file: as the columns they are, or as a community's
-// files have them. Truth lies beside them as columns in either case. Called by export and the
-// command line; host only.
+// Arrangement of the values of samples in an exported file: as plain columns, or as in the files of
+// a community. Labels and true parameters are plain columns in either case. Called by export and
+// the command line; host only.
 #pragma once
 
 #include "export/array_file.h"
@@ -13,11 +13,11 @@
 
 namespace wellspring {
 
-/// The arrays of x in a file.
+/// The arrays that hold x.
 class ValueArrays {
  public:
   virtual ~ValueArrays() = default;
-  /// Whether one of them grows, so that all others are opened before.
+  /// True if one of them grows; it must then be opened last.
   virtual bool grows() const { return false; }
   virtual void open(ArrayFile& file) = 0;
   virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
@@ -25,11 +25,11 @@ class ValueArrays {
 
 struct ExportLayout {
   std::string name;
-  std::string arrays;  ///< what it has in place of x, one line for help
-  /// Its arrays. Error (config) where the samples do not fit: what they lack.
+  std::string arrays;  ///< the arrays that replace x, one line for the help
+  /// Makes its arrays. Error (config) if the samples do not fit, with what they lack.
   std::unique_ptr<ValueArrays> (*make)(const SampleReader& feed) = nullptr;
-  /// Whose HDF5 files have it where all samples are of one of these, they fit, and no layout is
-  /// named; none: all others'.
+  /// Default for HDF5 files if all samples come from one of these generators and fit. Empty:
+  /// default for all other samples.
   std::vector<std::string> generators = {};
   bool (*fits)(const SampleInfo&) = nullptr;
 };
@@ -37,12 +37,12 @@ struct ExportLayout {
 /// columns, calochallenge, jetnet, icecube.
 const std::vector<ExportLayout>& export_layouts();
 
-/// The layout of that name; of "" the one that the samples have in a file of this name. Errors
-/// (config): unknown name, a community's layout in a file that is no HDF5.
+/// The layout `name`; for "", the default for these samples in a file with this name. Errors
+/// (config): unknown name; a community's layout for a file that is not HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
 
-/// Names and units of a list of columns.
+/// Names and units of columns.
 ArrayMeaning meaning_of(const std::vector<ValueInfo>& columns);
 ArrayMeaning meaning_of(const std::vector<LatentInfo>& columns);
 

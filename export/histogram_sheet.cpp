@@ -14,22 +14,22 @@ namespace {
 
 // Pixels.
 constexpr int kPanelWidth = 460, kPanelHeight = 300;
-constexpr int kAxisWidth = 56, kAxisHeight = 44;  // left of a panel, and below
+constexpr int kAxisWidth = 56, kAxisHeight = 44;  // left of and below a panel
 constexpr int kPanelGap = 24, kCaptionHeight = 16;
 constexpr int kLegendLine = 14, kSwatch = 22;
 constexpr int kPanelsInARow = 3;
-constexpr int kMostPanels = 36;  // of events with thousands of features the first ones are drawn
+constexpr int kMostPanels = 36;  // if there are more features, the first are drawn
 constexpr int kLeastWidth = 2 * kMargin + kAxisWidth + kPanelWidth;
 
 constexpr int kBins = 50;
 constexpr std::size_t kFirstEntries = std::size_t{1} << 18;
 constexpr std::size_t kMostInLegend = 60;
-constexpr int kMostFilled = 3;  // lines whose areas are tinted without hiding each other
+constexpr int kMostFilled = 3;  // up to this many lines get a tinted area
 
-/// Told apart also by the colour-blind: M. Okabe, K. Ito, "Color Universal Design" (2008).
+/// Colours for all types of colour vision: M. Okabe, K. Ito, "Color Universal Design" (2008).
 constexpr RgbColour kColours[] = {{0, 114, 178}, {213, 94, 0},   {0, 158, 115}, {204, 121, 167},
                                   {230, 159, 0}, {86, 180, 233}, {0, 0, 0}};
-/// Then dashed, then dotted: pixels drawn, and their period. 21 lines differ.
+/// Solid, dashed, dotted: pixels drawn and period. With the colours: 21 different lines.
 constexpr int kStyles[][2] = {{1, 1}, {5, 9}, {2, 5}};
 
 RgbColour colour_of(std::size_t line) {
@@ -41,7 +41,7 @@ bool is_drawn(std::size_t line, int along) {
   return along % style[1] < style[0];
 }
 
-/// The legend in rows that fit into `width`.
+/// The legend, broken into rows that fit into `width`.
 std::vector<std::vector<std::size_t>> legend_rows(const std::vector<std::string>& names,
                                                   int width) {
   std::vector<std::vector<std::size_t>> rows(1);
@@ -76,7 +76,7 @@ HistogramSheet::HistogramSheet(const std::vector<SampleOrigin>& origins, const S
   added_.assign(features() * kBins, 0);
 }
 
-/// Labels beyond the classes, as regressions may have them, are counted with the last one.
+/// Labels beyond the classes, as in regressions, count as the last class.
 std::size_t HistogramSheet::line_of(std::size_t origin, std::int32_t label) const {
   const std::size_t classes = std::max<std::size_t>(1, origins_.at(origin).info.classes.size());
   return first_line_[origin] + std::min(static_cast<std::size_t>(std::max(0, label)), classes - 1);
@@ -122,7 +122,7 @@ void HistogramSheet::count(const Sample& sample) {
   each([](const Entry& entry, std::size_t, double& added) { added += entry.weight; });
   each([&](const Entry& entry, std::size_t bin, double& added) {
     Bin& total = bins_[entry.feature][sample.line][bin];
-    total.sum += added;  // once: the next entry of the bin finds nothing left
+    total.sum += added;  // further entries of this bin add zero
     total.variance += added * added;
     added = 0;
   });
@@ -165,7 +165,7 @@ void HistogramSheet::draw_line(Painter& painter, int left, int bottom, std::size
     for (int j = std::min(y, before); j <= std::max(y, before); ++j)
       if (is_drawn(line, j - bottom + kPanelHeight)) painter.fill(x0, j, 2, 1, colour);
     before = y;
-    // Beside each other where there are several lines.
+    // Error bars of several lines are drawn next to each other.
     const int error = height(std::sqrt(content.variance));
     if (error == 0) continue;
     const int x = x0 + (x1 - x0) * (2 * static_cast<int>(line) + 1) / (2 * of);

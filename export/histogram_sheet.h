@@ -1,4 +1,4 @@
-// Distributions of what events and sets hold. Called by previews; host only.
+// Histograms of the features of events and sets. Called by previews; host only.
 #pragma once
 
 #include "export/picture.h"
@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// Histograms of all features while they are filled, a line a class. Where no origin says in which
-/// range its values lie, that of the first ones is taken; values beyond are counted at its ends.
+/// Fills and draws histograms of all features, one line per class. If no origin gives the range of
+/// its values, the range of the first samples is used; values outside count in the outermost bins.
 class HistogramSheet {
  public:
   HistogramSheet(const std::vector<SampleOrigin>& origins, const SampleLayout& layout);
@@ -20,13 +20,12 @@ class HistogramSheet {
   void add(const HostSamples& samples);
   Preview draw(const SampleHeading& heading);
 
-  /// Of one class in one bin of one feature: the sum of the weights, and its statistical variance,
-  /// the sum over samples of the squared weight that each adds. The items of a set come together,
-  /// so that it is not the sum over items.
+  /// Sum of the weights in a bin, and its statistical variance: the sum over samples of the squared
+  /// weight that each sample adds. The items of a set are correlated, so the sum is not over items.
   struct Bin {
     double sum = 0, variance = 0;
   };
-  /// [feature][class][bin], after all was added; classes of all origins, one after another.
+  /// [feature][class][bin], after the last add(); the classes of all origins are concatenated.
   const std::vector<std::vector<std::vector<Bin>>>& bins();
 
  private:
@@ -34,7 +33,7 @@ class HistogramSheet {
     std::size_t feature;
     float value, weight;
   };
-  /// What one sample adds: entries [begin, end) of those kept.
+  /// A sample's entries: [begin, end) of entries_.
   struct Sample {
     std::size_t line, begin, end;
   };
@@ -45,7 +44,7 @@ class HistogramSheet {
   std::size_t features() const { return static_cast<std::size_t>(layout_.features); }
   std::string feature_name(std::size_t feature) const;
   std::size_t line_of(std::size_t origin, std::int32_t label) const;
-  /// Takes the range of what came so far, where none is known, and counts it.
+  /// Sets the range from the samples so far if it is unknown, and counts them.
   void settle();
   void count(const Sample& sample);
   double highest(std::size_t feature) const;
@@ -57,13 +56,14 @@ class HistogramSheet {
   PictureNames names_;
   SampleLayout layout_;
   std::optional<Range> range_;
-  std::vector<std::size_t> first_line_;  ///< of each origin: a line a class
+  std::vector<std::size_t> first_line_;  ///< index of each origin's first line
   std::vector<std::string> lines_;
   std::vector<std::vector<std::vector<Bin>>> bins_;
-  std::vector<Entry> entries_;   ///< of the samples below
-  std::vector<Sample> samples_;  ///< until the range is known
-  std::vector<double> added_;    ///< by one sample, [feature][bin]; zero between samples
-  bool weighted_ = false;        ///< some sample has another weight than one
+  std::vector<Entry> entries_;   ///< entries of samples_
+  std::vector<Sample> samples_;  ///< kept until the range is known
+  std::vector<double>
+      added_;              ///< weight of the current sample, [feature][bin]; zero between samples
+  bool weighted_ = false;  ///< true if a weight differs from 1
 };
 
 }  // namespace wellspring

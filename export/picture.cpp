@@ -15,16 +15,16 @@ namespace {
 constexpr int kTitleScale = 2;
 constexpr int kTitleLine = 10 * kTitleScale, kSmallLine = 12;  // pixels
 constexpr std::size_t kMostSmallLines = 12;
-constexpr std::size_t kMostInLegend = 40;  // classes of a source
+constexpr std::size_t kMostInLegend = 40;  // classes per source
 
 std::size_t letters_in(int width, int scale) {
   return static_cast<std::size_t>(std::max(1, width / ((font::kWidth + 1) * scale)));
 }
 
-/// Lines of at most `room` letters, broken between the parts that `separator` keeps apart; a part
-/// that is longer than a line, anywhere.
-std::vector<std::string> broken(const std::string& text, std::size_t room,
-                                std::string_view separator) {
+/// Lines of at most `room` letters, broken at separators; a part longer than a line is broken
+/// anywhere.
+std::vector<std::string> wrapped(const std::string& text, std::size_t room,
+                                 std::string_view separator) {
   std::vector<std::string> lines;
   std::string line;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -42,7 +42,7 @@ std::vector<std::string> broken(const std::string& text, std::size_t room,
   return lines;
 }
 
-/// Between the parts of remarks and parameters.
+/// Separates the parts of remarks and parameters.
 constexpr std::string_view kBetweenParts = "   ";
 
 }  // namespace
@@ -73,26 +73,27 @@ std::string fit(const std::string& text, int width) {
 
 HeadingBlock::HeadingBlock(const SampleHeading& heading, int width) {
   const int inner = width - 2 * kMargin;
-  title_ = broken(font_text(heading.title).text, letters_in(inner, kTitleScale), " ");
+  title_ = wrapped(font_text(heading.title).text, letters_in(inner, kTitleScale), " ");
   if (title_.empty()) title_.emplace_back();
   const std::string remark = font_text(heading.remark).text;
   const int after = text_width(title_.front(), kTitleScale) + 12;
-  beside_ = title_.size() == 1 && !remark.empty() && after + text_width(remark) <= inner;
-  if (beside_) small_.push_back(remark);
+  remark_beside_title_ =
+      title_.size() == 1 && !remark.empty() && after + text_width(remark) <= inner;
+  if (remark_beside_title_) small_.push_back(remark);
   const auto add = [&](const std::string& text) {
-    for (std::string& line : broken(text, letters_in(inner, 1), kBetweenParts))
+    for (std::string& line : wrapped(text, letters_in(inner, 1), kBetweenParts))
       small_.push_back(std::move(line));
   };
-  if (!beside_) add(remark);
+  if (!remark_beside_title_) add(remark);
   add(font_text(heading.line).text);
-  if (small_.size() > kMostSmallLines) {  // a list of hundreds of parameters
+  if (small_.size() > kMostSmallLines) {  // hundreds of parameters
     small_.resize(kMostSmallLines);
     small_.back() = fit(small_.back() + std::string(letters_in(inner, 1), ' '), inner);
   }
 }
 
 int HeadingBlock::height() const {
-  const auto below = static_cast<int>(small_.size()) - (beside_ ? 1 : 0);
+  const auto below = static_cast<int>(small_.size()) - (remark_beside_title_ ? 1 : 0);
   return kMargin + kTitleLine * static_cast<int>(title_.size()) + kSmallLine * std::max(1, below) +
          10;
 }
@@ -104,7 +105,7 @@ void HeadingBlock::draw(Painter& painter) const {
     y += kTitleLine;
   }
   for (std::size_t i = 0; i < small_.size(); ++i) {
-    if (i == 0 && beside_) {
+    if (i == 0 && remark_beside_title_) {
       painter.text(kMargin + text_width(title_.front(), kTitleScale) + 12, kMargin + 6, small_[i],
                    kPale);
       continue;
@@ -134,8 +135,8 @@ PictureNames::PictureNames(const std::vector<SampleOrigin>& origins) {
       drawn.legend += fmt::format(", and {} more", numbered - kMostInLegend);
     if (numbered > 0)
       drawn.legend =
-          fmt::format("pictures have Latin letters alone: {}{}",
-                      origins.size() > 1 ? "of " + origins[k].name + ", " : "", drawn.legend);
+          fmt::format("pictures can only show Latin letters: {}{}",
+                      origins.size() > 1 ? "in " + origins[k].name + ", " : "", drawn.legend);
     origins_.push_back(std::move(drawn));
   }
 }

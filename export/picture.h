@@ -1,5 +1,4 @@
-// A picture while it is drawn, and what stands on top of every picture. Used by previews; host
-// only.
+// A picture being drawn, and its heading. Called by previews; host only.
 #pragma once
 
 #include "core/picture/drawing.h"
@@ -16,7 +15,7 @@ inline constexpr RgbColour kPaper = {255, 255, 255}, kInk = {38, 38, 38}, kPale 
 inline constexpr RgbColour kGrid = {232, 232, 232};
 inline constexpr int kMargin = 16;  ///< pixels around everything
 
-/// Draws on an image; whatever lies outside of it is left out.
+/// Draws on an image; clips at its borders.
 class Painter {
  public:
   Painter(int width, int height);
@@ -25,7 +24,7 @@ class Painter {
   /// Mixes `colour` into a pixel by `share`.
   void put(int x, int y, RgbColour colour, double share = 1);
   void fill(int x, int y, int width, int height, RgbColour colour, double share = 1);
-  /// The top left corner of the text at (x, y).
+  /// Draws text with its top left corner at (x, y).
   void text(int x, int y, std::string_view words, RgbColour colour, int scale = 1) {
     draw_text(image_, x, y, words, colour, scale);
   }
@@ -40,33 +39,33 @@ class Painter {
   RgbImage image_;
 };
 
-/// As much of the text as fits into `width` pixels, with dots where it is cut.
+/// The text, cut to `width` pixels and then ending in dots.
 std::string fit(const std::string& text, int width);
 
-/// A sample heading in lines that fit into a picture: broken, not cut.
+/// A sample heading, broken into lines that fit the picture.
 class HeadingBlock {
  public:
-  /// `width`: of the picture, pixels.
+  /// `width`: picture width, pixels.
   HeadingBlock(const SampleHeading& heading, int width);
-  /// Pixels from the top of the picture to what stands under it.
+  /// Pixels from the top of the picture to the end of the heading.
   int height() const;
   void draw(Painter& painter) const;
 
  private:
   std::vector<std::string> title_, small_;
-  bool beside_ = false;  ///< the first small line stands right of the title
+  bool remark_beside_title_ = false;  ///< the first small line is to the right of the title
 };
 
-/// Names of classes as a picture writes them: in the font's letters, or as their number, "#3",
-/// where those cannot tell it or would write it like another one of its source.
+/// Class names as pictures show them: in the font's letters, or as a number, "#3", if the font
+/// lacks a letter or the result would equal another class of the same source.
 class PictureNames {
  public:
   explicit PictureNames(const std::vector<SampleOrigin>& origins);
-  /// The class of a sample, with its source where there are several. A label without a class is its
+  /// The class of a sample, with its source if there are several. A label without a class gives its
   /// number.
   std::string of(std::size_t origin, std::int32_t label) const;
-  /// What numbers stand for: "pictures have Latin letters alone: of photos, #3 is 'кот'", a line a
-  /// source that has any; the first 40 of each.
+  /// Meaning of the numbers: "pictures can only show Latin letters: in photos, #3 is 'кот'"; one
+  /// line per source that has any, with its first 40.
   std::vector<std::string> legend() const;
 
  private:

@@ -1,5 +1,5 @@
 // Pictures of samples: contact sheets of images, histograms of events. Called by the command line
-// and by the trainer for reports of runs; host only.
+// and by the trainer's reports; host only.
 #pragma once
 
 #include "core/picture/png.h"
@@ -14,27 +14,31 @@ namespace wellspring {
 
 struct Preview {
   RgbImage image;
-  std::uint64_t values = 0;   ///< of images, that were drawn
-  std::uint64_t clamped = 0;  ///< of them: too dark or too bright for a picture, see preview()
-  std::vector<std::string> legend;  ///< of names that the picture has as numbers; a line a source
+  std::uint64_t values = 0;   ///< number of drawn image values
+  std::uint64_t clamped = 0;  ///< how many of them were clamped, see preview()
+  std::vector<std::string>
+      legend;  ///< names that the picture shows as numbers; one line per source
 };
 
-/// Images: the samples side by side, each beside its plane of truth where there is one, numbers in
-/// colours, near depths bright, and over its class (and source, where there are several),
-/// normalisation undone; small images are enlarged by a whole factor. A picture shows intensities
-/// from 0 to 1: values beyond are drawn as the nearer end and counted, where that shows (by more
-/// than half a step of 8 bits). Events and sets: the distribution of every feature, of all items,
-/// a line a class, with statistical errors. Under the feed's heading. Names are written in ASCII:
-/// see Preview::legend. Error (config) where the picture would be too large.
+/// Draws the samples under the feed's heading.
+///
+/// Images: a grid, each image next to its dense labels if there are any (numbers in colours, near
+/// depths bright), above its class (and its source if there are several). Normalisation is undone,
+/// and small images are enlarged by an integer factor. Intensities outside [0, 1] are clamped, and
+/// counted if that changes them by more than half an 8-bit step.
+///
+/// Events and sets: a histogram of every feature over all items, one line per class, with
+/// statistical errors. Names are ASCII: see Preview::legend. Error (config) if the picture would be
+/// too large.
 Preview preview(SampleReader& feed, const std::function<void(std::uint64_t)>& progress = {});
-/// The same of a generator, which is left as it was.
+/// The same for a generator, which is left unchanged.
 RgbImage preview(Generator& generator, const SampleRange& range);
 
-/// Of samples that are there already. `origins`: by Slot::source.
+/// The same for existing samples. `origins`: by Slot::source.
 Preview preview(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
                 const HostSamples& samples);
 
-/// Preview::legend of any picture of these origins.
+/// Preview::legend for pictures of these origins.
 std::vector<std::string> picture_legend(const std::vector<SampleOrigin>& origins);
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// Samples in order, whatever makes them: what export, preview and digest read. A generator's stand
-// here, those of a configuration in train/run_samples.h. Host only.
+// Samples in order, from any source: here from a generator; from a configuration in
+// train/run_samples.h. Called by export, preview and digest; host only.
 #pragma once
 
 #include "export/samples.h"
@@ -17,58 +17,57 @@
 
 namespace wellspring {
 
-/// One of those that the samples come from.
+/// A source of samples.
 struct SampleOrigin {
-  std::string name;        ///< of the source, or of the generator where there is no configuration
-  SampleInfo info;         ///< of a data set: layout, classes and the names of its latents
-  bool has_range = false;  ///< whether low and high of `info` are known
-  AugmentationPlan augmentation;  ///< whose normalisation a picture undoes
-  std::string parameters;         ///< of a generator: all of them, as YAML; "" of a data set
+  std::string name;        ///< name of the source, or of the generator if there is no configuration
+  SampleInfo info;         ///< for a data set: layout, classes and latent names only
+  bool has_range = false;  ///< true if low and high in `info` are known
+  AugmentationPlan augmentation;  ///< pictures undo its normalisation
+  std::string parameters;         ///< all parameters of a generator, as YAML; "" for a data set
 };
 
-/// What stands over a picture of samples.
+/// Heading of a picture of samples.
 struct SampleHeading {
   std::string title, remark, line;
 };
 
-/// Samples that are made once, in order, a batch at a time.
+/// Samples that are made once, in order, one batch at a time.
 class SampleReader {
  public:
   virtual ~SampleReader() = default;
-  /// How many samples there will be.
+  /// Total number of samples.
   virtual std::uint64_t count() const = 0;
-  /// What each is: the columns of any origin.
+  /// Columns of a sample, of any origin.
   virtual SampleLayout layout() const = 0;
   /// By Slot::source.
   virtual const std::vector<SampleOrigin>& origins() const = 0;
-  /// Where a sample that is stored lies: "photos/cat/1.jpg", "x.npy: row 17"; "" of one that is
-  /// made.
+  /// Location of a stored sample: "photos/cat/1.jpg", "x.npy: row 17"; "" for a generated one.
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
-  /// The bytes of the longest; 0 where none is stored.
+  /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
-  /// Reserves memory for a batch, reads what must be resident, makes every sample and hands them
-  /// on; what is handed on is overwritten by the next batch. At most once.
+  /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
+  /// batch by batch; the next batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;
-  /// What did not fit into the rows of a set, of all samples made so far.
+  /// Items that did not fit into the rows of a set, so far.
   virtual SetOverflow overflow() const = 0;
-  /// After make(): what the user should know, a line each.
+  /// Notes for the user after make(), one per line.
   virtual std::vector<std::string> notes() const { return {}; }
   virtual SampleHeading heading() const = 0;
   /// "20 samples of shapes (version 3)".
   virtual std::string summary() const = 0;
-  /// All it takes to make the same samples again: parameters, versions, seeds, which samples. What
-  /// is configured stands in it as values, not as YAML.
+  /// Everything needed to make the same samples again: parameters, versions, seeds, ids. Settings
+  /// are JSON values, not YAML text.
   virtual nlohmann::ordered_json identity() const = 0;
-  /// How they are made, which changes none of them.
+  /// How they are made; does not change the samples.
   virtual nlohmann::ordered_json making() const = 0;
 };
 
-/// Samples of a generator, which is the feed's alone while that lives.
+/// Samples of a generator, with exclusive use of it during the reader's lifetime.
 class GeneratorReader final : public SampleReader {
  public:
-  /// Error (config): a plane of truth where there is none.
+  /// Error (config): dense labels requested, but the generator has none.
   GeneratorReader(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
-  /// The same, and keeps the generator.
+  /// The same; owns the generator.
   GeneratorReader(std::unique_ptr<Generator> generator, const SampleRange& range,
                   const SampleMaking& making = {});
 
@@ -92,10 +91,10 @@ class GeneratorReader final : public SampleReader {
   std::optional<SampleMaker> maker_;
 };
 
-/// Adds the generator's version to what identifies samples, and the versions of those it uses.
+/// Adds the versions of the generator and of the generators that it uses to an identity.
 void add_versions(nlohmann::ordered_json& identity, const SampleInfo& info);
 
-/// "a: 1   b: 2" of YAML lines.
+/// YAML lines as one line: "a: 1   b: 2".
 std::string one_line(const std::string& yaml);
 
 }  // namespace wellspring

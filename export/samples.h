@@ -1,5 +1,5 @@
-// Samples on the host, a batch at a time, and those of a generator: plans, loads and emits. For
-// digests, exports, previews and tests. Host only.
+// Host batches of samples, and their production by a generator: plan, load, emit. Called by
+// digests, exports, previews and tests; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -15,32 +15,31 @@
 
 namespace wellspring {
 
-/// Which samples: ids [first, first + count) under a seed.
+/// The samples with ids [first, first + count) for a seed.
 struct SampleRange {
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
-/// How they are made, and whether a plane of truth is made beside them; no byte of a sample depends
-/// on it.
+/// How to make samples, and whether to add dense labels. No byte of a sample depends on it.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
-  int threads = 0;  ///< of the CPU; see compute_threads
+  int threads = 0;  ///< CPU threads; see compute_threads
   DenseTruth dense = DenseTruth::none;
 };
 
-/// Some consecutive samples in host memory; rows are samples.
+/// Consecutive samples in host memory, one per row.
 struct HostSamples {
   BatchView rows;               ///< f32
-  std::span<const Slot> slots;  ///< [rows] which sample each row is
+  std::span<const Slot> slots;  ///< [rows] the sample in each row
 
   std::int64_t count() const { return rows.size; }
   std::span<const float> x() const {
     return column(static_cast<const float*>(rows.x), rows.layout.elements());
   }
-  /// Items of each set; empty for other kinds.
+  /// Number of items of each set; empty for other kinds.
   std::span<const std::int32_t> items() const {
     return column<std::int32_t>(rows.count, rows.count == nullptr ? 0 : 1);
   }
@@ -65,17 +64,17 @@ struct HostSamples {
   }
 };
 
-/// A batch where it is made and on the host, which are one and the same on the CPU.
+/// A batch on the device and on the host; one and the same on the CPU.
 class HostBatch {
  public:
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout);
-  /// To be filled: its first `rows` rows. Forgets what did not fit into the sets before; planes are
-  /// cleared, which not every source fills.
+  /// Returns the first `rows` rows, to be filled. Resets the batch's overflow, and clears the dense
+  /// labels, which not every source fills.
   BatchView begin(Stream& stream, std::int64_t rows);
-  /// What was made since, on the host, and what did not fit into it. Blocks.
+  /// Copies the rows to the host and adds their overflow. Blocks.
   BatchView end(Stream& stream, std::int64_t rows);
-  /// Of all batches so far.
+  /// Overflow of all batches so far.
   const SetOverflow& overflow() const { return overflow_; }
 
  private:
@@ -85,21 +84,21 @@ class HostBatch {
 
 class SampleMaker {
  public:
-  /// Plans and loads `generator`, which it must have to itself while it lives. Batches are never
-  /// larger than `most_rows`, where that is given: what is asked for in all.
+  /// Plans and loads `generator`, which must not be used otherwise during its lifetime.
+  /// `most_rows`, if not 0, limits the batch size: the total number of samples.
   explicit SampleMaker(Generator& generator, const SampleMaking& making = {},
                        std::uint64_t most_rows = 0);
 
-  /// Makes the samples of `range` and hands them on, at most `making.batch` at a time, in order.
-  /// What is handed on is overwritten by the next batch.
+  /// Makes the samples of `range` in order and passes them to `take`, at most `making.batch` at a
+  /// time. The next batch overwrites the previous one.
   void make(const SampleRange& range, const std::function<void(const HostSamples&)>& take,
             const AugmentationPlan& augmentation = {});
-  /// What a row holds.
+  /// Columns of a row.
   static SampleLayout layout(const Generator& generator, DenseTruth dense);
 
-  /// What did not fit into the rows of a set, of all samples made so far.
+  /// Items that did not fit into the rows of a set, so far.
   SetOverflow overflow() const { return batch_.overflow(); }
-  /// Of the generator: what the user should know.
+  /// The generator's notes for the user.
   const std::vector<std::string>& notes() const { return generator_.notes(); }
 
  private:
@@ -112,8 +111,7 @@ class SampleMaker {
   HostBatch batch_;
   Planned<Slot> slots_, host_slots_;  ///< one and the same on the CPU
 };
-
-/// "5 items of 3 samples did not fit into rows of 30"; "" where all did.
+/// "5 items of 3 samples did not fit into rows of 30 items"; "" if all did.
 std::string overflow_text(const SetOverflow& overflow, const SampleLayout& layout);
 
 }  // namespace wellspring

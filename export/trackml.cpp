@@ -47,7 +47,7 @@ std::string header(const std::string& first, const Table& table, const std::stri
   return line + last + "\n";
 }
 
-/// Places in an item of the columns of a table.
+/// Positions of a table's columns in an item.
 using Places = std::vector<std::size_t>;
 
 Places places_of(const Table& table, const std::vector<ValueInfo>& features) {
@@ -59,19 +59,17 @@ Places places_of(const Table& table, const std::vector<ValueInfo>& features) {
     if (found == features.end() || found->unit != column.unit) {
       fail(ErrorKind::config,
            {found == features.end()
-                ? fmt::format("these samples have no '{}' to write into the files of TrackML",
-                              column.name)
-                : fmt::format("'{}' is in {}", column.name, found->unit),
-            fmt::format("a hit there has its measurement and its truth, lengths in mm"),
-            "export generator tracks with columns=truth and unit=1, or to a name that ends in "
-            ".npz"});
+                ? fmt::format("cannot export to TrackML: these samples have no '{}'", column.name)
+                : fmt::format("cannot export to TrackML: '{}' is in {}", column.name, found->unit),
+            "its hits have measured and true positions in mm",
+            "use generator tracks with columns=truth unit=1, or a name that ends in .npz"});
     }
     places.push_back(static_cast<std::size_t>(found - features.begin()));
   }
   return places;
 }
 
-/// The tables of one event at a time.
+/// Writes the tables of an event.
 class EventTables {
  public:
   explicit EventTables(const std::vector<ValueInfo>& features)
@@ -141,30 +139,30 @@ class EventTables {
   Places hit_, truth_, particle_;
 };
 
-/// Whether an export may have written it.
+/// True for names of files that an export writes.
 bool is_table(const std::string& name) {
   return name == "metadata.json" || (name.starts_with("event") &&
                                      (name.ends_with("-hits.csv") || name.ends_with("-truth.csv") ||
                                       name.ends_with("-particles.csv")));
 }
 
-/// A folder is replaced as a whole: it must be one of ours, which says what it is, and hold nothing
+/// An export replaces the folder as a whole, so it must be an earlier export and contain nothing
 /// else.
 void expect_replaceable(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path) || std::filesystem::is_empty(path)) return;
   if (!std::filesystem::exists(path / "metadata.json")) {
     fail(ErrorKind::config,
-         {fmt::format("{}: there is a folder of this name, without metadata.json", path.string()),
-          "a folder that an export wrote is replaced as a whole, and that is none",
-          "give another name, or move away what is there"});
+         {fmt::format("{}: the folder exists and has no metadata.json", path.string()),
+          "an export replaces its folder as a whole, and this folder is not an earlier export",
+          "use another name, or move the folder away"});
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_regular_file() && is_table(name)) continue;
     fail(ErrorKind::config,
-         {fmt::format("{}: there is a folder of this name, with '{}' in it", path.string(), name),
-          "a folder of tables is replaced as a whole, and that is none of them",
-          "give another name, or move away what is there"});
+         {fmt::format("{}: the folder exists and contains '{}'", path.string(), name),
+          "an export replaces its folder as a whole, and this file is not part of an export",
+          "use another name, or move the folder away"});
   }
 }
 
@@ -173,9 +171,9 @@ void expect_replaceable(const std::filesystem::path& path) {
 ExportReport export_trackml(SampleReader& feed, const std::filesystem::path& path,
                             const std::function<void(std::uint64_t)>& progress) {
   if (feed.origins().size() != 1) {
-    fail(ErrorKind::config, {"these samples are of several sources",
-                             "the number of an event is that of its sample, once each",
-                             "export one source, or to a name that ends in .npz"});
+    fail(ErrorKind::config, {"cannot export several sources to TrackML",
+                             "event numbers are sample ids, which must be unique",
+                             "export a single source, or use a name that ends in .npz"});
   }
   expect_replaceable(path);
   EventTables tables(feed.origins()[0].info.features);
@@ -185,7 +183,7 @@ ExportReport export_trackml(SampleReader& feed, const std::filesystem::path& pat
   feed.make([&](const HostSamples& samples) {
     const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
     for (std::size_t row = 0; row < samples.items().size(); ++row) {
-      stop_if_interrupted();  // one may be of 10 MB
+      stop_if_interrupted();  // a sample can have 10 MB
       tables.write(folder, samples.slots[row].sample, samples.x().data() + row * width,
                    static_cast<std::size_t>(samples.items()[row]));
     }

@@ -1,28 +1,29 @@
-// What makes a Generator of a functor: parameters, checks, tables and launches, the same for all of
-// them. Used by the registry's rows and by tests of single generators; host only.
+// Generator made from a functor: parameters, checks, tables and launches, the same for all functors.
+// Used by the rows of the registry and by tests of single generators; host only.
 //
-// Besides what its form of emission asks of it (kernels/emission: pixels.h, tiles.h, canvas.h,
-// field_stage.h, events.h), a generator's functor F has
+// In addition to the members of its form of emission (kernels/emission/forms.h), the functor F of a
+// generator has
 //
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
-//     static SampleInfo describe(const Params&);            but for the layout of an image
+//     static SampleInfo describe(const Params&);            without the layout of an image
 //     explicit F(const Params&);                            derived constants; may fail (config)
-//     double best_accuracy() const;                         optional
-//     std::vector<std::string> notes(SampleShape) const;    optional: what plan() tells the user
-//     static std::unique_ptr<Generator> instead(const Params&, SampleShape);
-//                                                           optional: for parameters that another
-//                                                           functor serves, its generator, or null
 //
-// and, where it reads tables in device memory,
+// and these hooks, if it names them in kHooks (sample_info.h):
 //
-//     class Tables;  explicit Tables(const Params&);        host object
-//     std::vector<std::string> Tables::prepare(TableCache&) computes or fetches; returns notes
-//     void Tables::plan(MemoryPlan&);
-//     void Tables::load(Stream&);
-//     void Tables::bind(F&) const;                          sets F's pointers, after load
-//     const std::vector<std::string>& Tables::notes();      optional: after plan, as those of
-//     prepare
+//     double best_accuracy() const;
+//     std::vector<std::string> notes(SampleShape) const;    notes of plan() to the user
+//     static std::unique_ptr<Generator> instead(const Params&, SampleShape, const Generators&);
+//                                                           the generator of another functor that
+//                                                           serves these parameters, or null
+//     class Tables;                                         tables in device memory:
+//         explicit Tables(const Params&);                     host object
+//         std::vector<std::string> prepare(TableCache&);      computes or fetches; returns notes
+//         void plan(MemoryPlan&);
+//         void load(Stream&);
+//         void bind(F&) const;                                sets the pointers of F, after load
+//         const std::vector<std::string>& notes();            with `.table_notes = true`: further
+//                                                             notes, after plan
 #pragma once
 
 #include "core/config/params.h"
@@ -41,19 +42,45 @@
 namespace wellspring {
 
 namespace detail {
-/// Errors (runtime) unless `batch` fits what the generator makes.
-void expect_batch(const SampleInfo& info, const BatchView& batch);
-/// Error (config) unless `size` is a sensible side of an image.
-void expect_size(const std::string& name, int size);
-/// Error (config) unless `plan` does nothing.
-void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan);
-/// How latents in this order move with pictures of one shape.
-LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape);
 
 template <class F>
-concept ReadsTables = requires {
-  typename F::Tables;
-};
+constexpr GeneratorHooks hooks_of() {
+  if constexpr (requires { F::kHooks; }) {
+    return F::kHooks;
+  } else {
+    return {};
+  }
+}
+
+template <class F>
+concept ReadsTables = (hooks_of<F>().tables);
+
+/// Requires a hook if kHooks names it, and only then.
+#define WS_HOOK(named, member, ...)              \
+  static_assert((named) == requires __VA_ARGS__, \
+                "the hook " member " must be both in the functor and in kHooks")
+
+template <class F>
+constexpr bool check_hooks() {
+  constexpr GeneratorHooks kHooks = hooks_of<F>();
+  WS_HOOK(
+      kHooks.best_accuracy, "best_accuracy()", (const F& f) { f.best_accuracy(); });
+  WS_HOOK(
+      kHooks.notes, "notes(SampleShape)", (const F& f, SampleShape shape) { f.notes(shape); });
+  WS_HOOK(
+      kHooks.instead, "instead(const Params&, SampleShape, const Generators&)",
+      (const typename F::Params& params, SampleShape shape, const Generators& others) {
+        F::instead(params, shape, others);
+      });
+  WS_HOOK(kHooks.tables, "Tables", { typename F::Tables; });
+  if constexpr (kHooks.tables) {
+    WS_HOOK(
+        kHooks.table_notes, "Tables::notes()", (typename F::Tables & tables) { tables.notes(); });
+  }
+  return true;
+}
+
+#undef WS_HOOK
 
 struct NoTables {};
 template <class F>
@@ -64,55 +91,98 @@ auto tables_of() {
     return std::type_identity<NoTables>{};
   }
 }
+
+/// Error (config): samples of `info` have no dense labels.
+[[noreturn]] void refuse_plane(const SampleInfo& info, const std::string& advice);
+
+/// Truth columns of a functor type.
+struct FunctorTruth {
+  bool is_event = false;
+  int targets = 0, labels = 0;
+};
+
+/// The part of a functor's generator that does not depend on the functor.
+class FunctorGeneratorBase : public Generator {
+ public:
+  const SampleInfo& info() const final { return info_; }
+  const std::vector<std::string>& notes() const final { return notes_; }
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) final;
+  void emit(Stream& stream, const EmitCall& call) final;
+
+ protected:
+  /// `info`: without the layout. Errors: config.
+  FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
+
+  /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
+  virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+                             const LatentRoles& roles) = 0;
+  /// Enqueues the launches. `call.seed` is the key of the generator.
+  virtual void enqueue(Stream& stream, const EmitCall& call) const = 0;
+
+  void note(const std::vector<std::string>& more);
+  void know_accuracy(double best) { info_.best.push_back({"accuracy", best}); }
+  std::string plane_name() const { return info_.name + " plane"; }
+
+ private:
+  SampleInfo info_;
+  std::vector<std::string> notes_;
+  bool is_event_ = false;
+};
+
+/// Layout of the samples of a functor. `shape`: of an image.
+template <class F>
+SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] SampleShape shape) {
+  if constexpr (MakesEvents<F>) {
+    return functor.layout();
+  } else {
+    return SampleLayout::image(shape);
+  }
+}
+
 }  // namespace detail
 
 template <class F>
-class FunctorGenerator final : public Generator {
+class FunctorGenerator final : public detail::FunctorGeneratorBase {
   static_assert(std::is_trivially_copyable_v<F>, "a functor is copied to the device");
+  static_assert(detail::check_hooks<F>());
+  static constexpr GeneratorHooks kHooks = detail::hooks_of<F>();
 
  public:
-  /// `shape`: of an image; ignored for events. Errors: config.
+  /// `shape`: shape of an image; ignored for events. Errors: config.
   FunctorGenerator(const typename F::Params& params, SampleShape shape)
-      : params_(params), functor_(params), info_(F::describe(params)) {
-    if constexpr (MakesEvents<F>) {
-      info_.layout = functor_.layout();
-    } else {
-      detail::expect_size(info_.name, shape.height);
-      detail::expect_size(info_.name, shape.width);
-      info_.layout = SampleLayout::image(shape);
-    }
-    // Those described: a functor has room for the most that any of its parameters ask for.
-    info_.layout.latents = static_cast<int>(info_.latents.size());
-    info_.layout.targets = detail::targets_of<F>();
-    if constexpr (detail::labels_of<F>() > 0) {
-      for (const std::string& name : info_.classes) info_.targets.push_back({name, ""});
-      info_.layout.targets = static_cast<int>(info_.targets.size());
-    }
-    if constexpr (requires { functor_.best_accuracy(); }) {
-      info_.best.push_back({"accuracy", functor_.best_accuracy()});
-    }
-  }
+      : FunctorGenerator(params, shape, F(params)) {}
 
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) {
+  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size,
+                                         [[maybe_unused]] const Generators& others) {
     const typename F::Params params = F::table().read(settings);
     const SampleShape shape = {size, size, 3};
-    if constexpr (requires { F::instead(params, shape); }) {
-      if (std::unique_ptr<Generator> other = F::instead(params, shape)) return other;
+    if constexpr (kHooks.instead) {
+      if (std::unique_ptr<Generator> other = F::instead(params, shape, others)) return other;
     }
     return std::make_unique<FunctorGenerator>(params, shape);
   }
 
-  const SampleInfo& info() const override { return info_; }
   std::string parameters_yaml() const override { return F::table().to_yaml(params_); }
-  const std::vector<std::string>& notes() const override { return notes_; }
 
-  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
-    if (dense == DenseTruth::plane) expect_plane(info_);
-    notes_.clear();
-    const auto note = [&](const std::vector<std::string>& more) {
-      notes_.insert(notes_.end(), more.begin(), more.end());
-    };
-    if constexpr (detail::ReadsTables<F>) {
+  void load([[maybe_unused]] Stream& stream) override {
+    if constexpr (kHooks.tables) {
+      tables_->load(stream);
+      tables_->bind(functor_);
+    }
+  }
+
+ private:
+  FunctorGenerator(const typename F::Params& params, SampleShape shape, const F& functor)
+      : FunctorGeneratorBase(F::describe(params), detail::layout_of(functor, shape),
+                             {MakesEvents<F>, detail::targets_of<F>(), detail::labels_of<F>()}),
+        params_(params),
+        functor_(functor) {
+    if constexpr (kHooks.best_accuracy) know_accuracy(functor_.best_accuracy());
+  }
+
+  void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+                     const LatentRoles& roles) override {
+    if constexpr (kHooks.tables) {
       if (!tables_) {
         tables_ = std::make_unique<typename F::Tables>(params_);
         TableCache cache;
@@ -120,45 +190,26 @@ class FunctorGenerator final : public Generator {
       }
       tables_->plan(memory);
       note(table_notes_);
-      if constexpr (requires { tables_->notes(); }) note(tables_->notes());
+      if constexpr (kHooks.table_notes) note(tables_->notes());
     }
-    if constexpr (requires { functor_.notes(SampleShape{}); }) {
-      note(functor_.notes(info_.layout.shape()));
-    }
-    emitter_.plan(memory, info_.name, rows, functor_, info_.layout.shape());
-    if (dense == DenseTruth::plane)
-      plane_.plan(memory, plane_name(), rows, functor_, info_.layout.shape());
+    const SampleShape shape = info().layout.shape();
+    if constexpr (kHooks.notes) note(functor_.notes(shape));
+    emitter_.plan(memory, info().name, rows, functor_, shape, roles);
+    if (dense == DenseTruth::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
   }
 
-  void load([[maybe_unused]] Stream& stream) override {
-    if constexpr (detail::ReadsTables<F>) {
-      tables_->load(stream);
-      tables_->bind(functor_);
-    }
+  void enqueue(Stream& stream, const EmitCall& call) const override {
+    const SampleShape shape = info().layout.shape();
+    emitter_.emit(stream, info().name, functor_, shape, call);
+    plane_.emit(StreamLauncher{stream}, plane_name(), functor_, shape, call);
   }
-
-  void emit(Stream& stream, const EmitCall& call) override {
-    detail::expect_batch(info_, call.batch);
-    if constexpr (MakesEvents<F>) {
-      detail::expect_no_augmentation(info_.name, call.augmentation);
-    }
-    EmitCall keyed = call;
-    keyed.seed = named_key(call.seed, info_.name);
-    keyed.roles = detail::latent_roles(info_.latents, info_.layout.shape());
-    emitter_.emit(stream, info_.name, functor_, info_.layout.shape(), keyed);
-    plane_.emit(StreamLauncher{stream}, plane_name(), functor_, info_.layout.shape(), keyed);
-  }
-
- private:
-  std::string plane_name() const { return info_.name + " plane"; }
 
   typename F::Params params_;
   F functor_;
-  SampleInfo info_;
   Emitter<F> emitter_;
   [[no_unique_address]] PlaneEmitter<F> plane_;
   [[no_unique_address]] typename decltype(detail::tables_of<F>())::type tables_;
-  std::vector<std::string> table_notes_, notes_;
+  std::vector<std::string> table_notes_;
 };
 
 /// The registry's row for a functor.

@@ -1,5 +1,8 @@
-// What is known of the samples of a generator or of a data set before any is made: names, units,
-// ranges and widths. Used by sources, commands, reports and tests; host only.
+// Description of the samples of a generator or of a data set: names, units, ranges and widths. Used
+// by sources, commands, reports and tests; host only.
+//
+// Constructors and copies are in sample_info.cpp, since inlining them into every generator would take
+// a large part of its compile time.
 #pragma once
 
 #include "kernels/augment/latent_map.h"
@@ -13,20 +16,30 @@
 
 namespace wellspring {
 
-/// Whether samples come near both ends of a latent's range. Of a uniform law they do; of others the
-/// ends may be bounds that hardly a sample comes near.
+/// How close samples come to both ends of a latent's range. Under a uniform law they reach them;
+/// under others the ends may be bounds that few samples approach.
 enum class LatentEnds : std::uint8_t { reached, rare };
 
-/// One number a sample was drawn with, as exported beside it.
+/// A number with which a sample was drawn, exported with the sample.
 struct LatentInfo {
   std::string name;
-  std::string help;                     ///< what it is, with its zero and its sense
+  std::string help;                     ///< its meaning, with its zero and its sense
   std::string unit;                     ///< "" where dimensionless
-  float low = 0, high = 1;              ///< the range it lies in, ends included
-  LatentRole role = LatentRole::fixed;  ///< how it moves with the picture; a position_y follows its
+  float low = 0, high = 1;              ///< its range, ends included
+  LatentRole role = LatentRole::fixed;  ///< how augmentation maps it; a position_y follows its
                                         ///< position_x, a thing's length both, a wave's angle and
                                         ///< phase its period; "image side": a unit of fractions
   LatentEnds ends = LatentEnds::reached;
+
+  LatentInfo();
+  LatentInfo(std::string_view name, std::string_view help, std::string_view unit, float low = 0,
+             float high = 1, LatentRole role = LatentRole::fixed,
+             LatentEnds ends = LatentEnds::reached);
+  LatentInfo(const LatentInfo& other);
+  LatentInfo(LatentInfo&& other) noexcept;
+  LatentInfo& operator=(const LatentInfo& other);
+  LatentInfo& operator=(LatentInfo&& other) noexcept;
+  ~LatentInfo();
 };
 inline LatentInfo rarely_reached(LatentInfo latent) {
   latent.ends = LatentEnds::rare;
@@ -37,68 +50,90 @@ inline LatentInfo rarely_reached(LatentInfo latent) {
 struct ValueInfo {
   std::string name;
   std::string unit;  ///< "" where dimensionless
+
+  ValueInfo();
+  ValueInfo(std::string_view name, std::string_view unit);
+  ValueInfo(const ValueInfo& other);
+  ValueInfo(ValueInfo&& other) noexcept;
+  ValueInfo& operator=(const ValueInfo& other);
+  ValueInfo& operator=(ValueInfo&& other) noexcept;
+  ~ValueInfo();
 };
 
-/// What the plane of an image says of each pixel; 0 is nothing.
+/// Dense labels of an image; 0 is nothing.
 struct PlaneInfo {
   enum class Kind : std::uint8_t {
-    number,  ///< which of several things is seen, from 1 on
-    depth,   ///< how far away what is seen lies, above 0
+    number,  ///< index of the visible thing, from 1 on
+    depth,   ///< distance of the visible thing, above 0
   };
   std::string name;
-  std::string help;  ///< what the numbers count, or where the depth begins
-  std::string unit;  ///< of a depth; "" where dimensionless
+  std::string help;  ///< meaning of the numbers, or zero of the depth
+  std::string unit;  ///< unit of a depth; "" where dimensionless
   Kind kind = Kind::number;
 };
 
-/// How many blocks of random numbers (Philox: four words each) a sample takes at most, without its
-/// augmentation. Pixels beyond the border that fill up a run count as well.
+/// Upper bound of the blocks of random numbers (Philox: four words each) per sample, without
+/// augmentation. Includes pixels beyond the border that complete a run.
 struct DrawBudget {
   std::int64_t scene = 0;  ///< to draw the scene, or the event
-  std::int64_t part = 0;   ///< to prepare for the pixels of a part
+  std::int64_t part = 0;   ///< to prepare a part of the image
   std::int64_t pixel = 0;  ///< to colour one pixel
-  int side = 0;            ///< of the parts, in pixels; 0: one part
-  bool cached = false;     ///< less is drawn where what a sample builds upon is still resident
+  int side = 0;            ///< side of a part, pixels; 0: one part
+  bool cached = false;     ///< less is drawn if the state that a sample builds on is cached
 };
 
-/// The best that any predictor of the label or the targets can reach on average, known in closed
-/// form or by an exact likelihood.
+/// The best mean result of any predictor of the label or the targets, known in closed form or from an
+/// exact likelihood.
 struct BestResult {
-  std::string metric;  ///< as reports call it: "accuracy", "rmse of theta0"
-  double value = 0;    ///< a share, or in the unit of what is predicted
+  std::string metric;  ///< name in reports: "accuracy", "rmse of theta0"
+  double value = 0;    ///< a share, or in the unit of the prediction
 };
 
-/// Another generator whose samples are seen in one's own.
+/// Another generator whose samples this one shows.
 struct UsedGenerator {
   std::string name;
   int version = 1;
 };
 
+/// Optional members of a functor that its generator calls (functor_generator.h). A functor names
+/// them by
+///
+///     static constexpr GeneratorHooks kHooks = {.notes = true};
+struct GeneratorHooks {
+  bool best_accuracy = false;
+  bool notes = false;
+  bool instead = false;
+  bool tables = false;       ///< Tables
+  bool table_notes = false;  ///< Tables::notes
+};
+
 struct SampleInfo {
   std::string name;
-  /// Counts the changes of a generator's bytes: samples of two versions are different samples.
+  /// Increases whenever the bytes of the samples change.
   int version = 1;
   SampleLayout layout;               ///< with all targets and latents, without plane
   std::string summary;               ///< one line
-  std::string reference;             ///< the publication or formula it follows
+  std::string reference;             ///< the publication or formula that it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;
-  std::optional<PlaneInfo> plane;   ///< of images: dense truth, made where it is asked for
-  std::vector<ValueInfo> features;  ///< of an event or an item; empty for images
+  std::optional<PlaneInfo> plane;   ///< dense labels of images, made on request
+  std::vector<ValueInfo> features;  ///< features of an event or an item; empty for images
   std::vector<ValueInfo> globals, targets;
   float low = 0, high = 1;  ///< range of the values of x without augmentation
-  /// How many different samples there are; 0: as many as there are numbers of samples.
+  /// Number of different samples; 0: unlimited.
   std::uint64_t distinct = 0;
   DrawBudget draws;
   std::vector<BestResult> best;
   std::vector<UsedGenerator> uses;
 
-  std::optional<double> best_result(std::string_view metric) const {
-    for (const BestResult& result : best) {
-      if (result.metric == metric) return result.value;
-    }
-    return std::nullopt;
-  }
+  SampleInfo();
+  SampleInfo(const SampleInfo& other);
+  SampleInfo(SampleInfo&& other) noexcept;
+  SampleInfo& operator=(const SampleInfo& other);
+  SampleInfo& operator=(SampleInfo&& other) noexcept;
+  ~SampleInfo();
+
+  std::optional<double> best_result(std::string_view metric) const;
 };
 
 }  // namespace wellspring

@@ -34,7 +34,7 @@ std::string text_of(const TableKey& key) {
   return fmt::format("{}\n{}\n{}\n{}", key.generator, key.version, key.table, key.parameters);
 }
 
-/// Of the key as well, so that a file under another table's name is no table.
+/// Includes the key, so that a file under the name of another table is rejected.
 Sha256::Digest digest_of(const TableKey& key, Bytes table) {
   Sha256 hash;
   hash.update(bytes_of(text_of(key))).update(table);

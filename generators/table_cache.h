@@ -17,30 +17,31 @@
 
 namespace wellspring {
 
-/// What a table is a function of.
+/// Inputs that determine the bytes of a table.
 struct TableKey {
   std::string generator;
-  int version = 1;         ///< of the table's bytes: the generator's, unless they change apart
-  std::string table;       ///< which of the generator's
-  std::string parameters;  ///< those that the bytes depend on, as text
+  int version = 1;         ///< version of the bytes: that of the generator, unless
+                           ///< they change separately
+  std::string table;       ///< name of the table
+  std::string parameters;  ///< the parameters that the bytes depend on, as text
 };
 
 class TableCache {
  public:
-  /// In the folder that the environment names; "" where there is none, and nothing is stored.
+  /// Uses the folder that the environment names. Without one it stores nothing.
   TableCache();
   explicit TableCache(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// Where the table of `key` is stored.
+  /// File of the table of `key`.
   std::filesystem::path file_of(const TableKey& key) const;
 
-  /// The table's bytes: from the cache, or computed and stored. What `compute` throws goes through,
-  /// and stores nothing.
+  /// The bytes of the table: from the cache, or computed and stored. An exception of `compute` passes
+  /// through, and nothing is stored.
   std::vector<std::byte> get(const TableKey& key,
                              const std::function<std::vector<std::byte>()>& compute);
 
-  /// What the user should know, a line each: a damaged file, a folder that cannot be written.
+  /// Notes to the user, one line each: a damaged file, a folder that cannot be written.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -17,18 +17,17 @@ namespace {
 const ParamTable<DataConfig>& data_table() {
   static const auto table =
       ParamTable<DataConfig>("data")
-          .text("root", &DataConfig::root, "folder where relative paths of data begin")
+          .text("root", &DataConfig::root, "base folder of relative paths of data")
           .may_change()
           .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
-          .integer(
-              "limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
-              "of every data set that says nothing else: the first so many of each class, in the "
-              "order of its rows; 0: all; what is held out is used whole")
-          .may_change();  // what each source makes of it counts
+          .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
+                   "default for all data sets: keep the first N rows of each class; 0: all; "
+                   "held-out sets are always used whole")
+          .may_change();  // a run's identity has each source's own value
   return table;
 }
 
-/// A point as it is written.
+/// A schedule point as written.
 struct PointText {
   std::string at;
 };
@@ -36,7 +35,8 @@ struct PointText {
 const ParamTable<PointText>& point_table() {
   static const auto table =
       ParamTable<PointText>("schedule point")
-          .text("at", &PointText::at, "where in the run: 30%, or 0.3; shares are linear between")
+          .text("at", &PointText::at,
+                "position in the run: 30%, or 0.3; shares are linear between points")
           .required();
   return table;
 }
@@ -53,13 +53,13 @@ SourceKind read_kind(const ConfigNode& node) {
   return holder.kind;
 }
 
-/// Refuses repeats that would be the same image again.
+/// Refuses repeats that would give equal images.
 void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
   if (source.spec.repeats == 1 || !source.augmentations.list.empty()) return;
   node.refuse(fmt::format("repeats: {} without augmentation", source.spec.repeats),
               is_event(source.spec)
-                  ? "only images are augmented; leave it away"
-                  : "the same images would come again; give augment, or leave it away");
+                  ? "only images are augmented; remove repeats"
+                  : "the same images would be repeated; add augment, or remove repeats");
 }
 
 SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
@@ -76,7 +76,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
     const ConfigLocation place = name ? name->place : node.place();
-    // Made and dropped: every parameter is checked here, with its place.
+    // Made only to check every parameter here, with its location.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
   } else {
     if (const auto format = node.scalar("format"); format && !format->value.empty())
@@ -86,7 +86,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (is_event(spec)) {
     for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
       if (node.stands(key))
-        node.refuse(fmt::format("{} beside events", key), "only images are augmented");
+        node.refuse(fmt::format("{} on a source of events", key), "only images are augmented");
     expect_repeats_differ(node, source);
     return source;
   }
@@ -108,8 +108,8 @@ double read_fraction(const ParamSetting& setting) {
   if (percent) value /= 100;
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1))
     fail(ErrorKind::config,
-         {fmt::format("{}'{}' is no point of the run", setting.place.prefix(), setting.value),
-          "points lie between 0% and 100%", "write 30%, or 0.3"});
+         {fmt::format("{}'{}' is not a point of the run", setting.place.prefix(), setting.value),
+          "points are from 0% to 100%", "write 30%, or 0.3"});
   return value;
 }
 
@@ -145,8 +145,8 @@ SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>&
 void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& schedule) {
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     if (i > 0 && schedule[i].at < schedule[i - 1].at)
-      node.refuse(fmt::format("point {} lies before point {}", i, i - 1),
-                  "points follow each other in time");
+      node.refuse(fmt::format("point {} is before point {}", i, i - 1),
+                  "points must be in order of time");
     double sum = 0;
     for (const double weight : schedule[i].weights) sum += weight;
     if (!(sum > 0))
@@ -168,7 +168,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   } else {
     for (const ConfigNode& source : source_nodes)
       if (source.has("weight"))
-        source.refuse("a weight beside a schedule", "the schedule says every weight",
+        source.refuse("a weight and a schedule", "the schedule sets every weight",
                       "remove one of the two");
   }
   check_schedule(node, data.schedule);
@@ -176,27 +176,27 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
 
 MixConfig read_mix(const ConfigNode& data) {
   if (data.kind("mix") == ConfigKind::list)
-    data.at("mix").refuse("mix is no list", "either of the two is drawn, in no order",
+    data.at("mix").refuse("mix is not a list", "one of the two is drawn, without an order",
                           "write mix: {mixup: 0.8, cutmix: 1}");
   const ConfigNode node = data.section("mix");
   MixConfig mix = node.read(mix_table());
   mix.place = node.place();
   for (const double a : {mix.mixup, mix.cutmix})
     if (a > 0 && a < 0.001)
-      node.refuse(fmt::format("a law Beta({0}, {0})", shortest(a)),
-                  "below 0.001 all shares are 0 or 1, as f32 has them", "use 0 for none");
+      node.refuse(fmt::format("a distribution Beta({0}, {0})", shortest(a)),
+                  "below 0.001 all shares round to 0 or 1 in f32", "use 0 for off");
   if (node.has("probability") && !node.has("mixup") && !node.has("cutmix"))
-    node.refuse("a probability of nothing", "neither mixup nor cutmix is given",
+    node.refuse("a probability without mixup or cutmix", "nothing would be mixed",
                 "write mix: {mixup: 0.8, probability: 0.5}");
   return mix;
 }
 
 void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
-  writer.table(source_table(spec.kind), spec, {"weight"});  // which the schedule says
+  writer.table(source_table(spec.kind), spec, {"weight"});  // the schedule has the weights
   if (spec.kind == SourceKind::generator) {
     const auto generator = make_generator(spec.generator, size, spec.params);
-    // Samples of another version are other samples.
+    // Another version gives other samples.
     writer.fact("generator_version", std::to_string(generator->info().version));
     writer.section("uses", [&] {
       for (const UsedGenerator& used : generator->info().uses) {
@@ -235,7 +235,7 @@ DataConfig read_data(const ConfigNode& node) {
   Augmentations augmentations;
   read_augmentations(node, augmentations);
   const std::vector<ConfigNode> nodes = node.list("sources");
-  if (nodes.empty()) node.refuse("sources is empty", "a run needs something to learn from");
+  if (nodes.empty()) node.refuse("sources is empty", "a run needs at least one source");
   if (nodes.size() > static_cast<std::size_t>(kMaxSources))
     node.refuse(counted(nodes.size(), "source"),
                 fmt::format("a mixture holds at most {}", kMaxSources));
@@ -296,21 +296,21 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
         writer.element(i, [&] { write_point(writer, data.schedule[i], data); });
       }
     });
-    // Runs without it are what they were before there was any.
+    // Absent if off: the identity of runs without mixing does not change.
     if (data.mix.on()) writer.section("mix", [&] { writer.table(mix_table(), data.mix); });
   });
 }
 
 namespace {
 
-/// What `place` ("data", "data.sources[]") says about how images are looked at.
+/// Sections of `place` ("data", "data.sources[]") for the augmentation of images.
 void append_looking(std::vector<ConfigSection>& sections, const std::string& place) {
   std::vector<ParamRow> rows = reading_table().rows();
   ParamRow list;
   list.name = "augment";
   list.type = ParamType::text_list;
   list.default_text = "[]";
-  list.help = "operations in order: those of `wellspring describe augment`";
+  list.help = "operations in order, see `wellspring describe augment`";
   rows.push_back(std::move(list));
   sections.push_back({place, "of images", std::move(rows), ""});
   std::vector<ParamRow> short_forms;  // `flip_x: 0.3`
@@ -332,7 +332,7 @@ std::vector<ConfigSection> data_sections() {
   std::vector<ConfigSection> sections = {
       {"data", "", data_table().rows(), ""},
       {"data.sources[]", "kind: generator", source_table(SourceKind::generator).rows(), ""},
-      {"data.sources[].params", "kind: generator", {}, "those of `wellspring describe GENERATOR`"},
+      {"data.sources[].params", "kind: generator", {}, "see `wellspring describe GENERATOR`"},
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},

@@ -1,5 +1,5 @@
-// The `data` section of a configuration: the sources of a run, how each is looked at, and the
-// schedule that mixes them. Used by run configurations; host only.
+// The `data` section of a configuration: the sources of a run, their augmentation, and the schedule
+// of the mixture. Called by run configurations; host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -15,36 +15,36 @@
 
 namespace wellspring {
 
-/// A source as sources/source_spec.h describes it, and how its samples are looked at.
+/// A source (sources/source_spec.h) and the augmentation of its samples.
 struct SourceConfig {
   SourceSpec spec;
-  Augmentations augmentations;  ///< of samples that are learnt from
+  Augmentations augmentations;  ///< training samples only
 };
 
 struct DataConfig {
-  std::string root;                     ///< relative paths begin here; "": the working directory
+  std::string root;                     ///< base of relative paths; "": the working directory
   std::int64_t size = 32;               ///< side of images, pixels
-  std::int64_t limit_per_class = 0;     ///< of data sets that say none of their own; 0: all
+  std::int64_t limit_per_class = 0;     ///< default for all data sets, in rows; 0: all
   std::vector<SourceConfig> sources;    ///< at least one
-  std::vector<SchedulePoint> schedule;  ///< never empty: one point where weights are constant
-  MixConfig mix;                        ///< of samples that are learnt from, with each other
+  std::vector<SchedulePoint> schedule;  ///< never empty: one point if the weights are constant
+  MixConfig mix;                        ///< mixup and cutmix of training samples
 };
 
-/// Reads and checks the section, generators' parameters included. Errors (config).
+/// Reads and checks the section, including the generators' parameters. Errors (config).
 DataConfig read_data(const ConfigNode& node);
 void write_data(ConfigWriter& writer, const DataConfig& data);
 std::vector<ConfigSection> data_sections();
 
-/// The keys of a source of files that belong to its format, checked. "": of a format that its path
-/// will tell. Errors (config).
+/// The format's keys in the entry of a file source, checked. Format "": detected later from the
+/// path. Errors (config).
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format);
 void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings);
 
-/// Error (config) where the augmentations of a source leave no value for a latent that is a target
-/// of a regression.
+/// Error (config): the augmentation of a source makes a latent meaningless that is a regression
+/// target.
 void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets);
 
-/// Error (config) where samples of a generator cannot be mixed as `data.mix` says.
+/// Error (config): samples of a generator cannot be mixed as `data.mix` asks.
 void expect_mixable(const DataConfig& data);
 
 /// The names of the sources, in their order.

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Upload of resident data: two pieces of page-locked memory, one filled while the other is copied.
+/// Upload of resident data: two page-locked buffers, one filled while the other is copied.
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
@@ -140,7 +140,7 @@ void DatasetSource::tell(const char* doing, std::int64_t done) const {
                    static_cast<std::uint64_t>(data_->size()));
 }
 
-/// What does not fit is found before the first step, not hours after it.
+/// Finds bad rows before the first step instead of hours later.
 void DatasetSource::check_streamed() {
   for_each_row(
       *data_, threads_, 0, data_->size(),
@@ -215,7 +215,7 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   const RowLayout layout = data_->layout();
   if (layout.type == ElementType::u8) {
     const SampleShape shape = layout.sample.shape();
-    EmitCall call = {slots, index, context_.seed, plan, batch, {}};
+    EmitCall call = {slots, index, context_.seed, plan, batch};
     if (plan.goes_on()) call.batch = passes_.target(batch);
     emitter_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
     call.batch = batch;
@@ -256,7 +256,7 @@ void DatasetSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t 
     emit_rows(stream, stored(rows_.data(), 0), evaluation_, slots, index, batch);
     return;
   }
-  // Slots of a range have their sample id as ordinal, so sample i is looked up in row i % batch.
+  // In a range, ordinal = sample id: sample i is in row i % batch.
   const auto begin = static_cast<std::int64_t>(first);
   range_copied_->synchronize();
   for_each_row(*data_, threads_, begin, begin + count, [&](RowReader& reader, std::int64_t i) {

@@ -1,5 +1,5 @@
-// A data set as a source: its rows are kept on the device when they fit, and streamed otherwise.
-// Made from the configuration by make_source; host only.
+// A data set as a source: its rows are resident on the device if they fit, else streamed. Made by
+// make_source; host only.
 #pragma once
 
 #include "kernels/augment/augmentation_passes.h"
@@ -19,8 +19,8 @@ namespace wellspring {
 
 class DatasetSource final : public Source {
  public:
-  /// Opens `spec.path`. load() then reads all rows that stay resident; of streamed ones it checks
-  /// what can be told without decoding. What is found later ends the run at the step that needs it.
+  /// Opens `spec.path`. load() then reads all resident rows; for streamed rows it checks everything
+  /// except decoding. A later error ends the run at the step that needs the row.
   DatasetSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
@@ -51,15 +51,15 @@ class DatasetSource final : public Source {
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
-  /// Of work at the start: "reading", and rows done.
+  /// Reports progress at the start: `doing` ("reading") and rows done.
   void tell(const char* doing, std::int64_t done) const;
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
   void load_truth(Stream& stream);
-  /// The same of latents or targets: `read` writes those of a row.
+  /// Loads latents or targets: `read` writes one row of them.
   void load_columns(Stream& stream, const Planned<float>& columns,
                     void (Dataset::*read)(std::int64_t, float*) const);
-  /// Rows at `bytes` with the truth of all.
+  /// Rows at `bytes` with the truth of all rows.
   StoredRows stored(const std::uint8_t* bytes, std::int64_t period) const;
   void load_resident(Stream& stream);
   void check_streamed();
@@ -68,7 +68,7 @@ class DatasetSource final : public Source {
   SourceContext context_;
   int threads_;
   std::unique_ptr<Dataset> data_;
-  AugmentationPlan training_, evaluation_;  ///< of images
+  AugmentationPlan training_, evaluation_;  ///< images only
   std::vector<std::string> latent_names_;
 
   Device device_;
@@ -76,15 +76,15 @@ class DatasetSource final : public Source {
   std::uint64_t budget_bytes_ = 0;
   Share share_;
   std::int64_t ring_rows_ = 0;
-  Planned<std::int32_t> places_, staging_places_;  ///< of a ring for a part of every batch
-  Emitter<StoredImages> emitter_;                  ///< of rows that are images
-  AugmentationPasses passes_;                      ///< of training
+  Planned<std::int32_t> places_, staging_places_;  ///< ring rows, if ranks share the batch
+  Emitter<StoredImages> emitter_;                  ///< images only
+  AugmentationPasses passes_;                      ///< training only
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring
-  Planned<std::uint8_t> staging_;  ///< page-locked: the ring's other half, or pieces of an upload
+  Planned<std::uint8_t> staging_;  ///< page-locked: the ring's host copy, or parts of an upload
   Planned<std::int32_t> labels_;   ///< [size]
-  Planned<float> latents_;         ///< [size, latents], of rows that have any
-  Planned<float> targets_;         ///< [size, targets], likewise
-  Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: a batch of evaluation
+  Planned<float> latents_;         ///< [size, latents], if there are any
+  Planned<float> targets_;         ///< [size, targets], if there are any
+  Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: an evaluation batch
 
   std::unique_ptr<RowRing> ring_;
   std::unique_ptr<Event> range_copied_;

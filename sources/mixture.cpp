@@ -15,10 +15,10 @@
 namespace wellspring {
 namespace {
 
-/// A table larger than this is refused: 64 million steps of two sources.
+/// Largest accepted table: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
 
-/// Checkpoints, metrics and exports name classes, and are UTF-8.
+/// Checkpoints, metrics and exports contain class names and are UTF-8.
 void expect_text(const Source& source) {
   for (const std::string& name : source.classes()) {
     if (is_utf8(name)) continue;
@@ -93,8 +93,8 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       fail(ErrorKind::config, {point.place.prefix() + problem, why, advice});
     };
     if (!(point.at >= 0 && point.at <= 1)) {
-      refuse(fmt::format("schedule point at {} lies outside of the run", point.at),
-             "a place is a fraction of the run", "give 0 (0%) to 1 (100%)");
+      refuse(fmt::format("schedule point at {} is outside the run", point.at),
+             "a position is a fraction of the run", "give 0 (0%) to 1 (100%)");
     }
     if (point.at < before) {
       refuse(fmt::format("schedule point at {} comes after the one at {}", point.at, before),
@@ -105,7 +105,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       refuse(
           fmt::format("schedule point at {} has {} for {}", point.at,
                       counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
-          "every point says what every source gets", "give all of them; 0 means none");
+          "every point sets the weight of every source", "give all of them; 0: none");
     }
     double sum = 0;
     for (std::size_t k = 0; k < sources_.size(); ++k) {
@@ -162,7 +162,7 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
       fail(ErrorKind::config,
            {fmt::format("a mixture of {} over {} needs a table of {} MiB",
                         counted(size(), "source"), counted(steps, "step"), bytes >> 20),
-            fmt::format("more than {} MiB are surely a mistake", kLargestTableBytes >> 20),
+            fmt::format("the limit is {} MiB", kLargestTableBytes >> 20),
             "use fewer steps (a larger batch), or split the run"});
     }
     table_ = deal_slots(*weights_, steps, share.global_batch);
@@ -254,7 +254,7 @@ std::string Mixture::summary() const {
     text += source(k).summary() + "\n";
     if (size() > 1) {
       const double all = static_cast<double>(steps_) * static_cast<double>(share_.global_batch);
-      text += fmt::format("  share of the run: {:.4f} asked for, {:.4f} dealt ({})\n",
+      text += fmt::format("  share of the run: {:.4f} requested, {:.4f} assigned ({})\n",
                           target(steps_, k) / all, static_cast<double>(achieved(steps_, k)) / all,
                           counted(achieved(steps_, k), "sample"));
     }

@@ -1,5 +1,5 @@
-// Several sources in exact shares: plans who fills which slot of every batch of the run, and makes
-// the batches; host only.
+// A mixture of sources in exact shares: plans which sample fills each row of every batch, and makes
+// the batches. Called by training and evaluation; host only.
 //
 //     Mixture mixture(seed);
 //     mixture.add(make_source(...), {.weight = 0.8});
@@ -25,39 +25,38 @@
 
 namespace wellspring {
 
-/// How a source takes part.
+/// Settings of a source within the mixture.
 struct MixtureEntry {
   double weight = 1;  ///< relative to the others'; replaced by a schedule
 };
 
 class Mixture {
  public:
-  /// `seed` keys the order of slots within batches.
+  /// `seed`: key of the order of rows within batches.
   explicit Mixture(std::uint64_t seed)
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
-  /// Errors (config): a name twice, a layout that no network reads together with the first's, a
-  /// weight that is negative or not finite, too many sources; (data): the name of a class is not
-  /// UTF-8.
+  /// Errors (config): a duplicate name, a layout that differs from the first source's, a negative
+  /// or non-finite weight, too many sources; (data): a class name is not UTF-8.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place = {});
-  /// Weights over the run, linear between the points and held before the first and after the last;
-  /// every point has a weight for every source, in their order. Errors (config) otherwise, where a
-  /// point is out of order or outside of the run, or where its weights are no shares.
+  /// Weights over the run: linear between the points, constant before the first and after the last.
+  /// Every point has a weight for every source, in their order. Errors (config): a missing weight,
+  /// a point out of order or outside the run, or weights that are not shares.
   void set_schedule(std::vector<SchedulePoint> points);
 
   int size() const { return static_cast<int>(sources_.size()); }
   Source& source(int index) { return *sources_[static_cast<std::size_t>(index)]; }
   const Source& source(int index) const { return *sources_[static_cast<std::size_t>(index)]; }
-  /// What a row of the batch holds: what all sources write, with room for the targets and latents
-  /// of any.
+  /// Layout of a row of the batch: the sources' common input, with the largest number of targets,
+  /// latents and dense labels.
   SampleLayout layout() const;
 
-  /// Deals the slots of the whole run and reserves memory for this rank's share of them; `plan`
-  /// must outlive the mixture, whose reading threads write to it. Which sample fills which row of
-  /// the global batch depends on nothing else than its size. Errors (config): nothing to mix,
-  /// weights that are all zero, a data set without samples.
+  /// Assigns the rows of the whole run and reserves memory for this rank's share; `plan` must
+  /// outlive the mixture, whose reading threads write to it. The assignment depends on the size of
+  /// the global batch, not on the number of ranks. Errors (config): no source, weights that are all
+  /// zero, an empty data set.
   void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
-  /// The same for one rank alone.
+  /// For a single rank.
   void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
     plan(memory, Share::whole(batch), steps);
   }
@@ -69,22 +68,22 @@ class Mixture {
   void emit(Stream& stream, const StepState* state, const BatchView& batch);
   void after_step(Stream& stream, std::uint64_t step);
 
-  /// Evaluation: the first `count` rows become samples `first`... of one source's evaluation range,
-  /// in plain order, without augmentation; further rows repeat the first. Overwrites
+  /// Evaluation: the first `count` rows become samples from `first` on of one source's evaluation
+  /// range, in plain order, without augmentation; further rows repeat the first. Overwrites
   /// slots(). Not for recorded steps.
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 
-  /// [rows of the share] on the device: what emit or emit_range wrote last.
+  /// [rows of the share] on the device, written by emit and emit_range.
   const Slot* slots() const { return slots_.data(); }
-  /// Whether a run of `steps` steps has the same slots in its first `until` steps. After plan().
+  /// True if a run of `steps` steps has the same slots in its first `until` steps. After plan().
   bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
   /// The same assignment computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
-  /// Samples `source` gave before `step`, and what its weights ask for.
+  /// Samples given by `source` before `step`, and the number that its weights ask for.
   std::int64_t achieved(std::uint64_t step, int source) const;
   double target(std::uint64_t step, int source) const;
-  /// A paragraph for the head of a run: each source, its share asked for and dealt.
+  /// A paragraph for the head of a run: each source, its requested and its actual share.
   std::string summary() const;
 
  private:
@@ -95,7 +94,7 @@ class Mixture {
 
   Share share_;
   std::uint64_t steps_ = 0;
-  std::vector<SchedulePoint> points_;  ///< the schedule, or one point of constant weights
+  std::vector<SchedulePoint> points_;  ///< the schedule, or one point with constant weights
   std::unique_ptr<WeightSchedule> weights_;
   SlotTable table_;                                  ///< empty for a single source
   std::unique_ptr<SlotAssignment> host_assignment_;  ///< streaming sources keep a reference

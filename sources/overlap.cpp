@@ -13,8 +13,8 @@
 namespace wellspring {
 namespace {
 
-/// Digests of rows 0, step, 2 step... of a data set, by row; "" where a row cannot be read, which
-/// is told when it is needed.
+/// Digests of rows 0, step, 2 step... of a data set; "": the row cannot be read, which is reported
+/// when it is needed.
 struct Digests {
   std::int64_t step = 1;
   std::vector<std::string> digest;
@@ -55,9 +55,9 @@ void require_other_places(const Dataset& trained, const std::string& trained_nam
   for (std::int64_t i = 0; i < trained.size(); ++i) {
     if (!places.contains(trained.place(i))) continue;
     fail(ErrorKind::data,
-         {fmt::format("held-out source '{}': {} is trained on, too, by source '{}'", held_out_name,
+         {fmt::format("held-out source '{}': {} is also trained on, in source '{}'", held_out_name,
                       trained.location(i), trained_name),
-          "accuracy on samples that were trained on says nothing about others",
+          "accuracy on training samples says nothing about other samples",
           "name other files with path: or split: in eval.sources"});
   }
 }
@@ -87,7 +87,7 @@ Overlap compare(const Dataset& trained, const Dataset& held_out, const Digests& 
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
                                    std::int64_t most_bytes, const WorkWatch& watch) {
   std::vector<Overlap> overlaps;
-  std::unordered_map<int, Digests> of_trained;  // by source, made when first needed
+  std::unordered_map<int, Digests> of_trained;  // by source, computed on first use
   for (int h = 0; h < held_out.size(); ++h) {
     const Dataset* const held = held_out.source(h).rows();
     if (held == nullptr) continue;

@@ -1,5 +1,5 @@
-// Whether samples that are held out are trained on, too: by the place they come from and by their
-// bytes. Host only.
+// Detects held-out samples that are also trained on, by their location and by their bytes. Called
+// at the start of a run; host only.
 #pragma once
 
 #include "core/work_watch.h"
@@ -11,21 +11,20 @@
 
 namespace wellspring {
 
-/// Rows of a held-out data set with the bytes of rows that are trained on.
+/// Rows of a held-out data set whose bytes equal rows of a training data set.
 struct Overlap {
   int held_out = 0, trained = 0;  ///< indices of the two sources
-  std::int64_t rows = 0;          ///< of the held-out set; 0: none was found
-  /// How many rows of each were compared: all, or as many, evenly spread, as kMostComparedBytes
-  /// hold.
+  std::int64_t rows = 0;          ///< such rows of the held-out set; 0: none
+  /// Rows compared of each set: all, or an evenly spread selection of kMostComparedBytes.
   std::int64_t compared = 0, trained_compared = 0;
-  std::string first, first_trained;  ///< where one of them lies, in either set
+  std::string first, first_trained;  ///< location of one such row in either set
 };
 
 inline constexpr std::int64_t kMostComparedBytes = std::int64_t{1} << 30;
 
-/// Compares every held-out data set with every one that is trained on and has rows of the same
-/// layout; `threads` read. Error (data) where a row of both is the same one of the same file: what
-/// is held out then was named wrongly. Equal bytes are no error, since sets have duplicates.
+/// Compares every held-out data set with every training data set of the same row layout, with
+/// `threads` reading threads. Error (data): both contain the same row of the same file, a mistake
+/// in the configuration. Equal bytes are no error, since published sets contain duplicates.
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
                                    std::int64_t most_bytes = kMostComparedBytes,
                                    const WorkWatch& watch = {});

@@ -37,9 +37,9 @@ void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                             const BatchView& batch) {
-  EmitCall call = {slots, index, settings_.seed, settings_.training, passes_.target(batch), {}};
+  EmitCall call = {slots, index, settings_.seed, settings_.training, passes_.target(batch)};
   generator_->emit(stream, call);
-  call.seed = named_key(settings_.seed, generator_->info().name);  // as the generator keys it
+  call.seed = generator_->key(settings_.seed);
   call.batch = batch;
   passes_.finish(StreamLauncher{stream}, call);
 }
@@ -47,7 +47,7 @@ void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t ind
 void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                   std::uint64_t /*first*/, std::int64_t /*count*/,
                                   const BatchView& batch) {
-  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation, batch, {}});
+  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation, batch});
 }
 
 }  // namespace wellspring

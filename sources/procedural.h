@@ -1,4 +1,4 @@
-// A generator as a source: fresh samples every step, none ever repeated; host only.
+// A generator as a source: new samples every step, none ever repeated. Called by mixtures; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -20,7 +20,7 @@ class ProceduralSource final : public Source {
   struct Settings {
     std::uint64_t seed = 0;
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
-    DenseTruth dense = DenseTruth::none;    ///< where the generator has a plane
+    DenseTruth dense = DenseTruth::none;    ///< none if the generator has no dense labels
     std::uint32_t repeats = 1;              ///< see SampleOrder
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
@@ -47,7 +47,7 @@ class ProceduralSource final : public Source {
   std::string name_;
   std::unique_ptr<Generator> generator_;
   Settings settings_;
-  AugmentationPasses passes_;  ///< of training
+  AugmentationPasses passes_;  ///< passes of training batches
   std::vector<std::string> latent_names_;
 };
 

@@ -1,4 +1,5 @@
-// Where samples come from, as the training step sees it; host only.
+// A source of samples, as the training step sees it. Implemented by generators and data sets,
+// called by the mixture; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -21,47 +22,46 @@ class Source {
   virtual ~Source() = default;
 
   virtual const std::string& name() const = 0;
-  /// What it writes of a row; a mixture may ask for wider truth columns.
+  /// Columns that it writes; a mixture may have wider truth columns.
   virtual SampleLayout layout() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual const std::vector<std::string>& latent_names() const = 0;
-  /// The rows of a data set; null for what is made as it is needed.
+  /// The rows of a data set; null for a generator.
   virtual const Dataset* rows() const { return nullptr; }
-  /// Samples before it repeats; 0 when it never does (generators).
+  /// Samples per epoch; 0: endless (generators).
   virtual std::uint64_t size() const = 0;
-  /// Where evaluation starts: the id of the first sample of emit_range. Generators keep ids apart
-  /// that training never reaches; a data set starts at 0.
+  /// Id of the first evaluation sample of emit_range. Generators reserve ids that training never
+  /// reaches; a data set starts at 0.
   virtual std::uint64_t first_evaluation_sample() const = 0;
-  /// A few lines for the head of a run: what it is, how much, where it is kept and why.
+  /// A few lines for the head of a run: what it is, its size, where it is stored and why.
   virtual std::string summary() const = 0;
 
-  /// Reserves what the source keeps on the device: drawn scenes, tables, a resident data set,
-  /// staging rings.
+  /// Reserves the source's memory: drawn scenes, tables, a resident data set, staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
-  /// After MemoryPlan::commit: uploads what is resident. Blocks.
+  /// After MemoryPlan::commit: uploads resident data. Blocks.
   virtual void load(Stream& /*stream*/) {}
-  /// What load() found worth telling: a table that was damaged and made anew.
+  /// Messages of load(), for example a damaged table that was computed again.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  /// Sample id of the source's n-th sample, as data: evaluated on the device by the assignment.
+  /// Order of the source's samples, evaluated on the device by the assignment.
   virtual Order order() const = 0;
 
   /// Enqueues the emission of every slot of this source (`slot.source == index`) through the
-  /// training augmentation; part of the recorded step, so it may depend on device memory alone.
+  /// training augmentation. Part of the recorded step: it may depend on device memory only.
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
-  /// Emits samples [first, first + count) without augmentation; `slots` (device memory)
-  /// hold them already, see RangeSlots. Outside of recorded steps; may block.
+  /// Emits samples [first, first + count) without augmentation. `slots` (device memory) already
+  /// hold them, see RangeSlots. Not for recorded steps; may block.
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
-  /// Host side of sources that stream from files; generators and resident data do nothing.
-  /// Once, after load: `assignment` has its table in host memory and outlives the source's use.
+  /// For sources that stream from files; generators and resident data do nothing. Called once,
+  /// after load: `assignment` has its table in host memory and outlives the source's use.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
   /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
-  /// Errors (data) of the decoding threads come out here.
+  /// Throws the errors (data) of the decoding threads.
   virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
-  /// After step `step` was launched on `stream`: its data may be overwritten once that is done.
+  /// After step `step` was launched on `stream`: its data may be overwritten when the step is done.
   virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
 };
 

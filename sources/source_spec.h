@@ -1,4 +1,5 @@
-// What a configuration says about one source of a mixture, and the source it makes; host only.
+// Configuration of one source of a mixture, and the source made from it. Called by
+// sources/data_config.h and training; host only.
 //
 //     sources:
 //       - {name: shapes, kind: generator, generator: shapes, weight: 0.6, params: {classes: 8}}
@@ -20,59 +21,60 @@ namespace wellspring {
 
 enum class SourceKind : std::uint8_t { generator, files };
 
-/// Where the rows of a data set are kept.
+/// Storage of a data set's rows.
 enum class Storage : std::uint8_t {
-  automatic,  ///< resident if that fits the budget, otherwise streamed
+  automatic,  ///< resident if the rows fit the budget, else streamed
   resident,   ///< on the device, for the whole run
-  streamed,   ///< read and decoded anew every time, a few batches ahead
+  streamed,   ///< read and decoded every time, a few batches ahead
 };
 
 struct SourceSpec {
   std::string name;
   SourceKind kind = SourceKind::generator;
   double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
-  std::string head;   ///< of the network; "": one of its own, called as the source
+  std::string head;   ///< name of its head of the network; "": its own, named after the source
   float loss_weight = 1;
-  std::int64_t seed = -1;    ///< of its samples, order and augmentation; -1: see source_seed
-  std::int64_t repeats = 1;  ///< how often each sample is given, augmented otherwise each time
+  std::int64_t seed = -1;    ///< seed of samples, order and augmentation; -1: see source_seed
+  std::int64_t repeats = 1;  ///< copies of each sample, each with its own augmentation
 
   // kind: generator
   std::string generator;
-  std::vector<ParamSetting> params;  ///< the generator's or format's own, checked against its table
+  std::vector<ParamSetting> params;  ///< the generator's or format's, checked against its table
 
   // kind: files
   std::string path;
-  std::string format;                ///< "": found by the path
+  std::string format;                ///< "": detected from the path
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;
-  double budget = 0;       ///< GiB for resident rows; 0: the run's
+  double budget = 0;       ///< GiB for resident rows; 0: the run's budget
   std::int64_t ahead = 4;  ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;
 
-  ConfigLocation place;  ///< of the entry in the configuration
+  ConfigLocation place;  ///< location of the entry in the configuration
 };
 
-/// Rows for every key of a source's entry but those of the generator, a map called `params`, and of
-/// the format, which stand beside the others: see format_keys. `kind` is a row of both tables: read
-/// it first to know which one applies.
+/// Rows for every key of a source's entry, except the generator's parameters (a map called
+/// `params`) and the format's (see read_format_settings). Both tables have the row `kind`: read it
+/// first to know which one applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
 
-/// What a source takes from the run around it.
+/// Settings that a source takes from its run.
 struct SourceContext {
-  int size = 0;                    ///< side of the network's square input; 0: as the data has it
-  std::uint64_t seed = 0;          ///< of the run
-  std::int64_t threads = 0;        ///< of the run, for a source of files that names none
-  Augmentations training;          ///< what is done to samples that are learnt from
-  Augmentations evaluation;        ///< and to held-out ones
-  std::uint64_t budget_bytes = 0;  ///< of each file source; 0: a quarter of the device's memory
-  DenseTruth dense = DenseTruth::none;  ///< a plane of truth, where the source has one
-  WorkWatch watch = {};                 ///< of reading and decoding at the start
+  int size = 0;                    ///< side of the network's square input, pixels; 0: the data's
+  std::uint64_t seed = 0;          ///< seed of the run
+  std::int64_t threads = 0;        ///< threads of the run, unless the source sets its own
+  Augmentations training;          ///< for training samples
+  Augmentations evaluation;        ///< for held-out samples
+  std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
+  DenseTruth dense = DenseTruth::none;  ///< dense labels, if the source has them
+  WorkWatch watch = {};                 ///< progress of reading and decoding at the start
 };
-/// The seed of a source: its own, or one made from the run's and its name, so that sources of one
-/// run share no random number and adding one moves no other. Below 2^63: `export --seed` takes it.
+/// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
+/// of one run share no random number, and adding one changes no other. Below 2^63, as `export
+/// --seed` requires.
 std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed);
-/// Errors: config for what the entry says, data for what the files hold.
+/// Errors: (config) in the entry, (data) in the files.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);
 
 }  // namespace wellspring

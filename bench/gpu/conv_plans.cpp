@@ -1,14 +1,13 @@
-// All plans that cuDNN offers for the convolutions of networks, and how long each takes on this
-// GPU: whether its first choice, which is the one that runs, is the fastest of those that keep our
-// promises, and what the promises cost.
+// Times all cuDNN plans for the convolutions of networks on this GPU. Shows whether cuDNN's first
+// choice, which training uses, is the fastest plan that meets our numeric requirements, and what
+// these cost.
 //
 //     conv_plans [--device cuda:0] [--seconds 100] CONFIG.yaml ...
-//     conv_plans --described DEVICE.json CONFIG.yaml ...       names alone, for a GPU that is not
-//     there
+//     conv_plans --described DEVICE.json CONFIG.yaml ...       only names, for an absent GPU
 //
-// Prints a JSON object a line: what cuDNN writes about the device (see CudnnTarget::described_by),
-// then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left` were not reached within the
-// time. Exit codes as core/error.h has them.
+// Prints one JSON object per line: cuDNN's description of the device (see
+// CudnnTarget::described_by), then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left`
+// were not reached in time. Exit codes: core/error.h.
 #include "bench/gpu/network_convolutions.h"
 #include "bench/random_memory.h"
 #include "core/error.h"
@@ -39,9 +38,10 @@ using ops::cuda::ConvPass;
 using ops::cuda::CudnnTarget;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRunsOfGraph = 20;     // replayed together: the host is slower than a small kernel
-constexpr int kWindows = 7;          // the fewest that have an interval, and one
-constexpr double kShortest = 0.004;  // seconds of a window
+constexpr int kRunsOfGraph =
+    20;                      // replayed together, because a launch takes longer than a small kernel
+constexpr int kWindows = 7;  // one more than the minimum for an interval
+constexpr double kShortest = 0.004;  // seconds per window
 
 struct Options {
   std::string device = "cuda:0", described;
@@ -53,8 +53,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// In bf16, each once, in the order of the configurations. Those of three channels, the colours of
-/// images, are followed by what they would be with their input padded to 4 and to 8.
+/// In bf16, without repetitions, in the order of the configurations. A convolution with three input
+/// channels is followed by its variants with the input padded to 4 and to 8 channels.
 std::vector<Conv2dSpec> convolutions_of(const std::vector<std::string>& configs) {
   std::vector<Conv2dSpec> found;
   std::set<std::string> seen;
@@ -95,7 +95,7 @@ std::vector<ConvGraphSpec> graphs_of(const Conv2dSpec& conv) {
   return graphs;
 }
 
-/// A convolution's tensors, and a graph of one of its passes with its plans timed.
+/// The tensors of a convolution; times the plans of a graph of one of its passes.
 class Timing {
  public:
   Timing(const Conv2dSpec& conv, Device device)
@@ -110,7 +110,7 @@ class Timing {
 
   Stream& stream() { return memory_.stream; }
 
-  /// Of the chosen plan: {"us": ..., "interval": [...]}.
+  /// Times the chosen plan: {"us": ..., "interval": [...]}.
   json measure(ConvGraph& graph, ConvPass pass) {
     MemoryPlan scratch(memory_.stream.device());
     const std::size_t bytes = graph.workspace_bytes();
@@ -121,7 +121,7 @@ class Timing {
       graph.run(tensors(pass), reinterpret_cast<const float*>(bias_.data()),
                 {workspace.data(), bytes});
     };
-    run();  // modules are loaded before anything is captured
+    run();  // load modules before the capture
     stream().synchronize();
     const auto replayed = StepGraph::record(stream(), [&](Stream&) {
       for (int i = 0; i < kRunsOfGraph; ++i) run();
@@ -157,8 +157,7 @@ class Timing {
   Planned<std::byte> x_, w_, y_, bias_;
 };
 
-/// Prints the plans of a graph, and their times where there is a device; returns how many there
-/// are.
+/// Prints the plans of a graph, with times if there is a device; returns the number of plans.
 std::size_t report_plans(const ConvGraphSpec& spec, const CudnnTarget& target,
                          std::optional<Timing>& timing) {
   const json head = {{"convolution", spec.conv.to_string()},
@@ -213,7 +212,7 @@ void run(const Options& options) {
     };
     const CudnnTarget target = target_of();
     if (!described) {
-      // Whatever it is goes on one line; a text that is no JSON, as a string.
+      // One line; text that is not JSON becomes a string.
       const std::string text = target.description();
       json description = json::parse(text, nullptr, false);
       if (description.is_discarded()) description = text;
@@ -232,12 +231,12 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   wellspring::bench::Options options;
-  CLI::App app("plans that cuDNN offers for the convolutions of networks, and their times");
+  CLI::App app("time all cuDNN plans for the convolutions of networks");
   app.add_option("--device", options.device, "cuda:N")->capture_default_str();
-  app.add_option("--described", options.described, "description of a GPU that is not there");
-  app.add_option("--seconds", options.seconds, "begin no convolution after so long")
+  app.add_option("--described", options.described, "description of an absent GPU");
+  app.add_option("--seconds", options.seconds, "start no convolution after this time")
       ->capture_default_str();
-  app.add_option("configs", options.configs, "configurations of networks")->required();
+  app.add_option("configs", options.configs, "training configurations")->required();
   CLI11_PARSE(app, argc, argv);
   try {
     wellspring::bench::run(options);

@@ -1,13 +1,12 @@
-// What a CUDA program ran on the device, and when: kernels, copies and fills with their places in
-// graphs, by NVIDIA's CUPTI. A shared library that the driver loads when it starts:
+// Trace of a CUDA program by NVIDIA's CUPTI: kernels, copies and fills with times and graph nodes.
+// A shared library that the driver loads when it starts:
 //
-//     CUDA_INJECTION64_PATH=.../libkernel_trace.so WELLSPRING_TRACE=trace.jsonl wellspring train
-//     ...
+//     CUDA_INJECTION64_PATH=.../libkernel_trace.so WELLSPRING_TRACE=FILE COMMAND
 //
-// Writes a JSON object a line as soon as CUPTI delivers it, and {"end": RECORDS, "dropped": N} when
-// the program ends; {"unavailable": WHY} where CUPTI cannot be used: the program runs all the same.
-// Times are in nanoseconds of CUPTI's clock. What a graph launched has that launch's `launch`
-// number in common, and its node in `node`; `graph` is 0 outside of graphs.
+// Writes one JSON object per line as CUPTI delivers it, and {"end": RECORDS, "dropped": N} when the
+// program ends. If CUPTI cannot be used, it writes {"unavailable": WHY} and the program runs
+// untraced. Times are nanoseconds of CUPTI's clock. All records of a graph launch share its
+// `launch` number; `node` is the graph node; `graph` is 0 outside graphs.
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -43,7 +42,7 @@ struct Cupti {
 #undef X
 };
 
-/// The file and what went into it. CUPTI delivers from a thread of its own.
+/// The output file and its counts. CUPTI calls from its own thread.
 struct Trace {
   Cupti cupti;
   std::mutex mutex;
@@ -51,14 +50,14 @@ struct Trace {
   std::size_t records = 0, dropped = 0;
 
   void write(const json& line) {
-    // Names come from programs: whatever is no UTF-8 is replaced.
+    // Names come from the traced program: replace invalid UTF-8.
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     std::fwrite(text.data(), 1, text.size(), file);
     std::fflush(file);
   }
 };
 
-/// Never destroyed: CUPTI may deliver while the process ends.
+/// Never destroyed: CUPTI may deliver records while the process ends.
 Trace& trace() {
   static Trace& instance = *new Trace;
   return instance;
@@ -115,7 +114,7 @@ json line_of(const CUpti_Activity& record) {
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
   *size = *buffer == nullptr ? 0 : kBufferBytes;
-  *most_records = 0;  // as many as fit
+  *most_records = 0;  // no limit
 }
 
 void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
@@ -143,9 +142,9 @@ void finish() {
   out.write({{"end", out.records}, {"dropped", out.dropped}});
 }
 
-/// Fills `cupti`; returns why it cannot be used, "" where it can.
+/// Fills `cupti`; returns the problem, or "".
 std::string open_cupti(Cupti& cupti) {
-  // The layout of records belongs to the major version: 130001 is 13.0.1 of the toolkit's.
+  // The record layout depends on the toolkit's major version: 130001 is 13.0.1.
   const std::string name = "libcupti.so." + std::to_string(CUPTI_API_VERSION / 10000);
   void* library = nullptr;
   std::string problems;
@@ -169,7 +168,7 @@ std::string words_for(const Cupti& cupti, const char* call, CUptiResult status) 
   return std::string(call) + ": " + (words == nullptr ? "error " + std::to_string(status) : words);
 }
 
-/// Returns why nothing can be traced, "" where it can.
+/// Starts tracing; returns the problem, or "".
 std::string begin(Trace& out) {
   const std::string problem = open_cupti(out.cupti);
   if (!problem.empty()) return problem;
@@ -190,14 +189,14 @@ std::string begin(Trace& out) {
 
 }  // namespace
 
-/// Called by the driver when it has loaded this library; anything but 1 is an error to it.
+/// Called by the driver after loading this library; 1 means success.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* path = std::getenv("WELLSPRING_TRACE");
   if (path == nullptr) return 1;
   Trace& out = trace();
   out.file = std::fopen(path, "we");
   if (out.file == nullptr) {
-    std::fprintf(stderr, "kernel_trace: %s cannot be written\n", path);
+    std::fprintf(stderr, "kernel_trace: cannot write %s\n", path);
     return 1;
   }
   const std::string problem = begin(out);

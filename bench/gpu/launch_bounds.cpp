@@ -1,9 +1,9 @@
-// The heaviest generators under other launch bounds, with teams and bands of other sizes than the
-// program's: how long a batch takes, and that the samples are the same.
+// Times the heaviest generators with other launch bounds, team sizes and band sizes than the
+// program's, and checks that the samples stay the same.
 //
 //     launch_bounds [--device cuda:0] [--size 224] [--batch 2048] [GENERATOR ...]
 //
-// Prints a JSON object a line, and {"end": ROWS} last. Exit codes as core/error.h has them.
+// Prints one JSON object per line, and {"end": ROWS} last. Exit codes: core/error.h.
 #include "bench/gpu/launch_bounds.h"
 
 #include "core/error.h"
@@ -35,18 +35,18 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr int kWindows = 7;         // of each variant, by turns with those of the others
-constexpr double kShortest = 0.02;  // seconds of a window; clock and scheduler then matter little
-constexpr std::int64_t kCompared = 8;  // samples of a batch, with those of the program's kernel
+constexpr int kWindows = 7;            // per variant; variants alternate
+constexpr double kShortest = 0.02;     // seconds per window, to make clock and scheduler negligible
+constexpr std::int64_t kCompared = 8;  // samples per batch compared with the program's kernel
 
 struct Options {
   std::string device = "cuda:0";
-  int size = 224;             ///< side of images, pixels
-  std::int64_t batch = 2048;  ///< samples a launch
+  int size = 224;             ///< image side, pixels
+  std::int64_t batch = 2048;  ///< samples per launch
   std::vector<std::string> generators;
 };
 
-/// As the program launches it, then all others.
+/// The program's own launch first, then all others.
 template <class F>
 std::vector<Variant> variants() {
   constexpr bool kPaintsBands =
@@ -66,7 +66,7 @@ std::vector<Variant> variants() {
   return all;
 }
 
-/// A generator's functor with the memory of a batch.
+/// A generator's functor and the memory of a batch.
 template <class F>
 class Emission {
  public:
@@ -135,10 +135,10 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// One variant, and its times in microseconds a batch.
+/// A variant and its times in microseconds per batch.
 struct Timed {
   Variant variant;
-  int batches = 1;  ///< of a window
+  int batches = 1;  ///< per window
   std::vector<double> windows = {};
 
   template <class F>
@@ -158,13 +158,13 @@ int measure(Device device, const Options& options) {
   std::vector<std::uint16_t> expected;
   for (const Variant& variant : variants<F>()) {
     Timed timed{variant};
-    timed.seconds(emission);  // its code is loaded
+    timed.seconds(emission);  // loads its code
     if (all.empty()) expected = emission.samples();
     if (emission.samples() != expected) {
       fail(ErrorKind::runtime,
-           {fmt::format("{}: {} blocks, teams of {}, bands of {} pixels make other samples",
+           {fmt::format("{}: {} blocks, teams of {}, bands of {} pixels give different samples",
                         emission.name(), variant.blocks, variant.members, variant.band_pixels),
-            "samples depend on how a kernel is compiled or launched"});
+            "samples must not depend on compilation or launch"});
     }
     timed.batches = static_cast<int>(std::ceil(kShortest / timed.seconds(emission)));
     all.push_back(std::move(timed));
@@ -188,13 +188,13 @@ int measure(Device device, const Options& options) {
   return static_cast<int>(all.size());
 }
 
-/// measure<F>() of each that is asked for, the most telling first.
+/// Calls measure<F>() for each requested generator, the most informative first.
 template <class... F>
 void run(const Options& options) {
   const Device device = Device::parse(options.device);
   if (!device.is_cuda()) {
     fail(ErrorKind::config,
-         {"launch_bounds: '" + options.device + "' is no GPU", "", "write cuda:0"});
+         {"launch_bounds: '" + options.device + "' is not a GPU", "", "use --device cuda:0"});
   }
   const auto wanted = [&](const std::string& name) {
     return options.generators.empty() || std::ranges::count(options.generators, name) > 0;
@@ -210,11 +210,11 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace wellspring;
   bench::Options options;
-  CLI::App app("the heaviest generators under other launch bounds");
+  CLI::App app("time the heaviest generators with other launch bounds");
   app.add_option("--device", options.device, "cuda:N")->capture_default_str();
-  app.add_option("--size", options.size, "side of images, pixels")->capture_default_str();
-  app.add_option("--batch", options.batch, "samples a launch")->capture_default_str();
-  app.add_option("generators", options.generators, "which; all without any");
+  app.add_option("--size", options.size, "image side, pixels")->capture_default_str();
+  app.add_option("--batch", options.batch, "samples per launch")->capture_default_str();
+  app.add_option("generators", options.generators, "names (default: all)");
   CLI11_PARSE(app, argc, argv);
   try {
     bench::run<Shapes, VisualAtom, Ifs, DeadLeaves, Textures, CaloGflash, Noise>(options);

@@ -1,5 +1,5 @@
-// Kernels under other launch bounds than theirs, with teams and bands of other sizes, for
-// launch_bounds.cpp. Host and device.
+// Kernels with other launch bounds, team sizes and band sizes. Called by launch_bounds.cpp; host
+// and device.
 #pragma once
 
 #include "kernels/emission/emitter.h"
@@ -12,17 +12,17 @@
 
 namespace wellspring::bench {
 
-/// The same functor, compiled for other blocks of as many threads.
+/// The same functor compiled for another number of blocks per multiprocessor, same block size.
 template <class F, int blocks>
 struct Bounded : F {
   static constexpr LaunchBound kLaunchBound = {launch_bound<F>().threads, blocks};
 };
-/// Blocks of a multiprocessor that are tried are 1 to so many: more than 1024 threads would leave
-/// each fewer than 64 registers.
+/// Largest number of blocks per multiprocessor to try: more than 1024 threads would leave each
+/// fewer than 64 registers.
 template <class F>
 inline constexpr int kMostBlocks = 1024 / launch_bound<F>().threads;
 
-/// The kernels that make the samples of a form, in the type that training asks for.
+/// True for the kernels that emit samples in bf16, the type that training uses.
 template <class F>
 inline constexpr bool kVaries = false;
 template <class F>
@@ -34,11 +34,11 @@ inline constexpr bool kVaries<PaintCanvasInScratch<F, bf16>> = true;
 template <class F>
 inline constexpr bool kVaries<MakeEventsInTeams<F, bf16>> = true;
 
-/// How such a kernel is launched; 0: as the program does it.
+/// How to launch such a kernel; 0: as the program does.
 struct Variant {
-  int blocks = 0;       ///< of its launch bound
-  int members = 0;      ///< of a team
-  int band_pixels = 0;  ///< of kernels that paint bands of rows
+  int blocks = 0;       ///< blocks per multiprocessor of its launch bound
+  int members = 0;      ///< threads per team
+  int band_pixels = 0;  ///< for kernels that paint bands of rows
 };
 
 /// A launcher of emissions, see kernels/runtime/launcher.h.

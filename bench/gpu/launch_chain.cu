@@ -1,11 +1,10 @@
-// What it costs to start 50 kernels that do nothing, one after the other, as the kernels of a small
-// network's training step follow each other: launched one by one, as a graph, with programmatic
-// dependent launch, in two branches, and eight steps in one graph. No kernel of a step can take
-// less.
+// Launch cost of 50 dependent empty kernels, like the kernels of a small network's training step:
+// launched one by one, as a graph, with programmatic dependent launch, in two branches, and as a
+// graph of eight steps. It is a lower bound on the time of a step.
 //
-//     launch_chain [DEVICE]        cuda:0 without it
+//     launch_chain [DEVICE]        default: cuda:0
 //
-// Prints a JSON object a line, and {"end": ROWS} last. Exit codes as core/error.h has them.
+// Prints one JSON object per line, and {"end": ROWS} last. Exit codes: core/error.h.
 #include "core/error.h"
 #include "core/measure/spread.h"
 #include "kernels/runtime/cuda_check.h"
@@ -25,16 +24,16 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr int kNodes = 50;          // about those of the quickstart's step
-constexpr int kStepsOfGraph = 8;    // of the largest graph
-constexpr int kWindows = 11;        // of each way, by turns with those of the others
-constexpr double kShortest = 0.02;  // seconds of a window; clock and scheduler then matter little
-constexpr int kIdleLaunches = 101;  // on a device that has nothing else to do
+constexpr int kNodes = 50;          // about as many as in the quickstart's step
+constexpr int kStepsOfGraph = 8;    // in the largest graph
+constexpr int kWindows = 11;        // per method; methods alternate
+constexpr double kShortest = 0.02;  // seconds per window, to make clock and scheduler negligible
+constexpr int kIdleLaunches = 101;  // on an idle device
 
 __global__ void empty() {}
 
-/// Lets the next kernel be scheduled at once, and waits for what the one before has written: what
-/// programmatic dependent launch asks of a kernel.
+/// Follows the protocol of programmatic dependent launch: lets the next kernel be scheduled at
+/// once, and waits for the writes of the previous one.
 __global__ void dependent() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -54,7 +53,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// The device's two streams, and how the second one follows the first and is waited for.
+/// Two streams; the second forks from the first and joins it again.
 struct Streams {
   explicit Streams(Device device) : first(device), second(device) {}
   cudaStream_t main() const { return static_cast<cudaStream_t>(first.native()); }
@@ -99,7 +98,7 @@ void two_branches(Streams& streams) {
 
 using Step = void (*)(Streams&);
 
-/// `steps` steps, captured and instantiated.
+/// A captured and instantiated graph of `steps` steps.
 class Graph {
  public:
   Graph(Streams& streams, Step step, int steps) {
@@ -128,7 +127,7 @@ double microseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-/// One way to run the steps, and its times in microseconds.
+/// A method to run the steps, and its times in microseconds.
 class Way {
  public:
   Way(std::string name, Streams& streams, Step step)
@@ -141,12 +140,12 @@ class Way {
         graph_(std::make_unique<Graph>(streams, step, steps_of_graph)) {
     if (graph_->nodes() != static_cast<std::size_t>(kNodes) * static_cast<std::size_t>(steps_)) {
       fail(ErrorKind::runtime,
-           {name_ + ": a graph of " + std::to_string(graph_->nodes()) + " nodes",
-            std::to_string(kNodes) + " for each of its steps were launched"});
+           {name_ + ": the graph has " + std::to_string(graph_->nodes()) + " nodes",
+            "expected " + std::to_string(kNodes) + " per step"});
     }
   }
 
-  /// One launch at a time: how long the host is busy with it, and until the device has done it.
+  /// One launch at a time: host time of the launch, and time until the device has finished.
   void measure_idle() {
     for (int i = 0; i < kIdleLaunches; ++i) {
       streams_.first.synchronize();
@@ -158,7 +157,7 @@ class Way {
     }
     launches_ = static_cast<int>(std::ceil(1e6 * kShortest / (spread_of(alone_).median * steps_)));
   }
-  /// As many as fill a window, the queue never empty.
+  /// Enough launches to fill a window; the queue never runs empty.
   void measure_window() {
     streams_.first.synchronize();
     const auto begin = Clock::now();
@@ -198,7 +197,7 @@ class Way {
 void run(const std::string& name) {
   const Device device = Device::parse(name);
   if (!device.is_cuda()) {
-    fail(ErrorKind::config, {"launch_chain: '" + name + "' is no GPU", "", "write cuda:0"});
+    fail(ErrorKind::config, {"launch_chain: '" + name + "' is not a GPU", "", "use cuda:0"});
   }
   const cuda::DeviceScope scope(device.index);
   Streams streams(device);

@@ -1,5 +1,5 @@
-// The convolutions of a network, found by planning it on the CPU: no device is asked. Called by
-// conv_plans and by the tests that plan for a GPU which is not there; host only.
+// The convolutions of a network, found by planning it on the CPU, without a GPU. Called by
+// conv_plans and by tests that plan for an absent GPU; host only.
 #pragma once
 
 #include "kernels/ops/plan_log.h"
@@ -14,9 +14,9 @@
 
 namespace wellspring::bench {
 
-/// In f32 and in order, for batches of the model's example of samples; images are squares of `size`
-/// pixels, where it takes any. The number of outputs, which no convolution depends on, is 10.
-/// Errors (config): as make_model.
+/// The convolutions in f32, in order, for `batch` samples of the model's example layout; images are
+/// `size` x `size` pixels. The number of outputs, 10, affects no convolution. Errors (config): as
+/// make_model.
 inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& model,
                                                          const std::vector<ParamSetting>& settings,
                                                          std::int64_t batch, int size) {
@@ -30,8 +30,8 @@ inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& mode
   const Network network(make_model(model, settings)->record(layout, 10),
                         {.batch = batch, .shards = NetworkSpec::kWholeBatch}, stream, memory);
   auto convolutions = stream.library<ops::PlanLog>()->convolutions;
-  // Some CPUs compute the gradient in front of a pooling by other means than a GPU, and plan none:
-  // samples alone, which the first one reads, need no gradient.
+  // Some CPU plans compute the input gradient before a pooling by other means and plan none; a GPU
+  // needs it for all but the first convolution, whose input is the samples.
   for (std::size_t i = 1; i < convolutions.size(); ++i) convolutions[i].input_gradient = true;
   return convolutions;
 }

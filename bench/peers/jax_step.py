@@ -1,17 +1,17 @@
-"""The reference training step in JAX, with the images generated inside of the compiled program: the pattern
-of fusing generation and training into one, which `wellspring bench train` is compared with.
+"""The reference training step in JAX, with image generation fused into the compiled program, to compare with
+`wellspring bench train`.
 
-The network is that of torch_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
+The network is the same as in torch_step.py: three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max
 pooling after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy,
-SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images are those of the generator shapes in its defaults: one of ten shapes
-by its signed distance, of random place, scale, angle and two colours, on a plain background. Measured twice: a call a
-step, and --inner steps in one call by `lax.scan`, in which Python takes no part but XLA's convolutions on CPUs may run in
-one thread.
+SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images
+follow the generator shapes with its defaults: one of ten shapes, drawn from its signed distance, with random
+position, scale, angle and two colours, on a plain background. Two measurements: one call per step, and --inner steps
+per call with `lax.scan`, which excludes Python, but in which XLA's CPU convolutions may use a single thread.
 
     python bench/peers/jax_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
 
-Prints one JSON object: medians and quartiles of a step with fresh images and of one on a resident batch, each the better
-of the two ways. Exit code 4 where the device cannot be used.
+Prints one JSON object: median and quartiles of a step with fresh images and of a step on a resident batch, each from
+the faster of the two measurements. Exit code 4 if the device cannot be used.
 """
 
 import argparse
@@ -31,7 +31,7 @@ NO_DEVICE = 4
 
 
 def distances(x, y):
-    """Signed distances of the ten shapes, each of the area pi, upright: [10, ...]."""
+    """Signed distances of the ten shapes, each of area pi, upright: [10, ...]."""
     ax, ay = jnp.abs(x), jnp.abs(y)
 
     def length(a, b):
@@ -100,7 +100,7 @@ def loss(params, images, labels, compute):
 
 
 def train_steps(batch, inner, fresh, compute):
-    """A compiled function of (state, first step) that makes `inner` steps."""
+    """A compiled function of (state, first step) that runs `inner` steps."""
     draw = jax.vmap(lambda step, row: image(jax.random.fold_in(jax.random.fold_in(jax.random.key(1), step), row)),
                     in_axes=(None, 0))
     resident = jax.jit(draw)(0, jnp.arange(batch))
@@ -143,14 +143,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--inner", type=int, default=20, help="steps of one call, in the second way")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--inner", type=int, default=20, help="steps per call in the second measurement")
+    parser.add_argument("--seconds", type=float, default=10.0, help="duration of each measurement")
     arguments = parser.parse_args()
     jax.config.update("jax_platforms", arguments.device)
     try:
         device = jax.devices()[0].device_kind
-    except (RuntimeError, AssertionError) as error:  # none at all, or no part of JAX for it
-        why = (str(error) or "it has no part for that").splitlines()[0]
+    except (RuntimeError, AssertionError) as error:  # no device, or no JAX backend for it
+        why = (str(error) or "this JAX has no backend for it").splitlines()[0]
         print(f"JAX {jax.__version__} cannot use '{arguments.device}' here: {why}", file=sys.stderr)
         return NO_DEVICE
     compute = jnp.bfloat16 if arguments.device == "cuda" else jnp.float32

@@ -1,4 +1,4 @@
-"""Puts a `wellspring bench train --json` result beside those of torch_step.py and jax_step.py; see compare.
+"""Compares a `wellspring bench train --json` result with the results of torch_step.py and jax_step.py; see compare.
 
     python bench/peers/ratio.py PREFIX      reads PREFIX-wellspring.json, -pytorch.json, -pytorch-resnet18.json and
                                             -jax.json, writes PREFIX.json
@@ -19,7 +19,7 @@ def main():
     rows = {row["name"].split(" 32x32")[0]: row for row in ours["rows"]}
 
     def peer(network, name, way="resident"):
-        """What the peer does as we do it: a batch that lies there, or one that is drawn anew."""
+        """The peer's rate and ours for the same task: a resident batch, or a newly drawn one."""
         row, seen = rows[network], read(name)
         rate = seen[way]["images_per_second"]
         own = row["rate"] if way == "generating" else row["ceiling"]["rate"]

@@ -1,14 +1,15 @@
-"""The reference training step in PyTorch: what `wellspring bench train` is compared with.
+"""The reference training step in PyTorch, to compare with `wellspring bench train`.
 
 The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
-each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes; or it is resnet18 (He et al. 2016) with
-the first convolution for such images. Cross-entropy, and SGD with momentum; batch 128, channels_last. The input is resident and random: only the step is timed, no data loading. On a CPU in f32; on a GPU
-in bf16 (autocast, the weights in f32), eagerly, compiled, and either as a CUDA graph of the whole step.
+each) on 32x32 images, the mean over the remaining pixels, and a dense layer to 10 classes; or it is resnet18 (He et al.
+2016) with a first convolution for such images. Cross-entropy, SGD with momentum; batch 128, channels_last. The input
+is resident and random: only the step is timed, no data loading. On a CPU in f32; on a GPU in bf16 (autocast, weights
+in f32), eager and compiled, each also as a CUDA graph of the whole step.
 
     python bench/peers/torch_step.py [--network cnn] [--device cpu] [--threads 1,2,4] [--compile] [--seconds 10]
 
-Prints one JSON object: for each way to run it the median step time, its quartiles and its fastest, and
-the best way by median. Exit code 4 where the device cannot be used.
+Prints one JSON object: median, quartiles and minimum of the step time for each way to run it, and the best way by
+median. Exit code 4 if the device cannot be used.
 """
 
 import argparse
@@ -64,7 +65,7 @@ def resnet18() -> nn.Module:
 
 NETWORKS = {"cnn": (cnn, "cnn 3-32-64-128"), "resnet18": (resnet18, "resnet18, cifar stem")}
 NO_DEVICE = 4
-STEPS_ON_A_GPU = 20  # of each measurement: the host does not wait after every one
+STEPS_ON_A_GPU = 20  # per measurement; the host waits only after the last one
 
 
 def make_step(network: str, batch: int, device: str, compiled: bool):
@@ -75,7 +76,7 @@ def make_step(network: str, batch: int, device: str, compiled: bool):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
     criterion = nn.CrossEntropyLoss()
 
-    # Without its cache of cast weights, which a graph would keep from the step it was captured in.
+    # Without autocast's cache of cast weights: a graph would keep the weights of the captured step.
     def forward_and_loss():
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda", cache_enabled=False):
             return criterion(model(images), labels)
@@ -91,7 +92,7 @@ def make_step(network: str, batch: int, device: str, compiled: bool):
 
 
 def as_graph(step):
-    """The whole step as a CUDA graph: warmed up on a stream of its own, as PyTorch asks for."""
+    """The whole step as a CUDA graph: warmed up on its own stream, as PyTorch requires."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -135,7 +136,7 @@ def main() -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", default=",".join(str(n) for n in sorted({1, usable, 2 * usable})))
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=10.0, help="duration of each measurement")
     parser.add_argument("--warm-up", type=int, default=20, help="steps before each measurement")
     parser.add_argument("--compile", action="store_true", help="also measure torch.compile (always on a GPU)")
     parser.add_argument(
@@ -164,7 +165,7 @@ def main() -> int:
             if way["graph"]:
                 step = as_graph(step)
             result = measure(step, arguments.seconds, arguments.warm_up, clock, arguments.device)
-        except Exception as error:  # torch.compile wants a C++ compiler and more
+        except Exception as error:  # torch.compile needs a C++ compiler and more
             print(f"{way}: {error}", file=sys.stderr)
             continue
         runs.append({**way, **result})

@@ -1,6 +1,5 @@
-// Contours that grow orbit by orbit, each line drawn pixel by pixel
-// (docs/generators/algorithms/visual_atom.md, docs/generators/algorithms/rcdb.md). Both generators
-// have the same loop and their own classes.
+// Contours drawn orbit by orbit, each line pixel by pixel (docs/generators/algorithms/visual_atom.md,
+// docs/generators/algorithms/rcdb.md). Both generators share the loop and have their own classes.
 #include "bench/plain/plain.h"
 #include "generators/images/contour_noise.h"
 
@@ -18,15 +17,15 @@ constexpr float kPi = 3.14159265f;
 constexpr int kClasses = 1000;
 constexpr std::uint64_t kClassSeed = 1;
 
-/// What a class and a sample say of a picture. Lengths in pixels of 512.
+/// Parameters of a picture from its class and sample. Lengths in pixels of a 512-pixel image.
 struct Contour {
   int vertices, orbits;
   float noise, line_width;
   float centre_x, centre_y, radius_x, radius_y;
   int wave_1 = 0, wave_2 = 0;
   float wave = 0;        ///< amplitude of both
-  float noise_counts;    ///< how many times
-  std::uint32_t shades;  ///< an orbit's is below these
+  float noise_counts;    ///< number of noise values
+  std::uint32_t shades;  ///< upper bound of the shades of orbits
   float background;
 };
 
@@ -43,7 +42,7 @@ struct Canvas {
     value[static_cast<std::size_t>(y) * static_cast<std::size_t>(side) +
           static_cast<std::size_t>(x)] = shade;
   }
-  /// Bresenham's line from a pixel up to another, without it.
+  /// Bresenham's line between two pixels, without the end pixel.
   void line(int x, int y, int x_end, int y_end, float shade) {
     const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
     const int sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;

@@ -1,4 +1,4 @@
-// Leaves one behind another until no pixel is open (docs/generators/algorithms/dead_leaves.md).
+// Leaves drawn from front to back until every pixel is covered (docs/generators/algorithms/dead_leaves.md).
 #include "bench/plain/plain.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr float kRMin = 0.03f, kRMax = 1;  // the generator's defaults
 constexpr float kPi = 3.14159265f;
 constexpr std::uint32_t kMixed = 6, kMost = 1000000;
 
-/// How the sizes of leaves that meet the image are shared between three laws: r^-3, r^-2, r^-1.
+/// Size distribution of the leaves that meet the image: a mixture of r^-3, r^-2 and r^-1.
 struct SizeLaw {
   float smallest, taper, linear, log_ratio, first, second;
 
@@ -93,7 +93,7 @@ void draw(std::uint32_t kind, int side, std::uint64_t seed, std::uint64_t sample
   const SampleRng rng{named_key(seed, "dead_leaves"), sample};
   const auto length = static_cast<float>(side);
   const SizeLaw law(length);
-  std::ranges::fill(x, -1.f);  // open
+  std::ranges::fill(x, -1.f);  // uncovered
   int open = side * side;
   for (std::uint32_t n = 0; open > 0 && n <= kMost; ++n) {
     const Leaf leaf = leaf_of(rng, law, kind, length, n);

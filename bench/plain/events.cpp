@@ -19,8 +19,8 @@ std::pair<float, float> normal(std::uint32_t first, std::uint32_t second) {
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-/// How often the mu- goes forward at this energy, in GeV: tree level, photon and Z, as the
-/// generator's defaults have it.
+/// Share of forward mu- at this energy, in GeV: tree level, photon and Z, with the generator's
+/// defaults.
 double forward_share(double energy) {
   constexpr double kInverseAlpha = 128.952, kSin2 = 0.23153, kMass = 91.1876, kWidth = 2.4952;
   const double s = energy * energy, e2 = 4 * std::numbers::pi / kInverseAlpha;
@@ -73,7 +73,7 @@ std::array<double, 3> direction(std::uint32_t height, std::uint32_t turn) {
   return {sine * std::cos(phi), sine * std::sin(phi), cosine};
 }
 
-/// Massless bodies of 500 GeV, at rest together.
+/// Massless bodies with a total energy of 500 GeV, at rest together.
 template <std::size_t Bodies>
 std::array<Momentum, Bodies> draw_phase_space(const SampleRng& rng) {
   constexpr double kEnergy = 500;
@@ -113,7 +113,7 @@ double energy_of(const Momentum& p, double mass) {
   return std::sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3] + mass * mass);
 }
 
-/// Both products of what has `mass`.
+/// The two decay products of a particle with `mass`.
 std::pair<Momentum, Momentum> decayed(const SampleRng& rng, std::uint32_t number,
                                       const Momentum& mother, double mass, double m1, double m2) {
   const Philox4 w = rng.block(Purpose::scene, 1 + 129 * number);
@@ -134,7 +134,7 @@ std::pair<Momentum, Momentum> decayed(const SampleRng& rng, std::uint32_t number
   return {first, second};
 }
 
-/// Two tops, each to a b and a W, which decays into two quarks.
+/// Two tops, each to a b and a W that decays into two quarks.
 void draw_top_pair(const SampleRng& rng, std::span<float> x) {
   constexpr double kEnergy = 500, kTop = 172.5, kBottom = 4.78, kW = 80.377;
   auto tops = draw_phase_space<2>(rng);
@@ -162,7 +162,7 @@ void draw_top_pair(const SampleRng& rng, std::span<float> x) {
   }
 }
 
-/// Events of one generator.
+/// Loop over the events of one generator.
 template <class Draw>
 PlainLoop loop(const char* what, const char* generator, std::vector<ParamSetting> settings,
                const Draw& draw) {

@@ -1,5 +1,5 @@
-// The chaos game, point by point (docs/generators/algorithms/ifs.md, mode fractaldb): its
-// categories and windows are the generator's own table.
+// The chaos game, point by point (docs/generators/algorithms/ifs.md, mode fractaldb). Categories and windows
+// come from the generator's own table.
 #include "bench/plain/plain.h"
 #include "generators/images/ifs_categories.h"
 #include "kernels/runtime/threads.h"
@@ -20,7 +20,7 @@ struct Ifs {
   int side, points;
   ifs::CategoryTable table;
   std::vector<std::uint64_t>
-      cell;  ///< the latest point of each, and its patch: with a border of one
+      cell;  ///< latest point of each pixel, and its patch; with a border of one
 
   std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row + 1) * static_cast<std::size_t>(side + 2) +
@@ -72,7 +72,7 @@ struct Ifs {
     }
   }
 
-  /// Each pixel as the latest of the nine patches that reach it has it.
+  /// Each pixel shows the latest of the nine patches that can cover it.
   void show(std::span<float> x) const {
     for (int row = 0; row < side; ++row) {
       for (int column = 0; column < side; ++column) {

@@ -2,7 +2,7 @@
 
 namespace wellspring::bench {
 
-// Sizes at which the publications draw, or are quoted: the fewest that show how cost grows.
+// Sizes from the publications: the fewest that show how the cost grows.
 std::vector<PlainLoop> plain_loops() {
   return {plain_dead_leaves("circle", 128),
           plain_dead_leaves("circle", 256),

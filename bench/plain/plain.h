@@ -1,8 +1,8 @@
-// Samples made the plain way: by the first program that one would write from a generator's page,
-// one sample after another in one thread, with loops over pixels and the standard library's
-// mathematics, without tiles, lanes, teams or coarse tests. Beside these `wellspring bench
-// generators` measures what the generators' own code gains, and their samples are held against
-// these: the same random numbers make the same pictures. Host only.
+// Plain implementations of generators, as one would first write them from a generator's page: one
+// sample after another in one thread, loops over pixels and the standard library's mathematics,
+// without tiles, lanes, teams or coarse tests. From the same random numbers they make the same
+// samples as the generators. Called by `wellspring bench generators`, to measure the generators'
+// speed-up, and by tests; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -17,19 +17,19 @@
 namespace wellspring::bench {
 
 struct PlainLoop {
-  std::string what;  ///< "circles", where a generator has several
+  std::string what;  ///< "circles", if a generator has several loops
   std::string generator;
-  std::vector<ParamSetting> settings;  ///< of the generator, which then makes the same samples
-  int side = 1;                        ///< of images, in pixels; 1 for events
-  /// Sample `sample` under `seed`, as the generator's `x` without augmentation: rows of pixels of
-  /// three channels for images, features for events, items one after another for sets.
+  std::vector<ParamSetting> settings;  ///< with which the generator makes the same samples
+  int side = 1;                        ///< image side, pixels; 1 for events
+  /// Writes sample `sample` of `seed` like the generator's `x` without augmentation: rows of pixels
+  /// with three channels for images, features for events, consecutive items for sets.
   std::function<void(std::uint64_t seed, std::uint64_t sample, std::span<float> x)> make;
 };
 
-/// All there are. Tables that a generator reads, of classes and the like, are made here, once.
+/// All plain loops. Tables of a generator, such as its classes, are made here, once.
 std::vector<PlainLoop> plain_loops();
 
-// One a family, with the defaults of its generator but for what is given.
+// One per family, with the generator's defaults except for the arguments.
 PlainLoop plain_dead_leaves(const std::string& kind, int side);
 PlainLoop plain_ifs(int side, int points);
 PlainLoop plain_rcdb(int side);
@@ -54,7 +54,7 @@ PlainLoop plain_calo_spots();
 PlainLoop plain_calo_mean();
 PlainLoop plain_tracks();
 
-/// Three equal channels.
+/// Sets three equal channels.
 inline void set_grey(std::span<float> x, std::size_t pixel, float value) {
   x[3 * pixel] = x[3 * pixel + 1] = x[3 * pixel + 2] = value;
 }

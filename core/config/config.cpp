@@ -18,7 +18,7 @@ std::string section_name(const ConfigValue& value) {
   return value.path.empty() ? "the configuration" : value.path;
 }
 
-/// A key that must be there; a misspelt one may be.
+/// Reports a missing required key, with a similar key if there is one.
 [[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
                                    const std::string& help) {
   std::vector<std::string> unread;
@@ -28,7 +28,7 @@ std::string section_name(const ConfigValue& value) {
   const auto nearest = nearest_name(key, unread);
   fail(ErrorKind::config,
        {fmt::format("{}'{}' is missing in {}", map.place.prefix(), key, section_name(map)), help,
-        nearest ? fmt::format("is '{}' meant to be it?", *nearest) : ""});
+        nearest ? fmt::format("rename '{}' if you meant that key", *nearest) : ""});
 }
 
 void finish_value(const ConfigValue& value) {
@@ -86,7 +86,7 @@ std::vector<std::string> ConfigNode::keys() const {
 ConfigNode ConfigNode::at(const std::string& key) const {
   if (value_->kind != ConfigKind::map && value_->kind != ConfigKind::empty &&
       value_->kind != ConfigKind::absent) {
-    refuse(fmt::format("wants a section, got {}", detail::kind_name(value_->kind)));
+    refuse(fmt::format("must be a section, got {}", detail::kind_name(value_->kind)));
   }
   if (value_->known_keys.insert(key).second) value_->known.push_back(key);
   if (auto found = value_->find(key)) {
@@ -102,7 +102,7 @@ ConfigNode ConfigNode::at(const std::string& key) const {
 ConfigNode ConfigNode::section(const std::string& key) const {
   ConfigNode node = at(key);
   if (node.kind() == ConfigKind::scalar || node.kind() == ConfigKind::list) {
-    node.refuse(fmt::format("wants a section, got {}", detail::kind_name(node.kind())));
+    node.refuse(fmt::format("must be a section, got {}", detail::kind_name(node.kind())));
   }
   return node;
 }
@@ -115,7 +115,7 @@ std::vector<ConfigNode> ConfigNode::list(const std::string& key) const {
 
 std::vector<ConfigNode> ConfigNode::elements() const {
   if (value_->kind != ConfigKind::list) {
-    refuse(fmt::format("wants a list, got {}", detail::kind_name(value_->kind)));
+    refuse(fmt::format("must be a list, got {}", detail::kind_name(value_->kind)));
   }
   std::vector<ConfigNode> nodes;
   for (const auto& element : value_->elements) {
@@ -141,14 +141,14 @@ ParamSetting ConfigNode::required_scalar(const std::string& key, const std::stri
 
 ParamSetting ConfigNode::scalar() const {
   if (value_->kind != ConfigKind::scalar) {
-    refuse(fmt::format("wants a value, got {}", detail::kind_name(value_->kind)));
+    refuse(fmt::format("must be a value, got {}", detail::kind_name(value_->kind)));
   }
   return {value_->path, value_->text, value_->place};
 }
 
 namespace {
 
-/// A scalar, or a list of scalars as the text that a row of lists takes: quoted where it must be.
+/// A scalar, or a list of scalars in the text form of a list parameter, quoted where necessary.
 ParamSetting as_setting(const ConfigNode& node, const std::string& name) {
   if (node.kind() != ConfigKind::list) {
     ParamSetting setting = node.scalar();
@@ -187,7 +187,7 @@ void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const 
     const bool wants_list = is_list(bound.row.type);
     if (node.kind() != ConfigKind::scalar && !(wants_list && node.kind() == ConfigKind::list)) {
       fail(ErrorKind::config,
-           {fmt::format("{}'{}' wants {}, got {}", node.place().prefix(), bound.row.name,
+           {fmt::format("{}'{}' must be {}, got {}", node.place().prefix(), bound.row.name,
                         bound.row.type_text(), detail::kind_name(node.kind())),
             bound.row.help});
     }
@@ -198,7 +198,7 @@ void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const 
 
 std::vector<ParamSetting> ConfigNode::settings() const {
   if (value_->kind == ConfigKind::scalar || value_->kind == ConfigKind::list) {
-    refuse(fmt::format("wants a section, got {}", detail::kind_name(value_->kind)));
+    refuse(fmt::format("must be a section, got {}", detail::kind_name(value_->kind)));
   }
   std::vector<ParamSetting> settings;
   for (const auto& [key, entry] : value_->entries) {
@@ -224,10 +224,11 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
     fail(ErrorKind::config,
-         {fmt::format("{}: is a folder", file.string()), "", "name a YAML file"});
+         {fmt::format("{}: is a folder", file.string()), "", "give the name of a YAML file"});
   }
   std::ifstream stream(file, std::ios::binary);
-  std::string text(detail::kMaxConfigBytes + 1, '\0');  // no more is read, whatever the file is
+  std::string text(detail::kMaxConfigBytes + 1,
+                   '\0');  // read at most this much, also from endless files
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream.is_open() || stream.bad()) {
     fail(ErrorKind::config, {fmt::format("{}: cannot read the configuration", file.string()),

@@ -1,6 +1,6 @@
-// The configuration reader: YAML with overrides, strict. Every value knows its file, line and
-// column; whatever nobody asked for is refused, so that no key is ever ignored in silence.
-// Called by whoever is configured: the trainer, the sources, the command line; host only.
+// Strict reader of YAML configurations with overrides. Every value knows its file, line and column.
+// Keys that no reader asked for are errors, so no key is silently ignored. Called by the trainer,
+// the sources and the command line; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -21,9 +21,9 @@ namespace detail {
 struct ConfigValue;
 }
 
-/// A view of one value of a document: cheap to copy, and it keeps the value alive. Reading marks
-/// keys as known; `finish` refuses the rest. An absent section reads as an empty one, so that its
-/// parameters take their defaults and a required one is still asked for, by its path.
+/// A view of a value in a document: cheap to copy, and it keeps the value alive. Reading marks keys
+/// as known; `finish` refuses all others. An absent section reads as an empty one: its parameters
+/// take their defaults, and a missing required parameter is reported with its path.
 ///
 ///     ConfigDocument document = ConfigDocument::load("train.yaml", overrides);
 ///     ConfigNode optimizer = document.root().section("optimizer");
@@ -38,34 +38,33 @@ class ConfigNode {
   /// For messages: "train.yaml:3:1: data.sources[0]".
   std::string describe() const;
 
-  /// What stands under `key` of this map, which becomes a known key.
+  /// Kind of the value of `key` in this map; makes the key known.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
-  /// Whether something stands there, which does not make it a known key: for what is refused where
-  /// it stands.
+  /// True if `key` is present; does not make it known. For keys that are refused.
   bool stands(const std::string& key) const;
-  /// The keys of this map, in their order; none of anything else.
+  /// The keys of this map, in order; empty for other kinds.
   std::vector<std::string> keys() const;
-  /// Any kind of value, possibly absent.
+  /// A value of any kind, possibly absent.
   ConfigNode at(const std::string& key) const;
-  /// A map. Error (config) if something else stands there.
+  /// A map. Error (config) for another kind.
   ConfigNode section(const std::string& key) const;
-  /// The elements of a list; none if absent. Error (config) if something else stands there.
+  /// The elements of a list; empty if absent. Error (config) for another kind.
   std::vector<ConfigNode> list(const std::string& key) const;
   /// The elements of this list.
   std::vector<ConfigNode> elements() const;
-  /// A scalar, where there is one. Error (config) if something else stands there.
+  /// A scalar, if present. Error (config) for another kind.
   std::optional<ParamSetting> scalar(const std::string& key) const;
-  /// The same, or a list of scalars, as the text that a row of lists takes.
+  /// The same, or a list of scalars, in the text form of a list parameter.
   std::optional<ParamSetting> setting(const std::string& key) const;
-  /// A scalar that must be there: the key that says which table reads the rest.
+  /// A required scalar: the key that selects the table for the rest.
   ParamSetting required_scalar(const std::string& key, const std::string& help) const;
-  /// This scalar (an element of a list), under the name of its path.
+  /// This scalar (an element of a list), with its path as its name.
   ParamSetting scalar() const;
 
-  /// Reads the rows of a table from the scalars (and lists of scalars) of this map, after the
-  /// preset that `preset` names where the table has any; other keys are left to other readers.
-  /// Errors (config) as ParamTable::set, and where a required row is missing.
+  /// Reads the rows of a table from the scalars (and lists of scalars) of this map. If the table
+  /// has presets, the one that the key `preset` names is applied first. Other keys are left to
+  /// other readers. Errors (config): as ParamTable::set, and a missing required row.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
     read_rows(table.bound(), &values);
@@ -76,11 +75,10 @@ class ConfigNode {
     read(table, values);
     return values;
   }
-  /// Everything in this map as settings, for a reader that has its own table (a generator's).
+  /// The whole map as settings, for a reader with its own table (a generator).
   std::vector<ParamSetting> settings() const;
 
-  /// Error (config) for the first key at or below this node that nobody asked for, with the nearest
-  /// known one.
+  /// Error (config) for the first unknown key at or below this node, with the nearest known one.
   void finish() const;
   /// Error (config) about this value: "train.yaml:3:1: data.sources[0]: <problem>".
   [[noreturn]] void refuse(const std::string& problem, const std::string& why = "",
@@ -97,14 +95,15 @@ class ConfigNode {
 /// One YAML document with its overrides.
 class ConfigDocument {
  public:
-  /// Reads a file. `overrides` are `optimizer.lr=0.1` or `data.sources.0.weight=2`, applied in
-  /// order over the file; a value that begins with [ or { is YAML, anything else is a scalar as it
-  /// stands. One may change a part of what an earlier one set, but not undo it. Errors (config): no
-  /// such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key, malformed override, two
-  /// overrides of the same value, or of a value and then of all that it lies in.
+  /// Reads a file. `overrides`, such as `optimizer.lr=0.1` or `data.sources.0.weight=2`, are
+  /// applied to it in order. A value that begins with [ or { is YAML, any other value is a literal
+  /// scalar. An override may change a part of what an earlier one set, but not undo it. Errors
+  /// (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key, malformed
+  /// override, two overrides of the same value, or an override that replaces a section with an
+  /// earlier override in it.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
-  /// The same from text; `name` stands for the file in messages.
+  /// The same from text; messages use `name` as the file name.
   static ConfigDocument parse(const std::string& text, const std::string& name,
                               std::span<const std::string> overrides = {});
 

@@ -15,11 +15,10 @@ namespace {
 
 using Pointer = ConfigValue::Pointer;
 
-/// Deeper or larger than any honest configuration: an alias that contains itself, or aliases of
-/// aliases that multiply.
+/// Limits that only aliases reach: an alias that contains itself, or nested aliases that multiply.
 constexpr int kMaxDepth = 64;
 constexpr int kMaxValues = 100'000;
-/// Of a text that is refused, bytes that a message has.
+/// Bytes of a refused text that a message shows.
 constexpr std::size_t kShown = 60;
 
 std::string beginning(const std::string& text) {
@@ -30,7 +29,7 @@ std::string element_path(const std::string& path, std::size_t index) {
   return fmt::format("{}[{}]", path, index);
 }
 
-/// Whether lines of the text mean something to the reader: not those of an override's value.
+/// Whether messages give line numbers: not for the value of an override.
 enum class Lines { kept, dropped };
 
 ConfigLocation place_at(const std::string& file, Lines lines, const YAML::Mark& mark) {
@@ -48,11 +47,10 @@ class TreeBuilder {
     value->place = place_at(file_, lines_, node.Mark());
     value->path = path;
     if (depth > kMaxDepth || ++values_ > kMaxValues) {
-      fail(ErrorKind::config,
-           {value->place.prefix() + "the configuration never ends",
-            fmt::format("it is more than {} levels deep or has more than {} values: an alias "
-                        "contains itself, or aliases multiply",
-                        kMaxDepth, kMaxValues)});
+      fail(ErrorKind::config, {value->place.prefix() + "the configuration is endless",
+                               fmt::format("more than {} levels or {} values: an alias contains "
+                                           "itself, or nested aliases multiply",
+                                           kMaxDepth, kMaxValues)});
     }
     if (node.IsMap()) {
       value->kind = ConfigKind::map;
@@ -76,16 +74,17 @@ class TreeBuilder {
   void add_entry(ConfigValue& map, const YAML::Node& key, const YAML::Node& value, int depth) {
     const ConfigLocation place = place_at(file_, lines_, key.Mark());
     if (!key.IsScalar()) {
-      fail(ErrorKind::config, {place.prefix() + "a key must be a plain word"});
+      fail(ErrorKind::config, {place.prefix() + "a key must be a scalar"});
     }
     if (const auto found = map.index.find(key.Scalar()); found != map.index.end()) {
       fail(ErrorKind::config,
            {fmt::format("{}duplicate key '{}'", place.prefix(), key.Scalar()),
-            "it stands already at " + map.entries[found->second].first.place.to_string(),
+            "first given at " + map.entries[found->second].first.place.to_string(),
             "keep one of the two"});
     }
     Pointer built = build(value, child_path(map.path, key.Scalar()), depth + 1);
-    if (built->kind == ConfigKind::empty) built->place = place;  // yaml-cpp names the next token's
+    if (built->kind == ConfigKind::empty)
+      built->place = place;  // yaml-cpp gives that of the next token
     map.append({key.Scalar(), "", place}, std::move(built));
   }
 
@@ -94,13 +93,12 @@ class TreeBuilder {
   int values_ = 0;
 };
 
-/// Error (config) unless checkpoints, metrics and reports, which are UTF-8, can hold this text, and
-/// YAML may (1.2.2, section 5.1: no control characters but tabs and ends of lines).
+/// Error (config) unless the text is UTF-8, as checkpoints, metrics and reports are, and valid in
+/// YAML (1.2.2, section 5.1: no control characters except tabs and line ends).
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxConfigBytes) {
-    fail(ErrorKind::config,
-         {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
-          "a configuration is text of a few KiB", "is it the file that was meant?"});
+    fail(ErrorKind::config, {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
+                             "a configuration is text of a few KiB", "check the file name"});
   }
   int line = 1;
   for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++line) {
@@ -109,15 +107,15 @@ void expect_text(std::string_view text, const std::string& file, Lines lines) {
     const bool controls = std::any_of(part.begin(), part.end(), [](char c) {
       return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r';
     });
-    // A value of the command line is taken as it stands, whatever it holds.
+    // Values on the command line may contain control characters.
     if (is_utf8(part) && (lines == Lines::dropped || !controls)) continue;
     const ConfigLocation place = {file, lines == Lines::kept ? line : 0,
                                   lines == Lines::kept ? 1 : 0};
     fail(ErrorKind::config,
          {fmt::format("{}{}", place.prefix(), is_utf8(part) ? "a control character" : "not UTF-8"),
-          fmt::format("'{}'; a configuration is plain text in UTF-8, and so is what a run writes",
+          fmt::format("'{}'; configurations and the files of a run are UTF-8 text",
                       printable(part.substr(0, kShown))),
-          fmt::format("{} UTF-8; what has another name is reached by a symbolic link",
+          fmt::format("{} UTF-8; for a file with another name, use a symbolic link",
                       lines == Lines::kept ? "save the file as" : "write it in")});
   }
 }
@@ -128,7 +126,7 @@ Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines
     const YAML::Node document = YAML::Load(text);
     if (has_second_document(text)) {
       fail(ErrorKind::config, {fmt::format("{}: more than one YAML document", file),
-                               "a configuration is one", "remove the line '---'"});
+                               "a configuration is a single document", "remove the line '---'"});
     }
     TreeBuilder builder(file, lines);
     return builder.build(document, path);
@@ -138,12 +136,13 @@ Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines
   }
 }
 
-/// Where overrides are written.
+/// Location of overrides.
 const ConfigLocation kCommandLine{"command line", 0, 0};
 
 [[noreturn]] void fail_override(const std::string& override_text, const std::string& why) {
-  fail(ErrorKind::config, {fmt::format("command line: cannot apply '{}'", override_text), why,
-                           "overrides are written section.key=value, list elements section.0.key"});
+  fail(ErrorKind::config,
+       {fmt::format("command line: cannot apply '{}'", override_text), why,
+        "write an override as section.key=value, or section.0.key=value for a list element"});
 }
 
 Pointer override_value(const std::string& text, const std::string& path) {
@@ -159,7 +158,7 @@ Pointer override_value(const std::string& text, const std::string& path) {
   return value;
 }
 
-/// The slot that one step of an override's path leads to, made if a map lacks it.
+/// The slot at one step of an override's path; created if the map lacks it.
 Pointer& child_slot(ConfigValue& parent, const std::string& step,
                     const std::string& override_text) {
   if (parent.kind == ConfigKind::list) {
@@ -168,8 +167,9 @@ Pointer& child_slot(ConfigValue& parent, const std::string& step,
         std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; });
     const std::size_t index = digits ? std::stoul(step) : parent.elements.size();
     if (index >= parent.elements.size()) {
-      fail_override(override_text, fmt::format("'{}' is a list of {}, and '{}' is none of them",
-                                               parent.path, parent.elements.size(), step));
+      fail_override(override_text,
+                    fmt::format("'{}' is a list of length {}, which has no element '{}'",
+                                parent.path, parent.elements.size(), step));
     }
     return parent.elements[index];
   }
@@ -188,7 +188,7 @@ Pointer& child_slot(ConfigValue& parent, const std::string& step,
   return parent.entries.back().second;
 }
 
-/// Returns the path of what it set.
+/// Applies an override; returns the path that it set.
 std::string apply_override(Pointer& root, const std::string& text) {
   expect_text(text, kCommandLine.file, Lines::dropped);
   const std::size_t equals = text.find('=');
@@ -196,7 +196,7 @@ std::string apply_override(Pointer& root, const std::string& text) {
   const std::string key = text.substr(0, equals);
   if (trim(key).empty()) fail_override(text, "the key is empty");
   if (std::count(key.begin(), key.end(), '.') >= kMaxDepth) {
-    fail_override(beginning(key), fmt::format("its key has more than {} parts", kMaxDepth));
+    fail_override(beginning(key), fmt::format("the key has more than {} parts", kMaxDepth));
   }
   Pointer* slot = &root;
   for (std::size_t begin = 0; begin <= key.size();) {
@@ -210,13 +210,13 @@ std::string apply_override(Pointer& root, const std::string& text) {
   return (*slot)->path;
 }
 
-/// Of an override that has been applied.
+/// The value of a valid override.
 std::string value_of(const std::string& override_text) {
   return beginning(override_text.substr(override_text.find('=') + 1));
 }
 
-/// Whether `path` lies in what stands under `outer`.
-bool lies_in(const std::string& path, const std::string& outer) {
+/// True if `path` is inside the section or list `outer`.
+bool is_inside(const std::string& path, const std::string& outer) {
   return path.size() > outer.size() && path.starts_with(outer) &&
          (path[outer.size()] == '.' || path[outer.size()] == '[');
 }
@@ -249,7 +249,7 @@ ConfigValue::Pointer parse_config(const std::string& text, const std::string& na
   if (root->kind != ConfigKind::map && root->kind != ConfigKind::empty) {
     fail(ErrorKind::config,
          {fmt::format("{}: not a configuration", name),
-          fmt::format("it holds {}, not sections and keys", kind_name(root->kind))});
+          fmt::format("it is {}, not a map of sections and keys", kind_name(root->kind))});
   }
   return root;
 }
@@ -261,12 +261,12 @@ void apply_overrides(Pointer& root, std::span<const std::string> overrides) {
     for (std::size_t i = 0; i < paths.size(); ++i) {
       if (paths[i] == path)
         fail_given_twice(kCommandLine, path, value_of(overrides[i]), value_of(text));
-      if (lies_in(paths[i], path)) {
+      if (is_inside(paths[i], path)) {
         fail(ErrorKind::config,
-             {fmt::format("command line: '{}' would undo '{}', which stands before it",
-                          beginning(text), beginning(overrides[i])),
+             {fmt::format("command line: '{}' would undo the earlier '{}'", beginning(text),
+                          beginning(overrides[i])),
               fmt::format("it sets all of '{}'", path),
-              fmt::format("write '{}' behind it, or leave it out", beginning(overrides[i]))});
+              fmt::format("move '{}' after it, or leave it out", beginning(overrides[i]))});
       }
     }
     paths.push_back(std::move(path));

@@ -16,7 +16,7 @@ bool is_element(const std::string& step) {
          std::all_of(step.begin() + 1, step.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Notes what stands at and below a node.
+/// Appends the values at and below a node.
 void note_all(const ConfigNode& node, std::vector<std::string>& path,
               std::vector<ConfigEntry>& entries) {
   const auto below = [&](std::string step, const ConfigNode& child) {
@@ -96,7 +96,7 @@ void ConfigWriter::rows(std::span<const detail::BoundRow> rows, const void* valu
 
 std::string config_yaml(std::span<const ConfigEntry> entries) {
   std::string out;
-  std::vector<std::string> open;  // the steps that are written above
+  std::vector<std::string> open;  // sections already written
   for (const ConfigEntry& entry : entries) {
     const std::size_t last = entry.path.size() - 1;
     std::size_t level = 0;

@@ -1,6 +1,6 @@
-// A configuration as a list of (path, value): what it is written from, compared by, and described
-// with. Whoever has a table writes its part with a ConfigWriter; nobody writes YAML by hand. Used
-// by all that are configured; host only.
+// A configuration as a list of (path, value), for writing, comparing and describing it. Every owner
+// of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by everything
+// that has a configuration; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -14,39 +14,39 @@
 
 namespace wellspring {
 
-/// One value and where it stands: {"data", "sources", "[0]", "name"}, "shapes".
+/// A value and its path: {"data", "sources", "[0]", "name"}, "shapes".
 struct ConfigEntry {
-  std::vector<std::string> path;  ///< keys as they are, elements of lists as "[index]"
-  std::string value;              ///< as YAML writes it
-  bool may_change = false;        ///< as ParamRow::may_change
-  bool is_fact = false;           ///< follows from the settings and the program; nobody can set it
+  std::vector<std::string> path;  ///< keys, and "[index]" for list elements
+  std::string value;              ///< YAML
+  bool may_change = false;        ///< see ParamRow::may_change
+  bool is_fact = false;           ///< derived from the settings and the program; cannot be set
 
-  std::string path_text() const;  ///< "data.sources[0].name", as messages have it
+  std::string path_text() const;  ///< for messages: "data.sources[0].name"
 };
 
-/// Walks a configuration from above and notes its values.
+/// Collects the values of a configuration, top down.
 class ConfigWriter {
  public:
-  /// One value under the current section; `yaml` is a scalar, or a list on one line.
+  /// Adds a value to the current section; `yaml` is a scalar or a one-line list.
   void value(const std::string& name, std::string yaml, bool may_change = false);
-  /// What samples and weights depend on as on a setting: the version of a generator.
+  /// Adds a fact that samples and weights depend on like a setting: the version of a generator.
   void fact(const std::string& name, std::string yaml);
-  /// The rows of a table, without those of some names.
+  /// Adds the rows of a table, except those named in `left_out`.
   template <class Struct>
   void table(const ParamTable<Struct>& table, const Struct& values,
              std::initializer_list<std::string_view> left_out = {}) {
     rows(table.bound().rows, &values, left_out);
   }
-  /// Lines "name: value", as ParamTable::to_yaml has them, of whoever keeps its table to itself.
+  /// Adds lines "name: value" in the format of ParamTable::to_yaml, for owners of a private table.
   void lines(const std::string& yaml);
-  /// `fill` notes what stands under `name`.
+  /// `fill` adds the values of section `name`.
   template <class Fill>
   void section(std::string name, const Fill& fill) {
     path_.push_back(std::move(name));
     fill();
     path_.pop_back();
   }
-  /// The same for an element of a list, which is the current section.
+  /// The same for an element of the list that is the current section.
   template <class Fill>
   void element(std::size_t index, const Fill& fill) {
     section("[" + std::to_string(index) + "]", fill);
@@ -62,24 +62,24 @@ class ConfigWriter {
   std::vector<ConfigEntry> entries_;
 };
 
-/// YAML, which reads back to the same values where all can be set: nested, two blanks a level.
+/// Nested YAML, indented by two. It reads back to the same values if all of them can be set.
 std::string config_yaml(std::span<const ConfigEntry> entries);
-/// Those that a file may set.
+/// The values that a file may set.
 std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries);
-/// Those that samples and weights depend on, facts included.
+/// The values that samples and weights depend on, including facts.
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries);
-/// The values of a YAML document as plain text, for comparing; a list of scalars is one value.
-/// Errors (config) as ConfigDocument::parse, which `name` is for.
+/// The values of a YAML document as plain text, for comparison; a list of scalars is one value.
+/// `name` and errors (config): as ConfigDocument::parse.
 std::vector<ConfigEntry> config_entries(const std::string& yaml, const std::string& name);
-/// What differs between two documents: "train.batch: 64 there, 128 here".
+/// The differences between two documents: "train.batch: 64 there, 128 here".
 std::vector<std::string> config_differences(const std::string& there, const std::string& here);
 
-/// The keys of one section, for `describe` and tests: those of a table, and in words what else.
+/// The keys of a section, for `describe` and tests.
 struct ConfigSection {
   std::string path;       ///< "data.sources[]"; "" for the top level
-  std::string condition;  ///< "kind: files"; "" where the section always has these keys
+  std::string condition;  ///< "kind: files"; "" if the section always has these keys
   std::vector<ParamRow> rows;
-  std::string others;  ///< of sections with keys of somebody else: whose
+  std::string others;  ///< origin of further keys of the section, in words
 };
 
 }  // namespace wellspring

@@ -11,7 +11,7 @@ void fail_given_twice(const ConfigLocation& place, const std::string& name, std:
                       std::string_view second) {
   fail(ErrorKind::config, {fmt::format("{}{} is given twice, as '{}' and as '{}'", place.prefix(),
                                        name, trim(first), trim(second)),
-                           "only one of the two can hold", "leave one of them out"});
+                           "only one value can apply", "leave one of them out"});
 }
 
 }  // namespace wellspring

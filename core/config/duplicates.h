@@ -1,4 +1,4 @@
-// The words for one thing that was set twice. Called by readers of settings, overrides and options;
+// The error for a value that is set twice. Called by readers of settings, overrides and options;
 // host only.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Error (config): `name` was set twice in one place, where neither value goes before the other.
+/// Error (config): `name` is set twice in one place, where neither value takes precedence.
 [[noreturn]] void fail_given_twice(const ConfigLocation& place, const std::string& name,
                                    std::string_view first, std::string_view second);
 

@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <optional>
+#include <stdexcept>
+#include <type_traits>
 
 namespace wellspring {
 
@@ -53,7 +56,7 @@ bool counts_in_integers(const ParamRow& row) {
   return row.type == ParamType::integer || row.type == ParamType::integer_list;
 }
 
-/// An end of a range that only says what the type can hold is not worth printing.
+/// True for an end of a range that is only the limit of the type.
 bool is_open(const ParamRow& row, double end) {
   const double limit = counts_in_integers(row)
                            ? kExactIntegers
@@ -63,7 +66,7 @@ bool is_open(const ParamRow& row, double end) {
 
 std::string number_text(const ParamRow& row, double value) {
   if (!counts_in_integers(row)) return shortest(value);
-  // What is beyond int64 stands for its end, which no double is.
+  // 2^63 stands for the largest int64, which no double equals.
   if (value >= 0x1p63) return std::to_string(std::numeric_limits<std::int64_t>::max());
   return fmt::format("{:.0f}", value);
 }
@@ -78,8 +81,7 @@ std::string number_text(const ParamRow& row, double value) {
   fail(ErrorKind::config, message);
 }
 
-/// Refuses a value beyond `end` of its range. A type's own limit is printed only where it is the
-/// reason.
+/// Rejects a value beyond `end` of its range. Prints the limit of a type only if it is the reason.
 [[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
                              const ConfigLocation& place) {
   std::string range = row.range_text();
@@ -251,11 +253,236 @@ std::string params_yaml(std::span<const BoundRow> rows, const void* values, int 
   return out;
 }
 
+namespace {
+
+/// Calls visit(member) with the member of `values` at `place`, as its own type.
+template <class Bytes, class Visit>
+auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
+  const auto as = [&]<class Member>(Member*) -> decltype(auto) {
+    using Pointer = std::conditional_t<std::is_const_v<Bytes>, const Member*, Member*>;
+    return visit(*reinterpret_cast<Pointer>(values + place.offset));
+  };
+  switch (place.type) {
+    case MemberType::f32:
+      return as(static_cast<float*>(nullptr));
+    case MemberType::f64:
+      return as(static_cast<double*>(nullptr));
+    case MemberType::flag:
+      return as(static_cast<bool*>(nullptr));
+    case MemberType::i8:
+      return as(static_cast<std::int8_t*>(nullptr));
+    case MemberType::u8:
+      return as(static_cast<std::uint8_t*>(nullptr));
+    case MemberType::i16:
+      return as(static_cast<std::int16_t*>(nullptr));
+    case MemberType::u16:
+      return as(static_cast<std::uint16_t*>(nullptr));
+    case MemberType::i32:
+      return as(static_cast<std::int32_t*>(nullptr));
+    case MemberType::u32:
+      return as(static_cast<std::uint32_t*>(nullptr));
+    case MemberType::i64:
+      return as(static_cast<std::int64_t*>(nullptr));
+    case MemberType::u64:
+      return as(static_cast<std::uint64_t*>(nullptr));
+    case MemberType::text:
+      return as(static_cast<std::string*>(nullptr));
+    case MemberType::reals:
+      return as(static_cast<std::vector<double>*>(nullptr));
+    case MemberType::texts:
+      return as(static_cast<std::vector<std::string>*>(nullptr));
+    case MemberType::integers_i32:
+      return as(static_cast<std::vector<std::int32_t>*>(nullptr));
+    case MemberType::integers_i64:
+      return as(static_cast<std::vector<std::int64_t>*>(nullptr));
+  }
+  throw std::logic_error("a member has no type");
+}
+
+/// The type in ParamValue that holds a member.
+template <class Member>
+struct ValueOf {
+  using type = Member;  // as it is
+};
+template <std::integral Integer>
+struct ValueOf<Integer> {
+  using type = std::int64_t;
+};
+template <>
+struct ValueOf<bool> {
+  using type = bool;
+};
+template <>
+struct ValueOf<std::vector<std::int32_t>> {
+  using type = std::vector<std::int64_t>;
+};
+
+/// The bounds, narrowed to what a member of this type can hold and text is parsed to: int64 or
+/// double.
+Bounds within_type(Bounds bounds, MemberType type) {
+  const auto within = [&]<class Number>(Number) -> Bounds {
+    using Limits = std::numeric_limits<Number>;
+    const double high =
+        std::is_integral_v<Number>
+            ? std::min(static_cast<double>(Limits::max()),
+                       static_cast<double>(std::numeric_limits<std::int64_t>::max()))
+            : static_cast<double>(Limits::max());
+    return {std::max(bounds.low, static_cast<double>(Limits::lowest())),
+            std::min(bounds.high, high)};
+  };
+  switch (type) {
+    case MemberType::f32:
+      return within(float{});
+    case MemberType::f64:
+    case MemberType::reals:
+      return within(double{});
+    case MemberType::i8:
+      return within(std::int8_t{});
+    case MemberType::u8:
+      return within(std::uint8_t{});
+    case MemberType::i16:
+      return within(std::int16_t{});
+    case MemberType::u16:
+      return within(std::uint16_t{});
+    case MemberType::i32:
+    case MemberType::integers_i32:
+      return within(std::int32_t{});
+    case MemberType::u32:
+      return within(std::uint32_t{});
+    case MemberType::i64:
+    case MemberType::integers_i64:
+      return within(std::int64_t{});
+    case MemberType::u64:
+      return within(std::uint64_t{});
+    case MemberType::flag:
+    case MemberType::text:
+    case MemberType::texts:
+      break;
+  }
+  return bounds;
+}
+
+ParamRow make_row(ParamType type, const RowText& text, Bounds bounds) {
+  ParamRow row;
+  row.name = text.name;
+  row.type = type;
+  row.unit = text.unit;
+  row.low = bounds.low;
+  row.high = bounds.high;
+  row.help = text.help;
+  row.source = text.source;
+  return row;
+}
+
+void add_row(BoundTable& table, BoundRow bound, const void* defaults) {
+  for (const BoundRow& other : table.rows) {
+    if (other.row.name == bound.row.name) {
+      throw std::logic_error("parameter '" + bound.row.name + "' stands twice in " + table.section);
+    }
+  }
+  if (!(bound.row.low < bound.row.high)) {  // {0, {}} for {0}: the end would be 0, not open
+    throw std::logic_error("parameter '" + bound.row.name + "' has an empty range in " +
+                           table.section);
+  }
+  bound.initial = bound.get(defaults);
+  bound.row.default_text = param_text(bound.row, bound.initial);
+  table.rows.push_back(std::move(bound));
+}
+
+}  // namespace
+
+void BoundRow::put(void* values, const ParamValue& value) const {
+  const auto* const index = enumerators.empty() ? nullptr : std::get_if<std::int64_t>(&value);
+  visit_member(static_cast<std::byte*>(values), member, [&]<class Member>(Member& held) {
+    using Value = typename ValueOf<Member>::type;
+    if constexpr (std::is_same_v<Member, float>) {
+      const auto* const given = std::get_if<double>(&value);
+      held = given != nullptr ? static_cast<float>(*given) : std::get<float>(value);
+    } else if constexpr (std::is_integral_v<Member>) {
+      held = static_cast<Member>(index != nullptr ? enumerators[static_cast<std::size_t>(*index)]
+                                                  : std::get<Value>(value));
+    } else if constexpr (std::is_same_v<Member, std::vector<std::int32_t>>) {
+      held.clear();
+      for (const std::int64_t element : std::get<Value>(value)) {
+        held.push_back(static_cast<std::int32_t>(element));
+      }
+    } else {
+      held = std::get<Value>(value);
+    }
+  });
+}
+
+ParamValue BoundRow::get(const void* values) const {
+  return visit_member(static_cast<const std::byte*>(values), member,
+                      [&]<class Member>(const Member& held) -> ParamValue {
+                        using Value = typename ValueOf<Member>::type;
+                        if constexpr (std::is_integral_v<Member>) {
+                          if (row.type != ParamType::choice) return static_cast<Value>(held);
+                          const auto found = std::find(enumerators.begin(), enumerators.end(),
+                                                       static_cast<std::int64_t>(held));
+                          if (found == enumerators.end())
+                            throw std::logic_error("an enumerator has no name");
+                          return static_cast<std::int64_t>(found - enumerators.begin());
+                        } else if constexpr (std::is_same_v<Member, std::vector<std::int32_t>>) {
+                          return Value(held.begin(), held.end());
+                        } else {
+                          return held;
+                        }
+                      });
+}
+
+BoundTable::BoundTable(std::string_view name) : section(name) {}
+BoundTable::BoundTable(const BoundTable& other) = default;
+BoundTable::BoundTable(BoundTable&& other) noexcept = default;
+BoundTable& BoundTable::operator=(const BoundTable& other) = default;
+BoundTable& BoundTable::operator=(BoundTable&& other) noexcept = default;
+BoundTable::~BoundTable() = default;
+
+void BoundTable::add(ParamType type, const RowText& text, MemberPlace member, Bounds bounds,
+                     const void* defaults) {
+  add_row(*this,
+          {.row = make_row(type, text, within_type(bounds, member.type)),
+           .member = member,
+           .enumerators = {},
+           .initial = {},
+           .matters = {}},
+          defaults);
+}
+
+void BoundTable::add_choice(const RowText& text, MemberPlace member,
+                            std::span<const std::pair<std::string_view, std::int64_t>> choices,
+                            const void* defaults) {
+  BoundRow bound{.row = make_row(ParamType::choice, text, {}),
+                 .member = member,
+                 .enumerators = {},
+                 .initial = {},
+                 .matters = {}};
+  for (const auto& [name, value] : choices) {
+    bound.row.choices.emplace_back(name);
+    bound.enumerators.push_back(value);
+  }
+  add_row(*this, std::move(bound), defaults);
+}
+
+void BoundTable::require() {
+  rows.back().row.required = true;
+  rows.back().row.default_text.clear();
+}
+
+void BoundTable::restrict(Condition matters, std::string_view effect) {
+  rows.back().row.effect = effect;
+  rows.back().matters = matters;
+}
+
+void BoundTable::allow_change() {
+  rows.back().row.may_change = true;
+}
+
 std::vector<ParamRow> BoundTable::described() const {
   std::vector<ParamRow> described;
   if (!presets.empty()) {
-    ParamRow row = make_row(kPresetKey, ParamType::choice, {}, "",
-                            "named settings, applied before the others", "");
+    ParamRow row = make_row(ParamType::choice,
+                            {kPresetKey, "", "named settings, applied before the others", ""}, {});
     row.presets = presets;
     for (const ParamPreset& preset : presets) row.choices.push_back(preset.name);
     row.default_text = "none";
@@ -278,18 +505,26 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
         name_advice(name, known)});
 }
 
-void add_preset(BoundTable& table, ParamPreset preset) {
-  for (const ParamPreset& other : table.presets) {
+void BoundTable::add_preset(std::string_view name,
+                            std::span<const std::pair<std::string_view, std::string_view>> settings,
+                            std::string_view help, void* scratch) {
+  ParamPreset preset{std::string(name), std::string(help), {}};
+  for (const auto& [row, value] : settings) {
+    preset.settings.push_back({std::string(row), std::string(value), {}});
+  }
+  for (const ParamPreset& other : presets) {
     if (other.name == preset.name) {
-      throw std::logic_error("preset '" + preset.name + "' stands twice in " + table.section);
+      throw std::logic_error("preset '" + preset.name + "' stands twice in " + section);
     }
   }
-  for (const BoundRow& bound : table.rows) {
+  for (const BoundRow& bound : rows) {
     if (bound.row.name == kPresetKey) {
-      throw std::logic_error("a row is called 'preset' in " + table.section);
+      throw std::logic_error("a row is called 'preset' in " + section);
     }
   }
-  table.presets.push_back(std::move(preset));
+  presets.push_back(std::move(preset));
+  // Test every setting.
+  set_param(*this, scratch, {kPresetKey, presets.back().name, {}});
 }
 
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range) {
@@ -350,23 +585,25 @@ void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> setti
 
 namespace {
 
-/// `given`: the settings that set the row itself, by row.
+/// `given`: the explicit setting of each row, or null.
 void expect_effect(const BoundTable& table, void* target,
                    std::span<const ParamSetting* const> given) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const auto& [row, put, get, reset, matters] = table.rows[i];
-    if (!matters || matters(target) || param_text(row, get(target)) == row.default_text) continue;
+    const BoundRow& bound = table.rows[i];
+    const ParamRow& row = bound.row;
+    if (!bound.matters || bound.matters(target)) continue;
+    if (param_text(row, bound.get(target)) == row.default_text) continue;
     if (given[i] != nullptr)
       fail(ErrorKind::config,
            {fmt::format("{}{} = {} has no effect in {}", given[i]->place.prefix(), row.name,
                         trim(given[i]->value), table.section),
             fmt::format("it belongs to {}", row.effect),
             fmt::format("leave {} out, or ask for {}", row.name, row.effect)});
-    reset(target);
+    bound.put(target, bound.initial);
   }
 }
 
-/// `before`: the setting of this name so far, or none.
+/// `before`: an earlier setting of this name, or null.
 void expect_first(const ParamSetting* before, const ParamSetting& setting) {
   if (before != nullptr)
     fail_given_twice(setting.place, setting.name, before->value, setting.value);

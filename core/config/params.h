@@ -1,33 +1,35 @@
 // Parameter tables: every tunable of a generator, model, source or trainer is declared once, as a
-// row; the configuration reader, the help text, the catalogue and the range checks come from it.
-// Called by whoever declares or reads parameters; host only.
+// row; the configuration reader, the help text, the catalogue and the range checks use it. Called by
+// code that declares or reads parameters; host only.
 #pragma once
 
 #include "core/error.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace wellspring {
 
-/// Where a value was written: "train.yaml:12:3", or "command line" for key=value overrides.
+/// Location of a value: "train.yaml:12:3", or "command line" for key=value overrides.
 struct ConfigLocation {
-  std::string file;  ///< file name, or "command line"; "" where there is none
-  int line = 0;      ///< from 1; 0 where there is none
-  int column = 0;    ///< from 1; 0 where there is none
+  std::string file;  ///< file name, or "command line"; "": unknown
+  int line = 0;      ///< from 1; 0: unknown
+  int column = 0;    ///< from 1; 0: unknown
 
   std::string to_string() const;  ///< "train.yaml:12:3", "command line", ""
   std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""
 };
 
-/// One parameter as somebody wrote it: {"sigma", "0.2", "train.yaml:12:3"}.
+/// One parameter as written by the user: {"sigma", "0.2", "train.yaml:12:3"}.
 struct ParamSetting {
   std::string name, value;
   ConfigLocation place = {};
@@ -40,26 +42,26 @@ constexpr bool is_list(ParamType type) {
          type == ParamType::text_list;
 }
 
-/// What goes beside a numeric row: {0, 1}, {0} (open above) or {}. Both ends belong to the range.
+/// Range of a numeric row: {0, 1}, {0} (open above) or {}. Both ends belong to it.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
 };
 
-/// Settings under one name, applied in front of those that are written out.
+/// Named settings, applied before explicit ones.
 struct ParamPreset {
   std::string name;
-  std::string help;  ///< one line: what they are and where they come from
+  std::string help;  ///< one line: content and source
   std::vector<ParamSetting> settings;
 
   std::string to_string() const;  ///< "lines: 32, depth: 4"
 };
 
-/// The key that asks for a preset, where a table has any.
+/// The key of a preset.
 inline constexpr const char* kPresetKey = "preset";
 
-/// One row, as read by help texts and the catalogue. A table with presets has one more row, for the
-/// key `preset`, of type choice.
+/// One row, as read by help texts and the catalogue. A table with presets has an additional row
+/// `preset`, of type choice.
 struct ParamRow {
   std::string name;
   ParamType type = ParamType::real;
@@ -69,12 +71,12 @@ struct ParamRow {
   double high = Bounds{}.high;       ///< inclusive, numbers only
   std::vector<std::string> choices;  ///< for ParamType::choice
   std::string help;                  ///< one line
-  std::string source;                ///< where the constant or formula comes from; "" for our own
+  std::string source;                ///< source of the constant or formula; "" for our own
   bool required = false;             ///< no default: must be given
-  std::string effect;                ///< where it has one: "label: temperature"; "" everywhere
-  bool may_change = false;           ///< samples and weights do not depend on it: a resumed run may
-                                     ///< have another value
-  std::vector<ParamPreset> presets;  ///< of the row for `preset`
+  std::string effect;                ///< condition of its effect: "label: temperature"; "": none
+  bool may_change = false;           ///< samples and weights do not depend on it, so that a
+                                     ///< resumed run may change it
+  std::vector<ParamPreset> presets;  ///< presets, in the row `preset`
 
   std::string type_text() const;   ///< "an integer", "true or false"
   std::string range_text() const;  ///< "[0, 1]", ">= 0", "one of a, b", ""
@@ -82,56 +84,166 @@ struct ParamRow {
 
 namespace detail {
 
-/// What a row holds, apart from its struct. A choice is an index into ParamRow::choices; float is
-/// apart from double so that its shortest text is its own.
+/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate types,
+/// since their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
 
-/// A row and how to reach its member; the pointer is to the table's struct.
+/// Type of a struct's member. An enumeration counts as its underlying integer.
+enum class MemberType : std::uint8_t {
+  f32,
+  f64,
+  flag,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  text,
+  reals,         ///< std::vector<double>
+  texts,         ///< std::vector<std::string>
+  integers_i32,  ///< std::vector<std::int32_t>
+  integers_i64,  ///< std::vector<std::int64_t>
+};
+
+template <class Member>
+constexpr MemberType member_type() {
+  if constexpr (std::is_same_v<Member, float>) {
+    return MemberType::f32;
+  } else if constexpr (std::is_same_v<Member, double>) {
+    return MemberType::f64;
+  } else if constexpr (std::is_same_v<Member, bool>) {
+    return MemberType::flag;
+  } else if constexpr (std::is_same_v<Member, std::string>) {
+    return MemberType::text;
+  } else if constexpr (std::is_same_v<Member, std::vector<double>>) {
+    return MemberType::reals;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
+    return MemberType::texts;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::int32_t>>) {
+    return MemberType::integers_i32;
+  } else if constexpr (std::is_same_v<Member, std::vector<std::int64_t>>) {
+    return MemberType::integers_i64;
+  } else if constexpr (std::is_enum_v<Member>) {
+    return member_type<std::underlying_type_t<Member>>();
+  } else {
+    static_assert(std::is_integral_v<Member>, "a parameter cannot have this type");
+    constexpr bool kSigned = std::is_signed_v<Member>;
+    if constexpr (sizeof(Member) == 1) return kSigned ? MemberType::i8 : MemberType::u8;
+    if constexpr (sizeof(Member) == 2) return kSigned ? MemberType::i16 : MemberType::u16;
+    if constexpr (sizeof(Member) == 4) return kSigned ? MemberType::i32 : MemberType::u32;
+    return kSigned ? MemberType::i64 : MemberType::u64;
+  }
+}
+
+/// Location of a member in its struct.
+struct MemberPlace {
+  std::size_t offset = 0;  ///< bytes
+  MemberType type = MemberType::f64;
+};
+template <class Struct, class Member>
+MemberPlace place_of(const Struct& values, const Member& member) {
+  return {static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&member) -
+                                   reinterpret_cast<const std::byte*>(&values)),
+          member_type<Member>()};
+}
+
+/// A condition on a struct, with its type erased.
+struct Condition {
+  void (*matters)() = nullptr;  ///< a bool (*)(const Struct&)
+  bool (*call)(void (*matters)(), const void* values) = nullptr;
+
+  explicit operator bool() const { return call != nullptr; }
+  bool operator()(const void* values) const { return call(matters, values); }
+};
+template <class Struct>
+Condition condition_of(bool (*matters)(const Struct&)) {
+  return {reinterpret_cast<void (*)()>(matters), [](void (*erased)(), const void* values) {
+            return reinterpret_cast<bool (*)(const Struct&)>(erased)(
+                *static_cast<const Struct*>(values));
+          }};
+}
+
+/// A row and its member. `values` below points to the table's struct.
 struct BoundRow {
   ParamRow row;
-  std::function<void(void*, const ParamValue&)> put;
-  std::function<ParamValue(const void*)> get;
-  std::function<void(void*)> reset;               ///< to its default
-  std::function<bool(const void*)> matters = {};  ///< whether it has an effect; empty: always
+  MemberPlace member;
+  std::vector<std::int64_t> enumerators;  ///< values of the names of a choice
+  ParamValue initial;                     ///< the default
+  Condition matters;                      ///< true if the row has an effect; empty: always
+
+  void put(void* values, const ParamValue& value) const;
+  ParamValue get(const void* values) const;
+};
+
+/// The texts of a row.
+struct RowText {
+  std::string_view name, unit, help, source;
 };
 
 /// Text to value, with every check. Errors (config).
 ParamValue parse_param(const ParamRow& row, const std::string& text, const ConfigLocation& place);
-/// As it would be written in YAML; parse_param reads it back.
+/// YAML text of a value; parse_param reads it back.
 std::string param_text(const ParamRow& row, const ParamValue& value);
 std::string params_yaml(std::span<const BoundRow> rows, const void* values, int indent);
-/// The rows and presets of a table, without its struct.
+/// Rows and presets of a table, with the type of its struct erased.
 struct BoundTable {
   std::string section;
   std::vector<BoundRow> rows;
   std::vector<ParamPreset> presets;
 
+  explicit BoundTable(std::string_view name);
+  BoundTable(const BoundTable& other);
+  BoundTable(BoundTable&& other) noexcept;
+  BoundTable& operator=(const BoundTable& other);
+  BoundTable& operator=(BoundTable&& other) noexcept;
+  ~BoundTable();
+
   /// Rows as ParamTable::rows().
   std::vector<ParamRow> described() const;
+  /// Adds a row. `defaults`: a default struct. Throws std::logic_error for a duplicate name or an
+  /// empty range.
+  void add(ParamType type, const RowText& text, MemberPlace member, Bounds bounds,
+           const void* defaults);
+  void add_choice(const RowText& text, MemberPlace member,
+                  std::span<const std::pair<std::string_view, std::int64_t>> choices,
+                  const void* defaults);
+  /// ParamTable::required, only_where and may_change.
+  void require();
+  void restrict(Condition matters, std::string_view effect);
+  void allow_change();
+  /// `scratch`: a default struct, on which the settings are tested.
+  void add_preset(std::string_view name,
+                  std::span<const std::pair<std::string_view, std::string_view>> settings,
+                  std::string_view help, void* scratch);
 };
 const BoundRow& find_row(const BoundTable& table, const std::string& name,
                          const ConfigLocation& place);
-/// Names settings; std::logic_error for a name that is taken.
-void add_preset(BoundTable& table, ParamPreset preset);
-/// As ParamTable::expect_ordered, of one range.
+/// ParamTable::expect_ordered, for one range.
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
-/// Sets one parameter of `target`, or all of a preset.
+/// Sets one parameter of `target`, or all those of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// From a handler, of what made something of `settings`: an error about several of them together
-/// names no place of its own and gets theirs.
+/// Called in a handler: rethrows an error about `settings`. An error without a location gets `place`.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
-/// Sets what is listed, a preset first, and insists on required rows. What is listed twice is
-/// refused, and what is listed and has no effect; what a preset has so is left at its
-/// default.
+/// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
+/// settings without effect; such settings inside a preset are ignored.
 void read_settings(const BoundTable& table, void* target, std::span<const ParamSetting> settings,
                    const ConfigLocation& place);
 
 }  // namespace detail
 
-/// The table of a plain struct. The struct's member initialisers are the defaults, so that a value
-/// stands in one place only.
+/// A name of a choice, and its enumerator.
+template <class Enum>
+struct ParamChoice {
+  std::string_view name;
+  Enum value;
+};
+
+/// The table of a plain struct. The member initialisers of the struct are the defaults.
 ///
 ///     struct Params { float sigma = 0.25f; Law law = Law::uniform; };
 ///     static const auto table = ParamTable<Params>("noise")
@@ -143,39 +255,88 @@ void read_settings(const BoundTable& table, void* target, std::span<const ParamS
 template <class Struct>
 class ParamTable {
  public:
-  explicit ParamTable(std::string section) { table_.section = std::move(section); }
+  explicit ParamTable(std::string_view section) : table_(section) {}
 
   template <class Real>  // float or double
-  ParamTable& real(std::string name, Real Struct::*member, Bounds bounds, std::string unit,
-                   std::string help, std::string source = "");
+  ParamTable& real(std::string_view name, Real Struct::*member, Bounds bounds,
+                   std::string_view unit, std::string_view help, std::string_view source = "") {
+    static_assert(std::is_floating_point_v<Real>);
+    return add(ParamType::real, {name, unit, help, source}, member, bounds);
+  }
   template <class Integer>  // values from -2^63 to 2^63 - 1, within the member's own range
-  ParamTable& integer(std::string name, Integer Struct::*member, Bounds bounds, std::string unit,
-                      std::string help, std::string source = "");
-  ParamTable& flag(std::string name, bool Struct::*member, std::string help,
-                   std::string source = "");
-  ParamTable& text(std::string name, std::string Struct::*member, std::string help);
-  ParamTable& real_list(std::string name, std::vector<double> Struct::*member, Bounds bounds,
-                        std::string unit, std::string help, std::string source = "");
+  ParamTable& integer(std::string_view name, Integer Struct::*member, Bounds bounds,
+                      std::string_view unit, std::string_view help, std::string_view source = "") {
+    static_assert(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>);
+    return add(ParamType::integer, {name, unit, help, source}, member, bounds);
+  }
+  ParamTable& flag(std::string_view name, bool Struct::*member, std::string_view help,
+                   std::string_view source = "") {
+    return add(ParamType::flag, {name, "", help, source}, member);
+  }
+  ParamTable& text(std::string_view name, std::string Struct::*member, std::string_view help) {
+    return add(ParamType::text, {name, "", help, ""}, member);
+  }
+  ParamTable& real_list(std::string_view name, std::vector<double> Struct::*member, Bounds bounds,
+                        std::string_view unit, std::string_view help,
+                        std::string_view source = "") {
+    return add(ParamType::real_list, {name, unit, help, source}, member, bounds);
+  }
   template <class Integer>
-  ParamTable& integer_list(std::string name, std::vector<Integer> Struct::*member, Bounds bounds,
-                           std::string unit, std::string help, std::string source = "");
-  ParamTable& text_list(std::string name, std::vector<std::string> Struct::*member,
-                        std::string help);
+  ParamTable& integer_list(std::string_view name, std::vector<Integer> Struct::*member,
+                           Bounds bounds, std::string_view unit, std::string_view help,
+                           std::string_view source = "") {
+    return add(ParamType::integer_list, {name, unit, help, source}, member, bounds);
+  }
+  ParamTable& text_list(std::string_view name, std::vector<std::string> Struct::*member,
+                        std::string_view help) {
+    return add(ParamType::text_list, {name, "", help, ""}, member);
+  }
   template <class Enum>
-  ParamTable& choice(std::string name, Enum Struct::*member,
-                     std::vector<std::pair<std::string, Enum>> choices, std::string help,
-                     std::string source = "");
-  /// Marks the last row as one that has no default and must be given.
-  ParamTable& required();
-  /// Says where the last row has an effect, and that in words, as somebody would set it: "label:
-  /// temperature". A mode counts, not a number that happens to be 0: a scan may reach that.
-  ParamTable& only_where(bool (*matters)(const Struct&), std::string effect);
-  /// Marks the last row as one that neither samples nor weights depend on.
-  ParamTable& may_change();
-  /// Names settings, each as somebody would write it, of rows that stand above. `help` says where
-  /// they come from.
-  ParamTable& preset(std::string name, std::vector<std::pair<std::string, std::string>> settings,
-                     std::string help);
+  ParamTable& choice(std::string_view name, Enum Struct::*member,
+                     std::initializer_list<ParamChoice<std::type_identity_t<Enum>>> choices,
+                     std::string_view help, std::string_view source = "") {
+    return add_choice({name, "", help, source}, member, choices);
+  }
+  template <class Enum>
+  ParamTable& choice(std::string_view name, Enum Struct::*member,
+                     const std::vector<std::pair<std::string, Enum>>& choices,
+                     std::string_view help, std::string_view source = "") {
+    return add_choice({name, "", help, source}, member, choices);
+  }
+  /// The last row has no default and must be given.
+  ParamTable& required() {
+    table_.require();
+    return *this;
+  }
+  /// The last row has an effect only if `matters`; `effect` says so in the words of a setting: "label:
+  /// temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
+  ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
+    table_.restrict(detail::condition_of(matters), effect);
+    return *this;
+  }
+  /// Neither samples nor weights depend on the last row.
+  ParamTable& may_change() {
+    table_.allow_change();
+    return *this;
+  }
+  /// Named settings of rows above, as a user would write them. `help` gives their source.
+  ParamTable& preset(std::string_view name,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> settings,
+                     std::string_view help) {
+    Struct scratch{};
+    table_.add_preset(name, {settings.begin(), settings.size()}, help, &scratch);
+    return *this;
+  }
+  ParamTable& preset(std::string_view name,
+                     const std::vector<std::pair<std::string, std::string>>& settings,
+                     std::string_view help) {
+    Struct scratch{};
+    table_.add_preset(name,
+                      std::vector<std::pair<std::string_view, std::string_view>>(settings.begin(),
+                                                                                 settings.end()),
+                      help, &scratch);
+    return *this;
+  }
 
   const std::string& section() const { return table_.section; }
   std::vector<ParamRow> rows() const { return table_.described(); }
@@ -185,9 +346,9 @@ class ParamTable {
            const ConfigLocation& place) const {
     detail::set_param(table_, &target, {name, text, place});
   }
-  /// The struct with its defaults and these settings. Errors as `set`, and (config) where a
-  /// required parameter is missing, where one is set twice, and where one that has no effect beside
-  /// the others is not its default; `place` is where the settings as a whole were written.
+  /// The default struct with these settings. Errors as `set`, and (config) for a missing required
+  /// parameter, a duplicate, or a value other than the default without effect. `place`: location of
+  /// the settings as a whole.
   Struct read(std::span<const ParamSetting> settings, const ConfigLocation& place = {}) const {
     Struct values{};
     detail::read_settings(table_, &values, settings, place);
@@ -197,22 +358,33 @@ class ParamTable {
   std::string to_yaml(const Struct& values, int indent = 0) const {
     return detail::params_yaml(table_.rows, &values, indent);
   }
-  /// For ranges that two rows give, NAME_low and NAME_high: error (config) where the first is the
-  /// larger one.
+  /// For ranges of two rows, NAME_low and NAME_high: error (config) if NAME_low is larger.
   void expect_ordered(const Struct& values, std::initializer_list<const char*> ranges) const {
     for (const char* const range : ranges) detail::expect_ordered(table_, &values, range);
   }
   const detail::BoundTable& bound() const { return table_; }
 
  private:
-  /// Adds a row for `member`; Value is the type in ParamValue that stands for it.
-  template <class Value, class Member>
-  ParamTable& add(ParamRow row, Member Struct::*member);
-  ParamTable& add_bound(detail::BoundRow bound);
+  template <class Member>
+  ParamTable& add(ParamType type, const detail::RowText& text, Member Struct::*member,
+                  Bounds bounds = {}) {
+    const Struct defaults{};
+    table_.add(type, text, detail::place_of(defaults, defaults.*member), bounds, &defaults);
+    return *this;
+  }
+  template <class Enum, class Choices>
+  ParamTable& add_choice(const detail::RowText& text, Enum Struct::*member,
+                         const Choices& choices) {
+    static_assert(std::is_enum_v<Enum>);
+    std::vector<std::pair<std::string_view, std::int64_t>> values;
+    for (const auto& [label, value] : choices)
+      values.emplace_back(label, static_cast<std::int64_t>(value));
+    const Struct defaults{};
+    table_.add_choice(text, detail::place_of(defaults, defaults.*member), values, &defaults);
+    return *this;
+  }
 
   detail::BoundTable table_;
 };
 
 }  // namespace wellspring
-
-#include "core/config/params_impl.h"

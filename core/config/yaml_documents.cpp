@@ -8,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-/// Sees whether a document holds anything.
+/// Detects content in a document.
 class Content : public YAML::EventHandler {
  public:
   bool found() const { return found_; }

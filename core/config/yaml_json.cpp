@@ -25,7 +25,7 @@ std::optional<Number> whole_number(const std::string& text) {
 
 Json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
-  if (node.Tag() == "!") return text;  // it stands in quotes
+  if (node.Tag() == "!") return text;  // quoted
   if (text == "true" || text == "false") return text == "true";
   if (const auto integer = whole_number<std::int64_t>(text)) return *integer;
   if (const auto integer = whole_number<std::uint64_t>(text)) return *integer;

@@ -1,4 +1,4 @@
-// What the program writes as YAML, as JSON: parameters and configurations within metadata. Called
+// Converts YAML that the program wrote (parameters, configurations) to JSON, for metadata. Called
 // by exports and digests; host only.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace wellspring {
 
-/// The same values in the same order. A scalar that stands without quotes is a number or a truth
-/// value where it reads as one (YAML 1.2, section 10.2), else a text; the result is itself YAML
-/// that reads back to the same values. Error (data) where the text is no YAML.
+/// The same values in the same order. An unquoted scalar becomes a number or a boolean if it reads
+/// as one (YAML 1.2, section 10.2), otherwise a text. The result is also YAML with the same values.
+/// Error (data) if the text is not YAML.
 nlohmann::ordered_json yaml_to_json(const std::string& yaml);
 
 }  // namespace wellspring

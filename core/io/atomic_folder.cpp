@@ -17,12 +17,12 @@
 namespace wellspring {
 namespace fs = std::filesystem;
 
-using detail::behind_links;
 using detail::fail_write;
 using detail::folder_of;
 using detail::kTemporaryPrefix;
+using detail::resolve_links;
 using detail::sync_folder;
-using detail::temporary_beside;
+using detail::temporary_name;
 using detail::without_slash;
 
 namespace {
@@ -35,8 +35,8 @@ void sync_file(const fs::path& path) {
   if (error != 0 && error != EINVAL) fail_write(path, "sync", error);
 }
 
-/// The descriptor of a folder that was just made, with its lock where the file system has locks; -1
-/// where another process took it for abandoned before it was locked.
+/// Opens and locks a new folder (without a lock if the file system has none). -1 if another process
+/// removed it as abandoned before it was locked.
 int lock_new_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) {
@@ -53,7 +53,7 @@ int lock_new_folder(const fs::path& folder) {
   return -1;
 }
 
-/// Whether all that is in it are regular files that `ours` knows.
+/// True if the folder contains only regular files with names that `ours` accepts.
 bool holds_only(const fs::path& folder, const std::function<bool(const std::string&)>& ours) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -79,7 +79,7 @@ bool remove_if_abandoned(const fs::path& folder,
   return removed;
 }
 
-/// "4711-0", as temporary_beside ends a name.
+/// True for "4711-0", the end of a temporary_name.
 bool is_process_and_count(std::string_view text) {
   const auto digits = [](std::string_view part) {
     return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
@@ -91,16 +91,16 @@ bool is_process_and_count(std::string_view text) {
 
 }  // namespace
 
-AtomicFolder::AtomicFolder(const fs::path& path) : path_(behind_links(without_slash(path))) {
+AtomicFolder::AtomicFolder(const fs::path& path) : path_(resolve_links(without_slash(path))) {
   while (descriptor_ < 0) {
-    temporary_ = temporary_beside(path_);
+    temporary_ = temporary_name(path_);
     if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
     descriptor_ = lock_new_folder(temporary_);
   }
 }
 
 AtomicFolder::~AtomicFolder() {
-  std::error_code ignored;  // a destructor has nobody to tell
+  std::error_code ignored;  // a destructor cannot report errors
   if (!committed_) fs::remove_all(temporary_, ignored);
   ::close(descriptor_);
 }
@@ -118,15 +118,15 @@ void AtomicFolder::commit() {
   if (error) fail_write(temporary_, "list the folder", error.value());
   sync_folder(temporary_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    // A folder with something in it cannot be renamed over.
+    // rename() cannot replace a folder that is not empty.
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied) fail_write(path_, "rename the new folder", errno);
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(temporary_, error);  // the older one; if it stays, it is a stale temporary
+      fs::remove_all(temporary_, error);  // the old folder; if it stays, it is a stale temporary
     } else if (errno == EINVAL || errno == ENOSYS) {
       detail::replace_folder_in_steps(temporary_, path_);
     } else {
-      fail_write(path_, "replace the older folder", errno);
+      fail_write(path_, "replace the old folder", errno);
     }
   }
   committed_ = true;
@@ -136,15 +136,15 @@ void AtomicFolder::commit() {
 void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& theirs) {
   fs::path aside = theirs;
   aside += ".old";
-  std::error_code ignored;  // what cannot be removed makes the next rename fail
+  std::error_code ignored;  // if it cannot be removed, the next rename fails
   fs::remove_all(aside, ignored);
   if (::rename(theirs.c_str(), aside.c_str()) != 0) {
-    fail_write(theirs, "move the older folder aside", errno);
+    fail_write(theirs, "move the old folder aside", errno);
   }
   if (::rename(ours.c_str(), theirs.c_str()) != 0) {
     const int error = errno;
     if (::rename(aside.c_str(), theirs.c_str()) != 0) {
-      fail_write(theirs, "bring the older folder back", errno);
+      fail_write(theirs, "restore the old folder", errno);
     }
     fail_write(theirs, "rename the new folder", error);
   }
@@ -152,18 +152,18 @@ void detail::replace_folder_in_steps(const fs::path& ours, const fs::path& their
 }
 
 void remove_folder(const fs::path& path) {
-  const fs::path aside = temporary_beside(path);
+  const fs::path aside = temporary_name(path);
   if (::rename(path.c_str(), aside.c_str()) != 0) fail_write(path, "remove", errno);
-  std::error_code ignored;  // what cannot be removed now is a stale temporary
+  std::error_code ignored;  // if it cannot be removed, it is a stale temporary
   fs::remove_all(aside, ignored);
 }
 
 int remove_abandoned_folders(const fs::path& path,
                              const std::function<bool(const std::string&)>& ours) {
-  const fs::path written = behind_links(without_slash(path));
+  const fs::path written = resolve_links(without_slash(path));
   const std::string prefix = detail::temporary_prefix_of(written);
   std::vector<fs::path> found;
-  std::error_code error;  // a folder that cannot be listed holds nothing that could be removed
+  std::error_code error;  // an unreadable folder has nothing to remove
   for (fs::directory_iterator entry(folder_of(written), error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();

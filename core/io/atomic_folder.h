@@ -1,5 +1,5 @@
-// Folders that are whole or not there, and what killed processes leave of them. Called by
-// checkpoints and exports; host only.
+// Atomically published folders, and clean-up after killed processes. Called by checkpoints and
+// exports; host only.
 #pragma once
 
 #include "core/io/files.h"
@@ -10,11 +10,11 @@
 
 namespace wellspring {
 
-/// A folder of files that appears at `commit` with everything in it, in place of an older one of
-/// that name. The two change places in one operation; on file systems without it (NFS) a run killed
-/// at that very moment leaves the older one as PATH.old. Until then its files lie in a temporary
-/// folder beside it, which is locked as long as this object lives, where the file system has locks.
-/// A symbolic link stays one, as of AtomicFile.
+/// A folder that appears complete at `commit` and replaces an old folder of that name by an atomic
+/// exchange. File systems without the exchange (NFS) may leave the old folder as PATH.old if the
+/// process is killed at that moment. Before `commit` the files are in a temporary folder next to
+/// it, locked during the lifetime of this object if the file system has locks. A symbolic link is
+/// kept, as by AtomicFile.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::filesystem::path& path);
@@ -22,35 +22,35 @@ class AtomicFolder {
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   ~AtomicFolder();
 
-  /// A new file in it; close it (`finish`) before `commit`.
+  /// A new file in the folder; `finish` it before `commit`.
   OutputFile create(const std::string& name);
-  /// Where the files lie before `commit`.
+  /// The folder with the files before `commit`.
   const std::filesystem::path& temporary() const { return temporary_; }
   void commit();
 
  private:
   std::filesystem::path path_, temporary_;
-  int descriptor_ = -1;  ///< of the folder, with its lock
+  int descriptor_ = -1;  ///< the folder; holds the lock
   bool committed_ = false;
 };
 
-/// Removes a folder with all that is in it. A process that is killed meanwhile leaves it whole, or
-/// a stale temporary. Error (runtime) where it cannot be removed.
+/// Removes a folder recursively. If the process is killed meanwhile, either the complete folder or
+/// a stale temporary remains. Error (runtime) if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
-/// Removes what killed runs left of AtomicFile and AtomicFolder in this folder; only its one writer
-/// may call it. Returns how many it removed.
+/// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its
+/// single writer may call it. Returns the number removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
-/// Removes what killed processes left of AtomicFolders of this path, among others that live:
-/// folders of this user with the name of such a temporary, whose lock nobody holds and which hold
-/// regular files alone that `ours` knows by their names. Returns how many; none where the file
-/// system has no locks.
+/// Removes leftovers of AtomicFolders for `path` from killed processes, while other processes may
+/// write there: folders of this user with the name of such a temporary, without a lock, that
+/// contain only regular files with names that `ours` accepts. Returns the number removed; 0 if the
+/// file system has no locks.
 int remove_abandoned_folders(const std::filesystem::path& path,
                              const std::function<bool(const std::string&)>& ours);
 
 namespace detail {
-/// Where two names cannot be exchanged: `theirs` goes aside, `ours` takes its place.
+/// For file systems without exchange: moves `theirs` aside and renames `ours` to its name.
 void replace_folder_in_steps(const std::filesystem::path& ours,
                              const std::filesystem::path& theirs);
 }  // namespace detail

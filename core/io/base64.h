@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, section 4), for images inside of HTML reports. Called by reports; host only.
+// Base64 (RFC 4648, section 4), for images in HTML reports. Called by reports; host only.
 #pragma once
 
 #include "core/io/bytes.h"

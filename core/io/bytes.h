@@ -1,5 +1,5 @@
-// Bytes and where they go: views of plain arrays as bytes, little-endian numbers, and the sink that
-// every file format writes to. Called by the format writers; host only.
+// Views of arrays as bytes, little-endian numbers, and the byte sink of all file formats. Called by
+// the format writers; host only.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 namespace wellspring {
 
 static_assert(std::endian::native == std::endian::little,
-              "the file formats are little-endian and arrays are written as they lie in memory");
+              "the file formats are little-endian and arrays are written without conversion");
 
 using Bytes = std::span<const std::byte>;
 
@@ -36,7 +36,7 @@ inline std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Appends a number as it lies in memory, little-endian.
+/// Appends a number, little-endian.
 template <class Number>
 void append_number(std::string& out, Number value) {
   static_assert(std::is_arithmetic_v<Number>);
@@ -44,7 +44,7 @@ void append_number(std::string& out, Number value) {
   std::memcpy(raw, &value, sizeof value);
   out.append(raw, sizeof value);
 }
-/// Reads one; the caller has checked that it is there.
+/// Reads a number; the caller has checked the size.
 template <class Number>
 Number number_at(Bytes bytes, std::size_t offset) {
   static_assert(std::is_arithmetic_v<Number>);
@@ -53,7 +53,7 @@ Number number_at(Bytes bytes, std::size_t offset) {
   return value;
 }
 
-/// Takes bytes in order. Errors (runtime) where they cannot be kept.
+/// Takes bytes in order. Errors (runtime) if they cannot be written.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;

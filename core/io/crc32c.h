@@ -1,5 +1,4 @@
-// CRC-32C (Castagnoli), as TensorBoard's record files carry it. Called by core/io/tensorboard; host
-// only.
+// CRC-32C (Castagnoli), for TensorBoard's record files. Called by core/io/tensorboard; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -12,8 +11,8 @@ namespace wellspring {
 /// B.4).
 std::uint32_t crc32c(Bytes bytes);
 
-/// Rotated and offset, so that the checksum of data that holds checksums is sound: the masking of
-/// TensorFlow's record format.
+/// The masking of TensorFlow's record format: rotation and offset, for data that contains
+/// checksums.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

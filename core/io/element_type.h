@@ -1,4 +1,4 @@
-// The number types that arrays in files are made of. Called by the array file formats; host only.
+// Element types of arrays in files. Called by the array file formats; host only.
 #pragma once
 
 #include <cstddef>

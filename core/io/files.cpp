@@ -20,12 +20,12 @@
 namespace wellspring {
 namespace fs = std::filesystem;
 
-using detail::behind_links;
 using detail::fail_write;
 using detail::folder_of;
 using detail::require_writable_folder_of;
+using detail::resolve_links;
 using detail::sync_folder;
-using detail::temporary_beside;
+using detail::temporary_name;
 using detail::without_slash;
 
 namespace {
@@ -49,7 +49,7 @@ void write_fully(const fs::path& path, int descriptor, Bytes bytes) {
   }
 }
 
-/// True if something is there; an unreadable path is an error, not an absence.
+/// True if the path exists; an unreadable path is an error, not an absence.
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool found = fs::exists(path, error);
@@ -60,11 +60,11 @@ bool is_there(const fs::path& path) {
 }  // namespace
 
 void require_creatable(const fs::path& path) {
-  require_writable_folder_of(behind_links(path));
-  std::error_code error;  // then it is none
+  require_writable_folder_of(resolve_links(path));
+  std::error_code error;  // then it is not a folder
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
-                              "there is a folder of this name", "give the name of a file in it"});
+                              "a folder has this name", "give the name of a file in it"});
   }
 }
 
@@ -80,9 +80,9 @@ std::string missing_part(const fs::path& path) {
            entry.increment(error)) {
         names.push_back(entry->path().filename().string());
       }
-      std::sort(names.begin(), names.end());  // the file system's order is not ours
+      std::sort(names.begin(), names.end());  // the file system's order is arbitrary
       const auto nearest = nearest_name(part.string(), names);
-      return fmt::format("'{}' exists, '{}' in it does not{}", present.string(), part.string(),
+      return fmt::format("'{}' exists, but has no '{}'{}", present.string(), part.string(),
                          nearest ? fmt::format("; did you mean '{}'?", *nearest) : "");
     }
     present = next;
@@ -93,11 +93,11 @@ std::string missing_part(const fs::path& path) {
 void require_file(const fs::path& path) {
   if (!is_there(path)) fail_missing(path, "file");
   if (fs::is_directory(path)) {
-    fail(ErrorKind::data, {fmt::format("{}: is a folder", path.string()), "a file is wanted here"});
+    fail(ErrorKind::data, {fmt::format("{}: is a folder", path.string()), "expected a file"});
   }
   if (const std::string_view kind = special_file(fs::status(path).type()); !kind.empty()) {
     fail(ErrorKind::data,
-         {fmt::format("{}: is {}", path.string(), kind), "a regular file is wanted here"});
+         {fmt::format("{}: is {}", path.string(), kind), "expected a regular file"});
   }
 }
 
@@ -118,8 +118,7 @@ std::string_view special_file(fs::file_type type) {
 void require_folder(const fs::path& path) {
   if (!is_there(path)) fail_missing(path, "folder");
   if (!fs::is_directory(path)) {
-    fail(ErrorKind::data,
-         {fmt::format("{}: is not a folder", path.string()), "a folder is wanted here"});
+    fail(ErrorKind::data, {fmt::format("{}: is not a folder", path.string()), "expected a folder"});
   }
 }
 
@@ -145,7 +144,7 @@ void make_folders(const fs::path& path) {
 
 namespace {
 
-/// "process 4711 on node17", as a FolderLock writes it; "another process" where none is told.
+/// "process 4711 on node17", as written by a FolderLock; "another process" if unknown.
 std::string lock_holder(int descriptor) {
   char text[256];
   const ssize_t count = ::pread(descriptor, text, sizeof text, 0);
@@ -170,14 +169,14 @@ FolderLock::FolderLock(const fs::path& folder, const std::string& advice) {
   held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
   if (held_) {
     const std::string text = this_process();
-    // Nothing but a message depends on it: a full disk shows where something is lost.
+    // Only a message depends on it: ignore errors, such as a full disk.
     [[maybe_unused]] const bool told =
         ::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, text.data(), text.size(), 0) > 0;
   } else if (errno == EWOULDBLOCK) {
     const std::string holder = lock_holder(descriptor_);
     ::close(descriptor_);
     fail(ErrorKind::runtime, {fmt::format("{}: in use by {}", folder.string(), holder),
-                              "two that write there would undo each other's work", advice});
+                              "two writers would overwrite each other's files", advice});
   }
 }
 
@@ -220,7 +219,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_read(path_, errno);
     if (count == 0) {
-      fail(ErrorKind::data, {fmt::format("{}: ends too early", path_.string()),
+      fail(ErrorKind::data, {fmt::format("{}: the file is too short", path_.string()),
                              fmt::format("{} missing at offset {}",
                                          counted(out.size(), "byte is", "bytes are"), offset)});
     }
@@ -247,7 +246,7 @@ OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
 }
 
 std::optional<OutputFile> OutputFile::unnamed(const fs::path& path) {
-  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could get no name
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could not get a name
   const int descriptor = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (descriptor < 0) return std::nullopt;
   return OutputFile(path, descriptor);
@@ -286,18 +285,18 @@ void OutputFile::patch(std::uint64_t offset, Bytes bytes) {
 }
 
 void OutputFile::sync() const {
-  // Pipes and devices cannot be synced and say EINVAL.
+  // fsync() of a pipe or device fails with EINVAL.
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_write(path_, "sync", errno);
 }
 
 fs::path OutputFile::reopen_path() const {
   const fs::path self = fmt::format("/proc/self/fd/{}", descriptor_);
-  return fs::exists(self) ? self : path_;  // without /proc the file has its name
+  return fs::exists(self) ? self : path_;  // without /proc the file has a name
 }
 
 bool OutputFile::publish(const fs::path& name) {
   sync();
-  // As open(2) says under O_TMPFILE; the way without /proc needs a privilege.
+  // See open(2), O_TMPFILE; the alternative without /proc needs a privilege.
   const fs::path self = reopen_path();
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
   if (errno != EEXIST) fail_write(name, "create", errno);
@@ -315,13 +314,13 @@ namespace {
 OutputFile unnamed_or_temporary(const fs::path& path) {
   require_writable_folder_of(path);
   if (std::optional<OutputFile> file = OutputFile::unnamed(path)) return *std::move(file);
-  return {temporary_beside(path), OutputFile::Mode::create};
+  return {temporary_name(path), OutputFile::Mode::create};
 }
 
 }  // namespace
 
 AtomicFile::AtomicFile(const fs::path& path)
-    : path_(behind_links(path)),
+    : path_(resolve_links(path)),
       file_(unnamed_or_temporary(path_)),
       temporary_(file_.path() == path_ ? fs::path() : file_.path()) {}
 
@@ -330,11 +329,11 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::commit() {
-  // Only rename() replaces an older file, and it needs a name to begin with.
+  // Only rename() replaces an old file, and it needs a named file.
   if (temporary_.empty() && !file_.publish(path_)) {
-    const fs::path beside = temporary_beside(path_);
-    if (!file_.publish(beside)) fail_write(beside, "create", EEXIST);
-    temporary_ = beside;
+    const fs::path name = temporary_name(path_);
+    if (!file_.publish(name)) fail_write(name, "create", EEXIST);
+    temporary_ = name;
   }
   file_.finish();
   if (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0)

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#define H5_USE_110_API  // which later ones have, too
+#define H5_USE_110_API  // later versions provide it too
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -18,22 +18,22 @@
 namespace wellspring {
 namespace {
 
-static_assert(std::is_same_v<hid_t, std::int64_t>, "identifiers of 1.10 and later");
+static_assert(std::is_same_v<hid_t, std::int64_t>, "HDF5 1.10 or later has 64-bit identifiers");
 
-/// Holds the library for a call or several: one thread at a time, and quiet.
+/// Holds the library's lock for one or several calls, and silences its messages.
 class Session {
  public:
   Session() : lock_(mutex()) {
-    // Before all else: nothing is left to be flushed at exit, where it could only fail.
-    static const bool prepared = H5dont_atexit() >= 0 && H5open() >= 0 &&
-                                 H5PLset_loading_state(0) >= 0;  // no code from elsewhere
-    if (!prepared) fail(ErrorKind::runtime, {"the HDF5 library does not start"});
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread, where the library has threads
-    errno = 0;                                    // what is there later is of this session
+    // First of all, no flush at exit, where it could only fail.
+    static const bool prepared =
+        H5dont_atexit() >= 0 && H5open() >= 0 && H5PLset_loading_state(0) >= 0;  // no plugins
+    if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread in thread-safe builds
+    errno = 0;                                    // later values belong to this session
   }
 
  private:
-  /// Recursive: what is opened within a session is closed within it.
+  /// Recursive, because handles are closed within sessions.
   static std::recursive_mutex& mutex() {
     static std::recursive_mutex mutex;
     return mutex;
@@ -41,7 +41,7 @@ class Session {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
-/// What the library says of its last failure: the system's message, or the innermost remark.
+/// Reason of the library's last failure: the system's message, or the innermost entry of its stack.
 std::string last_reason() {
   const int code = errno;
   std::string reason;
@@ -57,11 +57,11 @@ std::string last_reason() {
     return reason.substr(begin, reason.find('\'', begin) - begin);
   }
   if (reason.find("fwrite") != std::string::npos || reason.find("fflush") != std::string::npos)
-    if (code != 0) return std::generic_category().message(code);  // the driver does not say it
-  return reason.empty() ? "the HDF5 library does not say why" : reason;
+    if (code != 0) return std::generic_category().message(code);  // the driver does not report it
+  return reason.empty() ? "the HDF5 library gives no reason" : reason;
 }
 
-/// How numbers lie in files that are written, and in memory.
+/// Number type in written files and in memory.
 hid_t stored_type(ElementType type) {
   switch (type) {
     case ElementType::u8:
@@ -77,14 +77,14 @@ hid_t stored_type(ElementType type) {
     case ElementType::bf16:
       break;
   }
-  throw std::logic_error("HDF5 has no numbers of this type");
+  throw std::logic_error("HDF5 has no such number type");
 }
 
 std::vector<hsize_t> extents_of(const std::vector<std::int64_t>& shape) {
   return {shape.begin(), shape.end()};
 }
 
-/// Rows [first, first + count) of an array of this shape, for one transfer.
+/// Selects rows [first, first + count) of an array of this shape for a transfer.
 struct Selection {
   detail::Hdf5Handle memory, file;
 
@@ -102,15 +102,15 @@ struct Selection {
   }
 };
 
-/// Locks of files fail on some network file systems; an exclusive one is of no use to a file that
-/// nobody else can see, nor a shared one to files that are replaced as a whole.
+/// Disables file locks, which fail on some network file systems. They are not needed: new files are
+/// invisible to others, and files that are read are only replaced as a whole.
 detail::Hdf5Handle file_access() {
   detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.id(), false, true);
   return access;
 }
 
-/// UTF-8 of this many bytes, at least one, or of any number (H5T_VARIABLE).
+/// UTF-8 text of `size` bytes, at least one, or of variable size (H5T_VARIABLE).
 detail::Hdf5Handle text_type(std::size_t size) {
   detail::Hdf5Handle type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.id(), std::max<std::size_t>(1, size));
@@ -131,14 +131,13 @@ bool write_attribute(hid_t object, const std::string& name, const Hdf5Writer::Va
   if (const auto* real = std::get_if<double>(&value))
     return write(H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, real);
   const std::string& text = std::get<std::string>(value);
-  if (text.size() > kLongestHdf5Attribute) throw std::logic_error("a text of an attribute is long");
-  const detail::Hdf5Handle type = text_type(H5T_VARIABLE);  // what h5py reads as str
+  if (text.size() > kLongestHdf5Attribute) throw std::logic_error("an attribute is too long");
+  const detail::Hdf5Handle type = text_type(H5T_VARIABLE);  // h5py reads it as str
   const char* const characters = text.c_str();
   return write(type.id(), type.id(), &characters);
 }
 
-/// A text as an attribute (H5Aread) or a data set has it; nothing where it is none or is longer
-/// than `most`.
+/// The text of an attribute (H5Aread) or data set; empty if it is not a text or longer than `most`.
 template <class Read>
 std::optional<std::string> read_text_with(hid_t type, hid_t space, std::uint64_t most, Read read) {
   if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
@@ -175,7 +174,7 @@ bool detail::Hdf5Handle::close() noexcept {
 // --- Writing
 
 struct Hdf5Writer::Open {
-  ArraySpec spec;  ///< of one that grows: rows so far
+  ArraySpec spec;  ///< for a growing array: rows so far
   bool grows = false;
   std::int64_t filled = 0;  ///< rows
   std::uint64_t row_bytes = 0;
@@ -185,7 +184,7 @@ struct Hdf5Writer::Open {
 Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(path) {
   const Session session;
   const detail::Hdf5Handle access = file_access();
-  // The other driver wants to know the name of the file, which has none.
+  // The default driver needs the file's name, and the file has none.
   H5Pset_fapl_stdio(access.id());
   hdf5_ = detail::Hdf5Handle(
       H5Fcreate(file_.file().reopen_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
@@ -196,11 +195,11 @@ Hdf5Writer::~Hdf5Writer() = default;
 
 void Hdf5Writer::refuse(const std::string& doing) const {
   fail(ErrorKind::runtime, {fmt::format("{}: cannot {}", path_.string(), doing), last_reason(),
-                            "free some space, or write elsewhere"});
+                            "free some space or use another folder"});
 }
 
 Hdf5Writer::Open& Hdf5Writer::opened(Array array) {
-  if (array >= arrays_.size()) throw std::logic_error("no such array of the file is open");
+  if (array >= arrays_.size()) throw std::logic_error("no such open array");
   return *arrays_[array];
 }
 
@@ -218,13 +217,13 @@ Hdf5Writer::Array Hdf5Writer::open_array(const std::string& name, ArraySpec spec
   const detail::Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_obj_track_times(creation.id(), false);
   if (grows) {
-    constexpr std::uint64_t kChunkBytes = 64 << 10;  // as much is empty at most
+    constexpr std::uint64_t kChunkBytes = 64 << 10;  // upper bound of unused space
     most[0] = H5S_UNLIMITED;
     std::vector<hsize_t> chunk = extents;
     chunk[0] = std::max<hsize_t>(1, kChunkBytes / std::max<std::uint64_t>(1, open->row_bytes));
     H5Pset_chunk(creation.id(), rank, chunk.data());
   } else {
-    H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every row comes
+    H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every row is written
   }
   const detail::Hdf5Handle space(H5Screate_simple(rank, extents.data(), most.data()));
   open->dataset =
@@ -248,7 +247,7 @@ void Hdf5Writer::append(Array array, Bytes rows) {
   Open& open = opened(array);
   if (rows.empty()) return;
   if (open.row_bytes == 0 || rows.size() % open.row_bytes != 0)
-    throw std::logic_error("an array of the file is given a part of a row");
+    throw std::logic_error("the bytes are not whole rows");
   const auto count = static_cast<std::int64_t>(rows.size() / open.row_bytes);
   const Session session;
   if (open.grows) {
@@ -257,7 +256,7 @@ void Hdf5Writer::append(Array array, Bytes rows) {
     if (H5Dset_extent(open.dataset.id(), extents.data()) < 0) refuse("write");
   }
   if (open.filled + count > open.spec.shape[0])
-    throw std::logic_error("an array of the file is too full");
+    throw std::logic_error("too many rows for the array");
   const Selection selection(open.spec.shape, open.filled, count);
   if (H5Dwrite(open.dataset.id(), stored_type(open.spec.type), selection.memory.id(),
                selection.file.id(), H5P_DEFAULT, rows.data()) < 0) {
@@ -296,10 +295,10 @@ void Hdf5Writer::commit() {
   const Session session;
   for (const auto& open : arrays_) {
     if (open->filled != open->spec.shape[0] && open->row_bytes > 0)
-      throw std::logic_error("an array of the file is not full");
+      throw std::logic_error("an array has too few rows");
     if (!open->dataset.close()) refuse("write");
   }
-  // Flushed first: closing tells less of what failed.
+  // Flush first: closing reports failures in less detail.
   if (H5Fflush(hdf5_.id(), H5F_SCOPE_LOCAL) < 0 || !hdf5_.close()) refuse("write");
   file_.commit();
 }
@@ -319,7 +318,7 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
       0) {
     fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
                                        name_, counted(count, "row"), first),
-                           last_reason(), "the file is damaged: make or copy it again"});
+                           last_reason(), "the file is damaged; make or copy it again"});
   }
 }
 
@@ -357,12 +356,13 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   const Session session;
   const auto damaged = [&](const std::string& problem) {
     fail(ErrorKind::data, {fmt::format("{}: {}", path.string(), problem), last_reason(),
-                           "the file is cut short or damaged: make or copy it again"});
+                           "the file is truncated or damaged; make or copy it again"});
   };
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) {
-    fail(ErrorKind::data, {path.string() + ": not an HDF5 file", "it does not begin as one",
-                           "correct path:, or say which format it is with format:"});
+    fail(ErrorKind::data,
+         {path.string() + ": not an HDF5 file", "its first bytes are not the HDF5 signature",
+          "correct path:, or name the format with format:"});
   }
   const detail::Hdf5Handle access = file_access();
   hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
@@ -373,7 +373,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   };
   hsize_t from = 0;
   if (H5Literate(hdf5_.id(), H5_INDEX_NAME, H5_ITER_INC, &from, take, &names_) < 0)
-    damaged("cannot list what is in the HDF5 file");
+    damaged("cannot list the contents of the HDF5 file");
 }
 
 bool Hdf5File::has(std::string_view name) const {
@@ -381,7 +381,7 @@ bool Hdf5File::has(std::string_view name) const {
 }
 
 void Hdf5File::refuse_damaged(const std::string& name) const {
-  refuse(name, "cannot be read", last_reason(), "the file is damaged: make or copy it again");
+  refuse(name, "cannot be read", last_reason(), "the file is damaged; make or copy it again");
 }
 
 detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
@@ -392,17 +392,17 @@ detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
   H5L_info_t link;
   if (H5Lget_info(hdf5_.id(), name.c_str(), &link, H5P_DEFAULT) < 0) refuse_damaged(name);
   if (link.type != H5L_TYPE_HARD)
-    refuse(name, "is a link", "links are not followed", "copy what it leads to into this file");
+    refuse(name, "is a link", "links are not followed", "copy the target into this file");
   detail::Hdf5Handle object(H5Oopen(hdf5_.id(), name.c_str(), H5P_DEFAULT));
   if (!object) refuse_damaged(name);
   if (H5Iget_type(object.id()) != H5I_DATASET)
-    refuse(name, "is no array", "it is a group or a type", "name an array");
+    refuse(name, "is not an array", "it is a group or a type", "name an array");
   return object;
 }
 
 namespace {
 
-/// Bytes of chunks that hold the rows around one row: what the cache needs for reading in order.
+/// Size of the chunks that contain a row, in bytes: the cache needed for sequential reading.
 std::size_t cache_bytes(const detail::Hdf5Handle& creation, const std::vector<std::int64_t>& shape,
                         std::size_t element_bytes) {
   constexpr double kLeast = 0x1p20, kMost = 0x1p29;
@@ -425,15 +425,15 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   const detail::Hdf5Handle found = open_dataset(name);
   detail::Hdf5Handle type(H5Dget_type(found.id())), space(H5Dget_space(found.id())),
       creation(H5Dget_create_plist(found.id()));
-  // Whole numbers with names: h5py writes True and False so.
+  // Enumerations: h5py writes booleans as such.
   if (type && H5Tget_class(type.id()) == H5T_ENUM)
     type = detail::Hdf5Handle(H5Tget_super(type.id()));
   if (!type || !space || !creation) refuse_damaged(name);
   const H5T_class_t kind = H5Tget_class(type.id());
   const std::size_t element = H5Tget_size(type.id());
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element == 0 || element > 8)
-    refuse(name, "holds no numbers", "arrays are whole or real numbers of up to 64 bits",
-           "store numbers");
+    refuse(name, "does not contain numbers",
+           "arrays must have integers or floats of at most 64 bits", "store numbers");
   Hdf5Array array;
   array.path_ = path_;
   array.name_ = name;
@@ -443,12 +443,12 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   const int rank = H5Sget_simple_extent_ndims(space.id());
   if (rank < 0) refuse_damaged(name);
   if (rank == 0 || H5Sget_simple_extent_type(space.id()) != H5S_SIMPLE)
-    refuse(name, "is one number", "an array has at least one dimension", "store [rows, ...]");
+    refuse(name, "is a scalar", "an array must have at least one dimension", "store [rows, ...]");
   std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
   if (H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr) < 0) refuse_damaged(name);
 
   if (H5Pget_layout(creation.id()) == H5D_VIRTUAL || H5Pget_external_count(creation.id()) > 0)
-    refuse(name, "lies in other files", "nothing but the file itself is read",
+    refuse(name, "is stored in other files", "only the file itself is read",
            "copy the array into this file");
   const int filters = H5Pget_nfilters(creation.id());
   if (filters < 0) refuse_damaged(name);
@@ -461,12 +461,12 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
     if (filter < 0) refuse_damaged(name);
     if (H5Zfilter_avail(filter) > 0) continue;
     refuse(name, fmt::format("is compressed by filter {} ({})", filter, printable(text)),
-           "the HDF5 library here has no such filter, and loads none",
-           "store it with gzip, or not compressed: h5repack -f GZIP=4 OLD NEW");
+           "the HDF5 library in use lacks this filter, and plugins are not loaded",
+           "store it with gzip or uncompressed: h5repack -f GZIP=4 OLD NEW");
   }
 
-  // Deflate makes at most 1032 bytes of one (zlib's technical details): more cannot be in the file,
-  // and nobody shall ask for that much memory.
+  // Deflate expands a byte to at most 1032 bytes (zlib's technical details). Larger arrays cannot
+  // be in the file; refuse them before memory is allocated.
   const double most = 1100.0 * static_cast<double>(size_);
   double bytes = static_cast<double>(element);
   for (const hsize_t extent : extents) {
@@ -474,12 +474,12 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
     array.shape_.push_back(static_cast<std::int64_t>(extent));
   }
   if (bytes > most || std::ranges::any_of(array.shape_, [](std::int64_t n) { return n < 0; }))
-    refuse(name, fmt::format("is said to have extents [{}]", fmt::join(extents, ", ")),
-           fmt::format("a file of {} cannot hold them", counted(size_, "byte")),
-           "the file is damaged: make or copy it again");
+    refuse(name, fmt::format("claims extents [{}]", fmt::join(extents, ", ")),
+           fmt::format("a file of {} cannot contain them", counted(size_, "byte")),
+           "the file is damaged; make or copy it again");
 
   const detail::Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
-  constexpr std::size_t kSlots = 12421;  // a prime, some hundred for each chunk of a row
+  constexpr std::size_t kSlots = 12421;  // a prime, about a hundred per chunk of a row
   H5Pset_chunk_cache(access.id(), kSlots, cache_bytes(creation, array.shape_, element), 1.0);
   array.dataset_ = detail::Hdf5Handle(H5Dopen2(hdf5_.id(), name.c_str(), access.id()));
   if (!array.dataset_) refuse_damaged(name);
@@ -493,7 +493,7 @@ std::string Hdf5File::text(const std::string& name) const {
   const auto text = read_text_with(type.id(), space.id(), size_, [&](hid_t as, void* out) {
     return H5Dread(dataset.id(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
   });
-  if (!text) refuse(name, "is no text that can be read", last_reason(), "store one UTF-8 text");
+  if (!text) refuse(name, "is not a readable text", last_reason(), "store a single UTF-8 text");
   return *text;
 }
 

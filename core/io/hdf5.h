@@ -1,9 +1,8 @@
-// HDF5 files: arrays and texts under names, with attributes. The one place that knows the HDF5
-// library. Called by `export`, the data-set format `hdf5` and tests; host only.
+// HDF5 files: named arrays and texts with attributes. The only user of the HDF5 library. Called by
+// `export`, the data-set format `hdf5` and tests; host only.
 //
-// The library has state of its own that threads may not share: every call goes through one lock of
-// the process, so that objects of these classes may be used from any thread. It prints nothing, and
-// leaves nothing to do at the end of the process.
+// The library's state is not thread-safe: every call takes a process-wide lock, so objects of these
+// classes may be used from any thread. The library prints nothing and has no work at exit.
 #pragma once
 
 #include "core/io/files.h"
@@ -24,7 +23,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// An identifier of the library, closed when it goes.
+/// An owned identifier of the library.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;
@@ -38,7 +37,7 @@ class Hdf5Handle {
 
   std::int64_t id() const { return id_; }
   explicit operator bool() const { return id_ >= 0; }
-  /// False where that failed.
+  /// False on failure.
   bool close() noexcept;
 
  private:
@@ -47,14 +46,13 @@ class Hdf5Handle {
 
 }  // namespace detail
 
-/// Longest text of an attribute, bytes: with names and types it must stay below 64 KiB, the most
-/// that a message of an object's header may have (HDF5 File Format Specification 3.0, IV.A.2.m).
+/// Longest text of an attribute, bytes. With names and types it must stay below 64 KiB, the limit
+/// of a message in an object header (HDF5 File Format Specification 3.0, IV.A.2.m).
 inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
-/// A file that is written array by array and appears at `commit`, as AtomicFile. Arrays are C
-/// ordered, little-endian, not compressed; no dates are stored, so that equal arrays make equal
-/// files. What memory it takes does not depend on the arrays' sizes. Errors (runtime): the path,
-/// and the system's reason.
+/// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered, little-endian and
+/// uncompressed; no dates are stored, so equal arrays give equal files. Memory use does not depend
+/// on the sizes of the arrays. Errors (runtime): the path and the system's reason.
 class Hdf5Writer {
  public:
   using Array = std::size_t;
@@ -65,18 +63,18 @@ class Hdf5Writer {
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
 
-  /// An array that is filled by append, row after row of its first extent. u8, i32, i64, f32, f64.
+  /// Opens an array of u8, i32, i64, f32 or f64 that append() fills row by row.
   Array open(const std::string& name, const ArraySpec& spec);
-  /// The same of an array whose first extent is how many rows came; the one in `spec` is not read.
+  /// The same with an unknown number of rows; the first extent in `spec` is ignored.
   Array open_growing(const std::string& name, const ArraySpec& spec);
-  /// Whole rows.
+  /// Appends whole rows.
   void append(Array array, Bytes rows);
-  /// An attribute of an array, or of the whole file.
+  /// Sets an attribute of an array or of the file.
   void set(Array array, const std::string& name, const Value& value);
   void set(const std::string& name, const Value& value);
-  /// A text without dimensions, UTF-8.
+  /// Adds a scalar UTF-8 text.
   void add_text(const std::string& name, std::string_view utf8);
-  /// Throws std::logic_error where an array is not full.
+  /// Throws std::logic_error if an array is not full.
   void commit();
 
  private:
@@ -91,24 +89,24 @@ class Hdf5Writer {
   std::vector<std::unique_ptr<Open>> arrays_;
 };
 
-/// An array of a file.
+/// An array in a file.
 class Hdf5Array {
  public:
   enum class Numbers { whole, real };
 
   const std::string& name() const { return name_; }
   Numbers numbers() const { return numbers_; }
-  int bits() const { return bits_; }  ///< of a number: 8, 16, 32 or 64
+  int bits() const { return bits_; }  ///< per number: 8, 16, 32 or 64
   bool is_signed() const { return signed_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
-  /// Numbers of a row of the first extent.
+  /// Numbers per row.
   std::int64_t row_elements() const;
-  /// Reads rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float,
-  /// double), converted; what T cannot hold becomes its nearest value, or infinite. `out` [count,
-  /// row_elements]. Error (data): damaged.
+  /// Reads rows [first, first + count) converted to T (std::uint8_t, std::int64_t, float, double)
+  /// into `out` [count, row_elements]. Values outside T's range become the nearest value or
+  /// infinity. Error (data): damaged.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
-  /// The attribute of that name, where it is there and a text.
+  /// The attribute `name`, if it exists and is a text.
   std::optional<std::string> text_attribute(const std::string& name) const;
 
  private:
@@ -125,23 +123,23 @@ class Hdf5Array {
   detail::Hdf5Handle dataset_;
 };
 
-/// A file that is read. Nothing outside of it is ever opened: links to other files, raw data beside
-/// it, virtual arrays and filters from elsewhere are refused.
+/// A file opened for reading. Never opens anything outside the file: external links, external raw
+/// data, virtual arrays and filter plugins are refused.
 class Hdf5File {
  public:
-  /// Errors (data): missing, no HDF5, cut short, damaged.
+  /// Errors (data): missing, not HDF5, truncated, damaged.
   explicit Hdf5File(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Names of what the root holds, sorted.
+  /// Names in the root group, sorted.
   const std::vector<std::string>& names() const { return names_; }
   bool has(std::string_view name) const;
-  /// An array of numbers with at least one dimension; also of whole numbers with names, as h5py
-  /// writes True and False. Errors (data): it is not there (with the
-  /// nearest name), no such array, compressed by a filter that is not deflate, shuffle, fletcher32,
-  /// szip, nbit or scale-offset, more data than the file can hold.
+  /// An array of numbers with at least one dimension; also of enumerations, as which h5py writes
+  /// booleans. Errors (data): missing (with the nearest name), not such an array, compressed by a
+  /// filter other than deflate, shuffle, fletcher32, szip, nbit or scale-offset, more data than the
+  /// file can contain.
   Hdf5Array array(const std::string& name) const;
-  /// A text without dimensions. Errors (data).
+  /// A scalar text. Errors (data).
   std::string text(const std::string& name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Longer than 500 lines: writer and reader of one format share its constants.
+// Longer than 500 lines, because the writer and the reader share the constants of the format.
 #include "core/io/npy.h"
 
 #include "core/error.h"
@@ -25,8 +25,8 @@ constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
 
 std::string descriptor_of(ElementType type) {
   if (const auto numbers = npy_numbers(type)) return numbers->descriptor();
-  fail(ErrorKind::data, {fmt::format("NumPy has no type {}", element_name(type)), "",
-                         "convert the array to F32 first"});
+  fail(ErrorKind::data,
+       {fmt::format("NumPy has no type {}", element_name(type)), "", "convert the array to F32"});
 }
 
 void check_size(const ArraySpec& spec, Bytes data) {
@@ -37,11 +37,10 @@ void check_size(const ArraySpec& spec, Bytes data) {
 
 [[noreturn]] void fail_npy(const std::string& name, const std::string& why,
                            const std::string& advice = "") {
-  fail(ErrorKind::data,
-       {fmt::format("{}: not a NumPy array that can be read here", name), why, advice});
+  fail(ErrorKind::data, {fmt::format("{}: cannot read the NumPy array", name), why, advice});
 }
 
-/// The text after "'key':" in the header's Python dictionary, up to and with `end`.
+/// The text after "'key':" in the header's Python dictionary, up to and including `end`.
 std::string_view header_value(std::string_view header, std::string_view key, char end,
                               const std::string& name) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
@@ -54,22 +53,22 @@ std::string_view header_value(std::string_view header, std::string_view key, cha
 /// "(2, 3)" and "(2,)" and "()".
 std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& name) {
   std::vector<std::int64_t> shape;
-  if (!text.starts_with('(') || !text.ends_with(')')) fail_npy(name, "its shape is no tuple");
+  if (!text.starts_with('(') || !text.ends_with(')')) fail_npy(name, "its shape is not a tuple");
   text = trim(text.substr(1, text.size() - 2));
   while (!text.empty()) {
     std::int64_t extent = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-    if (error != std::errc{} || extent < 0) fail_npy(name, "its shape is not made of sizes");
+    if (error != std::errc{} || extent < 0) fail_npy(name, "its shape is not a tuple of sizes");
     shape.push_back(extent);
     text = trim(text.substr(static_cast<std::size_t>(end - text.data())));
     if (text.empty()) break;
-    if (text.front() != ',') fail_npy(name, "its shape is not made of sizes");
+    if (text.front() != ',') fail_npy(name, "its shape is not a tuple of sizes");
     text = trim(text.substr(1));
   }
   return shape;
 }
 
-/// The header with blanks at its end up to `least` bytes, a multiple of 64.
+/// The header, padded with blanks to at least `least` bytes, a multiple of 64.
 std::string header_of_size(std::string_view descriptor, std::span<const std::int64_t> extents,
                            std::size_t least) {
   std::string shape;
@@ -94,7 +93,7 @@ constexpr std::uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, 
 constexpr std::uint64_t kLocalHeaderSize = 30, kCentralHeaderSize = 46, kEndSize = 22;
 constexpr std::uint32_t kIn64 = 0xFFFFFFFF;        ///< "see the 64-bit field"
 constexpr std::uint16_t kPlain = 20, kZip64 = 45;  ///< version needed, times ten
-constexpr std::uint16_t kFirstDate = 0x0021;       ///< 1 January 1980, the earliest there is
+constexpr std::uint16_t kFirstDate = 0x0021;       ///< 1 January 1980, the earliest possible
 constexpr std::uint32_t kFileMode = 0100644u << 16;
 
 std::string extra64(std::span<const std::uint64_t> values) {
@@ -107,7 +106,7 @@ std::string extra64(std::span<const std::uint64_t> values) {
 }
 
 std::uint32_t crc32_of(Bytes bytes, std::uint32_t crc = 0) {
-  if (bytes.empty()) return crc;  // to zlib a null pointer asks for the first value
+  if (bytes.empty()) return crc;  // a null pointer means "initial value" to zlib
   return static_cast<std::uint32_t>(
       crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
@@ -124,13 +123,13 @@ struct ZipEntry {
 }
 
 std::vector<std::byte> read_at(const InputFile& file, std::uint64_t offset, std::uint64_t size) {
-  if (offset > file.size() || size > file.size() - offset) fail_zip(file, "it is cut short");
+  if (offset > file.size() || size > file.size() - offset) fail_zip(file, "it is truncated");
   std::vector<std::byte> bytes(size);
   file.read(offset, bytes);
   return bytes;
 }
 
-/// Where the central directory begins and how many entries it has.
+/// Offset of the central directory and its number of entries.
 std::pair<std::uint64_t, std::uint64_t> find_directory(const InputFile& file) {
   constexpr std::uint64_t kLongestComment = 65535, kLocatorSize = 20, kEnd64Size = 56;
   const std::uint64_t tail = std::min(file.size(), kEndSize + kLongestComment + kLocatorSize);
@@ -145,13 +144,14 @@ std::pair<std::uint64_t, std::uint64_t> find_directory(const InputFile& file) {
     if (!located) return {offset, entries};
     const auto end =
         read_at(file, number_at<std::uint64_t>(bytes, at - kLocatorSize + 8), kEnd64Size);
-    if (number_at<std::uint32_t>(end, 0) != kEnd64) fail_zip(file, "its 64-bit end is damaged");
+    if (number_at<std::uint32_t>(end, 0) != kEnd64)
+      fail_zip(file, "its 64-bit end record is damaged");
     return {number_at<std::uint64_t>(end, 48), number_at<std::uint64_t>(end, 32)};
   }
   fail_zip(file, "it has no directory at its end");
 }
 
-/// Replaces the fields that say "see the 64-bit field", in the order the extra field has them.
+/// Replaces the fields that refer to 64-bit fields, in the order of the extra field.
 void read_extra64(const InputFile& file, Bytes extra, ZipEntry& entry, std::uint64_t compressed) {
   const std::array<std::uint64_t*, 3> fields = {&entry.size, &compressed, &entry.offset};
   while (extra.size() >= 4) {
@@ -206,7 +206,7 @@ std::string npy_header(const ArraySpec& spec) {
 
 std::string npy_text(std::string_view utf8) {
   const std::u32string text = to_utf32(utf8);
-  // Nothing is one character that NumPy drops: it has no texts of no width.
+  // An empty text is one NUL, which NumPy drops: it has no texts of width 0.
   std::string file =
       header_of_size(fmt::format("<U{}", std::max<std::size_t>(1, text.size())), {}, 0);
   for (const char32_t code : text) append_number<std::uint32_t>(file, code);
@@ -226,7 +226,7 @@ std::uint32_t NpzWriter::field32(std::uint64_t value) const {
   return needs64(value) ? kIn64 : static_cast<std::uint32_t>(value);
 }
 
-/// The fields that local and central headers share: version needed to uncompressed size.
+/// The common fields of local and central headers, from "version needed" to "uncompressed size".
 void NpzWriter::append_common(std::string& out, const Member& member, bool wide) const {
   const std::uint32_t size = member.wide ? kIn64 : static_cast<std::uint32_t>(member.size);
   append_number<std::uint16_t>(out, wide ? kZip64 : kPlain);
@@ -252,13 +252,13 @@ std::string NpzWriter::local_header(const Member& member) const {
 NpzWriter::Array NpzWriter::begin_member(Member member) {
   for (const Member& other : members_) {
     if (other.name == member.name)
-      throw std::logic_error("the archive has two members '" + member.name + "'");
+      throw std::logic_error("duplicate member '" + member.name + "' of the archive");
     if (other.open && other.growing)
-      throw std::logic_error("'" + other.name + "' of the archive still grows");
+      throw std::logic_error("member '" + other.name + "' of the archive is still growing");
   }
   member.wide = member.growing || needs64(member.size);
   member.offset = end_;
-  const std::string header = local_header(member);  // its checksum comes when it is closed
+  const std::string header = local_header(member);  // the checksum is patched on close
   file_.file().patch(end_, bytes_of(header));
   member.data = end_ + header.size();
   end_ = member.data + member.size;
@@ -268,7 +268,7 @@ NpzWriter::Array NpzWriter::begin_member(Member member) {
 
 NpzWriter::Member& NpzWriter::open_member(Array array) {
   if (array >= members_.size() || !members_[array].open)
-    throw std::logic_error("no such array of the archive is open");
+    throw std::logic_error("no such open array of the archive");
   return members_[array];
 }
 
@@ -287,17 +287,17 @@ NpzWriter::Array NpzWriter::open_growing(const std::string& name, const ArraySpe
   member.name = name + ".npy";
   member.growing = spec;
   member.growing->shape.at(0) = std::numeric_limits<std::int64_t>::max();
-  const std::string header = npy_header(*member.growing);  // as long as any of its kind
+  const std::string header = npy_header(*member.growing);  // same length for any number of rows
   const Array array = begin_member(std::move(member));
   append(array, bytes_of(header));
-  members_[array].crc = 0;  // of the data alone, until the header is known
+  members_[array].crc = 0;  // only of the data, until the header is known
   return array;
 }
 
 void NpzWriter::append(Array array, Bytes data) {
   Member& member = open_member(array);
   if (!member.growing && data.size() > member.size - member.filled)
-    throw std::logic_error("an array of the archive is too full");
+    throw std::logic_error("too much data for an array of the archive");
   file_.file().patch(member.data + member.filled, data);
   member.filled += data.size();
   member.crc = crc32_of(data, member.crc);
@@ -307,14 +307,14 @@ void NpzWriter::append(Array array, Bytes data) {
   }
 }
 
-/// Puts the header right, for the rows that came.
+/// Updates the header with the number of rows.
 void NpzWriter::close_growing(Member& member) {
   ArraySpec& spec = *member.growing;
   const std::size_t header_size = npy_header(spec).size();
   spec.shape[0] = 1;
   const std::uint64_t row = spec.bytes(), data = member.filled - header_size;
   if (row == 0 ? data != 0 : data % row != 0)
-    throw std::logic_error("an array of the archive ends within a row");
+    throw std::logic_error("an array of the archive ends in the middle of a row");
   spec.shape[0] = row == 0 ? 0 : static_cast<std::int64_t>(data / row);
   const std::string header = header_of_size(descriptor_of(spec.type), spec.shape, header_size);
   file_.file().patch(member.data, bytes_of(header));
@@ -370,7 +370,7 @@ void NpzWriter::commit() {
   const std::uint64_t size = out.size(), count = members_.size();
   if (needs64(directory) || needs64(size) || count >= 0xFFFF) {
     append_number<std::uint32_t>(out, kEnd64);
-    append_number<std::uint64_t>(out, 44);  // of the rest of this record
+    append_number<std::uint64_t>(out, 44);  // size of the rest of this record
     append_number<std::uint16_t>(out, (3 << 8) | kZip64);
     append_number<std::uint16_t>(out, kZip64);
     append_number<std::uint64_t>(out, 0);  // disks
@@ -397,20 +397,20 @@ void NpzWriter::commit() {
 
 namespace {
 
-constexpr std::size_t kBeforeHeader = 8 + 2;  ///< magic and version, then the header's length
+constexpr std::size_t kBeforeHeader = 8 + 2;  ///< magic, version and header length
 
 struct RawHeader {
   std::string_view text;
   std::uint64_t data_offset = 0;
 };
-/// `file`: at least the first bytes, with the whole header.
+/// `file`: the beginning of the file, including the whole header.
 RawHeader raw_header(Bytes file, const std::string& name) {
   if (file.size() < kBeforeHeader || text_of(file.first(6)) != kMagic.substr(0, 6)) {
-    fail_npy(name, "it does not begin as one");
+    fail_npy(name, "its first bytes are not NumPy's signature");
   }
-  if (text_of(file.first(8)) != kMagic) fail_npy(name, "only version 1.0 is known here");
+  if (text_of(file.first(8)) != kMagic) fail_npy(name, "only format version 1.0 is supported");
   const std::size_t header_size = number_at<std::uint16_t>(file, kMagic.size());
-  if (header_size > file.size() - kBeforeHeader) fail_npy(name, "it is cut short");
+  if (header_size > file.size() - kBeforeHeader) fail_npy(name, "it is truncated");
   return {text_of(file.subspan(kBeforeHeader, header_size)), kBeforeHeader + header_size};
 }
 
@@ -419,16 +419,16 @@ struct StoredHeader {
   NpyNumbers numbers;
 };
 
-/// `quoted`: a descriptor as the header has it, "'<f4'".
+/// `quoted`: a descriptor from the header, "'<f4'".
 NpyNumbers numbers_of(std::string_view quoted, const std::string& name) {
   if (quoted.size() > 2 && quoted.front() == '\'' && quoted.back() == '\'') {
     if (const auto numbers = npy_numbers(quoted.substr(1, quoted.size() - 2))) return *numbers;
   }
   fail_npy(name, fmt::format("its type is {}", quoted),
-           "store whole or real numbers: x.astype('int64'), x.astype('float32')");
+           "store integers or floats: x.astype('int64'), x.astype('float32')");
 }
 
-/// `file`: as raw_header; `size`: of the whole file.
+/// `file`: as for raw_header; `size`: of the whole file.
 StoredHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name) {
   const auto [header, data_offset] = raw_header(file, name);
   const std::string_view descriptor = header_value(header, "descr", ',', name);
@@ -440,7 +440,7 @@ StoredHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string&
   if (header_value(header, "fortran_order", ',', name) != "False,") {
     fail_npy(name, "it is in Fortran order", "store it in C order: numpy.ascontiguousarray(x)");
   }
-  // The product of the extents may overflow: each factor is checked against what is there.
+  // The product of the extents may overflow: check each factor.
   std::uint64_t bytes = result.numbers.bytes;
   for (const std::int64_t extent : spec.shape) {
     const auto factor = static_cast<std::uint64_t>(extent);
@@ -450,7 +450,7 @@ StoredHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string&
     bytes *= factor;
   }
   if (bytes != size - data_offset) {
-    fail_npy(name, fmt::format("it has {} of data, its shape wants {}",
+    fail_npy(name, fmt::format("it has {} of data, its shape needs {}",
                                counted(size - data_offset, "byte"), bytes));
   }
   return result;
@@ -465,10 +465,10 @@ NpyHeader read_npy_header(const InputFile& file) {
   const std::string name = file.path().string();
   const StoredHeader found = parse_npy_header(begin, file.size(), name);
   if (!found.numbers.is_plain())
-    fail_npy(name,
-             fmt::format("its type is '{}', and parts of it are read as they are",
-                         found.numbers.descriptor()),
-             fmt::format("convert it: x.astype('{}')", descriptor_of(found.header.spec.type)));
+    fail_npy(
+        name,
+        fmt::format("its type is '{}', which cannot be read in parts", found.numbers.descriptor()),
+        fmt::format("convert it: x.astype('{}')", descriptor_of(found.header.spec.type)));
   return found.header;
 }
 
@@ -490,7 +490,7 @@ std::vector<std::string> npz_members(const std::filesystem::path& path) {
 
 namespace {
 
-/// A member `name`.npy, checked.
+/// Reads the member `name`.npy and checks it.
 std::vector<std::byte> read_member(const std::filesystem::path& path, const std::string& name) {
   const InputFile file(path);
   const auto entries = read_directory(file);
@@ -507,13 +507,13 @@ std::vector<std::byte> read_member(const std::filesystem::path& path, const std:
     fail(ErrorKind::data, {where + " is not in the archive", "", name_advice(name, names)});
   }
   if (entry->method != 0)
-    fail_npy(where, "it is compressed", "store it by numpy.savez, not numpy.savez_compressed");
+    fail_npy(where, "it is compressed", "store it with numpy.savez, not numpy.savez_compressed");
   const auto local = read_at(file, entry->offset, kLocalHeaderSize);
   if (number_at<std::uint32_t>(local, 0) != kLocalHeader) fail_zip(file, "a member is damaged");
   const std::uint64_t skip =
       kLocalHeaderSize + number_at<std::uint16_t>(local, 26) + number_at<std::uint16_t>(local, 28);
   auto member = read_at(file, entry->offset + skip, entry->size);
-  if (crc32_of(member) != entry->crc) fail_npy(where, "its checksum is wrong: it was altered");
+  if (crc32_of(member) != entry->crc) fail_npy(where, "its checksum is wrong; it is damaged");
   return member;
 }
 
@@ -530,11 +530,11 @@ std::string read_npz_text(const std::filesystem::path& path, const std::string& 
   const std::string_view descriptor = header_value(header.text, "descr", ',', where);
   if (!descriptor.starts_with("'<U") ||
       !parse_shape(header_value(header.text, "shape", ')', where), where).empty())
-    fail_npy(where, "it is no text without dimensions");
+    fail_npy(where, "it is not a scalar text");
   const Bytes data = Bytes(member).subspan(header.data_offset);
   std::u32string text(data.size() / 4, U'\0');
   std::memcpy(text.data(), data.data(), text.size() * 4);
-  while (!text.empty() && text.back() == U'\0') text.pop_back();  // as NumPy
+  while (!text.empty() && text.back() == U'\0') text.pop_back();  // like NumPy
   return to_utf8(text);
 }
 

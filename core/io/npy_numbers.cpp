@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-/// IEEE 754 binary16, every number of which f32 has.
+/// IEEE 754 binary16; f32 represents every value exactly.
 struct Half {
   std::uint16_t bits;
 
@@ -25,7 +25,7 @@ struct Half {
   }
 };
 
-/// Numbers stored as From to numbers of type To.
+/// Converts numbers of type From to type To.
 template <class From, class To>
 std::vector<std::byte> convert(Bytes data, bool swapped) {
   std::vector<std::byte> out(data.size() / sizeof(From) * sizeof(To));
@@ -44,7 +44,7 @@ NpyNumbers numbers(std::string_view kind, ElementType type) {
   return {kind, sizeof(Stored), type, convert<Stored, Held>};
 }
 
-/// Those that are written stand first.
+/// The types for writing come first.
 const std::array<NpyNumbers, 11>& all_numbers() {
   static const std::array<NpyNumbers, 11> all = {
       {numbers<std::uint8_t>("u1", ElementType::u8), numbers<std::int32_t>("i4", ElementType::i32),

@@ -1,5 +1,5 @@
-// Types of numbers in NumPy's files and what they become here: big-endian ones, halves and further
-// whole numbers become those of an ElementType that holds them. Used by core/io/npy.cpp; host only.
+// Number types in NumPy files and their conversion: big-endian numbers, halves and further integers
+// are converted to an ElementType that represents them. Called by core/io/npy.cpp; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -14,24 +14,24 @@
 namespace wellspring {
 
 struct NpyNumbers {
-  std::string_view kind;  ///< "f4": what a descriptor says behind the order of the bytes
-  std::size_t bytes;      ///< of a number in the file
-  ElementType type;       ///< what holds all of them
+  std::string_view kind;  ///< "f4": the descriptor without byte order
+  std::size_t bytes;      ///< per number in the file
+  ElementType type;       ///< represents all values
   std::vector<std::byte> (*convert)(Bytes data, bool swapped);
-  bool swapped = false;  ///< the largest byte of a number comes first
+  bool swapped = false;  ///< big-endian
 
   /// "<f4".
   std::string descriptor() const;
-  /// The file has them as they are in memory.
+  /// True if no conversion is needed.
   bool is_plain() const;
-  /// The numbers of a file as those of `type`.
+  /// Converts numbers from the file to `type`.
   std::vector<std::byte> converted(Bytes data) const;
 };
 
-/// Of a descriptor, "<f4", ">i2" or "|b1"; nothing for what is no number of up to 64 bits, and for
-/// u8, which no ElementType holds.
+/// Parses a descriptor, "<f4", ">i2" or "|b1". Empty for anything but numbers of up to 64 bits, and
+/// for NumPy's u8 (64-bit unsigned), which no ElementType can represent.
 std::optional<NpyNumbers> npy_numbers(std::string_view descriptor);
-/// As a type is written; nothing for bf16, which NumPy does not have.
+/// The type to write; empty for bf16, which NumPy lacks.
 std::optional<NpyNumbers> npy_numbers(ElementType type);
 
 }  // namespace wellspring

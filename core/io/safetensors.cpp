@@ -19,14 +19,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLargestHeader = 100'000'000;  ///< as the reference implementation
+constexpr std::uint64_t kLargestHeader = 100'000'000;  ///< limit of the reference implementation
 constexpr std::uint64_t kAlignment = 64;
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kDigestKey = "digest";
 constexpr std::array kTypes = {ElementType::u8,   ElementType::i32, ElementType::i64,
                                ElementType::bf16, ElementType::f32, ElementType::f64};
 
-/// Bytes of a tensor, or nothing where the product overflows.
+/// Size of a tensor in bytes; empty on overflow.
 std::optional<std::uint64_t> tensor_bytes(ElementType type, std::span<const std::int64_t> shape) {
   std::uint64_t bytes = element_size(type);
   for (const std::int64_t extent : shape) {
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> tensor_bytes(ElementType type, std::span<const std:
   return bytes;
 }
 
-/// The header without the digest; keys in alphabetical order, so that it has one text only.
+/// The header without the digest, in canonical form: keys in alphabetical order.
 Json header_json(std::span<const TensorInfo> tensors, const TensorMetadata& metadata) {
   Json header = Json::object();
   Json texts = Json::object();
@@ -63,11 +63,12 @@ std::string digest_text(const Sha256& hash) {
 // ---- reading ----
 
 [[noreturn]] void fail_file(const InputFile& file, const std::string& why) {
-  fail(ErrorKind::data, {fmt::format("{}: not a sound safetensors file", file.path().string()), why,
-                         "it was cut short or altered, or is of another kind; use a sound copy"});
+  fail(ErrorKind::data,
+       {fmt::format("{}: not a valid safetensors file", file.path().string()), why,
+        "the file is truncated, damaged or of another format; use an intact copy"});
 }
 
-/// The header as JSON; a key that stands twice in one object is refused, which the parser does not.
+/// Parses the header. Refuses duplicate keys, which the JSON parser accepts.
 Json parse_header(const InputFile& file, const std::string& text) {
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
@@ -75,11 +76,11 @@ Json parse_header(const InputFile& file, const std::string& text) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key &&
         !keys.back().insert(parsed.get<std::string>()).second) {
-      fail_file(file, fmt::format("its header has '{}' twice", parsed.get<std::string>()));
+      fail_file(file, fmt::format("its header has the key '{}' twice", parsed.get<std::string>()));
     }
     return true;
   };
-  // The parser takes a zero byte for the end of its input.
+  // The JSON parser treats a zero byte as the end of its input.
   if (text.find('\0') != std::string::npos) fail_file(file, "its header is not JSON: a zero byte");
   try {
     return Json::parse(text, watch);
@@ -90,9 +91,9 @@ Json parse_header(const InputFile& file, const std::string& text) {
 
 TensorMetadata parse_metadata(const InputFile& file, const Json& texts) {
   TensorMetadata metadata;
-  if (!texts.is_object()) fail_file(file, "its metadata are not an object");
+  if (!texts.is_object()) fail_file(file, "its metadata is not an object");
   for (const auto& [key, text] : texts.items()) {
-    if (!text.is_string()) fail_file(file, fmt::format("its metadata '{}' are not a text", key));
+    if (!text.is_string()) fail_file(file, fmt::format("its metadata '{}' is not a string", key));
     metadata[key] = text.get<std::string>();
   }
   return metadata;
@@ -118,7 +119,7 @@ TensorInfo parse_tensor(const InputFile& file, const std::string& name, const Js
   const Json& shape = entry["shape"];
   const Json& offsets = entry["data_offsets"];
   if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), is_size)) {
-    refuse("has a shape that is not made of sizes");
+    refuse("has a shape that is not a list of sizes");
   }
   if (!offsets.is_array() || offsets.size() != 2 ||
       !std::all_of(offsets.begin(), offsets.end(), is_size)) {
@@ -130,18 +131,18 @@ TensorInfo parse_tensor(const InputFile& file, const std::string& name, const Js
   if (end < tensor.offset) refuse("ends before it begins");
   tensor.bytes = end - tensor.offset;
   if (tensor_bytes(tensor.type, tensor.shape) != tensor.bytes) {
-    refuse("has more or fewer bytes than its shape wants");
+    refuse("has a number of bytes that does not match its shape");
   }
   return tensor;
 }
 
-/// Every byte of the data belongs to one tensor.
+/// Error (data) unless every byte of the data belongs to exactly one tensor.
 void check_layout(const InputFile& file, std::span<const TensorInfo> tensors,
                   std::uint64_t data_bytes) {
   std::uint64_t end = 0;
   for (const TensorInfo& tensor : tensors) {
     if (tensor.offset < end) {
-      fail_file(file, fmt::format("tensor '{}' overlaps the one before", tensor.name));
+      fail_file(file, fmt::format("tensor '{}' overlaps the previous one", tensor.name));
     }
     if (tensor.offset > end) {
       fail_file(file, fmt::format("there is a gap before tensor '{}'", tensor.name));
@@ -149,7 +150,7 @@ void check_layout(const InputFile& file, std::span<const TensorInfo> tensors,
     end += tensor.bytes;
   }
   if (end != data_bytes) {
-    fail_file(file, fmt::format("it has {} of data, its header wants {}",
+    fail_file(file, fmt::format("it has {} of data, its header needs {}",
                                 counted(data_bytes, "byte"), end));
   }
 }
@@ -170,7 +171,7 @@ void write_safetensors(ByteSink& sink, std::span<const TensorData> tensors,
     if (!names.insert(tensor->name).second ||
         tensor_bytes(tensor->type, tensor->shape) != tensor->data.size()) {
       throw std::logic_error(
-          fmt::format("tensor '{}' stands twice or does not fit its shape", tensor->name));
+          fmt::format("tensor '{}' is a duplicate or does not match its shape", tensor->name));
     }
     infos.push_back({tensor->name, tensor->type, tensor->shape, offset, tensor->data.size()});
     offset += tensor->data.size();
@@ -196,12 +197,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   file_.read(0, length_bytes);
   const auto length = number_at<std::uint64_t>(length_bytes, 0);
   if (length > kLargestHeader) fail_file(file_, "its header is longer than 100 MB");
-  if (length > file_.size() - 8) fail_file(file_, "its header is cut short");
+  if (length > file_.size() - 8) fail_file(file_, "its header is truncated");
   data_begin_ = 8 + length;
   std::string text(length, '\0');
   file_.read(8, std::as_writable_bytes(std::span(text.data(), text.size())));
   const Json header = parse_header(file_, text);
-  if (!text.starts_with('{') || !header.is_object()) fail_file(file_, "its header is no object");
+  if (!text.starts_with('{') || !header.is_object())
+    fail_file(file_, "its header is not an object");
   for (const auto& [name, entry] : header.items()) {
     if (name == kMetadataKey) {
       metadata_ = parse_metadata(file_, entry);
@@ -209,7 +211,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
       tensors_.push_back(parse_tensor(file_, name, entry));
     }
   }
-  // Empty tensors may share an offset with the next one: they come first.
+  // Empty tensors come before the tensor with the same offset.
   std::sort(tensors_.begin(), tensors_.end(), [](const TensorInfo& a, const TensorInfo& b) {
     return std::tie(a.offset, a.bytes, a.name) < std::tie(b.offset, b.bytes, b.name);
   });
@@ -232,7 +234,8 @@ const TensorInfo& SafetensorsFile::tensor(const std::string& name) const {
 
 void SafetensorsFile::read(const TensorInfo& tensor, std::span<std::byte> out) const {
   if (out.size() != tensor.bytes) {
-    throw std::logic_error(fmt::format("tensor '{}' is read into the wrong size", tensor.name));
+    throw std::logic_error(
+        fmt::format("the buffer for tensor '{}' has the wrong size", tensor.name));
   }
   file_.read(data_begin_ + tensor.offset, out);
 }
@@ -252,7 +255,7 @@ void SafetensorsFile::verify() const {
     hash.update(block);
   }
   if (digest_text(hash) != digest->second)
-    fail_file(file_, "its digest is not that of its content");
+    fail_file(file_, "its digest does not match its content");
 }
 
 }  // namespace wellspring

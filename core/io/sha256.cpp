@@ -8,9 +8,10 @@
 namespace wellspring {
 namespace {
 
-/// OpenSSL fails here only where SHA-256 is not available at all (a restricted provider).
+/// OpenSSL fails here only if SHA-256 is unavailable (a restricted provider).
 void check(int result) {
-  if (result != 1) fail(ErrorKind::runtime, {"SHA-256 failed", "OpenSSL refused to compute it"});
+  if (result != 1)
+    fail(ErrorKind::runtime, {"cannot compute SHA-256", "OpenSSL does not provide it"});
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ Sha256& Sha256::update(Bytes bytes) {
 }
 
 Sha256::Digest Sha256::digest() const {
-  Context copy;  // finishing ends a context; the copy leaves ours open
+  Context copy;  // finishing ends a context, so finish a copy
   if (copy.handle == nullptr) throw std::bad_alloc();
   Digest digest{};
   check(EVP_MD_CTX_copy_ex(copy.handle, context_->handle));

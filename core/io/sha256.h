@@ -1,4 +1,4 @@
-// SHA-256 of a stream of bytes. Called by digests, checkpoints and tests; host only.
+// SHA-256 of a byte stream. Called by digests, checkpoints and tests; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -19,9 +19,9 @@ class Sha256 {
   ~Sha256();
 
   Sha256& update(Bytes bytes);
-  /// The digest of all bytes so far; more may follow.
+  /// Digest of all bytes so far; more may follow.
   Digest digest() const;
-  /// The same in 64 lower-case hexadecimal digits.
+  /// The same as 64 lower-case hexadecimal digits.
   std::string hex() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
-// Protocol buffers, as far as an event needs them: a field is (number << 3 | wire type), then the
+// The part of protocol buffers that events need: a field is (number << 3 | wire type), then the
 // value. Field numbers: tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto.
 enum class Wire : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 constexpr std::uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3,
@@ -41,7 +41,7 @@ std::string event_at(double wall_time) {
   return event;
 }
 
-/// Takes a number off the front of `rest`; nothing where it is cut short.
+/// Takes a number from the front of `rest`; empty if truncated.
 std::optional<std::uint64_t> take_varint(Bytes& rest) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < rest.size() && i < 10; ++i) {
@@ -59,7 +59,7 @@ struct EventFacts {
   bool scalar = false;
 };
 
-/// Nothing where it is no event.
+/// Empty if it is not an event.
 std::optional<EventFacts> facts_of(Bytes event) {
   EventFacts facts;
   while (!event.empty()) {
@@ -141,7 +141,7 @@ namespace {
 /// Length, checksum of the length, checksum of the payload.
 constexpr std::size_t kRecordHead = 12, kRecordTail = 4;
 
-/// The payload of the record that `file` begins with; nothing where it is cut short or damaged.
+/// Payload of the first record in `file`; empty if truncated or damaged.
 std::optional<Bytes> first_payload(Bytes file) {
   if (file.size() < kRecordHead + kRecordTail) return std::nullopt;
   const auto size = number_at<std::uint64_t>(file, 0);

@@ -10,13 +10,12 @@
 
 namespace wellspring {
 
-/// Writes one events.out.tfevents file; every call reaches the file before it returns. Errors
-/// (runtime) as OutputFile.
+/// Writes an events.out.tfevents file, unbuffered. Errors (runtime): as OutputFile.
 class TensorBoardWriter {
  public:
-  /// `wall_time`: seconds since 1970, given from outside so that nothing here reads a clock.
+  /// `wall_time`: seconds since 1970; an argument, so that the writer reads no clock.
   TensorBoardWriter(const std::filesystem::path& file, double wall_time);
-  /// The name that TensorBoard looks for: "events.out.tfevents.<seconds>.<host>.<process>".
+  /// The name that TensorBoard expects: "events.out.tfevents.<seconds>.<host>.<process>".
   static std::string file_name(double wall_time);
 
   void add_scalar(std::string_view tag, std::int64_t step, double wall_time, float value);
@@ -26,9 +25,8 @@ class TensorBoardWriter {
   OutputFile file_;
 };
 
-/// Removes from the event files of a folder what they hold of later steps, and a last record that
-/// was cut short; a file that is left without a scalar is removed. Only the folder's one writer may
-/// call it.
+/// Removes later steps than `step`, and truncated last records, from the event files of a folder.
+/// Files without remaining scalars are deleted. Only the folder's single writer may call it.
 void cut_back_events(const std::filesystem::path& folder, std::uint64_t step);
 
 }  // namespace wellspring

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 void fail_write(const fs::path& path, const char* verb, int error) {
   std::string advice;
-  if (error == ENOSPC || error == EDQUOT) advice = "free some space, or write elsewhere";
-  if (error == EFBIG) advice = "raise the limit of file sizes (ulimit -f), or write elsewhere";
-  if (error == EACCES || error == EROFS) advice = "choose a folder that you may write to";
+  if (error == ENOSPC || error == EDQUOT) advice = "free some space or use another folder";
+  if (error == EFBIG) advice = "raise the file size limit (ulimit -f)";
+  if (error == EACCES || error == EROFS) advice = "use a folder that you can write to";
   fail(ErrorKind::runtime, {fmt::format("{}: cannot {}", path.string(), verb),
                             std::generic_category().message(error), advice});
 }
@@ -35,25 +35,25 @@ std::string temporary_prefix_of(const fs::path& path) {
   return fmt::format("{}{}-", kTemporaryPrefix, path.filename().string());
 }
 
-fs::path temporary_beside(const fs::path& path) {
+fs::path temporary_name(const fs::path& path) {
   require_writable_folder_of(path);
   static std::atomic<unsigned> count = 0;
   return folder_of(path) / fmt::format("{}{}-{}", temporary_prefix_of(path), ::getpid(), count++);
 }
 
-fs::path behind_links(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // as Linux follows, path_resolution(7)
-  std::error_code error;          // then it is not there, or no link
+fs::path resolve_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // limit of Linux, path_resolution(7)
+  std::error_code error;          // then it does not exist or is not a link
   if (const std::string_view kind = special_file(fs::status(path, error).type()); !kind.empty()) {
-    fail(ErrorKind::runtime,
-         {fmt::format("{}: is {}", path.string(), kind),
-          "what is written takes the place of a file as a whole", "give the name of a file"});
+    fail(ErrorKind::runtime, {fmt::format("{}: is {}", path.string(), kind),
+                              "an output must be a regular file, which is replaced as a whole",
+                              "give the name of a file"});
   }
   fs::path at = path;
   for (int i = 0; i < kMostLinks; ++i) {
     const fs::path to = fs::read_symlink(at, error);
     if (error) return at;
-    at = without_slash(folder_of(at) / to);  // an absolute one is taken as it is
+    at = without_slash(folder_of(at) / to);  // an absolute target is used unchanged
   }
   fail_write(path, "create", ELOOP);
 }
@@ -65,7 +65,7 @@ void require_writable_folder_of(const fs::path& path) {
     fail(ErrorKind::runtime,
          {fmt::format("{}: cannot create", path.string()),
           fmt::format("{} {}", folder.string(),
-                      fs::exists(folder, error) ? "is no folder" : "is not there"),
+                      fs::exists(folder, error) ? "is not a folder" : "does not exist"),
           missing_part(folder)});
   }
   if (::access(folder.c_str(), W_OK) != 0) fail_write(path, "create", errno);
@@ -76,7 +76,7 @@ void sync_folder(const fs::path& folder) {
   if (descriptor < 0) fail_write(folder, "open the folder", errno);
   const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  // Some network file systems do not sync folders and say EINVAL: there is nothing more to do.
+  // Some network file systems cannot sync folders and return EINVAL: ignore it.
   if (error != 0 && error != EINVAL) fail_write(folder, "sync the folder", error);
 }
 

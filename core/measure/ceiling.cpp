@@ -44,7 +44,7 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
     case Verdict::too_few:
       if (share.median <= 1 + kUnequalWindows)
         return fmt::format("{:.1f} % {}", 100 * share.median, few);
-      return fmt::format("inconclusive: above its ceiling {} ({})", few, load.to_string());
+      return fmt::format("inconclusive: above the ceiling {} ({})", few, load.to_string());
     case Verdict::scattered:
       return fmt::format(
           "inconclusive: {} ({})",
@@ -53,8 +53,8 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
     case Verdict::contradicts:
       return fmt::format("inconclusive: {} ({})",
                          load.busy()    ? "the machine was busy"
-                         : load.machine ? "above its ceiling, though the machine was not busy"
-                                        : "above its ceiling",
+                         : load.machine ? "above the ceiling, although the machine was not busy"
+                                        : "above the ceiling",
                          load.to_string());
   }
   return "";

@@ -1,5 +1,5 @@
-// A rate beside the one that bounds it: what share is reached, how sure that is, and whether the
-// two fit together. For benchmarks; host only.
+// A rate compared with its upper bound: the share reached, its interval, and whether the two are
+// consistent. Called by benchmarks; host only.
 #pragma once
 
 #include "core/measure/processor_load.h"
@@ -13,40 +13,40 @@
 
 namespace wellspring {
 
-/// Two windows of time, one right after the other: the work, and what bounds it.
+/// Rates in two adjacent time windows: the work, and its bound.
 struct RatePair {
-  double rate = 0, ceiling = 0;  ///< of one unit, above 0
+  double rate = 0, ceiling = 0;  ///< in the same unit, above 0
 };
 
 enum class Verdict : std::uint8_t {
-  too_few,  ///< no interval can be given
+  too_few,  ///< not enough pairs for an interval
   stands,
-  scattered,    ///< the ends of the interval differ by more than kWidest
-  contradicts,  ///< the rate lies above its ceiling, by more than the intervals allow
+  scattered,    ///< the ends of the interval differ by more than a factor kWidest
+  contradicts,  ///< the rate exceeds its ceiling by more than the intervals allow
 };
 const char* to_string(Verdict verdict);
 
 struct CeilingShare {
-  double median = 0;  ///< of rate / ceiling of each pair: 1 is all of it
+  double median = 0;  ///< median of rate / ceiling over the pairs
   std::optional<Interval> interval;
   std::size_t pairs = 0;
   Verdict verdict = Verdict::too_few;
 };
 
-/// By how much two windows of equal work may differ in a systematic way, caches being warmer in one
-/// of them: that much above its ceiling contradicts nothing.
+/// Possible systematic difference between windows of equal work, for example by warmer caches. A
+/// rate this far above its ceiling is no contradiction.
 inline constexpr double kUnequalWindows = 0.02;
 
-/// A share that is not known to a factor of two is none.
+/// If the interval spans more than this factor, no share is reported.
 inline constexpr double kWidest = 2;
 
-/// The halves of a pair have met the same load, so that the median of their ratios is more certain
-/// than the ratio of the medians.
+/// The windows of a pair meet the same load, so the median of their ratios is more certain than the
+/// ratio of the medians.
 CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
-/// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs, too few for an interval"; "inconclusive:
-/// the machine was busy (other programs took 0.93 of its 2 processors, this one 1.05)". No share is
-/// given that lies above 1 beyond what the interval and kUnequalWindows allow.
+/// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows, too few for an interval";
+/// "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, this one 1.05)".
+/// Never gives a share above 1 beyond the interval and kUnequalWindows.
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load);
 
 }  // namespace wellspring

@@ -1,5 +1,4 @@
-// Figures of a rate and its ceiling as JSON. Called by benchmarks and the metrics of runs; host
-// only.
+// Intervals and processor loads as JSON. Called by benchmarks and run metrics; host only.
 #pragma once
 
 #include "core/measure/processor_load.h"
@@ -13,8 +12,8 @@ namespace wellspring {
 
 /// [low, high], or null.
 nlohmann::ordered_json to_json(const std::optional<Interval>& interval);
-/// Processors that were taken: "own" by this program and, where that is known, by "others" and
-/// "stolen" by the machine's host, "of" so many.
+/// Processors used: "own" by this program; if known, by "others", "stolen" by the hypervisor, and
+/// "of", their number.
 nlohmann::ordered_json to_json(const ProcessorLoad& load);
 
 }  // namespace wellspring

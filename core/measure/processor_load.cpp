@@ -17,7 +17,7 @@ namespace wellspring {
 std::optional<ProcessorTimes::Machine> parse_processor_times(std::string_view stat, double ticks) {
   std::istringstream lines{std::string(stat)};
   std::string name;
-  // user, nice, system, idle, iowait, irq, softirq, steal; guests are within user and nice.
+  // user, nice, system, idle, iowait, irq, softirq, steal; guest times are part of user and nice.
   std::array<double, 8> times{};
   if (!(lines >> name) || name != "cpu" || ticks <= 0) return std::nullopt;
   for (double& time : times)
@@ -53,7 +53,7 @@ ProcessorLoad load_between(const ProcessorTimes& begin, const ProcessorTimes& en
   load.own = (end.own - begin.own) / wall;
   if (!begin.machine || !end.machine) return load;
   const double busy = (end.machine->busy - begin.machine->busy) / wall;
-  // The two are counted by different clocks: the difference may be a little below 0.
+  // The two use different clocks, so the difference may be slightly negative.
   load.machine = {std::max(0.0, busy - load.own),
                   std::max(0.0, (end.machine->stolen - begin.machine->stolen) / wall),
                   end.machine->processors};
@@ -66,10 +66,10 @@ bool ProcessorLoad::busy() const {
 
 std::string ProcessorLoad::to_string() const {
   if (!machine)
-    return fmt::format("this program took {:.2f} processors, others what is not told here", own);
+    return fmt::format("this program used {:.2f} processors; the use by others is unknown", own);
   const std::string stolen =
-      machine->stolen < 0.005 ? "" : fmt::format(", its host {:.2f}", machine->stolen);
-  return fmt::format("other programs took {:.2f} of its {}{}, this one {:.2f}", machine->others,
+      machine->stolen < 0.005 ? "" : fmt::format(", the hypervisor {:.2f}", machine->stolen);
+  return fmt::format("other programs used {:.2f} of {}{}, this one {:.2f}", machine->others,
                      counted(machine->processors, "processor"), stolen, own);
 }
 

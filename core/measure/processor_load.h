@@ -1,5 +1,5 @@
-// Who had the machine's processors for a while: this process, other ones, or nobody. For the
-// verdict on a measurement; host only.
+// Processor use by this process and by others, to judge a measurement. Called by benchmarks and
+// training runs; host only.
 #pragma once
 
 #include <optional>
@@ -8,44 +8,44 @@
 
 namespace wellspring {
 
-/// Seconds since some moment in the past, of the same machine.
+/// Times in seconds, each since a fixed moment.
 struct ProcessorTimes {
   double wall = 0;
   double own = 0;  ///< processor time of all threads of this process
-  /// Of all processors together, from /proc/stat.
+  /// Sums over all processors, from /proc/stat.
   struct Machine {
-    double busy = 0;    ///< with anything, this process included
-    double stolen = 0;  ///< in which whoever runs this virtual machine ran something else
+    double busy = 0;    ///< by any process, including this one
+    double stolen = 0;  ///< taken by the hypervisor of this virtual machine
     int processors = 0;
   };
-  std::optional<Machine> machine;  ///< none where the system does not tell
+  std::optional<Machine> machine;  ///< empty if unknown
 };
 
-/// Now. Never fails: what cannot be read is left out.
+/// Current times. Never fails: unreadable values are left out.
 ProcessorTimes processor_times();
 
-/// The first lines of /proc/stat (proc(5)), whose unit is 1 / `ticks` seconds. Nothing where they
-/// are something else.
+/// Parses the first lines of /proc/stat (proc(5)), in units of 1 / `ticks` seconds. Empty if they
+/// have another format.
 std::optional<ProcessorTimes::Machine> parse_processor_times(std::string_view stat, double ticks);
 
-/// Averages over a while, in processors: 1.5 are one and a half that were busy all the time.
+/// Averages over a time span, in processors: 1.5 means one and a half processors busy all the time.
 struct ProcessorLoad {
   double own = 0;
   struct Others {
-    double others = 0;  ///< other programs, and the system on behalf of anybody
+    double others = 0;  ///< other programs, and the kernel on behalf of any
     double stolen = 0;
-    int processors = 0;  ///< of the machine
+    int processors = 0;  ///< processors of the machine
   };
   std::optional<Others> machine;
 
-  /// Whether others took more than a twentieth of the machine. False where that is not known.
+  /// True if others used more than 1/20 of the machine. False if unknown.
   bool busy() const;
-  /// "other programs took 0.93 of its 2 processors, this one 1.05".
+  /// "other programs used 0.93 of 2 processors, this one 1.05".
   std::string to_string() const;
 };
 
-/// Between two calls of processor_times(). The kernel counts in hundredths of a second: over less
-/// than a second these are rough figures.
+/// The load between two calls of processor_times(). The kernel counts in hundredths of a second, so
+/// spans below a second give rough values.
 ProcessorLoad load_between(const ProcessorTimes& begin, const ProcessorTimes& end);
 
 }  // namespace wellspring

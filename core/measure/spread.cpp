@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// Of at least one value, which it reorders.
+/// Median of at least one value; reorders them.
 double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -15,13 +15,13 @@ double median(std::vector<double>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-/// The largest k for which fewer than k of `count` fair coins show heads in at most 2.5 % of all
-/// cases; 0: none.
+/// The largest k for which fewer than k heads in `count` fair coin tosses have a probability of at
+/// most 2.5 %; 0: none.
 std::size_t tail_rank(std::size_t count) {
   constexpr double kTail = 0.025;
   const auto n = static_cast<double>(count);
-  double log_probability = -n * std::log(2.0);  // of no head
-  double tail = std::exp(log_probability);      // of at most `k` heads
+  double log_probability = -n * std::log(2.0);  // probability of no heads
+  double tail = std::exp(log_probability);      // probability of at most `k` heads
   std::size_t k = 0;
   for (; k < count && tail <= kTail; ++k) {
     const auto heads = static_cast<double>(k);

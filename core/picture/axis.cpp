@@ -10,9 +10,9 @@
 namespace wellspring {
 namespace {
 
-/// Digits behind the point that tell multiples of `step` apart.
+/// Decimals that distinguish multiples of `step`.
 int decimals_of(double step) {
-  // Of 1, 2 and 5 times a power of ten; the small number is for powers that are not exact.
+  // For steps of 1, 2 or 5 times a power of ten; 1e-9 compensates inexact powers.
   return std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
 }
 
@@ -47,7 +47,7 @@ std::string tick_text(double value, double step) {
   constexpr std::array units = {" k", " M", " G", " T"};
   double scale = 1;
   const char* unit = "";
-  // Ticks below 10000 are read well as they are; k needs ticks that are thousands apart.
+  // Values below 10000 get no unit.
   for (std::size_t i = 0; i < units.size() && std::abs(value) >= 1000 * scale * (i == 0 ? 10 : 1);
        ++i) {
     scale *= 1000;

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// The part of a square of `side` pixels that lies in the image.
+/// Fills a square of `side` pixels, clipped to the image.
 void fill_dot(RgbImage& image, int left, int top, int side, RgbColour colour) {
   for (int y = std::max(top, 0); y < std::min(top + side, image.height); ++y) {
     for (int x = std::max(left, 0); x < std::min(left + side, image.width); ++x) {

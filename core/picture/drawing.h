@@ -1,4 +1,4 @@
-// Text on pictures, in the bitmap font of core/picture/font.h. Used by previews; host only.
+// Text on pictures, in the bitmap font of core/picture/font.h. Called by previews; host only.
 #pragma once
 
 #include "core/picture/png.h"
@@ -12,9 +12,9 @@ namespace wellspring {
 /// Red, green, blue.
 using RgbColour = std::array<std::uint8_t, 3>;
 
-/// Pixels from the left end of a text to where the next one may begin; `scale` pixels a dot.
+/// Advance width of a text in pixels; `scale` pixels per dot.
 int text_width(std::string_view text, int scale = 1);
-/// Writes with the top left corner at (x, y); dots outside of the image are left out.
+/// Draws text with its top left corner at (x, y), clipped to the image.
 void draw_text(RgbImage& image, int x, int y, std::string_view text, RgbColour colour,
                int scale = 1);
 

@@ -1,4 +1,4 @@
-// A bitmap font for labels in pictures: 5 x 8 pixels a character, drawn for Wellspring. Used by
+// A bitmap font for labels in pictures: 5 x 8 pixels per character, drawn for Wellspring. Called by
 // core/picture/drawing; host only.
 #pragma once
 
@@ -11,7 +11,7 @@ inline constexpr char kUnknown = 0x7f;  ///< an empty box
 
 struct Glyph {
   char character;
-  std::uint8_t rows[kHeight];  ///< from the top; the highest of 5 bits is the leftmost pixel
+  std::uint8_t rows[kHeight];  ///< top to bottom; the highest of 5 bits is the leftmost pixel
 };
 
 // clang-format off
@@ -115,7 +115,7 @@ inline constexpr Glyph kGlyphs[] = {
 };
 // clang-format on
 
-/// The glyph of `character`, or the empty box where there is none: it has those of ASCII.
+/// The glyph of an ASCII character, or the empty box.
 constexpr const Glyph& glyph(char character) {
   const Glyph* unknown = kGlyphs;
   for (const Glyph& g : kGlyphs) {

@@ -10,8 +10,8 @@ namespace wellspring {
 namespace {
 
 constexpr char32_t kFirstLetter = 0xC0, kLastLetter = 0x17F;
-/// The letters of the blocks Latin-1 Supplement and Latin Extended-A, from U+00C0 to U+017F, by
-/// their names in The Unicode Standard 15.0 ("LATIN SMALL LETTER E WITH ACUTE").
+/// Base letters of the blocks Latin-1 Supplement and Latin Extended-A, U+00C0 to U+017F, by their
+/// names in The Unicode Standard 15.0 ("LATIN SMALL LETTER E WITH ACUTE").
 // clang-format off
 constexpr std::array<const char*, kLastLetter - kFirstLetter + 1> kLetters = {
     "A", "A", "A", "A", "A", "A", "AE", "C", "E", "E", "E", "E", "I", "I", "I", "I", "D", "N",
@@ -45,11 +45,10 @@ constexpr std::array<std::pair<char32_t, const char*>, 17> kSigns = {{{0xA0, " "
                                                                       {0x201D, "\""},
                                                                       {0x2212, "-"}}};
 
-/// Null where the font has nothing like it.
+/// Similar text in the font, or null.
 const char* like(char32_t code) {
   if (code >= kFirstLetter && code <= kLastLetter) return kLetters[code - kFirstLetter];
-  if (code >= 0x300 && code <= 0x36F)
-    return "";  // combining marks: their letter stands before them
+  if (code >= 0x300 && code <= 0x36F) return "";  // combining marks follow their letter
   for (const auto& [sign, text] : kSigns)
     if (sign == code) return text;
   return nullptr;

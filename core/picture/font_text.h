@@ -1,4 +1,4 @@
-// What the bitmap font of core/picture/font.h, which is ASCII, can write of a text in any script. Used by
+// Converts text in any script to the ASCII of the bitmap font in core/picture/font.h. Called by
 // pictures; host only.
 #pragma once
 
@@ -8,13 +8,13 @@
 namespace wellspring {
 
 struct FontText {
-  std::string text;      ///< ASCII, with font::kUnknown for each character that has no like there
-  bool complete = true;  ///< there is no such character
+  std::string text;      ///< ASCII; font::kUnknown for each character without a similar one
+  bool complete = true;  ///< no unknown characters
 };
 
-/// Latin letters with marks become their base letters, ligatures and special ones two ("Straße":
-/// "Strasse"); combining marks are dropped; dashes, quotes and the signs of units become their
-/// like. Bytes that are not UTF-8 are unknown characters.
+/// Latin letters lose their marks, ligatures and special letters become two letters ("Straße":
+/// "Strasse"), combining marks are dropped, and dashes, quotes and unit signs become similar ASCII.
+/// Bytes that are not UTF-8 are unknown characters.
 FontText font_text(std::string_view utf8);
 
 }  // namespace wellspring

@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-/// libpng reports through its simplified interface, which neither prints nor jumps.
+/// Reports an error of libpng's simplified interface, which neither prints nor jumps.
 [[noreturn]] void fail_png(const png_image& control) {
   fail(ErrorKind::runtime, {"cannot encode a PNG image", control.message});
 }

@@ -1,4 +1,4 @@
-// PNG images out: previews and reports. Called by the command line and reports; host only.
+// PNG encoder for previews and reports. Called by the command line and reports; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -10,15 +10,15 @@
 
 namespace wellspring {
 
-/// An image of 8-bit RGB pixels, rows from the top, without padding: pixels [height, width, 3].
+/// An 8-bit RGB image: pixels [height, width, 3], rows from the top, without padding.
 struct RgbImage {
   int width = 0, height = 0;
   std::vector<std::uint8_t> pixels;
 };
 
-/// The bytes of a PNG file; they depend on the image and the version of zlib alone.
+/// The bytes of a PNG file; they depend only on the image and the version of zlib.
 std::vector<std::byte> encode_png(const RgbImage& image);
-/// The same as a file, written whole or not at all.
+/// The same as a file, written atomically.
 void write_png(const std::filesystem::path& path, const RgbImage& image);
 
 }  // namespace wellspring

@@ -12,8 +12,8 @@ bool is_known(double uncertainty) {
   return std::isfinite(uncertainty) && uncertainty > 0;
 }
 
-/// Digits behind the point that two significant digits of `uncertainty` take. 0.0996 has them as
-/// 0.10, one fewer than its power of ten says.
+/// Decimals that show two significant digits of `uncertainty`. 0.0996 rounds to 0.10, so it needs
+/// one fewer than its power of ten suggests.
 int decimals_for(double uncertainty, int most) {
   const int power = static_cast<int>(std::floor(std::log10(uncertainty)));
   const bool rounds_up = std::round(uncertainty * std::pow(10.0, 1 - power)) >= 100;
@@ -32,7 +32,7 @@ std::string measured_text(double value, double uncertainty, const char* plus_min
 std::string share_text(double share, double error, const char* plus_minus) {
   if (!is_known(error)) return fmt::format("{:.2f} %", 100 * share);
   if (share >= 1 || share <= 0) {
-    // As far as the bound differs from the share, and not rounded onto it.
+    // Enough decimals that the bound does not round to the share.
     const int decimals = decimals_for(100 * error, 6);
     return share >= 1 ? fmt::format("100 % (1 sigma: above {:.{}f} %)", 100 * (1 - error), decimals)
                       : fmt::format("0 % (1 sigma: below {:.{}f} %)", 100 * error, decimals);

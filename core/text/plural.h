@@ -1,5 +1,5 @@
-// Numbers with what they count, as a person writes them: "1 sample", "2 samples". Called by
-// everything that writes a message; host only.
+// Counts with singular and plural: "1 sample", "2 samples". Called by everything that writes a
+// message; host only.
 #pragma once
 
 #include <concepts>
@@ -8,8 +8,7 @@
 
 namespace wellspring {
 
-/// "1 step", "0 steps", "20 steps"; `many` where an s is not enough: counted(2, "class",
-/// "classes").
+/// "1 step", "0 steps", "20 steps"; `many` for irregular plurals: counted(2, "class", "classes").
 template <std::integral Whole>
 std::string counted(Whole count, std::string_view one, std::string_view many = {}) {
   std::string text = std::to_string(count) + " ";

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Columns of the terminal; 80 where it does not say.
+/// Columns of the terminal; 80 if unknown.
 std::size_t terminal_width(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -25,7 +25,7 @@ Progress::Style resolve(Progress::Style style, int descriptor) {
   return is_terminal(descriptor) ? Progress::Style::bar : Progress::Style::lines;
 }
 
-/// Text in a line that is redrawn: no control characters, not even line feeds and tabs.
+/// Text for a redrawn line: without control characters, including line feeds and tabs.
 std::string on_one_line(const std::string& text) {
   std::string line = printable(text);
   std::ranges::replace_if(
@@ -33,14 +33,14 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-/// The columns of the character that begins with this byte of UTF-8; 0 inside of one.
+/// Columns of the UTF-8 character that begins with this byte; 0 for continuation bytes.
 std::size_t columns_of_byte(char byte) {
   const auto value = static_cast<unsigned char>(byte);
   if ((value & 0xC0) == 0x80) return 0;
   return value >= 0xE1 ? 2 : 1;  // 0xE1 begins U+1000 to U+1FFF
 }
 
-/// The first characters, as many as fit.
+/// As many leading characters as fit.
 std::string cut_to(const std::string& text, std::size_t columns) {
   std::size_t used = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -50,7 +50,7 @@ std::string cut_to(const std::string& text, std::size_t columns) {
   return text;
 }
 
-/// A bar in what `used` of `columns` leave, where that is enough to see something move.
+/// A bar in the columns that `used` leaves free; empty if these are too few to show progress.
 std::string bar(double part, std::size_t columns, std::size_t used) {
   constexpr std::size_t kWidest = 24, kNarrowest = 8, kFrame = 3;  // "[] "
   if (columns < used + kNarrowest + kFrame) return {};
@@ -80,7 +80,7 @@ bool wants_colour(int descriptor) {
 Progress::Progress(Options options) noexcept
     : options_(std::move(options)), begin_(Clock::now()), drawn_(begin_) {
   options_.style = resolve(options_.style, options_.descriptor);
-  // A bar shows when the patience is over, the first line after an interval.
+  // The bar appears after the patience, the first line after an interval.
   if (options_.style == Style::bar) drawn_ += options_.patience - options_.bar_interval;
 }
 
@@ -92,7 +92,7 @@ void Progress::put(const std::string& text) const {
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t count = ::write(options_.descriptor, rest.data(), rest.size());
-    if (count <= 0) return;  // a closed terminal is no reason to stop
+    if (count <= 0) return;  // ignore a closed terminal
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -105,7 +105,7 @@ std::string Progress::time_text(std::uint64_t done) const {
   return human_duration(each * static_cast<double>(options_.total - done)) + " left";
 }
 
-/// The whole line in at most `columns`; lines of a file have as many as they like, and no bar.
+/// The whole line in at most `columns`; lines in a file have no limit and no bar.
 std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
                            std::size_t columns) const {
   const double part =
@@ -115,7 +115,7 @@ std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
   const std::string time = time_text(done);
   const std::string needed =
       time + (status.needed.empty() ? "" : "  " + on_one_line(status.needed));
-  // In the order in which they stand, with their turn to be taken in: the least first.
+  // In display order, each with its priority: the lowest turn is added first.
   struct Field {
     std::string text;
     std::size_t turn;
@@ -131,7 +131,8 @@ std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
   for (std::size_t i = 0; i < status.more.size(); ++i)
     fields.push_back({"  " + on_one_line(status.more[i]), 3 + i});
   std::size_t used = columns_of(needed);
-  // The first that does not fit is where it ends: what is shown does not change with the digits.
+  // Stop at the first field that does not fit, so that the selection does not flicker with the
+  // digits.
   for (std::size_t turn = 0; turn < 3 + status.more.size(); ++turn) {
     const auto field = std::ranges::find(fields, turn, &Field::turn);
     if (field == fields.end()) continue;
@@ -140,7 +141,7 @@ std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
     used += more;
     field->taken = true;
   }
-  // Most times fit into as many columns, so that the bar keeps its length.
+  // Most times fit into this width, so the bar keeps its length.
   constexpr std::size_t kTime = 12;  // "1:02:03 left"
   const std::size_t taken = used + kTime - std::min(kTime, columns_of(time));
   std::string line;
@@ -163,7 +164,7 @@ void Progress::draw(std::uint64_t done, const ProgressStatus& status) {
   if (options_.style == Style::bar) {
     const std::size_t width =
         options_.columns > 0 ? options_.columns : terminal_width(options_.descriptor);
-    put("\r\x1b[2K" + line(done, status, width - 1));  // a line that wraps could not be redrawn
+    put("\r\x1b[2K" + line(done, status, width - 1));  // a wrapped line cannot be redrawn
     bar_shown_ = true;
   } else {
     put(line(done, status, std::string::npos) + "\n");
@@ -179,7 +180,7 @@ void Progress::update(std::uint64_t done, const ProgressStatus& status) noexcept
     const auto interval =
         options_.style == Style::bar ? options_.bar_interval : options_.line_interval;
     if (Clock::now() - drawn_ >= interval) draw(done, status);
-  } catch (...) {  // out of memory for a line: the run goes on without it
+  } catch (...) {  // out of memory for a line: continue without it
   }
 }
 

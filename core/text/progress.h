@@ -1,5 +1,5 @@
-// A progress bar on a terminal, a plain line now and then anywhere else. Called by the command line
-// and by what takes minutes below it; host only.
+// A progress bar on a terminal, occasional plain lines elsewhere. Called by the command line and by
+// slow library functions; host only.
 #pragma once
 
 #include <chrono>
@@ -13,35 +13,34 @@
 
 namespace wellspring {
 
-/// Whether a file descriptor is a terminal that can redraw a line: isatty, and TERM is not "dumb".
+/// True if a file descriptor is a terminal that can redraw a line: isatty, and TERM is not "dumb".
 bool is_terminal(int descriptor);
-/// Whether to colour what is written there: a terminal, and NO_COLOR is unset or empty
-/// (no-color.org).
+/// True if output should be coloured: on a terminal, if NO_COLOR is unset or empty (no-color.org).
 bool wants_colour(int descriptor);
 
-/// Columns that UTF-8 text takes on a terminal, or more: every character from U+1000 on, before
-/// the wide ones of East Asia begin, counts as two.
+/// Upper bound of the terminal columns of UTF-8 text: every character from U+1000 on, below the
+/// wide characters of East Asia, counts as two.
 std::size_t columns_of(std::string_view text);
 
-/// What stands behind the count and the time left.
+/// Text after the count and the time left.
 struct ProgressStatus {
-  std::string needed = {};             ///< never left out: "loss 1.23  9.69 k/s"
-  std::vector<std::string> more = {};  ///< left out, the last first, where a terminal is too narrow
+  std::string needed = {};             ///< always shown: "loss 1.23  9.69 k/s"
+  std::vector<std::string> more = {};  ///< dropped from the end if the terminal is too narrow
 };
 
-/// One task with a known number of parts. What it is told is made printable. Nothing here throws: a
-/// run must not fail because nobody can be told about it. Calls may come from several threads.
+/// Progress of a task with a known number of parts. Makes its texts printable. Nothing throws,
+/// because a failed display must not end a run. Thread-safe.
 class Progress {
  public:
   enum class Style { automatic, bar, lines, silent };
   struct Options {
     std::string title;
-    std::uint64_t total = 0;  ///< 0: unknown, no bar and no time left
-    std::uint64_t first = 0;  ///< parts done before this run, as after a resume
+    std::uint64_t total = 0;  ///< 0: unknown; no bar and no time left
+    std::uint64_t first = 0;  ///< parts done before, as after a resume
     Style style = Style::automatic;
     int descriptor = 2;       ///< stderr
-    std::size_t columns = 0;  ///< of a bar's line; 0: what the terminal has, asked each time
-    /// Of a bar: how long it waits before it is first drawn, so that quick work shows none.
+    std::size_t columns = 0;  ///< width of the bar's line; 0: the terminal's current width
+                              /// Delay before the bar first appears, so that quick work shows none.
     std::chrono::milliseconds patience{0};
     std::chrono::milliseconds bar_interval{100};
     std::chrono::milliseconds line_interval{10'000};
@@ -52,15 +51,15 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  ///< leaves the terminal on a fresh line
 
-  /// Draws at most once an interval. On a terminal the line is made to fit: `status.more` is left
-  /// out first, then the title, the count and the percentage; the time and what is needed are cut
-  /// only where not even they fit. The bar takes the columns that are left.
+  /// Draws at most once per interval. On a terminal the line is shortened to fit: first
+  /// `status.more` is dropped, then the title, the count and the percentage; the time and
+  /// `status.needed` are cut only if not even they fit. The bar takes the remaining columns.
   void update(std::uint64_t done, const ProgressStatus& status = {}) noexcept;
-  /// Writes a line of its own, above the bar.
+  /// Writes a separate line, above the bar.
   void say(const std::string& line) noexcept;
-  /// Draws the last state, whatever the interval, and ends the bar.
+  /// Draws the last state immediately and ends the bar.
   void finish(const ProgressStatus& status = {}) noexcept;
-  /// Takes the bar off the terminal, as if it had not been there; lines stay.
+  /// Erases the bar from the terminal; lines stay.
   void withdraw() noexcept;
 
  private:

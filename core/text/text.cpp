@@ -17,7 +17,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// Words that a YAML reader may take for something else than text.
+/// Words that a YAML reader may not read as text.
 bool is_yaml_word(std::string_view text) {
   static constexpr std::array words = {"true", "false", "yes", "no", "on",
                                        "off",  "null",  "~",   "y",  "n"};
@@ -32,15 +32,15 @@ bool is_plain_yaml(std::string_view text) {
   const bool plain_characters = std::all_of(text.begin(), text.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_./+-").find(c) < 5;
   });
-  // A leading letter, '_', '/' or '.' with a letter after it cannot begin a number or an indicator.
+  // A letter, '_' or '/', or a '.' before one of these, cannot begin a number or an indicator.
   const char first = text.front() == '.' && text.size() > 1 ? text[1] : text.front();
   return plain_characters &&
          (std::isalpha(static_cast<unsigned char>(first)) || first == '_' || first == '/') &&
          !(text.front() == '.' && (lower(first) == 'i' || lower(first) == 'n'));
 }
 
-/// A double-quoted scalar at the beginning of `rest`, as yaml_scalar writes it; none without an
-/// end.
+/// Takes a double-quoted scalar, as yaml_scalar writes it, from the front of `rest`; empty if it is
+/// not terminated.
 std::optional<std::string> take_quoted(std::string_view& rest) {
   std::string out;
   for (std::size_t i = 1; i < rest.size(); ++i) {
@@ -68,7 +68,7 @@ std::optional<std::string> take_quoted(std::string_view& rest) {
   return std::nullopt;
 }
 
-/// Takes one element and the blanks after it.
+/// Takes an element and the blanks after it.
 std::optional<std::string> take_list_element(std::string_view& rest) {
   if (rest.front() == '"') return take_quoted(rest);
   const std::size_t end = std::min(rest.find(','), rest.size());
@@ -78,9 +78,9 @@ std::optional<std::string> take_list_element(std::string_view& rest) {
   return element;
 }
 
-/// Characters that tell a terminal to do something: C0, DEL and C1 controls (ECMA-48), and those
-/// that change the direction of what follows (Unicode Standard Annex 9, table 4).
-bool is_command(char32_t code) {
+/// Characters that control a terminal: C0, DEL and C1 controls (ECMA-48), and changes of the
+/// writing direction (Unicode Standard Annex 9, table 4).
+bool is_control(char32_t code) {
   if (code == '\n' || code == '\t') return false;
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069);
@@ -89,7 +89,7 @@ bool is_command(char32_t code) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the dynamic programme: the swap looks two rows back.
+  // Three rows of the dynamic programme, because a swap refers to two rows before.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -108,7 +108,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> known) {
-  // A third of the letters may be wrong; a name that was cut short counts as near, too.
+  // A third of the letters may be wrong; a truncated name also counts as near.
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::optional<std::string> best;
   for (const std::string& candidate : known) {
@@ -124,7 +124,7 @@ std::optional<std::string> nearest_name(std::string_view name, std::span<const s
 }
 
 std::string name_advice(std::string_view name, std::span<const std::string> known) {
-  if (known.empty()) return "nothing is known here";
+  if (known.empty()) return "no names are known here";
   const auto nearest = nearest_name(name, known);
   const std::string list = "known: " + join(known);
   return nearest ? fmt::format("did you mean '{}'? {}", *nearest, list) : list;
@@ -145,7 +145,7 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const auto character = first_character(text);
     const std::size_t bytes = character ? character->bytes : 1;
-    if (character && !is_command(character->code)) {
+    if (character && !is_control(character->code)) {
       out += text.substr(0, bytes);
     } else if (bytes > 1) {
       out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character->code));
@@ -180,7 +180,7 @@ std::string yaml_scalar(std::string_view text) {
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      out += c;  // UTF-8 passes as it is
+      out += c;  // UTF-8 needs no escape
     }
   }
   return out + '"';
@@ -207,7 +207,7 @@ std::optional<std::vector<std::string>> split_yaml_list(std::string_view text) {
     if (rest.empty()) break;
     if (rest.front() != ',') return std::nullopt;
     rest = trim(rest.substr(1));
-    if (rest.empty()) return std::nullopt;  // a comma, and nothing after it
+    if (rest.empty()) return std::nullopt;  // trailing comma
   }
   return elements;
 }
@@ -224,7 +224,7 @@ std::string human_bytes(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // 1023.95 would print as 1024.0.
+  // 1023.95 would be printed as 1024.0.
   for (; value >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
   return fmt::format("{:.1f} {}", value, units[unit]);
 }

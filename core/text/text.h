@@ -1,5 +1,5 @@
-// Text for people: nearest names for error messages, lists, and sizes, counts and times with units.
-// Called by everything that writes a message; host only.
+// Text for messages: nearest names, lists, and sizes, counts and times with units. Called by
+// everything that writes a message; host only.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,35 @@
 
 namespace wellspring {
 
-/// How many insertions, deletions, replacements and swaps of neighbours lead from a to b, no
-/// character being edited twice (optimal string alignment, the restricted Damerau-Levenshtein
-/// distance: Boytsov 2011, ACM JEA 16, 1.1). Bytes, letter case ignored.
+/// Number of insertions, deletions, replacements and swaps of neighbours from a to b, without
+/// editing a character twice (optimal string alignment, the restricted Damerau-Levenshtein
+/// distance: Boytsov 2011, ACM JEA 16, 1.1). Works on bytes and ignores case.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The known name that `name` was most likely meant to be; none when nothing is near. A tie goes to
-/// the earlier one.
+/// The known name nearest to `name`; empty if there is no near one. On a tie the earlier one.
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> known);
 
-/// The advice after an unknown name: "did you mean 'lr'? known: lr, momentum".
+/// Advice for an unknown name: "did you mean 'lr'? known: lr, momentum".
 std::string name_advice(std::string_view name, std::span<const std::string> known);
 
-/// Whether these bytes are UTF-8 (RFC 3629: neither overlong forms nor surrogates).
+/// True if these bytes are UTF-8 (RFC 3629: neither overlong forms nor surrogates).
 bool is_utf8(std::string_view text);
-/// Text from outside (names of files, arguments, what a configuration says) as a terminal may have
-/// it: control characters but line feeds and tabs, changes of the writing direction and bytes that
-/// are not UTF-8 become escapes, "\\x1b" or "\\u202e". All that is printed goes through it.
+/// Makes external text (file names, arguments, configuration values) safe for a terminal: control
+/// characters except line feeds and tabs, changes of the writing direction and bytes that are not
+/// UTF-8 become escapes, "\\x1b" or "\\u202e". All printed text goes through it.
 std::string printable(std::string_view text);
 
 /// "a, b, c".
 std::string join(std::span<const std::string> parts, std::string_view separator = ", ");
-/// Without blanks at both ends.
+/// The text without leading and trailing blanks.
 std::string_view trim(std::string_view text);
 
-/// A YAML scalar that reads back as exactly this text: quoted only where plain text would not be.
+/// A YAML scalar that reads back as exactly this text, quoted only if necessary.
 std::string yaml_scalar(std::string_view text);
-/// A YAML list on one line whose elements read back as exactly these texts: "[a, \"b, c\"]".
+/// A one-line YAML list with elements that read back as exactly these texts: "[a, \"b, c\"]".
 std::string yaml_list(std::span<const std::string> texts);
-/// The elements of such a list, or of one without brackets and of numbers: "1, 2". None where
-/// brackets, quotes or commas do not fit together.
+/// The elements of such a list, or of a list of numbers without brackets, "1, 2". Empty if
+/// brackets, quotes or commas do not match.
 std::optional<std::vector<std::string>> split_yaml_list(std::string_view text);
 /// The shortest decimal text that reads back as this value: "0.1", "1e-05".
 std::string shortest(double value);

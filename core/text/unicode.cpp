@@ -31,8 +31,8 @@ std::u32string to_utf32(std::string_view utf8) {
   while (!utf8.empty()) {
     const auto character = first_character(utf8);
     if (!character)
-      fail(ErrorKind::data, {fmt::format("a text that is not UTF-8: '{}'", printable(utf8)), "",
-                             "texts are UTF-8 throughout"});
+      fail(ErrorKind::data,
+           {fmt::format("not UTF-8: '{}'", printable(utf8)), "", "all text must be UTF-8"});
     out += character->code;
     utf8.remove_prefix(character->bytes);
   }
@@ -49,9 +49,9 @@ std::string to_utf8(std::u32string_view text) {
     const char32_t lead = code >> (6 * (bytes - 1));
     character[0] = static_cast<char>(bytes == 1 ? code : (0xF00u >> bytes & 0xFF) | lead);
     if (first_character(character).value_or(Character{~code, 0}).code != code)
-      fail(ErrorKind::data, {fmt::format("a text with {:#x}, which is no character",
-                                         static_cast<std::uint32_t>(code)),
-                             "", "texts are Unicode throughout"});
+      fail(ErrorKind::data,
+           {fmt::format("{:#x} is not a Unicode character", static_cast<std::uint32_t>(code)), "",
+            "all text must be Unicode"});
     out += character;
   }
   return out;

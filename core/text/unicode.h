@@ -1,4 +1,4 @@
-// Characters of UTF-8 text. Used by messages, exports and pictures; host only.
+// Characters of UTF-8 text. Called by messages, exports and pictures; host only.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ struct Character {
   std::size_t bytes;
 };
 
-/// The first character of a text that has any; none where its bytes are not UTF-8: The Unicode
-/// Standard 15.0, tables 3-6 and 3-7.
+/// The first character of a non-empty text; empty if its bytes are not UTF-8 (The Unicode Standard
+/// 15.0, tables 3-6 and 3-7).
 std::optional<Character> first_character(std::string_view text);
 
-/// All characters. Error (data) where the bytes are not UTF-8.
+/// All characters. Error (data) if the bytes are not UTF-8.
 std::u32string to_utf32(std::string_view utf8);
-/// The reverse. Error (data) for what is no character.
+/// The inverse. Error (data) for a code that is not a character.
 std::string to_utf8(std::u32string_view text);
 
 }  // namespace wellspring

@@ -1,4 +1,4 @@
-// Layout `calochallenge`: showers of calorimeters.
+// Layout `calochallenge`: calorimeter showers.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 
@@ -15,29 +15,29 @@ namespace {
 constexpr const char* kName = "calochallenge";
 
 /// "Fast Calorimeter Simulation Challenge 2022", https://calochallenge.github.io/homepage:
-/// incident_energies [N, 1] and showers [N, voxels], both MeV. The first are f64, so that energies
-/// in GeV come back as they were; the second f32, products with 1000 rounded.
+/// incident_energies [N, 1] and showers [N, voxels], both in MeV. Energies are f64, so that values
+/// in GeV convert back exactly; showers are f32, with rounded products with 1000.
 class CaloChallengeArrays final : public ValueArrays {
  public:
   explicit CaloChallengeArrays(const SampleReader& feed)
       : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::event || info->features.empty())
-      refuse(kName, "it has showers: events of one source, a feature a voxel");
+      refuse(kName, "it needs showers: events from one source, one feature per voxel");
     for (const ValueInfo& voxel : info->features) {
       if (!mev_in(voxel.unit) || voxel.unit != info->features.front().unit)
         refuse(kName,
-               fmt::format("a voxel has an energy in MeV or GeV, and feature '{}' is in '{}'",
+               fmt::format("voxel energies must be in MeV or GeV, and feature '{}' is in '{}'",
                            voxel.name, voxel.unit));
     }
     if (info->low < 0)
       refuse(kName,
-             "no energy of a voxel is negative there, and noise makes some; a `threshold` "
-             "leaves those out");
+             "voxel energies must not be negative, and noise makes negative ones; set a "
+             "`threshold` to remove them");
     x_mev_ = *mev_in(info->features.front().unit);
     const auto energy = place_of("energy", info->latents);
     const auto energy_mev = energy ? mev_in(info->latents[*energy].unit) : std::nullopt;
-    if (!energy_mev) refuse(kName, "it has incident energies: a latent 'energy' in MeV or GeV");
+    if (!energy_mev) refuse(kName, "it needs incident energies: a latent 'energy' in MeV or GeV");
     column_ = *energy;
     energy_mev_ = *energy_mev;
   }
@@ -61,7 +61,7 @@ class CaloChallengeArrays final : public ValueArrays {
   SampleLayout layout_;
   std::int64_t rows_;
   double x_mev_ = 1, energy_mev_ = 1;
-  std::size_t column_ = 0;  ///< of the incident energy among the latents
+  std::size_t column_ = 0;  ///< column of the incident energy in the latents
   ArrayFile::Array energies_ = 0, showers_ = 0;
 };
 

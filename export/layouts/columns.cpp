@@ -1,4 +1,4 @@
-// Layout `columns`: the values as they are.
+// Layout `columns`: the values without conversion.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 
@@ -10,7 +10,7 @@
 namespace wellspring::layouts {
 namespace {
 
-/// Images and events: x as it is.
+/// Images and events: x unchanged.
 class PlainArrays final : public ValueArrays {
  public:
   explicit PlainArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
@@ -34,7 +34,7 @@ class PlainArrays final : public ValueArrays {
   ArrayFile::Array x_ = 0;
 };
 
-/// Sets: the items of all, one set after another, and where each begins.
+/// Sets: the concatenated items of all sets, and the offset of each set.
 class RaggedArrays final : public ValueArrays {
  public:
   explicit RaggedArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
@@ -66,13 +66,13 @@ class RaggedArrays final : public ValueArrays {
   std::int64_t rows_;
   ArrayMeaning meaning_;
   ArrayFile::Array x_ = 0, offsets_ = 0;
-  std::int64_t items_ = 0;  ///< of all sets so far
+  std::int64_t items_ = 0;  ///< in all sets so far
 };
 
 }  // namespace
 
 ExportLayout columns() {
-  return {"columns", "x (and offsets, of sets)",
+  return {"columns", "x (and offsets, for sets)",
           [](const SampleReader& feed) -> std::unique_ptr<ValueArrays> {
             return feed.layout().kind == SampleKind::set ? make_arrays<RaggedArrays>(feed)
                                                          : make_arrays<PlainArrays>(feed);

@@ -1,4 +1,4 @@
-// Layout `icecube`: pulses of a neutrino telescope.
+// Layout `icecube`: pulses in a neutrino telescope.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 #include "generators/events/telescope.h"
@@ -20,24 +20,23 @@ namespace {
 
 constexpr const char* kName = "icecube";
 
-/// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): pulses of all events one after another, those
-/// of an event by rising time (whole ns), and beside them first and last pulse of each event, both
-/// included, and where it came from. The tables of a batch and of its events are arrays here;
-/// sensor_geometry, m, has a row a sensor.
+/// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events concatenated, within
+/// an event by increasing time (whole ns); and per event its first and last pulse (inclusive) and
+/// the true direction. The tables of a batch and of its events are arrays here; sensor_geometry, in
+/// m, has one row per sensor.
 class IceCubeArrays final : public ValueArrays {
  public:
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::set || info->name != "nu_telescope")
-      refuse(kName, "it has pulses of a telescope: sets of one source of nu_telescope");
+      refuse(kName, "it needs telescope pulses: sets from one source of nu_telescope");
     for (const auto& [feature, unit] :
          {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
       const auto place = place_of(feature, info->features);
       if (!place)
-        refuse(kName,
-               fmt::format("a pulse has a '{}' there: make them with output=truth", feature));
+        refuse(kName, fmt::format("its pulses have a '{}'; generate with output=truth", feature));
       if (info->features[*place].unit != unit)
-        refuse(kName, fmt::format("'{}' is in {}: make them with time_unit=1", feature,
+        refuse(kName, fmt::format("'{}' is in {}; generate with time_unit=1", feature,
                                   info->features[*place].unit));
       features_.push_back(*place);
     }
@@ -45,7 +44,7 @@ class IceCubeArrays final : public ValueArrays {
     zenith_ = place_of("zenith", info->latents).value();
     const nlohmann::ordered_json parameters = parameters_of(feed);
     if (parameters.is_null())
-      refuse(kName, "it has the places of the modules, which the generator alone tells");
+      refuse(kName, "it needs the positions of the modules, which only the generator knows");
     array_ = telescope::triangular_array(parameters.at("strings").get<int>(),
                                          parameters.at("modules").get<int>(),
                                          parameters.at("string_spacing").get<double>(),
@@ -98,7 +97,7 @@ class IceCubeArrays final : public ValueArrays {
     std::vector<std::uint8_t> auxiliary;
   };
 
-  /// Those of an event, by time; of equal times as they are.
+  /// Adds the pulses of an event, sorted stably by time.
   void add(std::span<const float> items, std::size_t count, Pulses& to) const {
     const auto value = [&](std::size_t i, std::size_t column) {
       return items[i * static_cast<std::size_t>(layout_.features) + features_[column]];
@@ -139,7 +138,7 @@ class IceCubeArrays final : public ValueArrays {
 
 ExportLayout icecube() {
   return {kName,
-          "time, sensor_id, charge, auxiliary and where each event's begin and end",
+          "time, sensor_id, charge, auxiliary, and the first and last pulse of each event",
           &make_arrays<IceCubeArrays>,
           {"nu_telescope"},
           [](const SampleInfo& info) { return place_of("sensor_id", info.features).has_value(); }};

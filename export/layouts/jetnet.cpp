@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kName = "jetnet";
 
-/// GeV in "GeV", "MeV" or "5 GeV".
+/// The unit "GeV", "MeV" or "5 GeV" in GeV.
 std::optional<double> gev_in(const std::string& unit) {
   if (const auto mev = mev_in(unit)) return *mev / 1000;
   char* end = nullptr;
@@ -35,16 +35,16 @@ std::optional<double> gev_in(const std::string& unit) {
 struct Momentum {
   double e, x, y, z;
   double transverse() const { return std::hypot(x, y); }
-  /// Large but finite along the beam.
+  /// Large but finite in the beam direction.
   double eta() const { return std::asinh(z / std::max(transverse(), 1e-30)); }
   double phi() const { return std::atan2(y, x); }
   double mass() const { return std::sqrt(std::max(0.0, e * e - x * x - y * y - z * z)); }
 };
 
 /// R. Kansal et al., Particle Cloud Generation with Message Passing Generative Adversarial Networks
-/// (2021), and its package `jetnet`: particle_features [N, items, 4], eta and phi relative to the
-/// jet's, pT divided by the jet's, mask 1 or 0, by falling pT; jet_features [N, 4], pT (GeV), eta,
-/// mass (GeV), number of particles. Worked out in f64.
+/// (2021), and its package `jetnet`: particle_features [N, items, 4]: eta and phi relative to the
+/// jet, pT divided by the jet's, mask 1 or 0, by decreasing pT; jet_features [N, 4]: pT (GeV), eta,
+/// mass (GeV), number of particles. Computed in f64.
 class JetNetArrays final : public ValueArrays {
  public:
   explicit JetNetArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
@@ -56,16 +56,16 @@ class JetNetArrays final : public ValueArrays {
         !are(info->features, {"E", "px", "py", "pz"}) ||
         !are(info->globals, {"jet_E", "jet_px", "jet_py", "jet_pz"})) {
       refuse(kName,
-             "it has jets: sets of one source with items E, px, py, pz and the momentum of "
-             "the jet beside them");
+             "it needs jets: sets from one source with items E, px, py, pz and the momentum of the "
+             "jet in the globals");
     }
     const auto gev = gev_in(info->globals.front().unit);
-    if (!gev) refuse(kName, "momenta are in '" + info->globals.front().unit + "', not in GeV");
+    if (!gev)
+      refuse(kName, "momenta must be in GeV, and they are in '" + info->globals.front().unit + "'");
     gev_ = *gev;
     const nlohmann::ordered_json parameters = parameters_of(feed);
     if (!parameters.is_null() && parameters.value("frame", "lab") != "lab")
-      refuse(kName,
-             "particles are seen from the jet's frame, and the layout has them beside the jet");
+      refuse(kName, "it needs momenta in the lab frame; generate with frame=lab");
   }
   void open(ArrayFile& file) override {
     particles_ = file.open("particle_features", {ElementType::f32, {rows_, layout_.items, 4}},
@@ -80,7 +80,7 @@ class JetNetArrays final : public ValueArrays {
       const auto count = static_cast<std::size_t>(samples.items()[row]);
       const Momentum jet = momentum(samples.globals().subspan(row * 4, 4));
       if (!(jet.transverse() > 0)) {
-        fail(ErrorKind::runtime, {fmt::format("sample {}: a jet without transverse momentum",
+        fail(ErrorKind::runtime, {fmt::format("sample {}: the jet has no transverse momentum",
                                               samples.slots[row].sample),
                                   "particles are stored relative to it",
                                   "raise momentum_low, or export with --layout columns"});

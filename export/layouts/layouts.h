@@ -1,4 +1,4 @@
-// Layouts of exported files, each in the file of its name, and what they share. Called by
+// Layouts of exported files, each in the file with its name, and shared functions. Called by
 // export_layout.cpp; host only.
 #pragma once
 
@@ -24,38 +24,38 @@ ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
 
-/// ExportLayout::make of a layout that has one kind of arrays.
+/// ExportLayout::make for a layout with a single ValueArrays class.
 template <class Arrays>
 std::unique_ptr<ValueArrays> make_arrays(const SampleReader& feed) {
   return std::make_unique<Arrays>(feed);
 }
 
-/// What every sample of the feed is, where they have one origin.
+/// The common SampleInfo of all samples; nullptr if they have several origins.
 inline const SampleInfo* only_info(const SampleReader& feed) {
   return feed.origins().size() == 1 ? &feed.origins().front().info : nullptr;
 }
 
-/// Of the generator that makes all samples of the feed; null where none does.
+/// Parameters of the generator that makes all samples of the feed; or null.
 nlohmann::ordered_json parameters_of(const SampleReader& feed);
 
 inline std::int64_t rows_of(const SampleReader& feed) {
   return static_cast<std::int64_t>(feed.count());
 }
 
-/// Error (config): samples that a layout has no place for.
+/// Error (config): the samples do not fit the layout.
 [[noreturn]] inline void refuse(const std::string& layout, const std::string& why) {
-  fail(ErrorKind::config, {"these samples do not fit into the layout '" + layout + "'", why,
+  fail(ErrorKind::config, {"these samples do not fit the layout '" + layout + "'", why,
                            "export them with --layout columns"});
 }
 
-/// MeV in a unit of energy.
+/// An energy unit in MeV.
 inline std::optional<double> mev_in(const std::string& unit) {
   if (unit == "MeV") return 1.0;
   if (unit == "GeV") return 1000.0;
   return std::nullopt;
 }
 
-/// The place of a column, of features or latents.
+/// Index of a column in features or latents.
 template <class Info>
 std::optional<std::size_t> place_of(const std::string& name, const std::vector<Info>& columns) {
   const auto found = std::ranges::find(columns, name, &Info::name);

@@ -22,6 +22,7 @@
 #include "generators/events/gflash.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/gamma.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
@@ -94,8 +95,9 @@ struct CaloGflash {
   using EventCell = std::uint64_t;
   WS_HD std::int64_t cells() const { return calorimeter_.cells; }
   SampleLayout layout() const { return SampleLayout::event(calorimeter_.cells); }
-  static constexpr LaunchBound kEventBound = {256, 3};  ///< a fourth block would spill registers
-  int members() const { return kEventBound.threads; }
+  static constexpr forms::EventTeams kForm = {.bound = {256, 3},
+                                              .cells = true};  ///< a fourth block would spill registers
+  int members() const { return kForm.bound.threads; }
   std::size_t scratch_bytes() const {
     return sizeof(Calorimeter) + sizeof(Shared) + 16 +
            static_cast<std::size_t>(parts_ * calorimeter_.slices) * sizeof(CaloSlice);

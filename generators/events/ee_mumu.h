@@ -67,6 +67,8 @@ struct MuonPairRates {
 
 struct EeMumu {
   static constexpr int kFeatures = 2, kLatents = 3;
+  static constexpr forms::Events kForm = {};
+  static constexpr GeneratorHooks kHooks = {.best_accuracy = true};
   static constexpr int kMaxEnergies = 16;
 
   struct Params {

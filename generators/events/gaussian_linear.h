@@ -22,6 +22,7 @@ namespace wellspring {
 struct GaussianLinear {
   static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
+  static constexpr forms::Events kForm = {};
   /// Above the largest number of math::box_muller.
   static constexpr float kLargest = 5.78f;
 

@@ -23,6 +23,7 @@
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 
@@ -37,6 +38,7 @@ namespace wellspring {
 
 struct Ginkgo {
   static constexpr int kFeatures = 4, kGlobals = 4, kLatents = 8;
+  static constexpr forms::Events kForm = {};
   enum class Frame : std::uint8_t { lab, rest };
 
   struct Params : jets::ViewParams {

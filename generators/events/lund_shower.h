@@ -29,6 +29,7 @@
 #include "generators/events/jet_views.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/random/philox_run.h"
@@ -117,6 +118,7 @@ struct LundShower {
   explicit LundShower(const Params& params);
 
   SampleLayout layout() const { return layout_; }
+  static constexpr forms::Events kForm = {};
 
   /// Constituents in order of decreasing transverse momentum.
   template <class Run>

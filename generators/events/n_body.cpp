@@ -6,7 +6,8 @@
 
 namespace wellspring {
 
-std::unique_ptr<Generator> Ode::instead(const Params& params, SampleShape shape) {
+std::unique_ptr<Generator> Ode::instead(const Params& params, SampleShape shape,
+                                        const Generators& /*others*/) {
   if (params.system != System::n_body) return nullptr;
   return std::make_unique<FunctorGenerator<NBody>>(params, shape);
 }

@@ -12,7 +12,7 @@
 namespace wellspring {
 
 struct NBody : Ode {
-  static constexpr LaunchBound kEventBound = {128, 4};
+  static constexpr forms::Events kForm = {.bound = {128, 4}};
 
   explicit NBody(const Params& params) : Ode(params) {}
 

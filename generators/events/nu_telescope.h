@@ -17,6 +17,7 @@
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
 #include "kernels/emission/event_run.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/gamma.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
@@ -124,6 +125,7 @@ struct NuTelescope {
   /// First pulse of each module, then first noise pulse of each string, and the total; then the
   /// time of the first pulse in each module, as telescope::time_key.
   using EventCell = std::uint32_t;
+  static constexpr forms::EventTeams kForm = {.cells = true};
   WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
   std::size_t scratch_bytes() const {
     return sizeof(telescope::Array) + sizeof(Shared) + kMostMembers * sizeof(std::uint32_t) + 32;

@@ -13,13 +13,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace wellspring {
 
 class Generator;
+struct GeneratorEntry;
+using Generators = std::vector<GeneratorEntry>;
 
 struct Ode {
   static constexpr int kLatents = 15;  ///< three bodies: masses, positions, velocities
+  static constexpr forms::Events kForm = {};
+  static constexpr GeneratorHooks kHooks = {.instead = true};
   enum class System : std::uint8_t {
     lorenz,
     double_pendulum,
@@ -45,7 +50,8 @@ struct Ode {
   /// softening; n_body with a spread.
   explicit Ode(const Params& params);
   /// The generator of n_body (n_body.h) if that is the system, otherwise null.
-  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
+  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
+                                            const Generators& others);
   SampleLayout layout() const;
 
   /// Maximum steps of a trajectory: more would make float times inexact and a sample take seconds.

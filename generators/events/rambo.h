@@ -30,7 +30,7 @@ namespace wellspring {
 struct Rambo {
   static constexpr int kFeatures = 4, kLatents = 3;
   static constexpr int kMostBodies = 8;
-  static constexpr LaunchBound kEventBound = {128, 3};  ///< keeps momenta in registers
+  static constexpr forms::Events kForm = {.bound = {128, 3}};  ///< keeps momenta in registers
   static constexpr int kMostTries = 10000;
   /// Newton steps from the largest scale; the function is convex, so they converge from above.
   static constexpr int kNewtonSteps = 8;

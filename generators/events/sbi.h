@@ -85,6 +85,8 @@ WS_INLINE double unit_double(std::uint32_t high, std::uint32_t low) {
 struct Sbi {
   static constexpr int kLatents = 10;    ///< maximum over the tasks
   static constexpr int kFeatures = 100;  ///< maximum over the tasks
+  static constexpr forms::Events kForm = {};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   /// RMSE of either parameter of two_moons (docs/generators/algorithms/sbi.md); a test recomputes
   /// it.
   static constexpr double kTwoMoonsRmse = 0.41102;

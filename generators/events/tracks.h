@@ -12,6 +12,7 @@
 #include "generators/events/tracker.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/random/philox_run.h"
@@ -34,7 +35,7 @@ struct Tracks {
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< per layer
   static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
   static constexpr int kMostMembers = 256;                 ///< per team
-  static constexpr bool kSharesWarps = true;
+  static constexpr forms::EventTeams kForm = {.cells = true, .shares_warps = true};
   static constexpr int kSideBySide = 8;  ///< particles that a single member propagates in SIMD
   /// In `weight`, particles with fewer hits count as 0, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;

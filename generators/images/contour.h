@@ -95,6 +95,8 @@ class ContourPainter {
 
   using Scene = contour::Scene;
   using Texel = std::uint8_t;
+  static constexpr forms::Bands kForm = {.tells_cost = true};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
 
   WS_INLINE Texel background() const { return background_; }
   /// Error (config): the image is larger than 4096 pixels.

@@ -30,6 +30,8 @@
 namespace wellspring {
 
 class Generator;
+struct GeneratorEntry;
+using Generators = std::vector<GeneratorEntry>;
 
 struct DeadLeaves {
   using Kind = LeafKind;
@@ -49,10 +51,13 @@ struct DeadLeaves {
     int fill_side = 64;
     std::uint64_t fill_seed = 0;
     float fill_scale_low = 0.5f, fill_scale_high = 2;
+    const Generators* others = nullptr;  ///< one of which makes the fills
   };
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
+  static constexpr forms::Pixels kForm = {.tiles = true, .host_tiles = true, .plane = true};
+  static constexpr GeneratorHooks kHooks = {.notes = true, .instead = true};
   static SampleInfo describe(const Params& params);
 
   struct Scene {
@@ -81,7 +86,8 @@ struct DeadLeaves {
   /// Error (config): the smallest radius is above the largest.
   explicit DeadLeaves(const Params& params);
   /// The generator for leaves with fills (textured_leaves.h); null without fills.
-  static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape);
+  static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
+                                            const Generators& others);
 
   /// Warns where `max_leaves` may leave pixels open.
   std::vector<std::string> notes(SampleShape shape) const;
@@ -157,7 +163,6 @@ struct DeadLeaves {
     }
   }
 
-  static constexpr bool kHasPlane = true;
   template <int N>
   WS_INLINE void plane(const Scene&, const Prepared& prepared, const PixelRun<N>& run,
                        float (&value)[N]) const {

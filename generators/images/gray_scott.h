@@ -191,7 +191,9 @@ struct GrayScott {
   }
 
   static constexpr int kLatents = 3;
-  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which spills nothing
+  static constexpr forms::Field kForm = {.blocks =
+                                             0};  // the compiler's choice, which spills nothing
+  static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "gray_scott";

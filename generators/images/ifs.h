@@ -71,6 +71,8 @@ struct Ifs {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 16;
+  static constexpr forms::Canvas kForm = {.settles = true};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   /// Latents of modes fractaldb and one_parameter; mode svd has all.
   static constexpr int kFewLatents = 6;
   /// Published density of points per pixel of the picture; kDensities: by mode.

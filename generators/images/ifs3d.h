@@ -44,6 +44,8 @@ struct Ifs3d {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 4;
+  static constexpr forms::Canvas kForm = {.plane = true};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   static constexpr int kViews = 12;
   /// Published density of points per pixel.
   static constexpr float kDensity = 10000.0f / (224 * 224);
@@ -160,7 +162,6 @@ struct Ifs3d {
     }
   }
 
-  static constexpr bool kHasPlane = true;
   /// Depth of the pixel at each place.
   template <int N>
   WS_INLINE void plane(const Scene& scene, const Cell* cells, const PixelRun<N>& run,

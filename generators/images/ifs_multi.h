@@ -40,6 +40,8 @@ struct IfsMulti {
   /// Latents of the image, then of each instance.
   static constexpr int kImageLatents = 2, kInstanceLatents = 6;
   static constexpr int kLatents = kImageLatents + kInstanceLatents * kMostInstances;
+  static constexpr forms::Canvas kForm = {.draw = forms::Draw::in_place, .settles = true};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   /// Published density of points: 100,000 on a grid of 112x112.
   static constexpr float kDensity = 100000.0f / (112 * 112);
 

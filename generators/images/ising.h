@@ -60,6 +60,7 @@ struct Ising {
   }
 
   static constexpr int kLatents = 3, kMeasured = 2;
+  static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "ising";

@@ -44,7 +44,7 @@ struct Mandelbulb {
 
   static constexpr int kRules = 61, kSecondRules = 4;
   static constexpr int kLatents = 8 + 9;
-  static constexpr int kPixelBlocks = 2;  // 128 registers
+  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // 128 registers
   static SampleInfo describe(const Params& params);
 
   /// Errors (config): limits in the wrong order; rules of the classic form.
@@ -214,7 +214,6 @@ struct Mandelbulb {
         [&](int i, Rgb seen) { colour.set(i, seen); });
   }
 
-  static constexpr bool kHasPlane = true;
   template <int N>
   WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
     look_together(

@@ -41,6 +41,7 @@ struct Noise {
   }
 
   static constexpr int kLatents = 2;
+  static constexpr forms::Pixels kForm = {};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "noise";

@@ -43,6 +43,7 @@ struct Pde {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 6, kMeasured = 1;
+  static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params);
   /// Errors (config): empty ranges, too few cells, unstable steps.
   explicit Pde(const Params& params);

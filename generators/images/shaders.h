@@ -54,6 +54,7 @@ struct Shaders {
   }
 
   static constexpr int kLatents = 14;
+  static constexpr forms::Pixels kForm = {};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shaders";

@@ -73,6 +73,7 @@ struct Shapes {
   }
 
   static constexpr int kLatents = 17;
+  static constexpr forms::Pixels kForm = {.plane = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shapes";
@@ -204,7 +205,6 @@ struct Shapes {
     }
   }
 
-  static constexpr bool kHasPlane = true;
   template <int N>
   WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
     float cover[N];

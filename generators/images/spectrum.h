@@ -34,7 +34,9 @@ struct Spectrum {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
-  static constexpr int kPixelBlocks = 0;  // the compiler's choice, which does not spill
+  static constexpr forms::Canvas kForm = {
+      .draw = forms::Draw::seen, .blocks = 0};  // the compiler's choice, which does not spill
+  static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 
   /// The side of the periodic grid that contains the image is a power of two in this range.

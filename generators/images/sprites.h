@@ -116,7 +116,7 @@ struct Sprites {
   }
 
   static constexpr int kLatents = 8;
-  static constexpr int kPixelBlocks = 2;  // 128 registers
+  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // 128 registers
   static SampleInfo describe(const Params& params) {
     const bool flat = params.mode == Mode::dsprites;
     SampleInfo info;
@@ -249,7 +249,6 @@ struct Sprites {
     }
   }
 
-  static constexpr bool kHasPlane = true;
   template <int N>
   WS_INLINE void plane(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
     if (params_.mode == Mode::dsprites) {

@@ -22,14 +22,16 @@ constexpr std::int64_t kFillsAtOnce = 16;
   fail(ErrorKind::config, {"dead_leaves: " + problem, why, advice});
 }
 
-void expect_images(const std::string& name) {
+const GeneratorEntry& expect_images(const Generators& others, const std::string& name) {
   std::vector<std::string> images;
   bool is_known = false;
-  for (const GeneratorEntry& entry : generator_registry()) {
-    if (entry.kind == SampleKind::image) images.push_back(entry.name);
+  for (const GeneratorEntry& entry : others) {
+    if (entry.kind == SampleKind::image) {
+      if (entry.name == name) return entry;
+      images.push_back(entry.name);
+    }
     is_known = is_known || entry.name == name;
   }
-  if (std::find(images.begin(), images.end(), name) != images.end()) return;
   refuse(fmt::format("fill: {} '{}'", is_known ? "no images come from" : "unknown generator", name),
          "leaves can only be filled with images", name_advice(name, images));
 }
@@ -47,15 +49,14 @@ ParamSetting setting_of(const std::string& text) {
 
 /// The generator of the fills.
 std::unique_ptr<Generator> generator_of(const DeadLeaves::Params& params) {
-  WS_EXPECT(!params.fill.empty());
-  const std::string& name = params.fill.front();
-  expect_images(name);
+  WS_EXPECT(!params.fill.empty() && params.others != nullptr);
+  const GeneratorEntry& maker = expect_images(*params.others, params.fill.front());
   std::vector<ParamSetting> settings;
   for (std::size_t i = 1; i < params.fill.size(); ++i) {
     settings.push_back(setting_of(params.fill[i]));
   }
   try {
-    return make_generator(name, params.fill_side, settings);
+    return maker.make(settings, params.fill_side);
   } catch (const Error& error) {
     fail(error.kind(), {fmt::format("dead_leaves: fill: {}", error.what())});
   }
@@ -63,8 +64,10 @@ std::unique_ptr<Generator> generator_of(const DeadLeaves::Params& params) {
 
 }  // namespace
 
-std::unique_ptr<Generator> DeadLeaves::instead(const Params& params, SampleShape shape) {
+std::unique_ptr<Generator> DeadLeaves::instead(Params params, SampleShape shape,
+                                               const Generators& others) {
   if (params.fill.empty()) return nullptr;
+  params.others = &others;
   return std::make_unique<FunctorGenerator<TexturedLeaves>>(params, shape);
 }
 
@@ -133,7 +136,7 @@ void TexturedLeaves::Tables::load(Stream& stream) {
   for (std::int64_t first = 0; first < count; first += kFillsAtOnce) {
     batch.size = std::min(kFillsAtOnce, count - first);
     batch.x = pixels_.data() + first * batch.layout.elements();
-    fill_->emit(stream, {slots_.data() + first, 0, seed_, {}, batch, {}});
+    fill_->emit(stream, {slots_.data() + first, 0, seed_, {}, batch});
   }
   for (int level = 0; level < levels_.last(); ++level) {
     const float* const from = pixels_.data() + levels_.start(level);

@@ -28,7 +28,10 @@ namespace wellspring {
 
 struct TexturedLeaves : DeadLeaves {
   class Tables;
-  static constexpr int kPixelBlocks = 2;  // 128 registers
+  static constexpr forms::Pixels kForm = {
+      .tiles = true, .host_tiles = true, .plane = true, .blocks = 2};  // 128 registers
+  static constexpr GeneratorHooks kHooks = {
+      .notes = true, .instead = true, .tables = true, .table_notes = true};
 
   /// Errors (config): the fill is not an image generator, has invalid parameters or itself has
   /// fills; too many pixels of fills; limits in the wrong order.

@@ -40,7 +40,7 @@ struct Textures {
 
   static constexpr int kStops = 4;  ///< colours of the gradient
   static constexpr int kLatents = 7 + 3 * kStops;
-  static constexpr int kPixelBlocks = 2;  // 128 registers
+  static constexpr forms::Pixels kForm = {.tells_cost = true, .blocks = 2};  // 128 registers
   static SampleInfo describe(const Params& params);
 
   struct Scene {

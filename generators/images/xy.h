@@ -45,6 +45,7 @@ struct Xy {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 5, kMeasured = 4;
+  static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params);
   /// Errors (config): an invalid side, temperature range or label.
   explicit Xy(const Params& params);

@@ -1,5 +1,4 @@
-// Divides an image among teams into bands of rows; the launch bound of kernels that paint them.
-// Host and device.
+// Divides an image among teams into bands of rows. Host and device.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -10,17 +9,6 @@ namespace wellspring::detail {
 
 /// Blocks per multiprocessor for painting pixels: leaves 80 registers per thread.
 inline constexpr int kPixelBlocks = 3;
-
-/// Launch bound of kernels that paint the pixels of functor F, which may declare its own
-/// kPixelBlocks if it needs more or fewer registers.
-template <class F>
-constexpr LaunchBound pixel_bound() {
-  if constexpr (requires { F::kPixelBlocks; }) {
-    return {kPixelMembers, F::kPixelBlocks};
-  } else {
-    return {kPixelMembers, kPixelBlocks};
-  }
-}
 
 /// Bands of whole rows on a device; on a CPU, a team per sample.
 inline Tiling bands_for(Device device, SampleShape shape) {

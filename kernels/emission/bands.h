@@ -1,23 +1,24 @@
-// Emission of images that are painted in an order, later paint over earlier: one team goes through
-// the strokes of a sample with barriers between those whose order matters, and stores bytes. Host
-// and device.
+// Emission of images that are painted in order, later strokes over earlier ones: one team goes
+// through the strokes of a sample, with barriers where order matters, and stores bytes. Called by the
+// emitters; host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
-//     using Texel = std::uint8_t;                        what a pixel holds before it is coloured
-//     Texel background() const;                          of what no stroke covers
-//     std::size_t band_scratch(SampleShape) const;       bytes that paint_band takes; may fail
+//     static constexpr forms::Bands kForm;               with the hooks that it has
+//     using Texel = std::uint8_t;                        value of a pixel before it is coloured
+//     Texel background() const;                          value where there is no stroke
+//     std::size_t band_scratch(SampleShape) const;       scratch of paint_band, bytes; may fail
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
 //     void shade(const Scene&, const Texel*, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// A quarter of what a canvas with the order in its cells takes (canvas.h), so that a picture, or
-// half of one, fits into a multiprocessor's shared memory, where stores cost least. A picture that
-// is too large for it is painted in bands of rows by as many teams, each of which goes through all
-// strokes and keeps what falls into its own: the bytes do not depend on how many bands there are.
-// A host cuts no picture, since its threads would go through the strokes for each part; what is too
-// large for scratch is painted in the plan's memory.
+// Texels take a quarter of the memory of a canvas with the order in its cells (canvas.h), so that a
+// picture, or half of one, fits into a multiprocessor's shared memory, where stores are cheapest. A
+// larger picture is cut into bands of rows, one team each. Every team goes through all strokes and
+// keeps those in its band: the bytes do not depend on the number of bands. A host does not cut
+// pictures, since its threads would repeat the strokes for each band; a picture that is too large
+// for scratch is painted in planned memory.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -35,19 +36,14 @@
 
 namespace wellspring {
 
-/// Rows of a picture: the texel of pixel (x, y) is number (y - y0) * pitch + x.
+/// Rows of a picture: the texel of pixel (x, y) has the index (y - y0) * pitch + x.
 struct Band {
   std::int32_t y0 = 0, rows = 0, pitch = 0;
 
-  /// From one row to the next: whole blocks of 16 bytes.
+  /// Texels from one row to the next: whole blocks of 16 bytes.
   WS_INLINE static constexpr std::int32_t pitch_of(std::int32_t width) {
     return (width + 15) / 16 * 16;
   }
-};
-
-template <class F>
-concept PaintsBands = requires {
-  typename F::Texel;
 };
 
 namespace detail {
@@ -56,7 +52,7 @@ struct alignas(16) TexelBlock {
   std::uint64_t low, high;
 };
 
-/// All members: paints a band over the background. Ends with a barrier.
+/// Called by all members: paints a band over the background. Ends with a barrier.
 template <class F, class Team>
 WS_INLINE void paint_over_background(Team& team, const F& image, const typename F::Scene& scene,
                                      const Band& band, TexelBlock* blocks) {
@@ -70,7 +66,7 @@ WS_INLINE void paint_over_background(Team& team, const F& image, const typename 
 
 }  // namespace detail
 
-/// What paints and shades a sample in one launch, wherever its texels lie.
+/// Common part of the functors that paint and shade a sample in one launch.
 template <class F, class T>
 struct PaintPicture {
   F image;
@@ -80,9 +76,10 @@ struct PaintPicture {
   BatchView batch;
   Band whole;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
-  /// Of row b, for threads of a host.
+  /// Estimated cost of row b, for the scheduling of host threads.
   float cost(std::int64_t b) const requires TellsCost<F> {
     return slots[b].source == source ? image.cost(drawn[b].scene) : 0;
   }
@@ -101,7 +98,7 @@ struct PaintPicture {
   }
 };
 
-/// Team functor: the texels of a sample fit into scratch.
+/// Team functor for texels that fit into scratch.
 template <class F, class T>
 struct PaintBandInScratch : PaintPicture<F, T> {
   template <class Team>
@@ -113,7 +110,7 @@ struct PaintBandInScratch : PaintPicture<F, T> {
   }
 };
 
-/// Team functor: they lie in memory.
+/// Team functor for texels in planned memory.
 template <class F, class T>
 struct PaintBandInMemory : PaintPicture<F, T> {
   typename F::Texel* pictures;
@@ -126,7 +123,7 @@ struct PaintBandInMemory : PaintPicture<F, T> {
   }
 };
 
-/// Team functor: paints a band into memory by way of scratch.
+/// Team functor: paints a band in scratch and copies it to memory.
 template <class F>
 struct PaintBands {
   F image;
@@ -154,18 +151,19 @@ struct PaintBands {
   }
 };
 
-/// Planned memory and launches of functors that paint bands.
+/// Planned memory and launches of band functors.
 template <class F>
 class BandEmitter {
   using Texel = typename F::Texel;
   static_assert(sizeof(Texel) == 1);
 
  public:
-  /// `most_scratch`: bytes that a team may have for texels and all else. `most_bands`: a picture
-  /// that had to be cut into more is painted in the plan's memory.
+  /// `most_scratch`: scratch limit per team, bytes. `most_bands`: a picture that would need more
+  /// bands is painted in planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands,
+            const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     pitch_ = Band::pitch_of(source_shape.width);
     rest_ =
         image.band_scratch(source_shape) + sizeof(detail::TexelBlock) + detail::drawn_scratch<F>();
@@ -180,7 +178,7 @@ class BandEmitter {
           group, "pictures", static_cast<std::size_t>(rows * source_shape.height) * pitch_);
     }
   }
-  /// 0: in the plan's memory.
+  /// Bands per picture; 0: painted in planned memory.
   int bands() const { return in_place_ ? 0 : bands_; }
 
   template <class Launcher>
@@ -193,7 +191,7 @@ class BandEmitter {
     const TeamShape team = {kSampleTeam.threads, texels + rest_};
     if (bands_ == 1) {
       const Band whole = {0, source_shape.height, pitch_};
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         const PaintPicture<F, T> picture{image, call.slots, call.source, drawn, call.batch, whole};
         if (in_place_) {
           launch.league(name, rows, team, PaintBandInMemory<F, T>{picture, pictures_.data()});

@@ -1,5 +1,5 @@
-// Stored images as image functors: uint8 canvases in device memory, read where the
-// augmentation looks, filtered where it shrinks them. Host and device.
+// Stored images as image functors: uint8 images in device memory, read where the augmentation maps
+// each pixel, and filtered if it shrinks them. Used by data sets; host and device.
 #pragma once
 
 #include "kernels/emission/pixels.h"
@@ -8,10 +8,10 @@
 
 namespace wellspring {
 
-/// Which image belongs to a slot.
+/// Index of the image of a slot.
 enum class ImageIndex : std::uint8_t {
-  sample,  ///< number slot.sample of a resident data set
-  row,     ///< number slot.row of a staging buffer
+  sample,  ///< slot.sample, in a resident data set
+  row,     ///< slot.row, in a staging buffer
 };
 
 /// Correctly rounded byte / 255, without a division: one Newton step on the rounded product.
@@ -31,6 +31,7 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 /// with antialias=True), and values that leave [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};
 
   const std::uint8_t* pixels = nullptr;
   const std::int32_t* labels = nullptr;  ///< one an image

@@ -1,35 +1,32 @@
-// Emission of images that are scattered: points, walks and strokes fall into integer cells, once a
-// sample, and the cells are then read like a picture. Host and device.
+// Emission of scattered images: points, walks and strokes are added to integer cells, once per
+// sample, and pixels are then read from the cells. Called by the emitters; host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Canvas kForm;              with the hooks that it has
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
-//     std::int64_t cells(SampleShape source_shape) const;   how many a sample has
-//     int painters() const;                              teams that scatter one sample at once
-//     where
-//                                                        the cells lie in device memory
+//     std::int64_t cells(SampleShape source_shape) const;   number of cells per sample
+//     int painters() const;                              teams per sample, if the cells are in
+//                                                        device memory
 //     template <class Team>
 //     void paint(Team&, const Scene&, ScatterWork, Cell*) const;
 //     template <int N>
 //     void shade(const Scene&, const Cell*, const PixelRun<N>&, ColourRun<N>&) const;
 //
 // `paint` does the pieces of work  for (i = work.first; i < pieces; i += work.stride)  and writes
-// cells with team.atomic_add, atomic_max and atomic_or alone, whose results do not depend on the
-// order: where order matters it is part of the value. How many pieces there are is a parameter of
-// the sample, never the size of a team. No barriers.
+// cells with team.atomic_add, atomic_max and atomic_or only, whose results do not depend on the
+// order. If order matters it is part of the value. The number of pieces is a parameter of the
+// sample, never the size of a team. `paint` has no barriers.
 //
-// What depends on all that was scattered (the largest count), or is made in several steps beside
-// it, is done between paint and shade, by one team a sample and with barriers, where the functor
-// has
+// If the form says `.settles = true`, one team per sample runs `settle` between paint and shade, with
+// barriers: for what depends on all cells (the largest count) or takes several steps.
 //
-//     WS_INLINE bool settles() const;                    whether there is anything to do
+//     WS_INLINE bool settles() const;                    false skips it
 //     template <class Team>
-//     void settle(Team&, const Scene&, Cell*) const;     writes of any kind, each cell by one
-//     member
+//     void settle(Team&, const Scene&, Cell*) const;     any writes, each cell by one member
 //
-// Where painters() is 1, one team has the whole sample, in scratch and in memory alike: its paint
-// may meet at barriers, write cells itself between them and keep in them what it likes, bits of
-// floats included.
+// If painters() is 1, one team has the whole sample, in scratch and in memory: its paint may use
+// barriers, write cells directly between them and keep any bits in them, those of floats included.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -47,28 +44,18 @@
 
 namespace wellspring {
 
-/// A member's share of a sample's pieces of work.
+/// A member's share of the pieces of work of a sample.
 struct ScatterWork {
   std::int64_t first = 0, stride = 1;
 };
 
-template <class F>
-concept PaintsCanvas = requires {
-  typename F::Cell;
-};
-
-/// Where the cells of a sample lie while it is made.
+/// Location of the cells of a sample.
 enum class CanvasPlace : std::uint8_t {
-  scratch,  ///< of the one team that paints and shades it
-  memory,   ///< of the plan: several teams paint, several shade
+  scratch,  ///< scratch of the one team that paints and shades the sample
+  memory,   ///< planned memory: several teams paint, several shade
 };
 
-template <class F>
-concept SettlesCanvas = PaintsCanvas<F> && requires(const F& image) {
-  image.settles();
-};
-
-/// Team functor, cells in scratch: one team makes a sample.
+/// Team functor for cells in scratch: one team makes a sample.
 template <class F, class T>
 struct PaintCanvasInScratch {
   F image;
@@ -78,6 +65,7 @@ struct PaintCanvasInScratch {
   BatchView batch;
   std::int64_t cells;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
@@ -102,7 +90,7 @@ struct PaintCanvasInScratch {
   }
 };
 
-/// Team functor, cells in memory: `painters` teams scatter a sample.
+/// Team functor for cells in memory: `painters` teams scatter a sample.
 template <class F>
 struct ScatterCanvas {
   F image;
@@ -127,7 +115,7 @@ struct ScatterCanvas {
   }
 };
 
-/// Team functor, cells in memory: one team settles a sample.
+/// Team functor for cells in memory: one team settles a sample.
 template <class F>
 struct SettleCanvas {
   F image;
@@ -155,10 +143,10 @@ class CanvasEmitter {
                 "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
 
  public:
-  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  /// `most_scratch`: scratch limit per team, bytes; larger canvases are in planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     cells_ = image.cells(source_shape);
     place_ = scratch_bytes() <= most_scratch ? CanvasPlace::scratch : CanvasPlace::memory;
     canvas_ = {};
@@ -174,7 +162,7 @@ class CanvasEmitter {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const std::int64_t rows = call.batch.size;
     if (place_ == CanvasPlace::scratch) {
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{kSampleTeam.threads, scratch_bytes()},
             PaintCanvasInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, cells_});

@@ -1,5 +1,5 @@
-// The device code of a functor, whatever its form: WS_CUDA_GENERATOR(F) in a .cu file makes every
-// kernel that its stage launches, for both types of x. Host only.
+// The device code of a functor of any form: WS_CUDA_GENERATOR(F) in a .cu file instantiates every
+// kernel that its emitter launches, for both types of x. Used by .cu files; host only.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -13,11 +13,11 @@
 
 namespace wellspring::cuda {
 
-/// Where the kernels of one functor are found. Whoever returns one has made what it names, at any
-/// level of optimisation.
+/// Handles of a functor's kernels. Returning them forces their instantiation, at any level of
+/// optimisation.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};
-  EmissionKernels (*plane)() = nullptr;  ///< those of its plane of truth
+  EmissionKernels (*plane)() = nullptr;  ///< kernels of its dense labels
 };
 
 template <class F, class T>
@@ -27,25 +27,28 @@ EmissionKernels image_kernels() {
   } else if constexpr (MakesEvents<F>) {
     return {{&map_kernel<MakeEvents<F, T>>}};
   } else if constexpr (SettlesCanvas<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
-             &league_kernel<ScatterCanvas<F>>, &league_kernel<SettleCanvas<F>>,
-             &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintCanvasInScratch<F, T>>, &league_kernel<ScatterCanvas<F>>,
+             &league_kernel<SettleCanvas<F>>, &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsCanvas<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintCanvasInScratch<F, T>>,
-             &league_kernel<ScatterCanvas<F>>,
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintCanvasInScratch<F, T>>, &league_kernel<ScatterCanvas<F>>,
              &league_kernel<ShadeStored<F, T, typename F::Cell>>}};
   } else if constexpr (PaintsBands<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintBandInScratch<F, T>>,
-             &league_kernel<PaintBandInMemory<F, T>>, &league_kernel<PaintBands<F>>,
-             &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<PaintBandInScratch<F, T>>, &league_kernel<PaintBandInMemory<F, T>>,
+             &league_kernel<PaintBands<F>>, &league_kernel<ShadeStored<F, T, typename F::Texel>>}};
   } else if constexpr (EvolvesField<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<EvolveFields<typename F::Field>>,
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<EvolveFields<typename F::Field>>,
              &league_kernel<ShadeStored<F, T, float>>}};
   } else if constexpr (RelaxesLattice<F>) {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<RelaxInScratch<F, T>>,
-             &league_kernel<RelaxInMemory<F>>, &league_kernel<ShadeStored<F, T, std::uint32_t>>}};
+    return {{&map_kernel<DrawImages<typename DrawnBy<F>::type>>,
+             &league_kernel<RelaxInScratch<F, T>>, &league_kernel<RelaxInMemory<F>>,
+             &league_kernel<ShadeStored<F, T, std::uint32_t>>}};
   } else {
-    return {{&map_kernel<DrawImages<F>>, &league_kernel<PaintImages<F, T>>}};
+    return {
+        {&map_kernel<DrawImages<typename DrawnBy<F>::type>>, &league_kernel<PaintImages<F, T>>}};
   }
 }
 

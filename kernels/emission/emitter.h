@@ -1,11 +1,12 @@
-// The stage of a functor, whatever its form: the memory and the launches that make its samples.
-// Host only.
+// The emitter of a functor of any form: the memory and the launches that make its samples. Called by
+// generators and sources; host only.
 #pragma once
 
 #include "kernels/emission/bands.h"
 #include "kernels/emission/canvas.h"
 #include "kernels/emission/events.h"
 #include "kernels/emission/field_emitter.h"
+#include "kernels/emission/form_checks.h"
 #include "kernels/emission/lattice.h"
 #include "kernels/emission/pixels.h"
 #include "kernels/emission/plane.h"
@@ -22,23 +23,27 @@ namespace wellspring {
 
 template <class F>
 class Emitter {
+  static_assert(detail::check_functor<F>());
+
  public:
-  /// `source_shape`: shape of what the functor describes; that of the layout, but for stored images.
+  /// `source_shape`: shape of the image that the functor describes; differs from the layout for
+  /// stored images only. `roles`: how augmentation maps the latents.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
-            SampleShape source_shape) {
+            SampleShape source_shape, [[maybe_unused]] const LatentRoles& roles = {}) {
     if constexpr (MakesEvents<F>) {
       emitter_.plan(memory, group, rows, functor, scratch_limit(memory.device()));
     } else if constexpr (PaintsCanvas<F> || RelaxesLattice<F>) {
-      emitter_.plan(memory, group, rows, functor, source_shape, scratch_limit(memory.device()));
+      emitter_.plan(memory, group, rows, functor, source_shape, scratch_limit(memory.device()),
+                    roles);
     } else if constexpr (PaintsBands<F>) {
       const bool on_host = memory.device().is_cpu();
       emitter_.plan(memory, group, rows, functor, source_shape,
                     on_host ? kHostScratchBytes : scratch_limit(memory.device()),
-                    on_host ? 1 : source_shape.height);
+                    on_host ? 1 : source_shape.height, roles);
     } else if constexpr (EvolvesField<F>) {
-      emitter_.plan(memory, group, rows, functor);
+      emitter_.plan(memory, group, rows, functor, roles);
     } else {
-      emitter_.plan(memory, group, rows);
+      emitter_.plan(memory, group, rows, roles);
     }
   }
 
@@ -76,7 +81,7 @@ class Emitter {
   typename decltype(choose())::type emitter_;
 };
 
-/// The same for the plane of truth of a functor: nothing at all where it has none.
+/// The same for the dense labels of a functor. Without any it does nothing.
 template <class F>
 class PlaneEmitter {
  public:
@@ -92,7 +97,7 @@ class PlaneEmitter<F> {
             SampleShape source_shape) {
     emitter_.plan(memory, group, rows, PlaneOf<F>(functor), source_shape);
   }
-  /// Where the batch has a plane.
+  /// Does nothing if the batch has no plane.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& functor,
             SampleShape source_shape, const EmitCall& call) const {

@@ -1,10 +1,11 @@
-// Runs of events that one thread makes side by side: in the SIMD lanes of a host; on a device,
-// whose threads are lanes already, a run is one event. For emissions of events. Host and device.
+// Runs of events that one thread makes together, in the SIMD lanes of a host. On a device threads
+// are lanes already, and a run is one event. Used by emissions of events; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
 #include "kernels/batch/sample.h"
 #include "kernels/batch/set_count.h"
+#include "kernels/emission/host_float.h"
 #include "kernels/random/philox.h"
 #include "kernels/random/philox_run.h"
 #include "kernels/runtime/dtype.h"
@@ -13,7 +14,7 @@
 
 #include <cstdint>
 
-// As WS_RUN_LENGTH, used inside of functions only: both compilers must see the same types.
+// Like WS_RUN_LENGTH, used inside functions only: both compilers must see the same types.
 #if WS_DEVICE_CODE
 #define WS_EVENT_LANES 1
 #else
@@ -22,7 +23,7 @@
 
 namespace wellspring {
 
-/// Where one sample's features go. T: element type of x.
+/// Writes the features of one sample. T: element type of x.
 template <class T>
 class RowWriter {
  public:
@@ -33,43 +34,41 @@ class RowWriter {
   WS_INLINE int items() const { return batch_->layout.items; }
   WS_INLINE int features() const { return batch_->layout.features; }
 
-  WS_INLINE void set(int feature, float value) { x()[feature] = static_cast<T>(value); }
-  /// Items beyond the row's room are left out; set_count says how many there are.
+  WS_INLINE void set(int feature, float value) { x().set(feature, value); }
+  /// Ignores items that do not fit into the row; set_count gives their number.
   WS_INLINE void set(int item, int feature, float value) {
     if (item >= items()) return;
-    x()[item * features() + feature] = static_cast<T>(value);
+    x().set(item * features() + feature, value);
   }
   WS_INLINE void set_global(int index, float value) {
     if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
   }
-  /// How many items the set has, before what has no room is left out. Not for events.
+  /// Number of items of the set, including those that do not fit. Not for events.
   WS_INLINE void set_count(int count) { count_ = count; }
 
-  /// Has the memory of the row on its way to a host's cache, for who writes it soon.
+  /// Prefetches the row into a host's cache, before it is written.
   WS_INLINE void fetch() const {
 #if !WS_DEVICE_CODE
-    constexpr std::int64_t kLine = 64 / sizeof(T);
-    for (std::int64_t k = 0; k < batch_->layout.elements(); k += kLine) {
-      __builtin_prefetch(x() + k, 1);
+    const auto line = static_cast<std::int64_t>(64 / size_of(batch_->dtype));
+    for (std::int64_t k = 0; k < batch_->layout.elements(); k += line) {
+      __builtin_prefetch(x().at(k), 1);
     }
 #endif
   }
 
-  /// Members `rank` of `size` write what follows from the count: the items that do not exist are 0,
-  /// and what had no room is counted.
+  /// Called by each member `rank` of `size`: sets the unused items to 0 and counts those that did
+  /// not fit.
   WS_INLINE void finish(int rank, int size) {
     if (batch_->layout.kind != SampleKind::set) return;
     const int kept = count_ < items() ? count_ : items();
-    T* const row = x();
-    for (int i = kept * features() + rank; i < items() * features(); i += size) {
-      row[i] = static_cast<T>(0.f);
-    }
+    const auto row = x();
+    for (int i = kept * features() + rank; i < items() * features(); i += size) row.set(i, 0);
     if (rank == 0) detail::write_count(*batch_, b_, count_);
   }
 
  private:
-  WS_INLINE T* x() const {
-    return static_cast<T*>(batch_->x) + b_ * batch_->layout.elements();
+  WS_INLINE detail::Elements<T> x() const {
+    return {batch_->x, batch_->dtype, b_ * batch_->layout.elements()};
   }
 
   const BatchView* batch_ = nullptr;
@@ -77,16 +76,16 @@ class RowWriter {
   int count_ = 0;
 };
 
-/// What is known of N events, lane after lane together: what Truth is for one.
+/// The truth of N events, one lane each.
 template <int Latents, int Targets, int N>
 class TruthRun {
  public:
-  /// Number k of one event is [k].
+  /// Number k of one event.
   struct Numbers {
     float* first;
     WS_INLINE float& operator[](int k) const { return first[k * N]; }
   };
-  /// That of one event; its members are Truth's.
+  /// Truth of one event, with the members of Truth.
   struct Lane {
     std::int32_t& label;
     float& weight;
@@ -115,7 +114,7 @@ class TruthRun {
   float target_[Targets > 0 ? Targets : 1][N] = {};
 };
 
-/// N events of functor F, those of rows[0] to rows[N - 1] of a batch. T: element type of x.
+/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x.
 template <class F, class T, int N>
 class EventRun {
  public:
@@ -140,9 +139,9 @@ class EventRun {
   WS_INLINE RowWriter<T>& row(int i) { return row_[i]; }
   WS_INLINE auto truth(int i) { return truth_.of(i); }
 
-  /// make(i, row, truth) WS_INLINED for each event, where row has set(feature, value) alone. All
-  /// lanes take the same steps: code without branches or loops that depend on the sample, with
-  /// F::kFeatures features at most.
+  /// make(i, row, truth) WS_INLINED for each event; row has set(feature, value) only. All lanes take
+  /// the same steps: no branches or loops that depend on the sample, and at most F::kFeatures
+  /// features.
   template <class Make>
   WS_INLINE void straight(const Make& make) {
     if constexpr (N == 1) {
@@ -161,8 +160,8 @@ class EventRun {
     }
   }
 
-  /// make(i, row, truth) for one event after another. Each row is fetched while the one before it
-  /// is made, since no processor foresees which parts of the rows are written when.
+  /// make(i, row, truth) for one event after another. Each row is prefetched while the one before it
+  /// is made, since hardware prefetchers cannot predict which parts are written when.
   template <class Make>
   WS_INLINE void each(const Make& make) {
     for (int i = 0; i < N; ++i) {
@@ -172,7 +171,7 @@ class EventRun {
     }
   }
 
-  /// Writes what follows from all that was set.
+  /// Writes counts and truth, after all features are set.
   WS_INLINE void finish() {
     for (int i = 0; i < N; ++i) row_[i].finish(0, 1);
     truth_.write(batch_, b_);

@@ -1,34 +1,39 @@
-// Emission of events and sets of items: features that are written into a row. Host and device.
+// Emission of events and sets of items: features that are written into a row. Called by the emitters;
+// host and device.
 //
-// A functor of this form has
+// A functor has
 //
-//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
+//     static constexpr forms::Events kForm;             with a launch bound, if it needs many
+//                                                       registers
+//     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     SampleLayout layout() const;                      SampleLayout::event or ::set, with globals,
-//                                                       or ::image, which is a row of values, too
+//                                                       or ::image, which is also a row of values
 //     template <class Run>
-//     void make(Run&) const;                            a run of them by one thread (event_run.h)
+//     void make(Run&) const;                            one thread makes a run (event_run.h)
 //
-// or, where a team of `members` makes one,
+// If a team makes an event, kForm is a forms::EventTeams, and it has
 //
-//     int members() const;                              fewer than 32 where F::kSharesWarps
+//     int members() const;                              threads per team; fewer than 32 if the form
+//                                                       says `.shares_warps = true`
+//     std::size_t scratch_bytes() const;                scratch of make
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
-// or, where it needs integer cells to scatter into, which lie in the team's scratch where they fit
-// and in planned memory otherwise, and hold anything at the beginning:
+// With `.cells = true` it also has integer cells to scatter into, uninitialised, in the team's scratch
+// if they fit and in planned memory otherwise:
 //
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// A functor of many registers may state what its kernel is compiled for (launch_bound.h),
-// kEventBound. `Row` is a RowWriter. Where a team makes a row, its members write different
-// features, and all of them call set_count with the same number; rank 0's truth counts.
+// `Row` is a RowWriter. Members of a team write different features of a row, and all of them call
+// set_count with the same number; the truth of rank 0 is used.
 #pragma once
 
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/sample.h"
 #include "kernels/batch/set_count.h"
 #include "kernels/emission/event_run.h"
+#include "kernels/emission/forms.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/launcher.h"
@@ -44,22 +49,6 @@
 
 namespace wellspring {
 
-template <class F>
-concept MakesEvents = requires(const F& event) {
-  event.layout();
-};
-/// Events that a team makes.
-template <class F>
-concept MakesEventsInTeams = MakesEvents<F> && requires(const F& event) {
-  event.members();
-};
-
-/// And that scatter into cells.
-template <class F>
-concept ScattersEvents = MakesEventsInTeams<F> && requires {
-  typename F::EventCell;
-};
-
 namespace detail {
 struct NoCell {};
 template <class F>
@@ -70,23 +59,14 @@ template <ScattersEvents F>
 struct EventCellOf<F> {
   using type = typename F::EventCell;
 };
-
-/// The usual one, or F::kEventBound.
-template <class F>
-constexpr LaunchBound event_bound() {
-  if constexpr (requires { F::kEventBound; }) {
-    return F::kEventBound;
-  } else {
-    return kUsualBound;
-  }
-}
 }  // namespace detail
 
-/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device,
+/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device
 /// row t.
 template <class F, class T>
 struct MakeEvents {
-  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr LaunchBound kLaunchBound = F::kForm.bound;
   F event;
   const Slot* slots;
   std::uint32_t source;
@@ -122,7 +102,7 @@ struct MakeEvents {
   }
 };
 
-/// Team functor: a team an event.
+/// Team functor: one team per event.
 template <class F, class T>
 struct MakeEventsInTeams {
   F event;
@@ -130,10 +110,11 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
-  typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or none
+  typename detail::EventCellOf<F>::type* cells;  ///< cells of all rows; null: in scratch, or none
 
-  static constexpr LaunchBound kLaunchBound = detail::event_bound<F>();
-  static constexpr bool kSharesWarps = shares_warps<F>();
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr LaunchBound kLaunchBound = F::kForm.bound;
+  static constexpr bool kSharesWarps = F::kForm.shares_warps;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
@@ -163,7 +144,7 @@ class EventEmitter {
   using Cell = typename detail::EventCellOf<F>::type;
 
  public:
-  /// `most_scratch`: bytes that a team may have; cells that need more lie in the plan.
+  /// `most_scratch`: scratch limit per team, bytes; more cells are in planned memory.
   void plan([[maybe_unused]] MemoryPlan& memory, [[maybe_unused]] const std::string& group,
             [[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& event,
             [[maybe_unused]] std::size_t most_scratch) {
@@ -179,7 +160,7 @@ class EventEmitter {
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& event,
             const EmitCall& call) const {
-    visit_float(call.batch.dtype, [&]<class T>(T) {
+    detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
       if constexpr (MakesEventsInTeams<F>) {
         launch.league(name, call.batch.size, TeamShape{event.members(), scratch_bytes(event, call)},
                       MakeEventsInTeams<F, T>{event, call.slots, call.source, call.seed, call.batch,
@@ -194,7 +175,7 @@ class EventEmitter {
   }
 
  private:
-  /// A host's turns are several runs, as few rows of a mixture may be of this source.
+  /// Several runs per turn on a host, since few rows of a mixture may belong to this source.
   static std::int64_t rows_a_turn(Device device) {
     return device.is_cpu() ? 4 * WS_EVENT_LANES : 1;
   }
@@ -211,7 +192,7 @@ class EventEmitter {
     return event.scratch_bytes();
   }
 
-  Planned<Cell> cells_;  ///< none where they lie in scratch
+  Planned<Cell> cells_;  ///< empty if they are in scratch
 };
 
 }  // namespace wellspring

@@ -1,17 +1,18 @@
 // Emission of fields that evolve (fields.h): the resident chains and the frames of a batch in
-// planned memory, and the launches that draw, evolve and shade. Host and device.
+// planned memory, and the launches that draw, evolve and shade. Called by the emitters; host and
+// device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
+//     static constexpr forms::Field kForm;
 //     using Field = ...;                                a field functor, see fields.h, and
 //     Field field() const;  ChainSchedule schedule() const;  int field_side() const;
 //     Scene draw(const SampleKey& chain, ChainSchedule::Position, TruthOf<F>&) const;
 //     template <int N>
 //     void shade(const Scene&, const float* frame, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// draw's key holds the number of the chain as its sample. `frame` is [side, side], the plane that
-// the field shows. Schedule and side are parameters of the generator: they say which sample is
-// which frame.
+// The sample number in draw's key is that of the chain. `frame` is [side, side], the plane of the
+// field that is shown. Schedule and side are parameters of the generator; they map samples to frames.
 #pragma once
 
 #include "kernels/emission/fields.h"
@@ -31,18 +32,19 @@ class FieldEmitter {
   using Field = typename F::Field;
 
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image) {
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
+            const LatentRoles& roles = {}) {
     side_ = image.field_side();
     const auto places = 2 * static_cast<std::size_t>(image.schedule().lanes);
     const auto cells = static_cast<std::size_t>(side_) * static_cast<std::size_t>(side_);
-    drawn_.plan(memory, group, rows);
+    drawn_.plan(memory, group, rows, roles);
     heads_ = memory.reserve<FieldHead>(group, "resident chains", places);
     cells_ = memory.reserve<float>(group, "resident fields",
                                    places * 2 * static_cast<std::size_t>(Field::kPlanes) * cells);
     frames_ = memory.reserve<float>(group, "frames", static_cast<std::size_t>(rows) * cells);
   }
 
-  /// `source_shape`: shape of what the functor describes.
+  /// `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {

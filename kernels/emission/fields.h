@@ -1,21 +1,20 @@
 // Fields that evolve: a sample is one frame of a chain, and a chain is a grid of cells that a rule
-// takes from its beginning step by step. What is resident is a cache of chains under way: any frame
-// can be made from the beginning of its chain alone, and has the same bytes either way. Used by
-// generators of this form. Host and device.
+// advances step by step. Chains in progress are cached. A frame has the same bytes whether it comes
+// from the cache or from the start of its chain. Used by generators of this form; host and device.
 //
 // A field functor is a trivially copyable type:
 //
-//     static constexpr int kPlanes;                     floats a cell
+//     static constexpr int kPlanes;                     floats per cell
 //     static constexpr int kShown;                      the plane that a frame shows
-//     struct Chain;                                     what the rule of one chain needs to know
-//     Chain chain(SampleRng) const;                     its numbers; rng.sample is the chain's
+//     struct Chain;                                     parameters of the rule of one chain
+//     Chain chain(SampleRng) const;                     draws them; rng.sample numbers the chain
 //     template <class Team>
 //     void begin(Team&, const Chain&, SampleRng, int side, float* planes, Philox4& shared) const;
 //     template <class Team>
 //     void step(Team&, const Chain&, int side, const float* from, float* to) const;
 //
-// `planes` is [kPlanes, side, side]; `shared` is the team's, for random numbers that one member
-// draws for all. Neither ends with a barrier; both may hold some.
+// `planes` is [kPlanes, side, side]; `shared` belongs to the team, for random numbers that one member
+// draws for all. Both functions may contain barriers; neither ends with one.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -28,18 +27,18 @@
 
 namespace wellspring {
 
-/// Which frame of which chain a sample is. Samples go round the lanes; a lane shows one chain after
-/// another, and lanes change chains at different times, so that consecutive samples are frames of
-/// different chains at different ages, and consecutive batches continue the chains of the last one.
+/// Map from samples to frames of chains. Samples go round the lanes; a lane shows one chain after
+/// another, and lanes change chains at different times. Consecutive samples are therefore frames of
+/// different chains at different ages, and consecutive batches continue the same chains.
 struct ChainSchedule {
-  std::int32_t lanes = 64;   ///< chains under way at once
-  std::int32_t frames = 32;  ///< shown of each
+  std::int32_t lanes = 64;   ///< chains in progress
+  std::int32_t frames = 32;  ///< frames shown per chain
   std::int32_t warm_up = 0;  ///< steps before the first frame
   std::int32_t stride = 1;   ///< steps between frames
 
   struct Position {
     std::uint64_t chain = 0;
-    std::uint64_t turn = 0;  ///< how many chains its lane showed before
+    std::uint64_t turn = 0;  ///< earlier chains of its lane
     std::int32_t lane = 0;
     std::int32_t frame = 0;
   };
@@ -53,33 +52,33 @@ struct ChainSchedule {
             static_cast<std::int32_t>(round % length)};
   }
   WS_INLINE std::int32_t steps_of(std::int32_t frame) const { return warm_up + frame * stride; }
-  /// Steps that the chain after the one whose `frame` is shown has done by then: its warm-up,
-  /// spread over the frames before its own.
+  /// Steps that a lane's next chain has done when the present one shows `frame`: its warm-up is
+  /// spread over those frames.
   WS_INLINE std::int32_t steps_ahead(std::int32_t frame) const {
     const std::int64_t done = std::int64_t{warm_up} * (frame + 1) / frames;
     return static_cast<std::int32_t>(done);
   }
 };
 
-/// What a place of the cache holds.
+/// State of a cache entry.
 struct FieldHead {
   std::uint64_t chain = 0;  ///< 1 + its number; 0: nothing yet
-  std::uint64_t key = 0;    ///< of the random numbers that it was begun with
-  std::int32_t step = 0;    ///< steps done; the cells lie in buffer step % 2
+  std::uint64_t key = 0;    ///< key of its random numbers
+  std::int32_t step = 0;    ///< steps done; the cells are in buffer step % 2
   std::int32_t reserved = 0;
 };
 
-/// Two places a lane: for chains of even and of odd turns, so that the next chain warms up while
-/// the present one is shown.
+/// Two entries per lane, for chains of even and of odd turns: the next chain warms up while the
+/// present one is shown.
 struct FieldCache {
   FieldHead* heads = nullptr;  ///< [2 lanes]
   float* cells = nullptr;      ///< [2 lanes, 2, planes, side, side]
-  float* frames = nullptr;     ///< [rows, side, side] what the batch shows
+  float* frames = nullptr;     ///< [rows, side, side] shown by the batch
   std::int32_t side = 0;
 };
 
-/// Team functor: one team a place of the cache brings its chain to every frame that the batch shows
-/// of it and copies those out; a place that the batch does not show works ahead.
+/// Team functor: one team per cache entry advances its chain to every frame that the batch shows of
+/// it and copies those out. An entry that the batch does not show works ahead.
 template <class F>
 struct EvolveFields {
   F field;
@@ -88,7 +87,7 @@ struct EvolveFields {
   const Slot* slots;
   std::int64_t rows;
   std::uint32_t source;
-  std::uint64_t key;  ///< of the generator's random numbers
+  std::uint64_t key;  ///< key of the generator's random numbers
 
   static constexpr std::size_t scratch_bytes() { return sizeof(Shared) + alignof(Shared); }
 
@@ -99,8 +98,8 @@ struct EvolveFields {
     auto& shared = *team.template scratch<Shared>(1);
     const auto lane = static_cast<std::int32_t>(place / 2);
     const auto parity = static_cast<std::uint64_t>(place % 2);
-    // Frames in the order of their samples: for one lane that is the order of time.
-    std::uint64_t next = 0;  // samples from here on are to be shown
+    // Frames in the order of their samples, which is the order of time within a lane.
+    std::uint64_t next = 0;  // first sample that is still to be shown
     Position last{};
     bool shown = false, any = false;
     for (;;) {
@@ -137,7 +136,7 @@ struct EvolveFields {
     return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
   }
 
-  /// Takes the place to `steps` steps of `chain`, from where it is if that is on the way.
+  /// Advances the entry to `steps` steps of `chain`, from its present state if that is earlier.
   template <class Team>
   WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,
                        std::int32_t steps) const {

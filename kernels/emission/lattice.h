@@ -1,19 +1,21 @@
-// Emission of images of a lattice that one team brings into equilibrium: work with barriers in
-// scratch, or in memory where it is too much for that, then the lattice is read like a picture.
-// What is measured of the lattice becomes truth. Host and device.
+// Emission of images of a lattice that one team brings into equilibrium, with barriers, in scratch or
+// in planned memory if it is too large for that. Pixels are then read from the lattice, and
+// quantities measured on it become latents. Called by the emitters; host and device.
 //
-// Besides what drawn.h asks of it, a functor has
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
-//     static constexpr int kMeasured;                    the last so many of its kLatents, which do
-//                                                        not move with the picture
-//     std::int64_t lattice_words(SampleShape) const;     of work, 32 bits each
-//     int lattice_members(SampleShape) const;            threads of the team
-//     template <class Team>                              all members; ends with a barrier
+//     static constexpr forms::Lattice kForm;             with the hooks that it has
+//     static constexpr int kMeasured;                    the last kMeasured latents are measured;
+//                                                        augmentation does not change them
+//     std::int64_t lattice_words(SampleShape) const;     work memory, 32-bit words
+//     int lattice_members(SampleShape) const;            threads per team
+//     template <class Team>                              ends with a barrier
 //     void relax(Team&, const Scene&, std::uint32_t* work, float (&measured)[kMeasured]) const;
 //     template <int N>
 //     void shade(const Scene&, const std::uint32_t* work, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// `measured` of rank 0 counts. What relax() leaves in the work is what shade() reads.
+// relax() is called by all members; `measured` of rank 0 is used. shade() reads the work that relax()
+// leaves.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -30,14 +32,9 @@
 
 namespace wellspring {
 
-template <class F>
-concept RelaxesLattice = requires(const F& image) {
-  image.lattice_words(SampleShape{});
-};
-
 namespace detail {
 
-/// Rank 0: what was measured, behind what was drawn.
+/// Called by rank 0: writes the measured latents after those that were drawn.
 template <class F>
 WS_INLINE void write_measured(const BatchView& batch, std::int64_t b,
                               const float (&measured)[F::kMeasured]) {
@@ -52,7 +49,7 @@ WS_INLINE void write_measured(const BatchView& batch, std::int64_t b,
 
 }  // namespace detail
 
-/// Team functor, work in scratch: one team makes a sample.
+/// Team functor for work in scratch: one team makes a sample.
 template <class F, class T>
 struct RelaxInScratch {
   F image;
@@ -62,6 +59,7 @@ struct RelaxInScratch {
   BatchView batch;
   std::int64_t words;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>
@@ -80,7 +78,7 @@ struct RelaxInScratch {
   }
 };
 
-/// Team functor, work in memory.
+/// Team functor for work in memory.
 template <class F>
 struct RelaxInMemory {
   F image;
@@ -109,10 +107,10 @@ class LatticeEmitter {
   static_assert(0 < F::kMeasured && F::kMeasured <= F::kLatents);
 
  public:
-  /// `most_scratch`: bytes that a team may have; work that needs more lies in the plan.
+  /// `most_scratch`: scratch limit per team, bytes; larger work is in planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
-            SampleShape source_shape, std::size_t most_scratch) {
-    drawn_.plan(memory, group, rows);
+            SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
     words_ = image.lattice_words(source_shape);
     in_scratch_ = scratch_bytes() <= most_scratch;
     work_ = {};
@@ -130,7 +128,7 @@ class LatticeEmitter {
     const std::int64_t rows = call.batch.size;
     const int members = image.lattice_members(source_shape);
     if (in_scratch_) {
-      detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+      detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
         launch.league(
             name, rows, TeamShape{members, scratch_bytes()},
             RelaxInScratch<F, T>{image, call.slots, call.source, drawn, call.batch, words_});

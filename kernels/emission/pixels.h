@@ -1,14 +1,16 @@
-// Emission of images as a formula per pixel, in one pass from coordinates to stored values: place,
-// evaluate, colour, normalise, cast, NHWC write; no intermediate image in memory. Host and device.
+// Emission of images by a formula per pixel, in one pass from coordinates to stored values: place,
+// evaluate, colour, normalise, cast, NHWC write. There is no intermediate image in memory. Called by
+// the emitters; host and device.
 //
-// Besides what drawn.h asks of it, a functor says what is seen where:
+// A functor of this form has, besides what scene_buffer.h asks of it,
 //
-//     Rgb at(const Scene&, PixelCoordinate) const;                          a colour per pixel, or
+//     static constexpr forms::Pixels kForm;              with the hooks that it has
+//     Rgb at(const Scene&, PixelCoordinate) const;       a colour per pixel, or
 //     template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// `shade` sees a run of neighbouring pixels at once, so that decisions that hold for the whole
-// sample are taken outside of the pixel loop, which then vectorises. Results must not depend on N
-// or on the size of the team. Pixels that need common work first: tiles.h.
+// `shade` gets a run of neighbouring pixels, so that decisions about the whole sample stay outside
+// the pixel loop, which then vectorises. Results must not depend on N or on the size of the team.
+// tiles.h is for pixels that share preparatory work.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -42,7 +44,7 @@ WS_INLINE void shade_each(const F& image, const typename F::Scene& scene, const 
 
 }  // namespace detail
 
-/// Team functor: one team a tile of a sample.
+/// Team functor: one team per tile of a sample.
 template <class F, class T>
 struct PaintImages {
   F image;
@@ -52,9 +54,10 @@ struct PaintImages {
   BatchView batch;
   Tiling tiling;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
-  /// Of a tile, for threads of a host.
+  /// Estimated cost of a tile, for the scheduling of host threads.
   float cost(std::int64_t index) const requires TellsCost<F> {
     const std::int64_t b = index / tiling.count();
     return slots[b].source == source ? image.cost(drawn[b].scene) : 0;
@@ -63,7 +66,7 @@ struct PaintImages {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / tiling.count();
-    if (slots[b].source != source) return;  // the same for every member, so none waits in vain
+    if (slots[b].source != source) return;  // the same for every member, so no barrier diverges
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
     const PixelTile tile =
         tiling.tile(static_cast<int>(index % tiling.count()), batch.layout.shape());
@@ -80,28 +83,29 @@ struct PaintImages {
   }
 };
 
-/// Planned memory and launches of pixel and tile functors: two launches a batch.
+/// Planned memory and launches of pixel and tile functors: two launches per batch.
 template <class F>
 class PixelEmitter {
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
-    drawn_.plan(memory, group, rows);
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const LatentRoles& roles = {}) {
+    drawn_.plan(memory, group, rows, roles);
   }
 
-  /// `source_shape`: shape of what the functor describes; the layout's for formulas.
+  /// `source_shape`: shape of the image that the functor describes; for formulas that of the layout.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
     const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
-    detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+    detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
       launch.league(name, call.batch.size * tiling.count(), team,
                     PaintImages<F, T>{image, call.slots, call.source, drawn, call.batch, tiling});
     });
   }
 
-  /// Square tiles where the functor asks for them, otherwise bands.
+  /// Square tiles if the functor prepares tiles, otherwise bands of rows.
   static Tiling tiles(const F& image, SampleShape shape, Device device) {
     if constexpr (PreparesTiles<F>) {
       const int side = tile_needs_of(image, !device.is_cuda()).side;

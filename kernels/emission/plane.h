@@ -1,34 +1,38 @@
-// Dense truth: a number a pixel beside the image, for functors that know more of a pixel than its
-// colour. Where one has
+// Dense labels: one number per pixel with the image, from functors that know more about a pixel than
+// its colour. A functor whose form says `.plane = true` has
 //
-//     static constexpr bool kHasPlane = true;
 //     template <int N>
 //     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
 //
-// the plane is made by the launches of its form a second time, with `plane` in place of `shade`.
-// What is looked up where is therefore what the image shows, whatever the augmentation; colours,
-// passes, normalisation and the erased box are left out. Host and device.
+// The launches of its form then run a second time with `plane` in place of `shade`. Pixels are looked
+// up in the same places as for the image, under any augmentation; colours, passes, normalisation and
+// the erased box are left out. Called by the emitters; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
 #include "kernels/augment/emit_call.h"
 #include "kernels/batch/pixel_run.h"
+#include "kernels/emission/forms.h"
 #include "kernels/emission/paint.h"
+#include "kernels/emission/scene_buffer.h"
 #include "kernels/runtime/macros.h"
 
 namespace wellspring {
 
-template <class F>
-concept HasPlane = requires {
-  requires F::kHasPlane;
-};
+namespace detail {
+/// The form of the labels: F's `blocks` are for its colours.
+template <class Form>
+constexpr Form plane_form(Form form) {
+  form.plane = false;
+  form.blocks = kPixelBlocks;
+  return form;
+}
+}  // namespace detail
 
-/// A functor whose image is the plane of F.
+/// A functor whose image is the dense labels of F.
 template <class F>
 struct PlaneOf : F {
-  static constexpr bool kHasPlane = false;
-  static constexpr bool kOnlyF32 = true;
-  static constexpr int kPixelBlocks = detail::kPixelBlocks;  // F's own is for its colours
+  static constexpr auto kForm = detail::plane_form(F::kForm);
 
   explicit PlaneOf(const F& image) : F(image) {}
 
@@ -46,7 +50,16 @@ struct PlaneOf : F {
   }
 };
 
-/// What is done to places, and nothing that is done to colours.
+template <class F>
+inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
+
+/// F draws the scenes of both.
+template <class F>
+struct DrawnBy<PlaneOf<F>> {
+  using type = F;
+};
+
+/// The geometry of an augmentation, without its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;
@@ -57,7 +70,7 @@ inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   return geometry;
 }
 
-/// The call that makes the plane of a batch with Stage<PlaneOf<F>>.
+/// The call that makes the dense labels of a batch with Emitter<PlaneOf<F>>.
 inline EmitCall plane_call(const EmitCall& call) {
   EmitCall plane = call;
   plane.augmentation = geometry_of(call.augmentation);

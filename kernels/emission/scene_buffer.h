@@ -1,19 +1,20 @@
-// Scene and augmentation of every image of a batch, drawn once by one launch into planned memory
-// and read by all that paint it. For the forms of emission that make images. Host and device.
+// Scene and augmentation of every image of a batch, drawn by one launch into planned memory and read
+// by the launches that paint it. Used by the forms of emission that make images; host and device.
 //
 // An image functor draws with
 //
-//     struct Scene;                                     one sample's parameters, trivially copyable
-//     static constexpr int kLatents;                    and, where it has any, kTargets or kLabels
+//     struct Scene;                                     parameters of a sample, trivially copyable
+//     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or, where what is seen depends on how it is looked at (stored images), draw(key, seen, truth),
-// or, where a scene is larger than a thread's registers, void draw(key, scene, truth), which writes
-// it in the plan's memory as it goes. One whose samples differ in what they cost may say so,
+// or one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene depends on
+// the augmentation (stored images), or void draw(key, scene, truth), which writes a scene that is
+// too large for registers directly to planned memory. A functor whose samples differ in cost says
+// `.tells_cost = true` and has
 //
-//     float cost(const Scene&) const;                   beside the others, in any unit
+//     float cost(const Scene&) const;                   estimated cost, in any unit
 //
-// and a host begins with the costliest (kernels/runtime/launch.h).
+// A host then starts with the most expensive ones (kernels/runtime/launch.h).
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -21,6 +22,9 @@
 #include "kernels/augment/emit_call.h"
 #include "kernels/augment/latent_map.h"
 #include "kernels/batch/sample.h"
+#include "kernels/emission/forms.h"
+#include "kernels/emission/host_float.h"
+#include "kernels/emission/host_paint.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/launcher.h"
 #include "kernels/runtime/memory_plan.h"
@@ -35,38 +39,22 @@
 
 namespace wellspring {
 
-/// Stored images: what their scene is depends on how it is looked at.
-template <class F>
-concept DrawsAugmented = requires(const F& image, const SampleKey& key, const Augmentation& view,
-                                  TruthOf<F>& truth) {
-  image.draw(key, view, truth);
-};
-/// Scenes of hundreds of bytes.
-template <class F>
-concept DrawsInPlace = requires(const F& image, const SampleKey& key, typename F::Scene& scene,
-                                TruthOf<F>& truth) {
-  image.draw(key, scene, truth);
-};
-/// Frames of a field: their scene is that of the chain which they belong to.
-template <class F>
-concept EvolvesField = requires {
-  typename F::Field;
-};
-
-/// Whose samples' costs are known once they are drawn.
-template <class F>
-concept TellsCost = requires(const F& image, const typename F::Scene& scene) {
-  image.cost(scene);
-};
-
-/// What was drawn for one sample.
-template <class F>
-struct DrawnImage {
-  typename F::Scene scene;
+/// Scene and augmentation of one sample.
+template <class Scene>
+struct DrawnScene {
+  Scene scene;
   Augmentation view;
 };
+template <class F>
+using DrawnImage = DrawnScene<typename F::Scene>;
 
-/// Map functor: draws one row's scene and augmentation, and writes its truth.
+/// The functor that draws the scenes of F: F itself, except for dense labels (plane.h).
+template <class F>
+struct DrawnBy {
+  using type = F;
+};
+
+/// Map functor: draws the scene and the augmentation of one row, and writes its truth.
 template <class F>
 struct DrawImages {
   F image;
@@ -85,7 +73,11 @@ struct DrawImages {
     const Slot slot = slots[b];
     if (slot.source != source) return;
     TruthOf<F> truth;
+#if WS_DEVICE_CODE
     const Augmentation view = draw_augmentation(plan, {seed, slot.ordinal});
+#else
+    const Augmentation view = host::draw_augmentation(plan, {seed, slot.ordinal});
+#endif
     drawn[b].view = view;
     const SampleKey key{{seed, slot.sample}, slot, source_shape};
     if constexpr (DrawsInPlace<F>) {
@@ -98,25 +90,18 @@ struct DrawImages {
     } else {
       drawn[b].scene = image.draw(key, truth);
     }
+#if WS_DEVICE_CODE
     if (plan.geometry_count > 0) map_latents(view, roles, truth.latents);
+#else
+    if (plan.geometry_count > 0) host::map_latents(view, roles, truth.latents);
+#endif
     detail::write_truth(batch, b, truth);
   }
 };
 
 namespace detail {
 
-/// visit_float for the type of x of a functor: of planes f32 alone, since depths need it.
-template <class F, class Visit>
-void visit_x(DType dtype, const Visit& visit) {
-  if constexpr (requires { F::kOnlyF32; }) {
-    visit(float{});
-  } else {
-    visit_float(dtype, visit);
-  }
-}
-
-/// The plan with the sizes of its images, where it does not name them. Throws std::logic_error
-/// where it names others.
+/// The plan with the sizes of its images. Throws std::logic_error if it names other sizes.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
                                const BatchView& batch, std::string_view name) {
   const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());
@@ -132,17 +117,20 @@ inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
 
 }  // namespace detail
 
-/// The memory of what is drawn, a row each.
+/// Memory of the drawn scenes, one per row.
 template <class F>
 class DrawnImages {
   static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
 
  public:
-  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows) {
+  /// `roles`: how the latents move with the picture.
+  void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
+            const LatentRoles& roles) {
+    roles_ = roles;
     drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
   }
 
-  /// Enqueues the draw. `source_shape`: shape of what the functor describes.
+  /// Enqueues the draw. `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
                             SampleShape source_shape, const EmitCall& call) const {
@@ -150,25 +138,27 @@ class DrawnImages {
       throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
     }
     launch.map(name, call.batch.size,
-               DrawImages<F>{image, call.slots, call.source, call.seed,
-                             detail::fitted(call.augmentation, source_shape, call.batch, name),
-                             call.roles, source_shape, call.batch, drawn_.data()});
+               DrawImages<typename DrawnBy<F>::type>{
+                   image, call.slots, call.source, call.seed,
+                   detail::fitted(call.augmentation, source_shape, call.batch, name), roles_,
+                   source_shape, call.batch, drawn_.data()});
     return drawn_.data();
   }
 
  private:
   Planned<DrawnImage<F>> drawn_;
+  LatentRoles roles_;
 };
 
 namespace detail {
 
-/// Scratch of a team for what fetch() copies, with room for its alignment.
+/// Scratch of a team for fetch(), alignment included.
 template <class F>
 constexpr std::size_t drawn_scratch() {
   return sizeof(DrawnImage<F>) + alignof(DrawnImage<F>);
 }
 
-/// All members: a copy in scratch of what was drawn.
+/// Called by all members: copies a drawn scene to scratch.
 template <class F, class Team>
 WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
   auto* const copy = team.template scratch<DrawnImage<F>>(1);

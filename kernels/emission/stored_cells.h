@@ -1,5 +1,5 @@
-// Shading from what lies in device memory for every row of a batch: cells of a canvas, a frame of a
-// field. Used by those forms of emission. Host and device.
+// Shading from values in device memory, such as the cells of a canvas or a frame of a field. Used by
+// those forms of emission; host and device.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Team functor: one team shades a tile from `planes`, `stride` values a row of the batch.
+/// Team functor: one team shades a tile from `planes`, `stride` values per row of the batch.
 template <class F, class T, class Value>
 struct ShadeStored {
   F image;
@@ -23,6 +23,7 @@ struct ShadeStored {
   const Value* planes;
   std::int64_t stride;
 
+  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   template <class Team>
@@ -39,14 +40,14 @@ struct ShadeStored {
   }
 };
 
-/// Enqueues it for all rows. `image.shade(scene, values, run, colour)` colours a run.
+/// Enqueues ShadeStored for all rows. `image.shade(scene, values, run, colour)` colours a run.
 template <class Launcher, class F, class Value>
 void shade_stored(const Launcher& launch, std::string_view name, const F& image,
                   const DrawnImage<F>* drawn, const EmitCall& call, const Value* planes,
                   std::int64_t stride) {
   const SampleShape shape = call.batch.layout.shape();
   const Tiling tiling = detail::bands_for(launch.device(), shape);
-  detail::visit_x<F>(call.batch.dtype, [&]<class T>(T) {
+  detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
     launch.league(name, call.batch.size * tiling.count(),
                   TeamShape{detail::members_of(tiling), detail::drawn_scratch<F>()},
                   ShadeStored<F, T, Value>{image, call.slots, call.source, drawn, call.batch,

@@ -1,37 +1,34 @@
-// Images whose pixels need common work first, a list of the objects that a tile shows, say. What a
-// functor of pixels.h adds for it:
+// Images whose pixels share preparatory work, such as a list of the objects in a tile. A functor of
+// pixels.h whose form says `.tiles = true` adds:
 //
+//     struct Prepared;
 //     TileNeeds tile_needs() const;
-//     template <class Team>                                              all members of the team
+//     template <class Team>                              called by all members of the team
 //     Prepared prepare(Team&, const Scene&, const Augmentation&, PixelTile) const;
 //     template <int N>
 //     void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// and where a thread alone does better with larger tiles than a team
+// With `.host_tiles = true` it also has tiles for a host, where a single thread may prefer larger
+// ones:
 //
 //     TileNeeds host_tile_needs() const;
 //
-// Results must not depend on how the image is cut into tiles. Host and device.
+// Results must not depend on how the image is cut into tiles. Called by pixels.h; host and device.
 #pragma once
 
 #include <cstddef>
 
 namespace wellspring {
 
-/// Values of the functor as it is configured.
+/// Needs of a configured functor.
 struct TileNeeds {
-  int side = 32;                  ///< of the square tile that one team makes, pixels
-  std::size_t scratch_bytes = 0;  ///< an upper bound of what prepare() takes, padding included
-};
-
-template <class F>
-concept PreparesTiles = requires(const F& image) {
-  image.tile_needs();
+  int side = 32;                  ///< side of the square tile that one team makes, pixels
+  std::size_t scratch_bytes = 0;  ///< upper bound of the scratch of prepare(), padding included
 };
 
 template <class F>
 TileNeeds tile_needs_of(const F& image, bool on_host) {
-  if constexpr (requires { image.host_tile_needs(); }) {
+  if constexpr (F::kForm.host_tiles) {
     if (on_host) return image.host_tile_needs();
   }
   return image.tile_needs();

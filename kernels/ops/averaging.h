@@ -8,10 +8,10 @@
 
 namespace wellspring::ops {
 
-/// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t:
-/// the average of a young run looks back over a tenth of it, not at its beginning (as TensorFlow's
-/// ExponentialMovingAverage with num_updates). Where the update was skipped, weights and average
-/// meet again.
+/// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t,
+/// as TensorFlow's ExponentialMovingAverage with num_updates: early in a run the average covers the
+/// last tenth of the steps and forgets the initial weights. A skipped update moves the average
+/// towards the unchanged weights.
 struct AverageWeights {
   float decay;
   const float* weights;

@@ -9,7 +9,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// At least 32 rows, so that the partial sums stay small beside the tensor, and at most about 1024
+/// At least 32 rows, so that the partial sums are small compared with the tensor, and at most 1024
 /// chunks, four for each lane of the sums over them.
 std::int64_t rows_per_chunk(const BatchNormSpec& spec) {
   return std::max<std::int64_t>(32, (spec.rows + 1023) / 1024);
@@ -32,7 +32,7 @@ std::size_t batch_norm_partials(const BatchNormSpec& spec) {
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials) {
   if (spec.rows < 2)
-    fail(ErrorKind::config, {"batch norm: one value a channel", "its variance needs two at least",
+    fail(ErrorKind::config, {"batch norm: one value per channel", "a variance needs at least two",
                              "use a larger batch"});
   const std::int64_t chunks = chunk_count(spec), each = rows_per_chunk(spec);
   float* squares = partials + chunks * spec.channels;

@@ -1,4 +1,4 @@
-// Batch normalisation and its gradient. Host and device.
+// Batch normalisation and its gradient. Called by train/network; host, functors host and device.
 //
 // Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2. Over the n
 // rows (pixels of all samples) of one channel, with mean mu, biased variance, rstd = 1 /
@@ -8,10 +8,10 @@
 //   dgamma = sum(dy xhat),  dbeta = sum(dy)
 //   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
 //
-// where dy is behind the ReLU's mask. Statistics are made in two steps of fixed order: a team sums
-// a chunk of rows, its squares around its own mean; then a team a channel adds the chunks up (T.
-// Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1), so that
-// a mean that is large beside the spread costs no digits and x comes from memory once.
+// where dy is masked by the ReLU. Statistics take two steps of fixed order: a team sums a chunk of
+// rows, and its squares around the chunk's mean; then a team per channel adds the chunks (T. Chan,
+// G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1). A mean that
+// is large compared with the spread costs no digits, and x comes from memory once.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -39,7 +39,7 @@ struct BatchNormSpec {
 };
 
 /// Device arrays, [channels] each. The running ones change in training:
-/// running += momentum (batch - running), the variance's batch value being the unbiased one.
+/// running += momentum (batch - running), with the unbiased variance of the batch.
 struct BatchNormStatistics {
   float* mean = nullptr;
   float* rstd = nullptr;
@@ -47,7 +47,7 @@ struct BatchNormStatistics {
   float* running_variance = nullptr;
 };
 
-/// Floats of scratch that the calls below need.
+/// Floats of scratch of the calls below.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
 /// Training: mean and rstd of x [rows, channels]; updates the running ones. Error (config): fewer
 /// than two rows, which have no variance.
@@ -60,7 +60,7 @@ void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics);
-/// Of a training pass. `dx` and `dresidual` may be null; y is read where there is a ReLU.
+/// After a training pass. `dx` and `dresidual` may be null; y is read only with a ReLU.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -79,7 +79,7 @@ constexpr std::size_t batch_norm_scratch(int channels) {
   return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
 }
 
-/// sums and squares [chunks, channels]: of a chunk, and around its mean.
+/// sums and squares [chunks, channels]: sum of a chunk, and of squares around its mean.
 template <class T>
 struct BatchNormChunk {
   const T* x;
@@ -111,7 +111,7 @@ struct BatchNormChunk {
   }
 };
 
-/// Mean and rstd of a channel from its chunks, and the running statistics: a team a channel.
+/// Mean, rstd and running statistics of a channel from its chunks: a team per channel.
 struct BatchNormTotal {
   const float* sums;
   const float* squares;
@@ -188,7 +188,7 @@ struct BatchNormApply {
   }
 };
 
-/// What both backward functors read, and how.
+/// Inputs of both backward functors.
 template <class T>
 struct BatchNormGradient {
   const T* x;
@@ -201,7 +201,7 @@ struct BatchNormGradient {
   Activation activation;
 };
 
-/// gamma and beta [chunks, channels]: a chunk's part of their gradients.
+/// gamma_partial and beta_partial [chunks, channels]: a chunk's part of the gradients.
 template <class T>
 struct BatchNormBackwardChunk {
   BatchNormGradient<T> in;

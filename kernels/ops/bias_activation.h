@@ -1,5 +1,5 @@
-// y = act(y + bias) in place: what follows a convolution or matrix product on a device whose
-// library does not fuse it. Called by kernels/ops/cuda; host, functor host and device.
+// y = act(y + bias) in place, after a convolution or matrix product that the device's library does
+// not fuse with it. Called by kernels/ops/cuda; host, functor host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -14,7 +14,7 @@ namespace wellspring::ops {
 struct BiasActivationSpec {
   std::int64_t rows = 1;
   int columns = 1;
-  DType dtype = DType::f32;  ///< of y
+  DType dtype = DType::f32;  ///< type of y
   Activation activation = Activation::none;
 };
 

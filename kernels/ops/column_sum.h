@@ -1,8 +1,8 @@
-// Sums of the columns of a row-major matrix: the gradient of a bias from the gradient of what it
-// was added to. Called by the operations that have a bias; host, functors host and device.
+// Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations that
+// have a bias; host, functors host and device.
 //
-// In two passes of fixed order: each chunk of rows is summed serially, then 128 lanes and a tree
-// add the chunks up. Neither depends on team size, thread count or device.
+// Two passes of fixed order: each chunk of rows is summed serially, then 128 lanes and a tree add
+// the chunks. Neither depends on team size, thread count or device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -18,7 +18,7 @@ namespace wellspring::ops {
 struct ColumnSumSpec {
   std::int64_t rows = 1;
   int columns = 1;
-  DType dtype = DType::f32;  ///< of the matrix; sums are f32
+  DType dtype = DType::f32;  ///< type of the matrix; sums are f32
 };
 
 /// Floats of scratch that column_sum needs.
@@ -27,7 +27,7 @@ std::size_t column_sum_partials(const ColumnSumSpec& spec);
 void column_sum(Stream& stream, const ColumnSumSpec& spec, const void* values, float* partials,
                 float* sums);
 
-/// partials [chunks, columns]: one chunk's sum of one column. A map over chunks * columns, so that
+/// partials [chunks, columns]: one chunk's sum of one column. A map over chunks * columns:
 /// neighbouring threads read neighbouring columns.
 template <class T>
 struct ColumnChunkSum {

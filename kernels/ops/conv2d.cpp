@@ -30,7 +30,7 @@ void check(const Conv2dSpec& spec) {
   if (spec.in_channels < 1 || spec.out_channels < 1) refuse("there must be at least one channel");
   if (spec.kernel < 1 || spec.stride < 1) refuse("kernel and stride must be at least 1");
   if (spec.padding < 0 || spec.padding >= spec.kernel) {
-    refuse("the padding must lie in [0, kernel)");
+    refuse("the padding must be in [0, kernel)");
   }
   if (spec.in_height + 2 * spec.padding < spec.kernel ||
       spec.in_width + 2 * spec.padding < spec.kernel) {

@@ -8,8 +8,8 @@
 namespace wellspring::ops {
 namespace {
 
-/// One after the other, through an image of full size in the workspace: first the convolution's
-/// output, later its gradient.
+/// Convolution, then pooling. The workspace holds the full-size image between them: the
+/// convolution's output, later its gradient.
 class ConvThenPool final : public ConvPool2d {
  public:
   ConvThenPool(const Conv2dSpec& spec, const Stream& stream)

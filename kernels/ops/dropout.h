@@ -1,9 +1,11 @@
-// Dropout: training sets values to 0 at random and scales the others up. Host and device.
+// Dropout: training sets values to 0 at random and scales the others up. Called by train/network;
+// host, functor host and device.
 //
 // Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling while training).
-// Whether a value is kept is a function of (seed, layer, step, source, sample, index of the value),
-// so neither batch size nor device matters and the backward pass draws the same again instead of
-// keeping a mask.
+// Whether a value is kept is a function of (seed, layer, step, source, ordinal, index of the
+// value). It does not depend on batch size, shards, ranks, threads or device; copies of a sample in
+// one batch have masks of their own; and the backward pass draws the mask again instead of storing
+// it.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -20,28 +22,32 @@ namespace wellspring::ops {
 
 struct DropoutSpec {
   std::int64_t rows = 1;     ///< samples
-  std::int64_t columns = 1;  ///< values of each
+  std::int64_t columns = 1;  ///< values per sample
   float rate = 0.5f;         ///< [0, 1)
-  std::uint64_t key = 0;     ///< of the layer: named_key(seed, its name)
+  std::uint64_t key = 0;     ///< layer's key: named_key(seed, name)
   DType compute = DType::f32;
 };
 
-/// y = x / (1 - rate) or 0; y may be x. Also the backward pass, of dy.
+/// y = x / (1 - rate) or 0; y may be x. The backward pass is the same on dy.
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y);
 
-/// The key of one sample in one step: random numbers of a layer are those of SampleRng{key,
-/// sample}.
-WS_INLINE constexpr std::uint64_t dropout_sample_key(std::uint64_t key, std::uint64_t step,
-                                                     std::uint32_t source) {
+/// Key of a layer's masks for the rows of one source in one step; `key` is DropoutSpec::key.
+WS_INLINE constexpr std::uint64_t dropout_step_key(std::uint64_t key, std::uint64_t step,
+                                                   std::uint32_t source) {
   const Philox4 block =
       philox4x32({{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(Purpose::dropout),
                    static_cast<std::uint32_t>(step >> 32), source}},
                  key);
   return block.word[0] | (std::uint64_t{block.word[1]} << 32);
 }
+/// Random numbers of one row, one word per value. The ordinal identifies the row among all rows that
+/// its source fills in the run's global batches.
+WS_INLINE constexpr SampleRng dropout_rng(std::uint64_t key, std::uint64_t step, const Slot& slot) {
+  return {dropout_step_key(key, step, slot.source), slot.ordinal};
+}
 
-/// A team works on one chunk of one sample.
+/// A team works on one chunk of one row.
 template <class T>
 struct DropoutApply {
   const T* x;
@@ -49,7 +55,7 @@ struct DropoutApply {
   const Slot* slots;
   const StepState* state;
   std::uint64_t key;
-  std::int64_t columns, chunks;  ///< of a sample
+  std::int64_t columns, chunks;  ///< per row
   std::uint32_t threshold;       ///< words below it drop: rate * 2^32
   float scale;                   ///< 1 / (1 - rate)
 
@@ -57,8 +63,7 @@ struct DropoutApply {
   WS_HD void operator()(Team& team, std::int64_t task) const {
     const std::int64_t row = task / chunks;
     const ChunkRange range(task % chunks, columns);
-    const Slot slot = slots[row];
-    const SampleRng rng{dropout_sample_key(key, state->step, slot.source), slot.sample};
+    const SampleRng rng = dropout_rng(key, state->step, slots[row]);
     const T* from = x + row * columns;
     T* to = y + row * columns;
     // A block of four words for four neighbours; chunks begin on multiples of four.

@@ -1,4 +1,4 @@
-// Element by element: addition, the gradient of ReLU, conversion between types. Called by
+// Elementwise operations: ReLU and its gradient, addition, conversion between types. Called by
 // kernels/ops/elementwise.cpp; host and device.
 #pragma once
 

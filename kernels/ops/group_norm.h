@@ -6,8 +6,8 @@
 //   y  = gamma xhat + beta (+ residual), then ReLU
 //   dx = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
 //
-// where dy is behind the ReLU's mask and the sums go over the group. A team makes one sample: its
-// values are read three times, once from memory.
+// where dy is masked by the ReLU and the sums go over the group. A team takes one sample and reads
+// its values three times, once from memory.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -32,7 +32,7 @@ constexpr std::size_t group_norm_backward_scratch(int channels) {
   return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
 }
 
-/// group_total[c] = the sum over the channels of c's group of value(channel), in order; for all c.
+/// group_total[c] = the sum of value(k) over the channels k of c's group, in order; for all c.
 template <class Team, class Value>
 WS_HD void spread_group_sums(Team& team, float* group_total, int channels, int groups,
                              Value value) {
@@ -72,7 +72,7 @@ struct GroupNormForward {
     spread_group_sums(team, centre, c, groups, [=](int k) { return sums[k]; });
     for (int k = team.rank(); k < c; k += team.size()) centre[k] /= count;
     team.sync();
-    // The variance in a second pass: one pass would lose it where the mean is large beside it.
+    // A second pass: a one-pass variance loses its digits if the mean is large.
     channel_sums(team, sums, pixels, c, [=](std::int64_t i, int k) {
       const float deviation = static_cast<float>(from[i]) - centre[k];
       return deviation * deviation;
@@ -135,7 +135,7 @@ struct GroupNormBackward {
       gamma_partial[sample * c + k] = gamma_sum[k];
     }
     team.sync();
-    // From here on the sums of the group, in the first half of scratch that is used up.
+    // From here on these hold the sums of the group.
     const float* weight = gamma;
     const float count = static_cast<float>(pixels) * static_cast<float>(width);
     sum_within_groups(team, beta_sum, weight);
@@ -170,7 +170,7 @@ struct GroupNormBackward {
   }
 };
 
-/// dgamma and dbeta from the samples' parts: a team a channel.
+/// dgamma and dbeta from the samples' parts: a team per channel.
 struct GroupNormParameterGradient {
   const float* gamma_partial;
   const float* beta_partial;

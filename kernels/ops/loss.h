@@ -1,4 +1,5 @@
-// Losses with their gradients: a team makes one row of the batch, for one head. Host and device.
+// Losses and their gradients: a team takes one row of the batch, for one head. Called by
+// kernels/ops/loss.cpp; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -14,8 +15,8 @@
 
 namespace wellspring::ops {
 
-/// What every loss has: its head's slice of the outputs and of their gradient, and where the row's
-/// loss and scores go. `T`: type of the gradient.
+/// Common part of every loss: the head's slice of the outputs and of their gradient, and the arrays
+/// of losses and scores. `T`: type of the gradient.
 template <class T>
 struct HeadRows {
   HeadSlice head;
@@ -26,18 +27,18 @@ struct HeadRows {
   float* scores;
   T* gradient;
 
-  /// Whether the sample in `row` has this head.
+  /// True if the sample in `row` has this head.
   WS_INLINE bool holds(std::int64_t row) const {
     return ((head.sources >> slots[row].source) & 1u) != 0;
   }
-  /// The head's outputs, and where their gradient goes.
+  /// The head's outputs, and their gradient.
   WS_INLINE const float* own(std::int64_t row) const {
     return outputs + row * head.width + head.begin;
   }
   WS_INLINE T* own_gradient(std::int64_t row) const {
     return gradient + row * head.width + head.begin;
   }
-  /// Of a row's loss; its gradient's factor is this over the global batch.
+  /// Weight of a row's loss. Its gradient's factor is this divided by the global batch.
   WS_INLINE float weight(std::int64_t row) const {
     return weights[row] * head.weight[slots[row].source];
   }
@@ -47,7 +48,7 @@ struct HeadRows {
   WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
     scores[index * head.batch + row] = value;
   }
-  /// The row teaches nothing: gradient and scores 0, and `loss`.
+  /// The row does not train this head: gradient and scores are 0, the loss is `value`.
   template <class Team>
   WS_HD void leave_out(Team& team, std::int64_t row, std::int32_t score_count, float value) const {
     T* own = own_gradient(row);
@@ -64,9 +65,9 @@ struct HeadRows {
 ///   loss   = (1 - s) (log sum exp z - z_k) + s (log sum exp z - mean z)
 ///   dlogit = softmax(z) - (1 - s) [k] - s / K
 ///
-/// both times the sample's and the source's weight, the gradient also over the batch. Taking the
-/// largest away keeps every exponential in [0, 1], however large the logits. A label outside of the
-/// head is an error upstream: its loss is NaN, so that the run stops, and its gradient 0.
+/// both times the sample's and the source's weight, the gradient also divided by the batch.
+/// Subtracting the largest keeps every exponential in [0, 1], however large the logits. A label
+/// outside the head is an error upstream: its loss is NaN, which stops the run, and its gradient 0.
 template <class T>
 struct SoftmaxCrossEntropy {
   HeadRows<T> rows;
@@ -90,7 +91,7 @@ struct SoftmaxCrossEntropy {
         team, lanes, classes, [=](std::int64_t k) { return math::exp(own[k] - largest); });
     const float sum_z = team_sum<Team, float>(team, lanes, classes,
                                               [=](std::int64_t k) { return own[k] - largest; });
-    // The first of equal logits wins: the label must beat those before it and match those behind.
+    // The first of equal logits wins: the label must beat those before it and match those after it.
     const float better = team_sum<Team, float>(team, lanes, classes, [=](std::int64_t k) {
       const bool beats = k < label ? !(own[k] < own_label) : !(own[k] <= own_label);
       return beats ? 1.0f : 0.0f;
@@ -112,8 +113,8 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-/// Cross-entropy against probabilities t of the classes, as mixed samples have them. With z and s
-/// as above, u = (1 - s) t + s / K and U the sum of u (1 where t adds up to 1):
+/// Cross-entropy against probabilities t of the classes, as mixed samples have. With z and s as
+/// above, u = (1 - s) t + s / K and U the sum of u (1 where t adds up to 1):
 ///
 ///   loss   = U log sum exp z - sum u z
 ///   dlogit = U softmax(z) - u
@@ -146,7 +147,7 @@ struct SoftCrossEntropy {
         team, lanes, classes, [=](std::int64_t k) { return wanted(k) * (own[k] - largest); });
     const float likeliest = team_max<Team, float>(team, lanes, classes, lowest,
                                                   [=](std::int64_t k) { return given[k]; });
-    // Classes below 2^24, so their numbers are exact.
+    // Exact: there are fewer than 2^24 classes.
     const float guess = -team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) {
       return own[k] == largest ? -static_cast<float>(k) : lowest;
     });
@@ -172,13 +173,13 @@ struct SoftCrossEntropy {
 ///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
 ///
 /// in which log(1 + exp(z)) is max(z, 0) + log(1 + exp(-|z|)), so that no exponential overflows. An
-/// output above 0 says that its label is there, a target above 1/2 that it is.
+/// output above 0 predicts its label; a target above 1/2 means that the label is present.
 ///
 /// Both are linear in t: a mixture of targets has the mixture of their losses where p is the same.
-/// The sum of t is the number of labels that are there where all t are 0 or 1, and the only
-/// function linear in t that is. With it labels weigh K together, as with Anderson and Farrell,
-/// each by its share t; less than one label in all weighs K t, so that its loss goes to that of
-/// none.
+/// The sum of t is the number of present labels if all t are 0 or 1, and the only linear function
+/// of t with this property. With it the labels weigh K together, as with Anderson and Farrell, each
+/// by its share t. Less than one label in total weighs K t, so that its loss tends to that of an
+/// empty row.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;
@@ -221,7 +222,7 @@ struct SigmoidCrossEntropy {
     });
     if (team.rank() == 0) {
       rows.loss[row] = rows.weight(row) * (sum / count);
-      // Wrong are those that are in one of the two sets alone.
+      // Outputs are wrong where exactly one of the two sets holds the label.
       rows.score(row, 0, (count - (there + said - 2 * both)) / count);
       rows.score(row, 1, 2 * both);
       rows.score(row, 2, there + said);

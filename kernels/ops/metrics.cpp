@@ -5,7 +5,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// A thread a lane.
+/// A thread per lane.
 constexpr TeamShape kMetricTeam{kMetricLanes, kMetricScratch};
 
 }  // namespace

@@ -1,6 +1,5 @@
-// What both normalisations do to the rows of a team, once mean and standard deviation are known:
-// values forwards, and the gradient's way back through the activation. Called by batch_norm.h and
-// group_norm.h; host and device.
+// Common part of both normalisations, once mean and standard deviation are known: the output, and
+// the gradient through the activation. Called by batch_norm.h and group_norm.h; host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -11,8 +10,8 @@
 
 namespace wellspring::ops {
 
-/// All members. y = activation((x - centre) scale + shift (+ residual)) of rows of `channels`,
-/// which begin at the pointers; `residual` may be null. Centre, scale and shift: [channels].
+/// All members call it. y = activation((x - centre) scale + shift (+ residual)) for `rows` rows of
+/// `channels` from the pointers on; `residual` may be null. Centre, scale and shift: [channels].
 template <class Team, class T>
 WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, const T* residual,
                             const float* centre, const float* scale, const float* shift,
@@ -36,7 +35,7 @@ WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, cons
   }
 }
 
-/// The gradient in front of the activation, from what arrives behind it, y.
+/// The gradient before the activation, from the gradient dy after it and the output y.
 template <class T>
 struct ActivationGradient {
   const T *y, *dy;

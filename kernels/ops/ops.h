@@ -4,8 +4,10 @@
 // Activations are NHWC, rows of the batch first. Weights are KRSC (output channel, row, column,
 // input channel); dense weights are [out, in]. `compute` is the type of activations, weights and
 // weight gradients (f32 or bf16); biases, normalisation parameters, statistics, losses and their
-// gradients are f32. Accumulation is f32 everywhere. All results are equal from run to run on the
-// same device and thread count. Nothing allocates after planning.
+// gradients are f32. Accumulation is f32 everywhere. Results have equal bits in every run on the
+// same kind of processor, with the same libraries and thread count. Libraries choose kernels by
+// shape, so a row's bits may change with the number of rows; they stay within the rounding of the
+// sums. Nothing allocates after planning.
 //
 // Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
 // device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor
@@ -30,19 +32,19 @@ struct Workspace {
 
 enum class Activation : std::uint8_t { none, relu };
 
-/// What convolutions and dense layers have in common: y = act(linear(x, w) + bias), with the
-/// shapes of their specs.
+/// Common interface of convolutions and dense layers: y = act(linear(x, w) + bias), with the shapes
+/// of their specs.
 class LinearLayer {
  public:
   virtual ~LinearLayer() = default;
   virtual std::size_t workspace_bytes() const = 0;
-  /// `bias` is f32, one value an output channel; null where the spec has none.
+  /// `bias` is f32, one value per output channel; null where the spec has none.
   virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                        Workspace workspace) = 0;
   /// dy is the gradient before the activation (see relu_backward), in the compute type. -> dx
   virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
                              Workspace workspace) = 0;
-  /// -> dw in the compute type, dbias (f32, may be null). Overwrites, does not add.
+  /// -> dw in the compute type, dbias (f32, may be null). Overwrites; does not add.
   virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
                                 float* dbias, Workspace workspace) = 0;
 };
@@ -65,9 +67,9 @@ class Conv2d : public LinearLayer {
  public:
   /// Errors: config when the shapes make no sense; device when the back end does not support them.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
-  /// On the CPU: whether all threads had better share a batch than take `shards` of it each by
-  /// themselves, since the weights are more than what a shard reads and writes. False where bits
-  /// would depend on the number of threads. Error (config): as plan.
+  /// CPU: true if it is faster for all threads to share the whole batch than for each to take one
+  /// of `shards` shards: the weights are larger than the data that a shard reads and writes. False
+  /// if the bits would depend on the number of threads. Error (config): as plan.
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
@@ -78,7 +80,7 @@ struct DenseSpec {
   bool bias = true;
   Activation activation = Activation::none;
   DType compute = DType::f32;
-  DType output = DType::f32;  ///< of y: logits are f32 even in bf16 networks
+  DType output = DType::f32;  ///< type of y: logits are f32 even in bf16 networks
   bool input_gradient = true;
   std::string to_string() const;
 };
@@ -122,28 +124,28 @@ void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to
 
 struct PoolSpec {
   std::int64_t batch = 1;
-  int height = 2, width = 2, channels = 1;  ///< of the input
-  int window = 2, stride = 2, padding = 0;  ///< of max pooling: square, alike on every side
+  int height = 2, width = 2, channels = 1;  ///< input
+  int window = 2, stride = 2, padding = 0;  ///< max pooling: square windows, equal padding
   int out_height() const { return (height + 2 * padding - window) / stride + 1; }
   int out_width() const { return (width + 2 * padding - window) / stride + 1; }
-  /// relu: y = max(0, largest of the window), and the backward pass is that of both together, with
-  /// no pass over memory of its own. ReLU and max commute, so the convolution before needs none.
+  /// relu: y = max(0, largest of the window); the backward pass covers both. ReLU and max commute,
+  /// so the convolution before the pooling needs no ReLU, and no extra pass over memory.
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a 2x2 window in which nothing was positive, under Activation::relu.
+/// Winner of a 2x2 window without a positive value, under Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
-/// `winner` [N,P,Q,C] u8: which value of the window, row by row, was largest (the first among
-/// equals), or kNoWinner. Rows and columns that no window reaches get the gradient 0. Values beyond
-/// the edge are never the largest. Error (config): windows that do not make sense.
+/// `winner` [N,P,Q,C] u8: index of the largest value in the window, row by row (the first among
+/// equals), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding never
+/// wins. Error (config): impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values, a quarter, and the winners are kept, and where it pays the backward pass makes
-/// use of three quarters of the convolution's gradient being zero.
+/// pooled values (a quarter) and the winners are kept. Where it pays, the backward pass skips the
+/// three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
   /// `spec` describes the convolution; its activation comes after the pooling.
@@ -153,8 +155,8 @@ class ConvPool2d {
   /// x [N,H,W,C] w [K,R,S,C] bias [K] (f32) -> y [N,P/2,Q/2,K] and winner as max_pool_forward
   virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                        std::uint8_t* winner, Workspace workspace) = 0;
-  /// dy [N,P/2,Q/2,K] is the gradient of y, behind the activation -> dx (null, and not asked for,
-  /// without spec.input_gradient), dw in the compute type, dbias (f32, may be null). Overwrites.
+  /// dy [N,P/2,Q/2,K] is the gradient of y, after the activation -> dx (null without
+  /// spec.input_gradient), dw in the compute type, dbias (f32, may be null). Overwrites.
   virtual void backward(Stream& stream, const void* x, const void* w, const void* dy,
                         const std::uint8_t* winner, void* dx, void* dw, float* dbias,
                         Workspace workspace) = 0;

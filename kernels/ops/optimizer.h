@@ -15,7 +15,7 @@
 namespace wellspring::ops {
 
 /// Partial sums of the gradient norm: enough teams to fill a large GPU, few enough for one team to
-/// add up at once. Part of the norm's bits.
+/// add in one pass. The norm's bits depend on it.
 inline constexpr std::int64_t kNormParts = 256;
 
 /// First of two passes: the sum of squares of one of kNormParts equal ranges, matrices first.
@@ -81,8 +81,8 @@ WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   return result;
 }
 
-/// What SGD and AdamW have in common: a team updates one chunk of the arena, which the end of the
-/// matrices may divide in two. `Rule` is below.
+/// Common part of SGD and AdamW: a team updates one chunk of the arena. The end of the matrices may
+/// divide the chunk. `Rule`: SgdRule or AdamWRule.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
@@ -96,10 +96,10 @@ struct OptimizerStep {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const float gradient_scale = state->gradient_scale;
-    if (gradient_scale == 0) return;  // not finite: this update is skipped
+    if (gradient_scale == 0) return;  // gradient not finite: skip this update
     typename Rule::Factors factors;
     if constexpr (Rule::kScratch > 0) {
-      // One member computes what is the same for all.
+      // One member computes the factors for all.
       auto* shared = team.template scratch<typename Rule::Factors>(1);
       if (team.rank() == 0) *shared = rule.factors(*state);
       team.sync();
@@ -137,9 +137,9 @@ struct OptimizerStep {
   }
 };
 
-/// v = momentum v + g; w -= rate v, or, Nesterov, w -= rate (g + momentum v). The decay is added to
-/// the gradient. Source: I. Sutskever et al., "On the importance of initialization and momentum in
-/// deep learning", ICML 2013, in the form that keeps v free of the learning rate.
+/// v = momentum v + g; w -= rate v, or, with Nesterov, w -= rate (g + momentum v). The weight decay
+/// is added to the gradient. Source: I. Sutskever et al., "On the importance of initialization and
+/// momentum in deep learning", ICML 2013, in the form that keeps v free of the learning rate.
 struct SgdRule {
   float momentum;
   float weight_decay;
@@ -165,9 +165,9 @@ struct SgdRule {
   }
 };
 
-/// m, v: decaying means of gradient and square, divided by 1 - beta^t; the decay shrinks the weight
-/// itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR 2019,
-/// algorithm 2.
+/// m, v: decaying means of gradient and square, divided by 1 - beta^t. The weight decay shrinks the
+/// weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR
+/// 2019, algorithm 2.
 struct AdamWRule {
   float beta1, beta2, epsilon, weight_decay;
   float* first;

@@ -1,6 +1,5 @@
-// What was planned on a stream, in order: Conv2d::plan and Dense::plan write it down. Called by
-// reports, and by the test that plans the layers of every network once more for a GPU that is not
-// there; host only.
+// Specs planned on a stream, in order, recorded by Conv2d::plan and Dense::plan. Called by reports,
+// and by the test that plans the layers of every network for a GPU that is not present; host only.
 //
 //     stream.library<PlanLog>()->convolutions
 #pragma once

@@ -1,4 +1,4 @@
-// Max pooling over 2x2 windows, with ReLU within, and the mean over all pixels. Called by
+// Max pooling over 2x2 windows with an optional ReLU, and the mean over all pixels. Called by
 // kernels/ops/pooling.cpp; host and device.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace wellspring::ops {
 
-/// A team makes one row of one sample's output.
+/// A team writes one row of one sample's output.
 template <class T>
 struct MaxPoolForward {
   const T* x;
@@ -38,7 +38,7 @@ struct MaxPoolForward {
       float best = static_cast<float>(above[left]);
       int which = 0;
       const auto challenge = [&](float value, int index) {
-        // A NaN wins and stays, so that it is noticed.
+        // A NaN wins, so that it is noticed.
         const bool wins = (value > best) | (value != value);
         best = wins ? value : best;
         which = wins ? index : which;
@@ -53,8 +53,8 @@ struct MaxPoolForward {
   }
 };
 
-/// A team makes two rows of one sample's gradient, or, of an odd height, the last one. Every
-/// element of dx is written once: the winners' gradients and zeros elsewhere.
+/// A team writes two rows of one sample's gradient, or the last row of an odd height. Every element
+/// of dx is written once: the gradient at the winner, else 0.
 template <class T>
 struct MaxPoolBackward {
   const T* dy;

@@ -1,5 +1,5 @@
-// Scores of the samples of an evaluation, kept one by one for measures that need their order. Host
-// and device.
+// Scores of the samples of an evaluation, one by one, for metrics that need their order (ROC, AUC).
+// Called by kernels/ops/ranking.cpp; host and device.
 #pragma once
 
 #include "kernels/ops/training.h"

@@ -1,5 +1,5 @@
-// What networks on sets need: pooling over the items that a set has, and vectors side by side. Host
-// and device.
+// Operations of networks on sets: pooling over existing items, and concatenation. Called by
+// train/network; host, functors host and device.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -12,34 +12,33 @@
 
 namespace wellspring::ops {
 
-/// x [rows, items, features]; of row r the first count[r] items exist. What lies behind them is not
-/// read.
+/// x [rows, items, features]; the first count[r] items of row r exist. The others are not read.
 struct ItemPoolSpec {
   std::int64_t rows = 1;
   int items = 1, features = 1;
-  bool mean = true;  ///< else the sum
+  bool mean = true;  ///< false: sum
   DType compute = DType::f32;
 };
-/// y [rows, features]: mean or sum over the items that exist, 0 where none does.
+/// y [rows, features]: mean or sum over the existing items, 0 for an empty set.
 void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                        const void* x, void* y);
-/// dx [rows, items, features]; 0 behind the items that exist.
+/// dx [rows, items, features]; 0 after the existing items.
 void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                         const void* dy, void* dx);
 
 struct ConcatenateSpec {
   std::int64_t rows = 1;
-  int first = 1, second = 1;  ///< columns of each
+  int first = 1, second = 1;  ///< columns of a and of b
   DType compute = DType::f32;
 };
-/// y [rows, first + second] = a [rows, first] beside b [rows, second].
+/// y [rows, first + second] = a [rows, first] next to b [rows, second].
 void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b,
                  void* y);
 /// da and db from dy; either may be null.
 void concatenate_backward(Stream& stream, const ConcatenateSpec& spec, const void* dy, void* da,
                           void* db);
 
-/// How many items of a row exist.
+/// Number of existing items of a row.
 WS_INLINE constexpr int existing_items(const std::int32_t* count, std::int64_t row, int items) {
   return count[row] < 0 ? 0 : count[row] < items ? count[row] : items;
 }
@@ -88,15 +87,15 @@ struct ItemPoolBackward {
   }
 };
 
-/// The part of y [rows, width] that begins at column `begin` and is `columns` wide, from or to an
-/// array of its own: a chunk of that array each.
+/// Copies columns [begin, begin + columns) of a wide array [rows, width] from or to a narrow array
+/// [rows, columns]. A team copies one chunk of the narrow array.
 template <class T>
 struct CopyColumns {
   const T* from;
   T* to;
   std::int64_t n;  ///< elements of the narrow array
-  int columns;     ///< of the narrow array
-  int width;       ///< of the wide array
+  int columns;     ///< columns of the narrow array
+  int width;       ///< columns of the wide array
   int begin;
   bool into_wide;
 

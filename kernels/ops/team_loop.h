@@ -1,5 +1,5 @@
-// How the functors of kernels/ops cut long arrays into chunks for teams, which loop over them by
-// kernels/runtime/team_loop.h. Host and device.
+// Chunks of long arrays: a team takes one and loops over it with kernels/runtime/team_loop.h.
+// Called by the functors of kernels/ops; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -9,8 +9,8 @@
 
 namespace wellspring::ops {
 
-/// Elements a team works on where the work is one long array: 16 for each of 256 threads, and far
-/// more than the host needs to hide the cost of handing out a task.
+/// Elements per chunk: 16 for each of 256 threads. On the host the cost of handing out a task is
+/// negligible compared with a chunk.
 inline constexpr std::int64_t kChunk = 4096;
 inline constexpr int kChunkTeam = 256;
 

@@ -1,6 +1,6 @@
 // The operations that close a training step: loss, metrics, gradient norm, optimizer, schedule and
-// the counter. All of them read what changes from device memory (StepState). Host only; everything
-// runs as map or team functors on host and device alike.
+// step counter. They read values that change from device memory (StepState). Called by train/; host
+// only. The work runs as map or team functors on host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -17,28 +17,28 @@ namespace wellspring::ops {
 /// Samples of other sources get loss, scores and gradient 0 from it.
 struct HeadSlice {
   std::int64_t batch = 1;
-  std::int64_t global_batch = 0;   ///< rows on all ranks, which the mean is over; 0: batch
-  std::int32_t width = 1;          ///< outputs a row, all heads together
-  std::int32_t begin = 0;          ///< the head's first
-  std::int32_t outputs = 1;        ///< how many it has
-  DType gradient = DType::f32;     ///< of the outputs' gradient
+  std::int64_t global_batch = 0;   ///< rows on all ranks, the divisor of the mean; 0: batch
+  std::int32_t width = 1;          ///< outputs per row, all heads together
+  std::int32_t begin = 0;          ///< the head's first output
+  std::int32_t outputs = 1;        ///< number of the head's outputs
+  DType gradient = DType::f32;     ///< type of the outputs' gradient
   std::uint32_t sources = 0;       ///< bit s: samples of source s have this head
   float weight[kMaxSources] = {};  ///< multiplies the loss of a source's samples
   WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
-/// What every loss reads, all on the device.
+/// Inputs of every loss, on the device.
 struct LossInput {
   const float* outputs = nullptr;  ///< [batch, width]
   const Slot* slots = nullptr;     ///< [batch]
-  const float* weights = nullptr;  ///< [batch] of the samples
+  const float* weights = nullptr;  ///< [batch] sample weights
 };
 
-/// What every loss writes, for every row of the batch.
+/// Outputs of every loss, for every row of the batch.
 struct LossResult {
   float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
-  float* scores = nullptr;   ///< [scores, batch] how good the row's outputs are, see each loss
-  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; the head's slice
+  float* scores = nullptr;   ///< [scores, batch] quality of the row's outputs, see each loss
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; own slice only
 };
 
 /// Class: cross-entropy against the row's label, a share `smoothing` of it spread over all classes.
@@ -52,27 +52,27 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
                         const float* targets, std::int32_t target_width, float smoothing,
                         const LossResult& out);
 
-/// What a label that is there weighs beside one that is not.
+/// Weight of a present label relative to an absent one.
 enum class PositiveWeight : std::uint8_t {
   equal,     ///< 1
-  balanced,  ///< K / n, where n of a row's K labels are there: the sum of its targets, at least 1
+  balanced,  ///< K / n for K labels, n of them present: n is the sum of the targets, at least 1
 };
-/// Several labels: binary cross-entropy of each output against the same column of `targets`, 0 or 1
-/// or between, as mixed samples have it; mean over the outputs. A label is there where its target
-/// is above 1/2. Three scores: the share of outputs on the right side; twice the number of labels
-/// that are there and are said to be; and how many are there plus how many are said to be, so that
-/// the sum of the second over that of the third is the F1 score.
+/// Multi-label: binary cross-entropy of each output against the same column of `targets`, 0 or 1
+/// or, for mixed samples, between; mean over the outputs. A label is present where its target is
+/// above 1/2, and predicted where its output is above 0. Three scores: the share of correct
+/// outputs; twice the number of labels both present and predicted; and the number present plus the
+/// number predicted. The second summed over samples, divided by the third, is the F1 score.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out);
 inline constexpr std::int32_t kSigmoidScores = 3;
 
-/// Where a regression finds its targets. `shift` and `scale` bring each to about [-1, 1], which is
-/// what the network learns: (t - shift) * scale.
+/// Location of a regression's targets. `shift` and `scale` bring each to about [-1, 1]: the network
+/// learns (t - shift) * scale.
 struct RegressionTargets {
-  const float* latents = nullptr;  ///< [batch, latent_width]; null where no column is one
+  const float* latents = nullptr;  ///< [batch, latent_width]; null if no column is a latent
   std::int64_t latent_width = 0;
-  const float* targets = nullptr;  ///< [batch, target_width]; null where no column is one
+  const float* targets = nullptr;  ///< [batch, target_width]; null if no column is a target
   std::int64_t target_width = 0;
   /// [kMaxSources, outputs] on the device, by source: c >= 0: column c of the latents; c < 0:
   /// column -1 - c of the targets.
@@ -81,12 +81,12 @@ struct RegressionTargets {
   const float* scale = nullptr;
 };
 
-/// Regression: squared error of the scaled targets, mean over them. Two scores a target: the square
-/// and the size of its error in the target's own unit.
+/// Regression: squared error of the scaled targets, mean over them. Two scores per target: the
+/// square and the size of its error in the target's own unit.
 void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
                    const RegressionTargets& truth, const LossResult& out);
 
-/// The head of a step's line of metrics.
+/// First part of a step's line of metrics; the sums follow in MetricsRing.
 struct StepMetrics {
   std::uint64_t step = 0;
   float loss = 0;
@@ -96,16 +96,16 @@ struct StepMetrics {
   SetOverflow overflow;  ///< since the run began
 };
 
-/// What each sample of a batch measured: the losses of all heads, then their scores.
+/// Per-sample measures of a batch: the losses of all heads, then their scores.
 struct Measures {
   std::int64_t batch = 1;
-  std::int32_t count = 0;         ///< arrays
-  std::int32_t losses = 0;        ///< how many of them, the first, add up to the sample's loss
-  std::int32_t sources = 1;       ///< of the mixture
+  std::int32_t count = 0;         ///< number of arrays
+  std::int32_t losses = 0;        ///< the first so many add up to the sample's loss
+  std::int32_t sources = 1;       ///< in the mixture
   const float* values = nullptr;  ///< [count, batch]
 };
 
-/// Sums a line: [count + 1, sources], a row a measure and then the number of samples.
+/// Sums per line: [count + 1, sources], one row per measure, then the number of samples.
 constexpr std::int64_t metric_sums(std::int32_t measures, std::int32_t sources) {
   return std::int64_t{measures + 1} * sources;
 }
@@ -117,26 +117,26 @@ struct MetricsRing {
   std::uint32_t size = 1;
 };
 
-/// Sums the batch's measures by source in a fixed order: fills the step's line, state->loss (mean
-/// of the total loss) and the non-finite flag (sticky). `overflow` of the batch may be null.
+/// Sums the batch's measures by source in a fixed order. Writes the step's line, state->loss (mean
+/// of the total loss) and the sticky non-finite flag. `overflow` of the batch may be null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
                      const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].
 void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
                            const Slot* slots, double* sums);
 
-/// How far a head of two classes takes a sample for the second.
+/// How strongly a two-class head predicts the second class.
 struct ScoredSample {
-  float score = 0;  ///< the second class's logit less the first's
+  float score = 0;  ///< logit of the second class minus that of the first
   std::int32_t label = -1;
 };
-/// The scores of the first `rows` rows, for the head of two classes whose outputs are columns
-/// `begin` and begin + 1 of `outputs` [batch, width]: out[row].
+/// Scores out[row] of the first `rows` rows, for a two-class head with columns `begin` and begin +
+/// 1 of `outputs` [batch, width].
 void collect_scores(Stream& stream, std::int64_t rows, const float* outputs, std::int32_t width,
                     std::int32_t begin, const std::int32_t* labels, ScoredSample* out);
 
-/// Flat parameter arenas. Matrices (decayed) come first, then vectors (biases, normalisation; not
-/// decayed): the optimizer is one launch over both.
+/// Flat parameter arenas. Matrices (weight decay) come first, then vectors (biases, normalisation;
+/// no decay). An optimizer step is one launch over both.
 struct ParameterView {
   std::int64_t matrices = 0;               ///< elements of the first segment
   std::int64_t vectors = 0;                ///< elements of the second
@@ -145,12 +145,11 @@ struct ParameterView {
   const void* matrix_gradient = nullptr;   ///< [matrices] in the compute type
   const float* vector_gradient = nullptr;  ///< [vectors] f32
   DType compute = DType::f32;
-  /// Per-element learning-rate factor by tensor is not needed yet; frozen tensors are left out.
 };
 
-/// Global L2 norm of all gradients in a fixed order; sets state->gradient_norm, gradient_scale =
-/// min(1, clip / norm) (clip 0: off), 0 when not finite (the update is skipped and the sticky flag
-/// set). `partials`: gradient_norm_partials() floats.
+/// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
+/// gradient_scale = min(1, clip / norm) (clip 0: off). If the norm is not finite, the scale is 0,
+/// the update is skipped and the sticky flag is set. `partials`: gradient_norm_partials() floats.
 void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
                    StepState* state);
 std::size_t gradient_norm_partials();
@@ -164,13 +163,12 @@ struct OptimizerSpec {
   float weight_decay = 0;  ///< matrices only; decoupled for adamw, added to the gradient for sgd
   int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };
-/// `first`, `second`: [matrices + vectors] f32 each, as state_arrays() asks; else null. Bias
-/// correction uses state->step + 1. Writes master and working copy in one pass.
+/// `first`, `second`: [matrices + vectors] f32 each, or null, see state_arrays(). Bias correction
+/// uses state->step + 1. Writes master and working copy in one pass.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// Moves `average` [n] towards `weights` [n]: a decaying mean of the weights of all steps so far,
-/// see kernels/ops/averaging.h. After optimizer_step.
+/// Moves `average` [n] towards `weights` [n], see kernels/ops/averaging.h. After optimizer_step.
 void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
                      float* average, const StepState* state);
 /// Exchanges two arrays of n values.

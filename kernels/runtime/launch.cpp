@@ -60,6 +60,26 @@ void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchSha
              [host = kernel.host, block = std::move(block)] { host(block.data()); });
 }
 
+namespace host {
+
+void run_teams(std::int64_t n, int threads, TeamShape shape, const std::int64_t* order,
+               void (*call)(const void* f, SoloTeam& team, std::int64_t i), const void* f) {
+#pragma omp parallel num_threads(threads) if (n > 1)
+  {
+    // One scratch block a thread, kept between launches so that steady state allocates nothing.
+    thread_local std::vector<std::max_align_t> block;
+    const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
+    if (block.size() < units) block.resize(units);
+#pragma omp for schedule(dynamic, 1) nowait
+    for (std::int64_t i = 0; i < n; ++i) {
+      SoloTeam team({reinterpret_cast<std::byte*>(block.data()), shape.scratch_bytes, 0});
+      call(f, team, order == nullptr ? i : order[i]);
+    }
+  }
+}
+
+}  // namespace host
+
 namespace cuda {
 
 LaunchShape map_shape(std::int64_t n, LaunchBound bound) {
@@ -74,6 +94,10 @@ LaunchShape league_shape(std::int64_t n, TeamShape shape) {
 }  // namespace cuda
 
 namespace detail {
+
+void refuse_host(std::string_view name) {
+  throw std::logic_error(fmt::format("launch '{}': it is compiled for devices alone", name));
+}
 
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound) {
   check_count(name, n, kMaxGrid * bound.threads);

@@ -52,6 +52,8 @@ namespace detail {
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
                   bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
+/// Throws std::logic_error: a functor that is compiled for devices alone is launched on a host.
+[[noreturn]] void refuse_host(std::string_view name);
 }  // namespace detail
 
 namespace cuda {
@@ -109,24 +111,22 @@ const std::int64_t* costliest_first(std::int64_t n, const F& f) {
   return order.data();
 }
 
+/// call(f, team, i) for i in [0, n), in the order of `order` where there is one.
+void run_teams(std::int64_t n, int threads, TeamShape shape, const std::int64_t* order,
+               void (*call)(const void* f, SoloTeam& team, std::int64_t i), const void* f);
+
 template <class F>
 void run_league(std::int64_t n, int threads, TeamShape shape, const F& f) {
   const std::int64_t* order = nullptr;
   if constexpr (KnowsCosts<F>) {
     if (threads > 1) order = costliest_first(n, f);
   }
-#pragma omp parallel num_threads(threads) if (n > 1)
-  {
-    // A scratch block per thread, kept between launches so that steady state allocates nothing.
-    thread_local std::vector<std::max_align_t> block;
-    const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
-    if (block.size() < units) block.resize(units);
-#pragma omp for schedule(dynamic, 1) nowait
-    for (std::int64_t i = 0; i < n; ++i) {
-      SoloTeam team({reinterpret_cast<std::byte*>(block.data()), shape.scratch_bytes, 0});
-      f(team, order == nullptr ? i : order[i]);
-    }
-  }
+  run_teams(
+      n, threads, shape, order,
+      [](const void* erased, SoloTeam& team, std::int64_t i) {
+        (*static_cast<const F*>(erased))(team, i);
+      },
+      &f);
 }
 
 }  // namespace host
@@ -143,8 +143,12 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
                                &block, sizeof block);
   }
 #endif
-  stream.run(NodeKind::kernel, name,
-             [n, active = stream.active_threads(), f] { host::run_map(n, active->count(), f); });
+  if constexpr (only_on_device<F>()) {
+    detail::refuse_host(name);
+  } else {
+    stream.run(NodeKind::kernel, name,
+               [n, active = stream.active_threads(), f] { host::run_map(n, active->count(), f); });
+  }
 }
 
 template <class F>
@@ -160,9 +164,13 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
     return cuda::launch_kernel(stream, cuda::league_kernel<F>(), launched, &block, sizeof block);
   }
 #endif
-  stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {
-    host::run_league(n, active->count(), shape, f);
-  });
+  if constexpr (only_on_device<F>()) {
+    detail::refuse_host(name);
+  } else {
+    stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {
+      host::run_league(n, active->count(), shape, f);
+    });
+  }
 }
 
 }  // namespace wellspring

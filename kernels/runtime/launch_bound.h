@@ -56,4 +56,14 @@ constexpr bool shares_warps() {
   }
 }
 
+/// Whether functor F is compiled for devices alone, `static constexpr bool kOnlyOnDevice = true`.
+template <class F>
+constexpr bool only_on_device() {
+  if constexpr (requires { F::kOnlyOnDevice; }) {
+    return F::kOnlyOnDevice;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace wellspring

@@ -38,6 +38,7 @@ struct StoredRows {
 /// Rows of 8-bit pixels as an image functor.
 struct StoredImages {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};
   using Scene = ByteImages::Scene;
 
   StoredRows rows;

@@ -1,6 +1,6 @@
-// Which source and which sample fills each slot of a step: the same pure function on the device,
-// inside the recorded step, and on the host, where threads read ahead. It is one function of the
-// rows of the global batch; a rank looks at the rows of its share. Host and device.
+// Assigns a source and a sample to each row of a step's global batch; a rank evaluates the rows of
+// its share. Called by the recorded step on the device and by reading threads on the host, with
+// equal results. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -14,16 +14,16 @@
 namespace wellspring {
 
 struct SlotAssignment {
-  /// [steps + 1][sources]: samples each source gave before a step. Null for a single source, which
-  /// gave step * global batch. Of all ranks together.
+  /// [steps + 1][sources]: samples given by each source before a step, on all ranks. Null for a
+  /// single source, which gave step * global batch.
   const std::int64_t* before = nullptr;
-  std::uint64_t steps = 0;  ///< of the run; later steps repeat the shares of the last one
+  std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last one
   Share share = Share::whole(1);
   std::uint32_t sources = 1;
-  std::uint64_t seed = 0;  ///< keys the order of slots within a batch
+  std::uint64_t seed = 0;  ///< key of the order of rows within a batch
   SampleOrder order[kMaxSources];
 
-  /// Samples source `source` gave before `step`.
+  /// Samples given by `source` before `step`.
   WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
     if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
     if (step <= steps) return before[step * sources + source];
@@ -36,11 +36,12 @@ struct SlotAssignment {
   WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
     Slot result;
     result.row = static_cast<std::uint32_t>(row);
-    // Sources take consecutive positions of the batch; a permutation of the step's own spreads
-    // them over the rows. One source needs none: its order is already a permutation.
+    // Sources take consecutive positions of the batch, and copies of a sample consecutive ordinals.
+    // A permutation per step spreads both over the rows, so that mixup and cutmix pair different
+    // samples. A single source without repeats needs none: its order is already a permutation.
     const std::int64_t global_row = share.first_row + row;
     std::int64_t rank = global_row;
-    if (sources > 1) {
+    if (sources > 1 || order[0].repeats > 1) {
       const Permutation rows(static_cast<std::uint64_t>(share.global_batch), seed, step,
                              PermutationUse::batch);
       rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(global_row)));
@@ -59,7 +60,7 @@ struct SlotAssignment {
   }
 };
 
-/// First node of a step that makes data: fills the slots of the step that `state` names.
+/// First node of a step's data: fills the slots of step state->step.
 struct AssignSlots {
   SlotAssignment assignment;
   const StepState* state;
@@ -68,7 +69,7 @@ struct AssignSlots {
 };
 
 /// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first
-/// sample, so that a last, partial batch holds valid data throughout.
+/// sample, so that all rows of a partial last batch are valid.
 struct RangeSlots {
   std::uint64_t first_sample;
   std::uint32_t source;

@@ -9,8 +9,8 @@ namespace wellspring {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Targets are sums of products in double: exact to about 1e-16 of the run's length, and compared
-/// with whole numbers; this forgives runs of up to 1e10 samples.
+/// Tolerance of comparisons of targets with whole numbers. Targets are sums of products in double,
+/// exact to about 1e-16 of the run's length: enough for 1e10 samples.
 constexpr double kRounding = 1e-6;
 
 std::size_t index(int source) {
@@ -65,8 +65,8 @@ double WeightSchedule::reached_at(int source, double value) const {
   const std::size_t k = index(source);
   for (const Segment& segment : segments_) {
     if (segment.target(source, segment.end) < value) continue;
-    // Smallest t >= 0 with share t + slope t^2 / 2 = rest, in the form that keeps its digits when
-    // the slope is small.
+    // Smallest t >= 0 with share t + slope t^2 / 2 = rest, in the form that is accurate for a small
+    // slope.
     const double rest = std::max(0.0, value - segment.target_begin[k]);
     const double slope =
         (segment.share_end[k] - segment.share_begin[k]) / (segment.end - segment.begin);
@@ -84,10 +84,10 @@ bool WeightSchedule::active(int source, double from, double to) const {
   });
 }
 
-/// When a source's share falls to zero its target stops, in general between two whole numbers. The
-/// count it stops at is settled beforehand, largest remainder first, so that the pausing sources
-/// together leave the others less than one slot ahead or behind; otherwise the fractions left by
-/// several could add up and push one of the others more than a slot away from its target.
+/// When a source's share falls to 0, its target stops, in general between two whole numbers. Its
+/// final count is chosen in advance, largest remainder first, so that all pausing sources together
+/// leave the others within one slot of their targets. Otherwise the fractions of several pausing
+/// sources could add up and push another source more than a slot away from its target.
 class PauseTable {
  public:
   explicit PauseTable(const WeightSchedule& schedule) : pauses_(index(schedule.sources_)) {
@@ -96,7 +96,7 @@ class PauseTable {
     const auto& segments = schedule.segments_;
     for (std::size_t s = 1; s < segments.size(); ++s) {
       std::vector<Remainder> stopping;
-      double left_over = 0;  ///< targets of all paused sources minus what they give
+      double left_over = 0;  ///< targets of all paused sources minus their counts
       for (int k = 0; k < sources; ++k) {
         if (segments[s].active(k)) {
           stopped[index(k)].reset();
@@ -124,8 +124,8 @@ class PauseTable {
   }
 
   struct Pause {
-    double begin = kInfinity;  ///< sample at which the share is zero for the first time
-    std::int64_t count = std::numeric_limits<std::int64_t>::max();  ///< slots given until then
+    double begin = kInfinity;  ///< first sample at which the share is 0
+    std::int64_t count = std::numeric_limits<std::int64_t>::max();  ///< slots given before
   };
   /// The first pause of `source` after `sample`.
   Pause next(int source, double sample) const {
@@ -148,8 +148,8 @@ class PauseTable {
 // j + 1 - delta; then no count is ever further than 1 - delta from its target, and giving each
 // position to the permitted slot with the earliest deadline meets every deadline.
 // Source: R. Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980) 323-330.
-// A batch takes `batch` jobs at once: windows are looked at where batches end, and earliest
-// deadline first remains optimal, since jobs have unit length and batches fixed places.
+// A batch takes `batch` jobs at once, so windows are evaluated at the ends of batches. Earliest
+// deadline first remains optimal, since jobs have unit length and batches a fixed size.
 SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::int64_t batch) {
   const int sources = schedule.sources();
   const double delta = sources > 1 ? 1.0 / (2 * sources - 2) : 0.0;
@@ -168,7 +168,7 @@ SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::i
       bool active = false;
       double target = 0;
       PauseTable::Pause pause;
-      double deadline = kInfinity;  ///< of its next slot
+      double deadline = kInfinity;  ///< deadline of its next slot
       double ahead(std::int64_t given) const { return target - static_cast<double>(given); }
     };
     std::vector<Candidate> candidates(index(sources));
@@ -185,7 +185,7 @@ SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::i
       candidate.target = schedule.target(k, end);
       candidate.pause = pauses.next(k, begin);
       if (!candidate.active) continue;
-      // All but the last two of the slots due are past their deadlines by now: no contest.
+      // All due slots but the last two are past their deadlines: no choice.
       const auto due = static_cast<std::int64_t>(std::floor(candidate.ahead(count[index(k)]))) - 1;
       const std::int64_t sure =
           std::clamp<std::int64_t>(std::min(due, candidate.pause.count - count[index(k)]), 0, free);

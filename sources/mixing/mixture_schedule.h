@@ -1,5 +1,5 @@
-// Weights of a mixture over the run, and the whole number of slots each source gets in every batch.
-// Host only.
+// Weights of a mixture over the run, and the number of rows of each source in every batch. Called
+// by sources/mixture.cpp; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -11,28 +11,28 @@
 
 namespace wellspring {
 
-/// Weights at one moment of the run, by source index; linear in between.
+/// Weights at one point of the run, by source index; linear between points.
 struct SchedulePoint {
   double at = 0;                ///< fraction of the run, [0, 1]
-  std::vector<double> weights;  ///< one a source, in the order of the sources
-  ConfigLocation place = {};    ///< where it was written
+  std::vector<double> weights;  ///< one per source, in their order
+  ConfigLocation place = {};    ///< location in the configuration
 };
 
-/// Piecewise-linear shares of the sources over a run of `samples` samples. Held before the first
-/// point and after the last; two points at the same place make a jump.
+/// Piecewise-linear shares of the sources over a run of `samples` samples. Constant before the
+/// first point and after the last; two points at the same position make a jump.
 class WeightSchedule {
  public:
-  /// Shares are the weights of a point divided by their sum, so those given need not add up to 1.
-  /// Expects valid points, in order: the mixture checks what users wrote.
+  /// Shares are the weights of a point divided by their sum, which need not be 1. Expects valid
+  /// points in order: the mixture checks the user's input.
   WeightSchedule(std::span<const SchedulePoint> points, double samples);
 
   int sources() const { return sources_; }
   double samples() const { return samples_; }
   /// Samples due from `source` among the first `sample` of the run: the integral of its share.
   double target(int source, double sample) const;
-  /// The first sample at which the target reaches `value`; infinity when it never does.
+  /// The first sample at which the target reaches `value`; infinity if it never does.
   double reached_at(int source, double value) const;
-  /// Whether `source` has a share above zero anywhere within (from, to).
+  /// True if `source` has a share above 0 anywhere in (from, to).
   bool active(int source, double from, double to) const;
 
  private:
@@ -50,10 +50,10 @@ class WeightSchedule {
 
   int sources_ = 0;
   double samples_ = 0;
-  std::vector<Segment> segments_;  ///< none is empty
+  std::vector<Segment> segments_;  ///< each has a length above 0
 };
 
-/// How many samples each source gave before each step.
+/// Number of samples given by each source before each step.
 struct SlotTable {
   std::uint64_t steps = 0;
   int sources = 0;
@@ -66,9 +66,9 @@ struct SlotTable {
   }
 };
 
-/// Deals `batch` slots a step so that every source's running count stays within one of its target
-/// at the end of every batch, also where 0.02 * 32 slots are due; a source whose share is zero
-/// throughout a batch gets none in it.
+/// Assigns `batch` rows per step so that at the end of every batch each source's total is within
+/// one of its target, also for shares below one row per batch. A source whose share is 0 throughout
+/// a batch gets no row in it.
 SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::int64_t batch);
 
 }  // namespace wellspring

@@ -1,10 +1,11 @@
-// Mixup and cutmix of the rows of a batch, pair by pair: what is drawn for a pair, and what becomes
-// of its labels and values. Host and device.
+// Mixup and cutmix of the rows of a batch, pair by pair: the random draws, labels and values.
+// Called by sources/mixing/mixup_pass.cpp; host and device.
 //
 // Rows 2k and 2k + 1 of the global batch are a pair. Each gets a share of the other, in place: a
-// thread holds one place of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz, "mixup:
-// beyond empirical risk minimization", ICLR 2018. Cutmix: S. Yun et al., "CutMix: regularization
-// strategy to train strong classifiers with localizable features", ICCV 2019, algorithm A1.
+// thread takes one position of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz,
+// "mixup: beyond empirical risk minimization", ICLR 2018. Cutmix: S. Yun et al., "CutMix:
+// regularization strategy to train strong classifiers with localizable features", ICCV 2019,
+// algorithm A1.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -20,24 +21,24 @@
 
 namespace wellspring {
 
-/// How often, and by which law, pairs are mixed.
+/// Probability and distribution of the mixing of pairs.
 struct MixLaw {
-  float mixup = 0;        ///< a of the Beta(a, a) that its share follows; 0: not done
-  float cutmix = 0;       ///< the same of cutmix
-  float probability = 1;  ///< that a pair is mixed; by which of the two is equally likely
+  float mixup = 0;        ///< a of the share's distribution Beta(a, a); 0: off
+  float cutmix = 0;       ///< a of the box's area, Beta(a, a); 0: off
+  float probability = 1;  ///< probability of mixing a pair; either is equally likely
 };
 
-/// What was drawn for one pair.
+/// The draw for one pair.
 struct PairMix {
-  float own = 1;    ///< share of itself that each of the rows keeps; 1: both stay as they are
-  float other = 0;  ///< share of the other one; of the two, one is 1 - the other in f32
-  std::int32_t left = 0, top = 0, right = 0, bottom = 0;  ///< cutmix: pixels that change places
+  float own = 1;    ///< share of its own content that each row keeps; 1: unmixed
+  float other = 0;  ///< share of the other row; own + other = 1, one computed from the other in f32
+  std::int32_t left = 0, top = 0, right = 0, bottom = 0;  ///< cutmix: box of exchanged pixels
 
   WS_INLINE constexpr bool mixes() const { return own != 1; }
   WS_INLINE constexpr bool cuts() const { return right > left; }
 };
 
-/// Mixed by `share`, or not at all where that is 1.
+/// Mixup with `share`; 1: unmixed.
 WS_INLINE constexpr PairMix mixup_of(float share) {
   PairMix mix;
   mix.own = share;
@@ -45,9 +46,9 @@ WS_INLINE constexpr PairMix mixup_of(float share) {
   return mix;
 }
 
-/// The box of algorithm A1: about (x, y), each uniform in [0, 1) of the image, with sides that are
-/// sqrt(1 - share) of the image's, clipped and then rounded to pixels; the shares are those of the
-/// areas that come of it.
+/// The box of algorithm A1: centre (x, y), each uniform in [0, 1) of the image; sides sqrt(1 -
+/// share) of the image's, clipped and then rounded to pixels. The shares follow from the final
+/// area.
 WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape) {
   const float side = 0.5f * math::sqrt(1 - share);
   const auto edge = [](float at, int length) {
@@ -69,8 +70,8 @@ WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape)
   return mix;
 }
 
-/// What pair `number` of the run is mixed by: block 0 of its words decides whether, by which and
-/// where, what follows is for the share.
+/// The draw for pair `number` of the run: block 0 of its words decides whether, which of the two
+/// and where; later words give the share.
 WS_HD inline PairMix draw_mix(const MixLaw& law, std::uint64_t seed, std::uint64_t number,
                               SampleShape shape) {
   RngStream words({seed, number}, Purpose::mix);
@@ -84,17 +85,17 @@ WS_HD inline PairMix draw_mix(const MixLaw& law, std::uint64_t seed, std::uint64
   return cut ? cutmix_of(share, x, y, shape) : mixup_of(share);
 }
 
-/// Where the rows of a source say of which classes they are.
+/// Location of the class labels of a source's rows.
 struct MixedLabels {
-  std::int32_t space = 0;    ///< rows of one label space alone are mixed with each other
-  std::int32_t classes = 0;  ///< of that space
-  /// The first columns of `target` do, one a class: probabilities, or multi-hot labels. Else
-  /// `label` names the one that it is.
+  std::int32_t space = 0;    ///< label space; only rows of one space are mixed with each other
+  std::int32_t classes = 0;  ///< number of classes of the label space
+  /// True: the first columns of `target`, one per class, hold probabilities or multi-hot labels.
+  /// False: `label` holds the class.
   bool in_target = false;
 };
 
-/// First pass, over pairs: draws. A pair whose rows differ in label space, or of which one has a
-/// label that is no class, stays as it is.
+/// First pass, over pairs: draws. A pair stays unmixed if its rows differ in label space, or if a
+/// label is not a class.
 struct DrawMixes {
   MixLaw law;
   std::uint64_t seed;
@@ -124,9 +125,9 @@ struct DrawMixes {
   }
 };
 
-/// Second pass, over pairs and columns: the share of each class in `target` of every row, linear in
-/// what the rows of its pair say. 0 beyond the classes of its space; NaN, which stops the run,
-/// where the label is no class.
+/// Second pass, over pairs and columns: writes the share of each class into `target` of every row,
+/// linear in the labels of the pair. 0 beyond the classes of the label space; NaN, which stops the
+/// run, if the label is not a class.
 struct MixTargets {
   const PairMix* pairs;
   MixedLabels labels[kMaxSources];
@@ -153,8 +154,8 @@ struct MixTargets {
   }
 };
 
-/// Third pass, over pairs and runs of N neighbouring values, which divides the values of a row: the
-/// values. `N` times the size of T is 16 bytes, or N is 1.
+/// Third pass, over pairs and runs of N neighbouring values; N divides the values of a row. N times
+/// the size of T is 16 bytes, or N is 1.
 template <class T, int N>
 struct MixValues {
   const PairMix* pairs;
@@ -194,7 +195,7 @@ struct MixValues {
   WS_INLINE void swap(const PairMix& mix, std::int64_t first, T* a, T* b) const {
     const auto at = static_cast<std::int32_t>(first);
     const std::int32_t line = shape.width * shape.channels;
-    // A run may reach into the next lines.
+    // A run may extend into the next lines.
     if ((at + N - 1) / line < mix.top || at / line >= mix.bottom) return;
     Run of_a = load(a), of_b = load(b);
     WS_UNROLL(8)
@@ -230,7 +231,7 @@ struct MixValues {
   }
 };
 
-/// Values a run: as many as 16 bytes hold, where rows allow.
+/// Values per run: 16 bytes, if rows allow.
 template <class T>
 inline constexpr int kMixRun = 16 / static_cast<int>(sizeof(T));
 

@@ -15,14 +15,16 @@ const ParamTable<MixConfig>& mix_table() {
   static const auto table =
       ParamTable<MixConfig>("mix")
           .real("mixup", &MixConfig::mixup, {0, 1000}, "",
-                "a: samples are blended by a share of the law Beta(a, a); 0: not done",
+                "a: samples are blended with a share from Beta(a, a); 0: off",
                 "Zhang et al., ICLR 2018")
-          .real("cutmix", &MixConfig::cutmix, {0, 1000}, "",
-                "a: a box of one image stands in the other, and the share of its area follows "
-                "Beta(a, a) before it is clipped; 0: not done",
-                "Yun et al., ICCV 2019")
+          .real(
+              "cutmix", &MixConfig::cutmix, {0, 1000}, "",
+              "a: a box is exchanged between two images; its share of the area follows Beta(a, a) "
+              "before clipping; 0: off",
+              "Yun et al., ICCV 2019")
           .real("probability", &MixConfig::probability, {0, 1}, "",
-                "that two neighbouring samples of the batch are mixed; with both, by either");
+                "probability that two neighbouring samples of the batch are mixed; with both on, "
+                "either is equally likely");
   return table;
 }
 
@@ -30,21 +32,20 @@ void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& wh
   if (!mix.on() || kind == SampleKind::image) return;
   if (kind == SampleKind::set)
     fail(ErrorKind::config,
-         {fmt::format("{}data.mix, and {} gives sets", mix.place.prefix(), whose),
-          "their items have no order and their numbers differ: there is no item to mix one with",
-          "leave out mix"});
+         {fmt::format("{}data.mix: {} gives sets", mix.place.prefix(), whose),
+          "items have no order and their number varies: they cannot be paired", "remove mix"});
   if (mix.cutmix > 0)
     fail(ErrorKind::config,
-         {fmt::format("{}data.mix.cutmix, and {} gives events", mix.place.prefix(), whose),
-          "a box is cut out of an image", "leave out cutmix; mixup blends the features of events"});
+         {fmt::format("{}data.mix.cutmix: {} gives events", mix.place.prefix(), whose),
+          "cutmix needs images", "remove cutmix; mixup blends the features of events"});
 }
 
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose) {
   if (!mix.on() || rows % 2 == 0) return;
-  fail(ErrorKind::config, {fmt::format("{}data.mix beside {} of {}", mix.place.prefix(), whose,
-                                       counted(rows, "sample")),
-                           "each sample is mixed with its neighbour, and one would have none",
-                           fmt::format("use an even number, as {}", rows + 1)});
+  fail(ErrorKind::config,
+       {fmt::format("{}data.mix with {} of {}", mix.place.prefix(), whose, counted(rows, "sample")),
+        "samples are mixed in pairs, and one would have no partner",
+        fmt::format("use an even number, for example {}", rows + 1)});
 }
 
 BatchMix::BatchMix(const MixConfig& config, std::uint64_t seed,
@@ -53,7 +54,7 @@ BatchMix::BatchMix(const MixConfig& config, std::uint64_t seed,
       law_{static_cast<float>(config.mixup), static_cast<float>(config.cutmix),
            static_cast<float>(config.probability)},
       seed_(seed) {
-  if (labels.size() > kMaxSources) throw std::logic_error("labels of more sources than there are");
+  if (labels.size() > kMaxSources) throw std::logic_error("labels of too many sources");
   std::copy(labels.begin(), labels.end(), labels_);
 }
 
@@ -66,8 +67,9 @@ int BatchMix::targets() const {
 void BatchMix::plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout) {
   expect_mixable(config_, layout.kind, "a source");
   if (layout.globals > 0)
-    fail(ErrorKind::config, {config_.place.prefix() + "data.mix beside samples with globals",
-                             "the network sees them and they would stay unmixed", "leave out mix"});
+    fail(ErrorKind::config,
+         {config_.place.prefix() + "data.mix on samples with globals",
+          "the network reads the globals, which would stay unmixed", "remove mix"});
   expect_pairs(config_, share.rows, share.rows == share.global_batch ? "a batch" : "a rank");
   share_ = share;
   pairs_ = memory.reserve<PairMix>("data", "mixed pairs", static_cast<std::size_t>(share.rows / 2));
@@ -77,7 +79,7 @@ void BatchMix::enqueue(Stream& stream, const StepState* state, const Slot* slots
                        const BatchView& batch) const {
   const std::int64_t pairs = share_.rows / 2, width = batch.layout.targets;
   if (batch.size != share_.rows || width < targets() || batch.target == nullptr)
-    throw std::logic_error("a batch that has no room for what mixing makes of it");
+    throw std::logic_error("the batch has no target columns for mixing");
   const SampleShape shape = batch.layout.shape();
   DrawMixes draw = {law_, seed_, share_, shape, {}, state, slots, batch.label, pairs_.data()};
   std::copy(std::begin(labels_), std::end(labels_), draw.labels);

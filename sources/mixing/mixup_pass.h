@@ -1,5 +1,5 @@
-// Mixup and cutmix in training: a pass over a whole batch behind its emission, of any sources. Used
-// by the training step; host only.
+// Mixup and cutmix in training: a pass over a whole batch after its emission, for any sources.
+// Called by the training step; host only.
 //
 //     BatchMix mix(config, seed, labels);
 //     mix.plan(memory, share, layout);
@@ -19,10 +19,10 @@
 
 namespace wellspring {
 
-/// The section `data.mix` of a configuration. As in timm: with `probability` a pair is mixed, and
-/// where both are on, either is as likely.
+/// The section `data.mix` of a configuration. As in timm, a pair is mixed with `probability`; if
+/// both are on, either is equally likely.
 struct MixConfig {
-  double mixup = 0;  ///< a of Beta(a, a), the law of the share; 0: off
+  double mixup = 0;  ///< a of the share's distribution Beta(a, a); 0: off
   double cutmix = 0;
   double probability = 1;
   ConfigLocation place = {};
@@ -31,29 +31,29 @@ struct MixConfig {
 };
 const ParamTable<MixConfig>& mix_table();
 
-/// Error (config) unless samples of this kind can be mixed so; `whose`: "source 'jets'".
+/// Error (config): samples of this kind cannot be mixed so. `whose`: "source 'jets'".
 void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose);
-/// Error (config) unless `rows`, of a batch or of a rank's share of it, make whole pairs.
+/// Error (config): `rows`, of a batch or of a rank's share, is odd.
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose);
 
 class BatchMix {
  public:
-  /// `seed`: of the run. `labels`: by index of the source.
+  /// `seed`: the run's. `labels`: by source index.
   BatchMix(const MixConfig& config, std::uint64_t seed, const std::vector<MixedLabels>& labels);
 
   /// Columns of `target` that the batch must have.
   int targets() const;
-  /// Reserves what is drawn for this rank's pairs. Errors (config): samples that are no images and
-  /// cannot be mixed, an odd share.
+  /// Reserves the draws of this rank's pairs. Errors (config): samples that cannot be mixed, an odd
+  /// share.
   void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
 
-  /// Enqueues the mixing of the batch that `slots` and the columns of `batch` hold. `target` of all
-  /// rows becomes the shares of their classes; label, weight and latents stay those of the row
-  /// itself. What is drawn depends on seed, step and number of the pair in the global batch.
+  /// Enqueues the mixing of `batch`. `target` of all rows becomes the shares of their classes;
+  /// label, weight and latents do not change. The draws depend on the seed, the step and the pair's
+  /// number in the global batch.
   void enqueue(Stream& stream, const StepState* state, const Slot* slots,
                const BatchView& batch) const;
 
-  /// [rows / 2] on the device: what enqueue() drew last.
+  /// [rows / 2] on the device: the latest draws.
   const PairMix* pairs() const { return pairs_.data(); }
 
  private:

@@ -1,5 +1,5 @@
-// In which order a source gives its samples: a pure function of how many it gave before. Host and
-// device.
+// Order of a source's samples: a pure function of the number given before. Called by
+// sources/mixing/assignment.h; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -9,13 +9,13 @@
 
 namespace wellspring {
 
-/// Data, not code, so that the assignment of samples to slots runs on the device.
+/// Plain data, so that the assignment of samples to rows runs on the device.
 struct SampleOrder {
-  std::uint64_t size = 0;          ///< samples before it repeats; 0: never (generators)
+  std::uint64_t size = 0;          ///< samples per epoch; 0: endless (generators)
   std::uint64_t first_sample = 0;  ///< added when size is 0
-  std::uint64_t seed = 0;          ///< keys the permutation of every epoch
+  std::uint64_t seed = 0;          ///< key of the permutation of every epoch
   bool shuffle = true;             ///< false: file order
-  std::uint32_t repeats = 1;       ///< how often each sample is given, one time behind the other
+  std::uint32_t repeats = 1;       ///< consecutive ordinals that give the same sample
 
   /// The sample id of the source's `ordinal`-th sample. With a finite size every epoch is a
   /// permutation of its own, keyed by (seed, epoch).

@@ -1,5 +1,5 @@
-// A random permutation of [0, n) computed element by element: position in, sample out, no table.
-// Orders data sets (one permutation an epoch) and slots within a batch. Host and device.
+// A random permutation of [0, n), computed element by element without a table. Orders data sets
+// (one permutation per epoch) and the rows of a batch. Called by sources/mixing; host and device.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -9,27 +9,27 @@
 
 namespace wellspring {
 
-/// What a permutation is for; keeps permutations under one seed independent of each other.
+/// Purpose of a permutation. Purposes are independent of each other under one seed.
 enum class PermutationUse : std::uint32_t {
-  epoch = 0,  ///< of a data set, keyed by the epoch
-  batch = 1,  ///< of the slots of a batch, keyed by the step
+  epoch = 0,  ///< order of a data set, keyed by the epoch
+  batch = 1,  ///< order of the rows of a batch, keyed by the step
 };
 
 /// A Feistel network with Philox4x32-10 as its round function and addition modulo m, on the
 /// smallest square domain m * m that holds `size`, restricted to [0, size) by cycle walking: a
 /// value outside is encrypted again until it falls inside, which keeps the map one-to-one (J.
-/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A domain so close to
-/// `size` makes walks rare, 1 + 2 / sqrt(size) encryptions a look-up on average: a step on a GPU
+/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A domain this close to
+/// `size` makes walks rare: 1 + 2 / sqrt(size) encryptions per look-up on average. A step on a GPU
 /// waits for the longest walk of its batch.
 ///
 /// Four rounds make a Feistel network indistinguishable from a random permutation on a large domain
 /// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
-/// and it may be tiny, so there are twelve. With these every order of 4 elements is within 0.05 %
-/// of equal frequency, of 5 within 0.8 %, of 6 within 2.1 % (computed exactly, ideal round
-/// functions); of more there are soon more orders than a run has epochs.
+/// and it may be tiny, so there are twelve rounds. With them every order of 4 elements is within
+/// 0.05 % of equal frequency, of 5 within 0.8 %, of 6 within 2.1 % (computed exactly, ideal round
+/// functions); of more elements there are soon more orders than a run has epochs.
 ///
-/// Where m is odd all rounds have one parity, so that twelve make an even permutation of the
-/// domain. Exchanging the first two positions, or not, makes even and odd equally likely.
+/// If m is odd, all rounds have the same parity, and twelve make an even permutation of the domain.
+/// Exchanging the first two positions at random makes even and odd permutations equally likely.
 class Permutation {
  public:
   static constexpr std::uint32_t kRounds = 12;

@@ -153,7 +153,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"files.yaml: is not a tar archive", "a folder of class folders"},
                 "files.yaml",
                 {"data.sources.0.format=tar"}},
-        bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100, {"x.npy: not a NumPy array", "1296"}),
+        bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100,
+                   {"x.npy: cannot read the NumPy array", "1296"}),
         bad_arrays("LabelOutOfRange", 3, {0, 7, 1}, 0, {"y.npy: row 1 has label 7", "2 classes"}),
         bad_arrays("LabelsOfOtherRows", 4, {0, 1, 1}, 0, {"y.npy: array of I64 [3]", "4 rows"}),
         BadData{"TruncatedCifar",
@@ -222,7 +223,7 @@ TEST_F(BadInput, DamagedPixelsOfHeldOutImagesCostNothingEither) {
 // The same files are a mistake; equal images in others are said to be there.
 TEST_F(BadInput, HeldOutImagesThatAreTrainedOnAreNoSecret) {
   expect_refused(3,
-                 {"held-out source 'real'", "images/class0/000.jpg is trained on, too",
+                 {"held-out source 'real'", "images/class0/000.jpg is also trained on",
                   "path: or split: in eval.sources"},
                  {"eval.sources.0.path=./images"});
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");

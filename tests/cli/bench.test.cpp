@@ -54,8 +54,8 @@ TEST(Measure, RowsSayHowSureTheyAre) {
       << bench::to_string(row);
   row.ceiling->share.verdict = Verdict::contradicts;
   row.ceiling->load.machine = {1, 0, 2};
-  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs took "
-                                       "1.00 of its 2 processors"),
+  EXPECT_NE(bench::to_string(row).find("inconclusive: the machine was busy (other programs used "
+                                       "1.00 of 2 processors"),
             std::string::npos)
       << bench::to_string(row);
 }
@@ -135,7 +135,7 @@ TEST(Bench, PrintsRowsBesideTheirCeilingAndWritesThemAsJson) {
   EXPECT_GT(row.at("bytes"), row.at("gpu_ceilings").at("bytes"));
   EXPECT_EQ(row.at("gpu_ceilings").at("gpu"), "NVIDIA H200");
   EXPECT_EQ(row.at("gpu_ceilings").at("is_here"), false);
-  EXPECT_NE(outcome.out.find("bytes a sample; NVIDIA H200, estimate from the listing: "),
+  EXPECT_NE(outcome.out.find("bytes per sample; NVIDIA H200, estimate from the listing: "),
             std::string::npos)
       << outcome.out;
   for (const auto& interval : {row.at("interval"), row.at("ceiling").at("interval"),
@@ -165,9 +165,7 @@ TEST(Bench, OneLaunchIsMeasuredWhereOneIsAskedFor) {
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
-  EXPECT_NE(refused.err.find("--batch and --size are of generators and of train"),
-            std::string::npos)
-      << refused.err;
+  EXPECT_NE(refused.err.find("--batch and --size apply to"), std::string::npos) << refused.err;
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 

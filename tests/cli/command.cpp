@@ -98,7 +98,7 @@ Outcome shell(const std::string& text, const std::filesystem::path& folder,
 
 std::vector<std::string> suggestions(const std::string& page) {
   std::vector<std::string> commands;
-  std::size_t begin = std::min(page.find("\nTry next:\n"), page.find("\nWhat you can do:\n"));
+  std::size_t begin = std::min(page.find("\nTry next:\n"), page.find("\nOptions:\n"));
   std::istringstream lines(begin == std::string::npos ? "" : page.substr(begin));
   for (std::string line; std::getline(lines, line);)
     if (const std::size_t at = line.find(wellspring_path()); at != std::string::npos)

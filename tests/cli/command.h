@@ -57,7 +57,7 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});
 
-/// The commands that a page of `train` offers, under "Try next" or "What you can do".
+/// The commands that a page of `train` offers, under "Try next" or "Options".
 std::vector<std::string> suggestions(const std::string& page);
 /// Runs each in `folder`, and expects that it works.
 void expect_suggestions_work(const std::string& page, const std::filesystem::path& folder);

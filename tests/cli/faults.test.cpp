@@ -155,7 +155,7 @@ class Faults : public testing::Test {
     if (outcome.exit_code == 0 || fault.signal != 0) return;
     EXPECT_FALSE(outcome.err.empty()) << "ends without a word";
     const std::string reason = fault.call == "allocate" ? "memory" : std::strerror(fault.error);
-    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "does not say why";
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "gives no reason";
   }
 
   /// Every checkpoint is what its digests say; no other file is there in part.

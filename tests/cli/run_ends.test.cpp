@@ -95,7 +95,7 @@ TEST_F(RunEnds, AFinishedRunThatIsCalledAgainSaysSoAndTouchesNothing) {
   const std::string before = everything();
   const Outcome again = train();
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  expect_parts(again.out, {"finished after 20 steps before; nothing was done", "accuracy",
+  expect_parts(again.out, {"already finished (20 steps); nothing to do", "accuracy",
                            "runs/small/report.html", "out=runs/small-2", "init.from=runs/small"});
   EXPECT_EQ(everything(), before);
   EXPECT_EQ(std::ranges::count_if(metrics(),
@@ -169,7 +169,7 @@ TEST_F(RunEnds, ASignalWhileImagesAreDecodedEndsItThere) {
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
   EXPECT_NE(outcome.err.find("stopping"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.out.find("stopped by a signal before a step was made"), std::string::npos)
+  EXPECT_NE(outcome.out.find("stopped by a signal before the first step"), std::string::npos)
       << outcome.out;
   EXPECT_FALSE(fs::exists(run_folder() / "checkpoints"));
 }

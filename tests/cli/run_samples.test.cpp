@@ -166,7 +166,7 @@ TEST_F(OfAConfiguration, APictureSaysWhatItsNumbersStandFor) {
   const Outcome outcome = run({"preview", "mixed.yaml"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err,
-            "note: pictures have Latin letters alone: of photos, #1 is '猫', #2 is 'бык'\n");
+            "note: pictures can only show Latin letters: in photos, #1 is '猫', #2 is 'бык'\n");
 }
 
 // Two generators of events with other classes each, which are numbers in no one's picture.
@@ -221,7 +221,7 @@ TEST_F(OfAConfiguration, SetsThatOverflowSaySo) {
     EXPECT_GT(samples, 0);
     EXPECT_EQ(outcome.err,
               "note: " + std::to_string(items) + " items of " + std::to_string(samples) +
-                  " samples did not fit into rows of 8 items; they are left out, and counted in "
+                  " samples did not fit into rows of 8 items; they are left out and counted in "
                   "the metadata\n");
   }
 }
@@ -255,16 +255,19 @@ std::vector<std::string> exported(std::vector<std::string> more) {
 INSTANTIATE_TEST_SUITE_P(
     Samples, RefusedSamples,
     testing::Values(
-        Refusal{"Seed", exported({"--seed", "3"}), 2, {"--seed does not go", "write seed=3"}},
-        Refusal{"Size", exported({"--size", "8"}), 2, {"--size does not go", "data.size=8"}},
-        Refusal{"First", exported({"--first", "8"}), 2, {"--first does not go", "--step"}},
-        Refusal{"Batch", exported({"--batch", "8"}), 2, {"--batch does not go", "train.batch"}},
+        Refusal{
+            "Seed", exported({"--seed", "3"}), 2, {"--seed cannot be used with", "write seed=3"}},
+        Refusal{
+            "Size", exported({"--size", "8"}), 2, {"--size cannot be used with", "data.size=8"}},
+        Refusal{"First", exported({"--first", "8"}), 2, {"--first cannot be used with", "--step"}},
+        Refusal{
+            "Batch", exported({"--batch", "8"}), 2, {"--batch cannot be used with", "train.batch"}},
         Refusal{"Device", exported({"--device", "auto"}), 2, {"--device", "write device=auto"}},
         Refusal{"Threads", exported({"--threads", "1"}), 2, {"--threads", "write threads=1"}},
         Refusal{"StepOfWhatIsHeldOut",
                 exported({"--split", "eval", "--step", "1"}),
                 2,
-                {"--step does not go with --split eval"}},
+                {"--step cannot be used with --split eval"}},
         Refusal{"UnknownSplit", exported({"--split", "test"}), 2, {"--split", "train", "eval"}},
         Refusal{"SplitThatIsNotThere",
                 exported({"eval.sources=[]", "--split", "eval"}),
@@ -315,7 +318,7 @@ TEST_F(OfAConfiguration, AnUnwritableFolderIsRefusedBeforeAnythingIsMade) {
   fs::permissions(folder() / "closed", fs::perms::owner_read | fs::perms::owner_exec);
   const Outcome outcome = run({"export", "mixed.yaml", "--count", "9", "--out", "closed/a.npz"});
   EXPECT_EQ(outcome.exit_code, 1);
-  expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you may write to"});
+  expect_parts(outcome.err, {"closed/a.npz: cannot create", "a folder that you can write to"});
 }
 
 TEST_F(OfAConfiguration, AFullDiskLeavesTheOlderFile) {

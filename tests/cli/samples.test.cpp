@@ -202,8 +202,7 @@ TEST(Words, OneIsNotMany) {
       wellspring({"export", "shapes", "--count", "1", "--out", "x.npz"}, folder.path());
   EXPECT_NE(one.out.find("1 sample of shapes"), std::string::npos) << one.out << one.err;
   const std::string sets = wellspring({"describe", "deepset"}).out;
-  EXPECT_NE(sets.find("of this form: set of up to 32 items of 4 features, 2 globals"),
-            std::string::npos)
+  EXPECT_NE(sets.find("input set of up to 32 items of 4 features, 2 globals"), std::string::npos)
       << sets;
   EXPECT_EQ(sets.find("1x32x"), std::string::npos) << sets;
 }
@@ -280,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"OldSpellingOfParameters",
                 {"preview", "shapes", "--param", "classes=3"},
                 2,
-                "there is no --param (settings stand behind the name, as for train)\n"
+                "unknown option --param (settings follow the name, as for train)\n"
                 "  write classes=3 without --param"},
         Refusal{"OtherSpellingOfParameters",
                 {"digest", "shapes", "--count", "1", "--set", "classes=3"},
@@ -291,17 +290,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"SplitOfAGenerator",
                 {"digest", "shapes", "--count", "1", "--split", "eval"},
                 2,
-                "--split does not go with the generator 'shapes'"},
+                "--split cannot be used with the generator 'shapes'"},
         Refusal{"StepOfAGenerator",
                 {"preview", "shapes", "--step", "3"},
                 2,
-                "--step does not go with the generator 'shapes'"},
-        Refusal{"NeitherGeneratorNorConfiguration",
-                {"export", "shpes", "--count", "1", "--out", "a.npz"},
+                "--step cannot be used with the generator 'shapes'"},
+        Refusal{
+            "NeitherGeneratorNorConfiguration",
+            {"export", "shpes", "--count", "1", "--out", "a.npz"},
+            2,
+            "'shpes' is neither a generator nor a file (samples come from a generator or from a "
+            "configuration)\n  did you mean 'shapes'? known: calo_gflash, "},
+        Refusal{"FolderInPlaceOfAConfiguration",
+                {"preview", "."},
                 2,
-                "'shpes' is no generator, and no file (samples come from a generator or from a "
-                "configuration)\n  did you mean 'shapes'? known: calo_gflash, "},
-        Refusal{"FolderInPlaceOfAConfiguration", {"preview", "."}, 2, "'.' is no generator"},
+                "'.' is neither a generator nor a file"},
         Refusal{"ConfigurationThatIsNotThere",
                 {"preview", "configs/nowhere.yaml"},
                 2,
@@ -341,11 +344,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"SizeOfEvents",
                 {"digest", "ee_mumu", "--count", "1", "--size", "8"},
                 2,
-                "--size does not go with the generator 'ee_mumu'"},
+                "--size cannot be used with the generator 'ee_mumu'"},
         Refusal{"FilterThatIsTooLong",
                 {"bench", "generators", "--filter", std::string(50'000, '(')},
                 2,
-                "--filter: 50000 bytes (it may have 256)"},
+                "--filter: the pattern has 50000 bytes (at most 256)"},
         Refusal{"FilterOfParentheses",
                 {"bench", "generators", "--filter",
                  std::string(120, '(') + "nothing" + std::string(120, ')')},
@@ -358,16 +361,16 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ExportBeyondAnyDisk",
                 {"export", "shapes", "--count", "1000000000000000000", "--out", "a.npz"},
                 2,
-                "does not fit into any file"},
+                "is too large for a file"},
         Refusal{"PreviewBeyondAnyViewer",
                 {"preview", "shapes", "--count", "1000000"},
                 2,
-                "lower --count or the size"},
+                "use a smaller --count or size"},
         Refusal{"PreviewThatIsNoPng", {"preview", "shapes", "--out", "a.gif"}, 2, ".png"},
         Refusal{"PreviewIntoNoFolder",
                 {"preview", "shapes", "--out", "no/such/a.png"},
                 1,
-                "no/such/a.png: cannot create (no/such is not there)"},
+                "no/such/a.png: cannot create (no/such does not exist)"},
         Refusal{"ParametersThatContradict",
                 {"digest", "shapes", "scale_low=0.29", "--count", "1"},
                 2,

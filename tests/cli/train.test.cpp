@@ -276,9 +276,9 @@ TEST_F(Train, SecondInterruptEndsAtOnce) {
   process.send(SIGINT);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 130) << outcome.out << outcome.err;
-  const std::size_t answer = outcome.err.find("stopping, with a checkpoint");
+  const std::size_t answer = outcome.err.find("stopping after this step, with a checkpoint");
   ASSERT_NE(answer, std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("ended at once", answer), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("wellspring: aborted", answer), std::string::npos) << outcome.err;
 }
 
 TEST_F(Train, ResumeNeverRefusesToOverwrite) {
@@ -331,7 +331,7 @@ TEST_F(Train, DefaultsAreDescribed) {
   const std::string keys = run({"describe", "config"}).out;
   for (const char* part : {"0: about every ten minutes; the last step and a signal also write one",
                            "without sources nothing is held out and the run is never evaluated",
-                           "the first so many of each class, in the order of its rows; 0: all"}) {
+                           "keep the first N rows of each class; 0: all"}) {
     EXPECT_NE(keys.find(part), std::string::npos) << part;
   }
 }
@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "  size: 16\n  mix: {mixup: 0.8}",
                 {"train.batch=9"},
                 2,
-                {"small.yaml:6:8", "data.mix beside a batch of 9 samples", "as 10"}},
+                {"small.yaml:6:8", "data.mix with a batch of 9 samples", "for example 10"}},
         Refusal{"MixingBesideARegression",
                 "  size: 16",
                 "  size: 16\n  mix: {mixup: 0.8}",
@@ -469,7 +469,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "kind: files\n      path: small.yaml\n      format: npy\n      labels: y.npy",
                 {"eval.sources=[]"},
                 3,
-                {"small.yaml: not a NumPy array"}},
+                {"small.yaml: cannot read the NumPy array"}},
         Refusal{"LossThatIsNotFinite",
                 "  lr: 0.01",
                 "  lr: 1000",

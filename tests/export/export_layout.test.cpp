@@ -264,21 +264,21 @@ TEST(ExportLayout, WhatDoesNotFitIsRefusedAndLeavesNothing) {
                       [&] { export_to(folder / name, generator, settings, layout); });
   };
   expect_parts(refused("a.h5", "ee_mumu", "calochallenge"),
-               {"do not fit into the layout 'calochallenge'", "MeV or GeV", "--layout columns"});
-  expect_parts(refused("a.h5", "shapes", "jetnet"), {"'jetnet'", "it has jets"});
-  expect_parts(refused("a.h5", "ginkgo", "calochallenge"), {"it has showers"});
-  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"frame", "rest"}}), {"the jet's frame"});
-  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"output", "image"}}), {"it has jets"});
-  expect_parts(refused("a.h5", "lund_shower", "jetnet", {{"columns", "lund"}}), {"it has jets"});
+               {"do not fit the layout 'calochallenge'", "MeV or GeV", "--layout columns"});
+  expect_parts(refused("a.h5", "shapes", "jetnet"), {"'jetnet'", "it needs jets"});
+  expect_parts(refused("a.h5", "ginkgo", "calochallenge"), {"it needs showers"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"frame", "rest"}}), {"the lab frame"});
+  expect_parts(refused("a.h5", "ginkgo", "jetnet", {{"output", "image"}}), {"it needs jets"});
+  expect_parts(refused("a.h5", "lund_shower", "jetnet", {{"columns", "lund"}}), {"it needs jets"});
   expect_parts(refused("a.h5", "nu_telescope", "icecube"), {"'sensor_id'", "output=truth"});
-  expect_parts(refused("a.h5", "tracks", "icecube"), {"pulses of a telescope"});
+  expect_parts(refused("a.h5", "tracks", "icecube"), {"telescope pulses"});
   expect_parts(
       refused("a.h5", "nu_telescope", "icecube", {{"output", "truth"}, {"time_unit", "10"}}),
       {"'time' is in 10 ns", "time_unit=1"});
   expect_parts(refused("a.h5", "ginkgo", "jetnets"), {"did you mean 'jetnet'?"});
-  expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"is one of HDF5 files"});
+  expect_parts(refused("a.npz", "ginkgo", "jetnet"), {"applies to HDF5 files only"});
   expect_parts(refused("a.h5", "calo_gflash", "calochallenge", {{"noise", "5"}}),
-               {"no energy of a voxel is negative", "`threshold`", "--layout columns"});
+               {"voxel energies must not be negative", "`threshold`", "--layout columns"});
   EXPECT_TRUE(folder.names().empty());
   export_to(folder / "b.h5", "calo_gflash", {{"noise", "5"}});
   EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise there are columns";

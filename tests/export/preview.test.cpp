@@ -80,7 +80,7 @@ TEST(Preview, NamesThatTheFontCannotTellAreNumbersWithALegend) {
   const Preview picture = preview({"t", "", ""}, animals, one.samples());
   EXPECT_EQ(drawn_in(picture.image, 0, picture.image.width), dots_of("t", 2) + dots_of("#2", 1));
   const std::vector<std::string> legend = {
-      "pictures have Latin letters alone: #0 is 'Hörnchen', #1 is 'Ärger', #2 is '猫', #4 is "
+      "pictures can only show Latin letters: #0 is 'Hörnchen', #1 is 'Ärger', #2 is '猫', #4 is "
       "'кот'"};
   EXPECT_EQ(picture.legend, legend);
   EXPECT_EQ(picture_legend(animals), legend);
@@ -90,8 +90,8 @@ TEST(Preview, NamesThatTheFontCannotTellAreNumbersWithALegend) {
   EXPECT_EQ(names.of(0, 0), "source 0: Ol");
   EXPECT_EQ(names.of(1, 0), "photos: #0");
   EXPECT_EQ(names.of(1, 7), "photos: 7") << "a label that is no class";
-  EXPECT_EQ(names.legend(),
-            std::vector<std::string>{"pictures have Latin letters alone: of photos, #0 is '猫'"});
+  EXPECT_EQ(names.legend(), std::vector<std::string>{
+                                "pictures can only show Latin letters: in photos, #0 is '猫'"});
 }
 
 TEST(Preview, ALegendNamesSoManyAndCountsTheRest) {

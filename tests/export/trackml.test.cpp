@@ -113,7 +113,7 @@ TEST(TrackMl, ReplacesItsOwnTablesAlone) {
   std::filesystem::remove(path / "notes.txt");
   std::filesystem::remove(path / "metadata.json");
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
-                     {"events.trackml", "without metadata.json", "another name"});
+                     {"events.trackml", "no metadata.json", "another name"});
   EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
 }
 

@@ -74,7 +74,7 @@ std::vector<T> emit_augmented(Generator& generator, const std::string& yaml, std
   const BatchView batch = columns.view();
   const AugmentationPlan plan =
       yaml.empty() ? AugmentationPlan{} : plan_of(yaml, batch.layout.shape());
-  generator.emit(stream, {slots.data(), 0, seed, plan, batch, {}});
+  generator.emit(stream, {slots.data(), 0, seed, plan, batch});
   std::vector<T> host_x(size * static_cast<std::size_t>(batch.layout.elements()));
   stream.copy(host_x.data(), batch.x, host_x.size() * sizeof(T), CopyDirection::device_to_host,
               "x");

@@ -50,7 +50,8 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
   // The registry's way: compiled with the runs of a host.
-  const typename F::Params params = F::table().read(settings);
+  typename F::Params params = F::table().read(settings);
+  if constexpr (requires { params.others; }) params.others = &generator_registry();
   const std::string name = F::describe(params).name;
   const auto generator = make_generator(name, size, settings);
   const auto host = test::emit_augmented<float>(*generator, yaml, kSeed, kFirst, kCount);
@@ -59,12 +60,9 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kCount; ++i) slots.push_back({kFirst + i, kFirst + i, 0, i});
   const test::HostBatch batch(kCount, generator->layout());
-  planned.emit(ShortRunLauncher{}, {slots.data(),
-                                    0,
-                                    named_key(kSeed, name),
-                                    test::plan_of(yaml, generator->layout().shape()),
-                                    batch.view(),
-                                    {}});
+  planned.emit(ShortRunLauncher{},
+               {slots.data(), 0, named_key(kSeed, name),
+                test::plan_of(yaml, generator->layout().shape()), batch.view()});
   EXPECT_TRUE(std::ranges::equal(batch.x(), host)) << size;
 }
 

@@ -188,7 +188,7 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
   generator->plan(memory, kRows);
   memory.commit();
   generator->load(stream);
-  generator->emit(stream, {slots.data(), 1, 0, {}, batch.view(), {}});
+  generator->emit(stream, {slots.data(), 1, 0, {}, batch.view()});
   const auto x = batch.x(), weight = batch.weight(), latent = batch.latents();
   const auto label = batch.label();
   const auto alone = test::collect(*generator, {0, 5, kRows});

@@ -10,7 +10,9 @@ TEST(Teams, textured_dead_leaves) {
                                               {"fill", "textures"},
                                               {"fills", "5"},
                                               {"fill_side", "9"}};
-  test::expect_equal_for_all_teams<TexturedLeaves>(DeadLeaves::table().read(settings), {33, 40, 3});
+  DeadLeaves::Params params = DeadLeaves::table().read(settings);
+  params.others = &generator_registry();
+  test::expect_equal_for_all_teams<TexturedLeaves>(params, {33, 40, 3});
 }
 
 }  // namespace wellspring

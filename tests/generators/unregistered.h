@@ -13,6 +13,7 @@ namespace wellspring::test {
 /// Sets of up to `most` items, rows of `room`.
 struct Handful {
   static constexpr int kLatents = 1;
+  static constexpr forms::Events kForm = {};
   struct Params {
     int room = 6;
     int most = 9;
@@ -66,6 +67,8 @@ struct Handful {
 /// Images of one colour each, from a table in device memory.
 struct Swatches {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {};
+  static constexpr GeneratorHooks kHooks = {.tables = true};
   struct Params {
     int colours = 5;
   };

@@ -31,7 +31,7 @@ std::vector<T> emit(const F& functor, SampleShape source_shape, SampleShape shap
   Emitter<F> stage;
   stage.plan(memory, "test", count, functor, source_shape);
   memory.commit();
-  stage.emit(stream, "test", functor, source_shape, {slots.data(), 0, 5, plan, batch.view(), {}});
+  stage.emit(stream, "test", functor, source_shape, {slots.data(), 0, 5, plan, batch.view()});
   const auto x = batch.x<T>();
   return {x.begin(), x.end()};
 }
@@ -174,6 +174,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {};
   struct Scene {
     float across;
   };
@@ -201,7 +202,7 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   stage.plan(memory, "test", kCount);
   memory.commit();
   stage.emit(test::TeamLauncher{members}, "greys", Greys<kOne>{}, shape,
-             {slots, 0, 5, test::plan_of(yaml, shape), batch.view(), {}});
+             {slots, 0, 5, test::plan_of(yaml, shape), batch.view()});
   const auto x = batch.x<T>();
   return {x.begin(), x.end()};
 }
@@ -398,7 +399,7 @@ TEST(Canvas, LabelsAndRowsFollowTheIndex) {
     Emitter<ByteImages> stage;
     stage.plan(memory, "test", 1, images, images.shape);
     memory.commit();
-    stage.emit(stream, "test", images, images.shape, {slots.data(), 0, 5, {}, batch.view(), {}});
+    stage.emit(stream, "test", images, images.shape, {slots.data(), 0, 5, {}, batch.view()});
     const int expected = index == ImageIndex::sample ? 1 : 0;
     EXPECT_EQ(batch.label()[0], canvases.labels[static_cast<std::size_t>(expected)]);
     EXPECT_EQ(batch.weight()[0], 1);

@@ -13,6 +13,7 @@ namespace wellspring::test {
 /// Canvas: points that fall anywhere; a cell counts its points and keeps the last one's number.
 struct Dust {
   static constexpr int kLatents = 1;
+  static constexpr forms::Canvas kForm = {};
   using Cell = std::uint32_t;
   int points = 500;
   int painter_count = 3;
@@ -89,6 +90,7 @@ struct HeatField {
 
 struct Heat {
   static constexpr int kLatents = 2;
+  static constexpr forms::Field kForm = {};
   using Field = HeatField;
   ChainSchedule when = {5, 4, 3, 2};
 
@@ -121,6 +123,7 @@ struct Heat {
 /// Set: as many items as a draw says, of which item k holds k and random words; by one thread.
 struct Spray {
   static constexpr int kLatents = 1, kTargets = 2;
+  static constexpr forms::Events kForm = {};
   int room = 6, most = 9;
 
   SampleLayout layout() const {
@@ -157,6 +160,7 @@ struct Spray {
 /// The same by a team.
 struct TeamSpray {
   static constexpr int kLatents = 1, kTargets = 2;
+  static constexpr forms::EventTeams kForm = {};
   Spray spray;
 
   SampleLayout layout() const { return spray.layout(); }

@@ -9,6 +9,7 @@ namespace wellspring::test {
 /// A formula that shows where it is looked at.
 struct Coordinates {
   static constexpr int kLatents = 1;
+  static constexpr forms::Pixels kForm = {};
   struct Scene {
     float scale;
   };

@@ -28,8 +28,8 @@ std::vector<float> sums_of(const ColumnSumSpec& spec, const std::vector<T>& valu
   std::vector<float> partials(column_sum_partials(spec) + 1, -7.0f);
   std::vector<float> sums(static_cast<std::size_t>(spec.columns) + 1, -7.0f);
   column_sum(stream, spec, values.data(), partials.data(), sums.data());
-  EXPECT_EQ(partials.back(), -7.0f) << "wrote behind its scratch";
-  EXPECT_EQ(sums.back(), -7.0f) << "wrote behind its result";
+  EXPECT_EQ(partials.back(), -7.0f) << "wrote past the end of its scratch";
+  EXPECT_EQ(sums.back(), -7.0f) << "wrote past the end of its result";
   sums.pop_back();
   return sums;
 }

@@ -32,7 +32,8 @@ class DropoutTest : public test::OperationTest {
     dropout(stream(), spec, device_slots, state, x, y);
     return y.values();
   }
-  static std::vector<Slot> slots() { return {{7, 0, 0, 0}, {8, 0, 0, 1}, {7, 0, 1, 2}}; }
+  /// Samples 7 and 8 of source 0, and sample 7 of source 1: first, second and first of the source.
+  static std::vector<Slot> slots() { return {{7, 0, 0, 0}, {8, 1, 0, 1}, {7, 0, 1, 2}}; }
   static std::vector<float> row(const std::vector<float>& all, int r) {
     return {all.begin() + r * kColumns, all.begin() + (r + 1) * kColumns};
   }
@@ -51,10 +52,10 @@ TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   }
 }
 
-TEST_P(DropoutTest, IsAFunctionOfSeedLayerStepSourceAndSample) {
+TEST_P(DropoutTest, IsAFunctionOfSeedLayerStepSourceAndOrdinal) {
   const std::vector<float> all = dropped(5, slots());
-  EXPECT_EQ(row(dropped(5, {slots()[1]}), 0), row(all, 1));  // in whatever row and batch
-  EXPECT_NE(row(all, 0), row(all, 1));                       // another sample
+  EXPECT_EQ(row(dropped(5, {slots()[1]}), 0), row(all, 1));  // in any row of any batch
+  EXPECT_NE(row(all, 0), row(all, 1));                       // another ordinal
   EXPECT_NE(row(all, 0), row(all, 2));                       // another source
   EXPECT_NE(dropped(6, slots()), all);
   EXPECT_NE(dropped(5 + (std::uint64_t{1} << 32), slots()), all);
@@ -62,12 +63,20 @@ TEST_P(DropoutTest, IsAFunctionOfSeedLayerStepSourceAndSample) {
   EXPECT_NE(dropped(5, slots(), 0.25f, 1, "b"), all);
 }
 
+// Repeated augmentation puts copies of a sample into one batch. They have ordinals of their own.
+TEST_P(DropoutTest, CopiesOfASampleHaveMasksOfTheirOwn) {
+  const std::vector<float> copies = dropped(5, {{7, 21, 0, 0}, {7, 22, 0, 1}, {7, 23, 0, 2}});
+  EXPECT_NE(row(copies, 0), row(copies, 1));
+  EXPECT_NE(row(copies, 1), row(copies, 2));
+  EXPECT_NE(row(copies, 0), row(copies, 2));
+}
+
 WS_ON_EVERY_BACKEND(DropoutTest);
 
 TEST(DropoutTeams, SameBitsForAnyTeamSize) {
   const std::vector<float> x(10000, 1);
   std::vector<float> y(x.size());
-  const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 0, 0, 1}};
+  const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 1, 0, 1}};
   const StepState state{.step = 3};
   wellspring::test::expect_equal_for_all_team_sizes(
       DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, 5000, chunks(5000), 1u << 30,

@@ -104,8 +104,8 @@ class GroupNormTest : public test::OperationTest {
     const double forward_bound = scale * u * sharp + 4 * test::rounding(s.compute);
     expect_within(y.values(), forward(s, in), forward_bound, "y");
 
-    // Gradients of sum(dy y) by finite differences. Where ReLU's kink lies within the error of y a
-    // mask may differ; those few elements are compared without.
+    // Gradients of sum(dy y) by finite differences. If ReLU's kink is within the error of y, the mask
+    // may differ; these few elements are not compared.
     Doubles through = in_double(dy);
     const Doubles written = in_double(y.values());
     if (s.activation == Activation::relu) {

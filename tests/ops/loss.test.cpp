@@ -43,7 +43,7 @@ Doubles smoothed(Doubles wanted, double smoothing) {
   return wanted;
 }
 
-/// A batch of rows with three heads' worth of outputs, of which one is looked at.
+/// A batch of rows with the outputs of three heads; one of them is tested.
 struct Rows {
   HeadSlice head;
   std::vector<float> outputs;
@@ -94,7 +94,7 @@ class LossTest : public test::OperationTest {
                             buffer<float>(rows.batch() * static_cast<std::size_t>(rows.scores));
     const Buffer<Slot> slots = buffer(rows.slots);
     return visit_float(rows.head.gradient, [&]<class T>(T) {
-      // What other heads wrote must stay.
+      // The gradients of other heads must stay.
       const Buffer<T> gradient = buffer(std::vector<T>(rows.outputs.size(), T(9.0f)));
       call({outputs, slots, weights}, {loss, scores, gradient});
       return Result{loss.values(), scores.values(), in_double(gradient.values())};
@@ -363,9 +363,9 @@ TEST_P(LossTest, AMixtureOfSeveralLabelsCostsTheMixtureOfBoth) {
   expect_linear(two_of_a, two_of_b, PositiveWeight::balanced);
 }
 
-// K outputs of -30, of which e^-30 vanishes beside 1, cost 30 for each label that is there and
-// nothing else: balanced, the mean over the outputs is 30 however many are there, in parts or not,
-// and below one in all 30 times that.
+// K outputs of -30 cost 30 for each present label and nothing else, since e^-30 vanishes next to 1.
+// Balanced, the mean over the outputs is 30 for any number of present labels, also fractional ones;
+// for a total t below one it is 30 t.
 TEST_P(LossTest, BalancedLabelsWeighTogetherAsMuchAsAll) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;

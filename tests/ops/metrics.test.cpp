@@ -82,7 +82,7 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
 
 TEST_P(MetricsTest, NonFiniteLossIsRememberedByItsFirstStep) {
   Batch batch;
-  batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // of the second head
+  batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // second head
   StepState state;
   state.step = 41;
   const Buffer<Slot> slots = buffer(batch.slots);

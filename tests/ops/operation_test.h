@@ -1,6 +1,6 @@
-// The bench on which every operation is tested, on every back end of this machine: device buffers
-// with guard words behind them, random inputs, and comparisons with double precision under stated
-// bounds. Called by the tests of kernels/ops; host only.
+// Test bench of operations on every back end of this machine: device buffers followed by guard words,
+// random inputs, and comparisons with double precision under stated bounds. Called by the tests of
+// kernels/ops; host only.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -36,7 +36,7 @@ class Buffer {
       : stream_(&stream), n_(n), plan_(std::make_unique<MemoryPlan>(stream.device())) {
     memory_ = plan_->reserve<std::byte>("test", "buffer", n * sizeof(T) + kGuardBytes);
     plan_->commit();
-    // What an operation does not write stays recognisable: as float a NaN.
+    // Unwritten memory stays recognisable: as a float it is a NaN.
     fill(std::vector<std::byte>(n * sizeof(T) + kGuardBytes, kPattern));
   }
   Buffer(Stream& stream, const std::vector<T>& values) : Buffer(stream, values.size()) {
@@ -47,7 +47,7 @@ class Buffer {
     const std::vector<std::byte> all = bytes();
     const bool intact =
         std::all_of(all.end() - kGuardBytes, all.end(), [](std::byte b) { return b == kPattern; });
-    EXPECT_TRUE(intact) << "wrote behind a buffer of " << n_ << " elements";
+    EXPECT_TRUE(intact) << "wrote past the end of a buffer of " << n_ << " elements";
   }
   Buffer(Buffer&&) noexcept = default;
 
@@ -169,7 +169,7 @@ inline double largest_magnitude(const std::vector<double>& values) {
   return largest;
 }
 
-/// A test that runs once for each back end; skipped, with the reason, where there is none.
+/// A test that runs once per back end; skipped, with the reason, if the back end is missing.
 class OperationTest : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {

@@ -65,7 +65,7 @@ SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
   return spec;
 }
 
-/// A file source, alone or beside an endless one.
+/// A file source, alone or with an endless one.
 void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
                  const std::string& yaml = "") {
   SourceContext context;
@@ -130,9 +130,9 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
 
 enum class Steps : std::uint8_t { eager, replayed };
 
-/// The same on a GPU, where the host waits for no step. With every step made many times over, the
-/// device lags behind, and rows of the ring are asked for while it still reads them; made once, it
-/// waits for its data, and a step that does not wait sees the wrong ones.
+/// The same on a GPU, where the host waits for no step. If every step is repeated many times, the
+/// device falls behind and rows of the ring are requested while it still reads them. Without repeats
+/// it waits for its data, and a step that did not wait would see wrong rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
@@ -198,7 +198,7 @@ class DatasetSources : public ::testing::Test {
   fs::path root_ = folder_.path() / "images";
 };
 
-// What a step sees is what a plain decoder gives for the slots of that step.
+// A step sees what a plain decoder returns for its slots.
 TEST_F(DatasetSources, ResidentDataEqualsDirectDecoding) {
   FileRun run(with_storage(files(root_), Storage::resident), true);
   const ImageSet images = ImageSet::open({root_, "", 0});
@@ -243,18 +243,22 @@ TEST_F(DatasetSources, RepeatedRowsAreAugmentedOtherwiseEachTime) {
   const Trace repeated = trace(spec, false, 0, yaml);
   // Batches of 8 rows begin within the copies of an image, too; 240 rows are four epochs.
   const std::size_t rows = repeated.labels.size(), values = repeated.x.size() / rows;
-  const SampleOrder once = [&] {
-    SampleOrder order = FileRun(spec, false, yaml).mixture.source(0).order();
-    order.repeats = 1;
-    return order;
-  }();
+  const FileRun run(spec, false, yaml);
+  SampleOrder once = run.mixture.source(0).order();
+  once.repeats = 1;
+  std::vector<std::size_t> row_of(rows);  // by ordinal: copies are spread over their batch
+  for (std::uint64_t s = 0, row = 0; s < FileRun::kSteps; ++s)
+    for (const Slot& slot : run.mixture.host_slots(s)) row_of.at(slot.ordinal) = row++;
   const ImageSet images = ImageSet::open({root_, "", 0});
-  for (std::size_t row = 0; row < rows; ++row) {
-    ASSERT_EQ(repeated.labels[row], images.label(static_cast<std::int64_t>(once.sample(row / 3))));
-    if (row % 3 == 0) continue;
-    const auto here = repeated.x.begin() + static_cast<std::ptrdiff_t>(row * values);
-    ASSERT_FALSE(std::equal(here, here + static_cast<std::ptrdiff_t>(values),
-                            here - static_cast<std::ptrdiff_t>(values)));
+  const auto pixels = [&](std::size_t ordinal) {
+    return repeated.x.begin() + static_cast<std::ptrdiff_t>(row_of[ordinal] * values);
+  };
+  for (std::size_t i = 0; i < rows; ++i) {
+    ASSERT_EQ(repeated.labels[row_of[i]],
+              images.label(static_cast<std::int64_t>(once.sample(i / 3))));
+    if (i % 3 == 0) continue;
+    ASSERT_FALSE(
+        std::equal(pixels(i), pixels(i) + static_cast<std::ptrdiff_t>(values), pixels(i - 1)));
   }
   spec.storage = Storage::streamed;
   EXPECT_EQ(trace(spec, false, 0, yaml), repeated);
@@ -284,7 +288,7 @@ TEST_F(DatasetSources, AGpuSeesWhatTheHostSees) {
   }
 }
 
-// What makes the test above, on the host.
+// The test above, on the host.
 TEST_F(DatasetSources, ADeviceRunOnTheHostSeesTheSame) {
   for (const std::string& yaml : device_augmentations()) {
     const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, yaml);
@@ -465,7 +469,7 @@ TEST_F(DatasetSources, RefusesBadImagesWithTheirNames) {
   }
 }
 
-// What a header tells is told before the first step, also of images that no step may ever need.
+// Headers are checked before the first step, also of images that no step may ever need.
 TEST_F(DatasetSources, HeadersOfStreamedImagesAreCheckedAtTheStart) {
   const Bytes rgb = noise_rgb(kSide, kSide, 1);
   const fs::path path = root_ / "class2/zz.png";

@@ -172,7 +172,7 @@ TEST(Mixture, EvaluatesARangeInPlainOrder) {
 
 TEST(Mixture, SummaryNamesSourcesAndShares) {
   PlannedRun run;
-  expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "asked for", "dealt"});
+  expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "requested", "assigned"});
 }
 
 TEST(MixtureErrors, Sources) {
@@ -222,7 +222,7 @@ TEST(MixtureErrors, WeightsAndSchedule) {
     return config_error([&] { mixture.set_schedule(points); });
   };
   expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weight for 2 sources"});
-  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0 means none"});
+  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0: none"});
   expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
   expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});
   expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});

@@ -84,7 +84,7 @@ TEST_F(Overlaps, TheSameFilesAreRefusedHoweverTheyAreNamed) {
   for (const std::string other : {"train", "train/../train/", "link"}) {
     const Mixture training = train(), held_out = files("test", path(other));
     expect_parts(test::message_of(ErrorKind::data, [&] { find_overlaps(training, held_out, 2); }),
-                 {"held-out source 'test'", "class0/0000.png is trained on, too, by source 'real'",
+                 {"held-out source 'test'", "class0/0000.png is also trained on, in source 'real'",
                   "eval.sources"});
   }
 }

@@ -199,8 +199,8 @@ TEST(MixingConfigs, WhatMakesNoSenseIsRefused) {
                {"head 'places'", "loss regression", "data.mix"});
   EXPECT_NO_THROW(
       RunConfig::parse(kSmallRun, "run.yaml", with(kSeveralLabels, {"data.mix={mixup: 1}"})));
-  expect_parts(refusal({"data.mix=[mixup: 0.8]"}), {"mix is no list", "mix: {mixup: 0.8"});
-  expect_parts(refusal({"data.mix={probability: 0.5}"}), {"neither mixup nor cutmix"});
+  expect_parts(refusal({"data.mix=[mixup: 0.8]"}), {"mix is not a list", "mix: {mixup: 0.8"});
+  expect_parts(refusal({"data.mix={probability: 0.5}"}), {"without mixup or cutmix"});
   expect_parts(refusal({"data.mix={mixup: -1}"}), {"mixup", "out of range"});
   expect_parts(refusal({"data.mix={cutmix: 1e-4}"}), {"Beta(0.0001, 0.0001)", "use 0"});
   expect_parts(refusal({"data.mix={mixupp: 1}"}), {"mixupp", "did you mean 'mixup'"});

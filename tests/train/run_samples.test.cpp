@@ -446,12 +446,12 @@ TEST_F(RunSamplesTest, OneGeneratorsAreWrittenAsItsCommunityHasThem) {
     });
   };
   test::expect_parts(refused({"data.sources.0.params={frame: rest, items: 12}"}, "jetnet"),
-                     {"do not fit into the layout 'jetnet'", "the jet's frame"});
+                     {"do not fit the layout 'jetnet'", "the lab frame"});
   test::expect_parts(
       refused({"data.sources=[{name: jets, generator: ginkgo}, {name: b, generator: ginkgo}]",
                "loss.kind=cross_entropy"},
               "jetnet"),
-      {"'jetnet'", "sets of one source", "--layout columns"});
+      {"'jetnet'", "sets from one source", "--layout columns"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "no.h5"));
 }
 

@@ -1,5 +1,5 @@
-// Small convolutional network: stages of one 3x3 convolution, optional 2x2 max pooling and
-// residual blocks; global mean; one dense layer with the logits of all heads.
+// Small convolutional network: stages of one 3x3 convolution, optional 2x2 max pooling and residual
+// blocks; global mean; one dense layer with the outputs of all heads.
 #include "core/text/plural.h"
 #include "train/models/model.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 enum class Norm : std::uint8_t { none, group };
 
-/// One row of the lists, in whole numbers.
-struct Emitter {
+/// One entry of the lists.
+struct Stage {
   int width = 1;
   int blocks = 0;
   bool pool = false;
@@ -39,13 +39,13 @@ struct Cnn {
             .integer_list("widths", &Cnn::widths, {1, 4096}, "channels",
                           "channels of each stage, in order")
             .integer_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
-                          "residual blocks that end each stage", "He et al. 2016, figure 2")
+                          "residual blocks at the end of each stage", "He et al. 2016, figure 2")
             .integer_list("pool", &Cnn::pool, {0, 1}, "",
-                          "1 where a stage halves height and width by max pooling, else 0")
+                          "1: the stage halves height and width by max pooling; 0: it does not")
             .choice("norm", &Cnn::norm, {{"none", Norm::none}, {"group", Norm::group}},
                     "normalisation after each convolution", "Wu & He 2018")
             .integer("group_width", &Cnn::group_width, {1, 4096}, "channels",
-                     "channels of one group of the normalisation, or all of a narrower stage",
+                     "channels per group of the normalisation; a narrower stage is one group",
                      "16 as in Wu & He 2018, table 3");
     return table;
   }
@@ -55,7 +55,7 @@ struct Cnn {
   void record(Tape& tape) const {
     Tensor x = tape.input();
     int i = 0;
-    for (const Emitter& stage : stages()) {
+    for (const Stage& stage : stages()) {
       const std::string name = fmt::format("stage{}", i++);
       x = convolution(tape, x, name + ".stem", stage.width);
       if (stage.pool) x = halved(tape, x);
@@ -67,9 +67,10 @@ struct Cnn {
   }
 
  private:
-  /// Without a bias where a normalisation removes it.
+  /// Without a bias if a normalisation follows and removes it.
   Tensor convolution(Tape& tape, Tensor x, const std::string& name, int channels) const {
-    return tape.conv(x, name + ".conv", {.channels = channels, .bias = norm == Norm::none});
+    return tape.conv(x, name + ".conv",
+                     {.channels = channels, .bias = norm == Norm::none, .weight = Init::he_normal});
   }
 
   Tensor normalised(Tape& tape, Tensor x, const std::string& name) const {
@@ -78,7 +79,7 @@ struct Cnn {
     return tape.group_norm(x, name + ".norm", {.groups = std::max(1, x.shape.channels / width)});
   }
 
-  /// Before the normalisation, which then works on a quarter of the values.
+  /// Before the normalisation, which then sees a quarter of the values.
   static Tensor halved(Tape& tape, Tensor x) {
     if (x.shape.height % 2 != 0 || x.shape.width % 2 != 0)
       fail(ErrorKind::config,
@@ -97,7 +98,7 @@ struct Cnn {
     return tape.relu(tape.add(y, x));
   }
 
-  std::vector<Emitter> stages() const {
+  std::vector<Stage> stages() const {
     const std::size_t n = widths.size();
     if (n == 0)
       fail(ErrorKind::config,
@@ -106,10 +107,10 @@ struct Cnn {
       fail(ErrorKind::config,
            {fmt::format("model cnn: widths has {}, blocks {} and pool {}", counted(n, "stage"),
                         blocks.size(), pool.size()),
-            "each list has one entry a stage", "make the three lists equally long"});
-    std::vector<Emitter> rows;
+            "each list has one entry per stage", "make the three lists equally long"});
+    std::vector<Stage> rows;
     for (std::size_t i = 0; i < n; ++i) {
-      const Emitter stage{widths[i], blocks[i], pool[i] == 1};
+      const Stage stage{widths[i], blocks[i], pool[i] == 1};
       if (norm == Norm::group && stage.width > group_width && stage.width % group_width != 0)
         fail(ErrorKind::config,
              {fmt::format("model cnn: a stage of {} channels does not divide into groups of {}",

@@ -1,5 +1,5 @@
-// A network on sets: one perceptron for every item, the mean or sum over the items that exist, then
-// a perceptron for the whole, with the set's global columns beside it.
+// Network on sets: a perceptron on every item, mean or sum over the existing items, then a
+// perceptron on the pooled vector, concatenated with the set's global columns.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ enum class Pooling : std::uint8_t { mean, sum };
 struct DeepSet {
   static constexpr const char* kName = "deepset";
   static constexpr const char* kSummary =
-      "sets: a perceptron for each item, pooled, then one for the whole";
+      "sets: a perceptron on each item, pooling, then a perceptron on the whole set";
   static constexpr const char* kReference =
       "Zaheer et al. 2017, theorem 2; Komiske, Metodiev & Thaler 2019 (energy flow)";
   static SampleLayout example() {
@@ -32,12 +32,12 @@ struct DeepSet {
     static const auto table =
         ParamTable<DeepSet>("model deepset")
             .integer_list("item_widths", &DeepSet::item_widths, {1, 65536}, "values",
-                          "values of each layer that works on single items, in order")
+                          "values of each layer on single items, in order")
             .integer_list("widths", &DeepSet::widths, {1, 65536}, "values",
-                          "values of each layer that works on whole sets, in order")
+                          "values of each layer on whole sets, in order")
             .choice("pooling", &DeepSet::pooling, {{"mean", Pooling::mean}, {"sum", Pooling::sum}},
-                    "how the items of a set come together",
-                    "a sum also tells how many there are; a mean keeps its size");
+                    "pooling over the items of a set",
+                    "a sum depends on the number of items; a mean does not");
     return table;
   }
 
@@ -54,7 +54,8 @@ struct DeepSet {
   static Tensor perceptron(Tape& tape, Tensor x, const std::string& name,
                            const std::vector<int>& widths) {
     for (std::size_t i = 0; i < widths.size(); ++i)
-      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i), {.width = widths[i]}));
+      x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
+                               {.width = widths[i], .weight = Init::he_normal}));
     return x;
   }
 };

@@ -1,5 +1,5 @@
-// Models: pages that record a network, and the registry that makes them from their parameters. Used
-// by the learner, the command line and tests; host only.
+// Models, which record networks on a tape, and the registry that makes them from their parameters.
+// Called by training, the command line and tests; host only.
 //
 // A model is one file in train/models/ and one line in its CMakeLists.txt.
 #pragma once
@@ -16,44 +16,44 @@
 
 namespace wellspring {
 
-/// A network as configured, before it knows its input.
+/// A network as configured, before its input is known.
 class Model {
  public:
   virtual ~Model() = default;
   virtual const std::string& name() const = 0;
   /// The parameters in force, as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
-  /// The network for samples of `input` and `outputs` values a sample, all heads together. Errors
-  /// (config) when the input does not fit.
+  /// The network for samples of `input`, with `outputs` values per sample for all heads together.
+  /// Error (config): the input does not fit.
   virtual Tape record(const SampleLayout& input, int outputs) const = 0;
 };
 
-/// How the registry knows a model before it has parameters.
+/// Registry entry of a model.
 struct ModelEntry {
   std::string name;
   std::string summary;
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  SampleLayout example;  ///< of samples, for its description
+  SampleLayout example;  ///< input layout of its description
 };
 
 /// All models, by name.
 const std::vector<ModelEntry>& model_registry();
-/// Error (config) with the nearest known name when there is none called `name`.
+/// Error (config): unknown `name`; the message suggests the nearest known one.
 std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings = {},
                                   const ConfigLocation& place = {});
 
-/// What a model's page gives the registry. `Params` is the struct of its parameters:
+/// Registry entry from `Params`, the struct of a model's parameters:
 ///
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-///       static SampleLayout example();   // samples to describe it with
+///       static SampleLayout example();   // input layout of its description
 ///       static const ParamTable<Mlp>& table();
-///       void check() const;              // errors (config) of parameters that contradict
-///       void record(Tape& tape) const;   // the page
+///       void check() const;              // error (config): contradictory parameters
+///       void record(Tape& tape) const;   // records the network
 ///       ... parameters, with their defaults
 ///     };
 template <class Params>

@@ -1,5 +1,5 @@
-// The residual network of 18 layers, with batch normalisation. Parameters and buffers have the
-// names and shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
+// Residual network of 18 layers with batch normalisation. Parameters and buffers have the names and
+// shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ enum class Stem : std::uint8_t { imagenet, cifar };
 struct Resnet18 {
   static constexpr const char* kName = "resnet18";
   static constexpr const char* kSummary =
-      "residual network of 18 layers with batch normalisation, weights as torchvision's";
+      "residual network of 18 layers with batch normalisation, weights named as in torchvision";
   static constexpr const char* kReference =
       "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
       "2015";
@@ -27,11 +27,11 @@ struct Resnet18 {
     static const auto table =
         ParamTable<Resnet18>("model resnet18")
             .choice("stem", &Resnet18::stem, {{"imagenet", Stem::imagenet}, {"cifar", Stem::cifar}},
-                    "imagenet: 7x7 convolution and 3x3 pooling, which divide the sides by four; "
-                    "cifar: 3x3 convolution, for images of 32 pixels or so",
+                    "imagenet: 7x7 convolution and 3x3 pooling, which divide the sides by 4; "
+                    "cifar: 3x3 convolution, for images of about 32 pixels",
                     "He et al. 2016, table 1 and section 4.2")
             .flag("zero_init_residual", &Resnet18::zero_init_residual,
-                  "the last normalisation of each block begins with weights of 0",
+                  "initial weights of 0 in the last normalisation of each block",
                   "Goyal et al. 2017, section 5.1");
     return table;
   }
@@ -40,9 +40,12 @@ struct Resnet18 {
 
   void record(Tape& tape) const {
     const bool large = stem == Stem::imagenet;
-    Tensor x = tape.conv(
-        tape.input(), "conv1",
-        {.channels = 64, .kernel = large ? 7 : 3, .stride = large ? 2 : 1, .bias = false});
+    Tensor x = tape.conv(tape.input(), "conv1",
+                         {.channels = 64,
+                          .kernel = large ? 7 : 3,
+                          .stride = large ? 2 : 1,
+                          .bias = false,
+                          .weight = kInit});
     x = tape.relu(tape.batch_norm(x, "bn1"));
     if (large) x = tape.max_pool(x, {.window = 3, .stride = 2, .padding = 1});
     for (int stage = 1; stage <= 4; ++stage)
@@ -53,16 +56,19 @@ struct Resnet18 {
   }
 
  private:
+  static constexpr Init kInit = Init::he_normal;  ///< weights of all convolutions; He et al. 2015
+
   Tensor block(Tape& tape, Tensor x, const std::string& name, int channels, int stride) const {
-    Tensor y =
-        tape.conv(x, name + ".conv1", {.channels = channels, .stride = stride, .bias = false});
+    Tensor y = tape.conv(x, name + ".conv1",
+                         {.channels = channels, .stride = stride, .bias = false, .weight = kInit});
     y = tape.relu(tape.batch_norm(y, name + ".bn1"));
-    y = tape.conv(y, name + ".conv2", {.channels = channels, .bias = false});
+    y = tape.conv(y, name + ".conv2", {.channels = channels, .bias = false, .weight = kInit});
     y = tape.batch_norm(y, name + ".bn2",
                         {.weight = zero_init_residual ? Init::zeros : Init::ones});
     if (stride != 1 || channels != x.shape.channels) {
-      x = tape.conv(x, name + ".downsample.0",
-                    {.channels = channels, .kernel = 1, .stride = stride, .bias = false});
+      x = tape.conv(
+          x, name + ".downsample.0",
+          {.channels = channels, .kernel = 1, .stride = stride, .bias = false, .weight = kInit});
       x = tape.batch_norm(x, name + ".downsample.1");
     }
     return tape.relu(tape.add(y, x));

@@ -1,4 +1,4 @@
-// The recorded list as text.
+// Description of a recorded list as text.
 #include "core/text/plural.h"
 #include "train/network/tape.h"
 
@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-/// How a line names an operation, the constants it prints, and what the operation computes.
+/// Words for an operation: its kind and constants, and the formula that it computes.
 struct Words {
   std::string kind, constants, formula;
 };
@@ -28,12 +28,12 @@ struct WordsOf {
             fmt::format("{0}x{0}, stride {1}, padding {2}, {3}{4}", c.kernel, c.stride, c.margin(),
                         with_bias(c.bias), shared(c.weights_of)),
             "y[p, q, k] = sum over r, s, c of x[p stride + r - padding, q stride + s - padding, c] "
-            "weight[k, c, r, s] + bias[k]; x is 0 outside of the image"};
+            "weight[k, c, r, s] + bias[k]; x is 0 outside the image"};
   }
   Words operator()(const Dense& d) const {
     return {d.head ? "head" : "dense", with_bias(d.bias) + shared(d.weights_of),
-            "y = weight x + bias, over the channels of each position; a head reads all of a "
-            "sample's values in the order height, width, channel"};
+            "y = weight x + bias, over the channels of each position; a head reads all values of a "
+            "sample in the order height, width, channel"};
   }
   Words operator()(const GroupNorm& g) const {
     return {"group_norm", fmt::format("{}, epsilon {:g}", counted(g.groups, "group"), g.epsilon),
@@ -42,23 +42,23 @@ struct WordsOf {
   }
   Words operator()(const BatchNorm& b) const {
     return {"batch_norm", fmt::format("momentum {:g}, epsilon {:g}", b.momentum, b.epsilon),
-            "y = weight (x - mean) / sqrt(variance + epsilon) + bias, a channel at a time. "
+            "y = weight (x - mean) / sqrt(variance + epsilon) + bias, per channel. "
             "Training: mean and biased variance of the batch, and running_mean += momentum (mean - "
             "running_mean), likewise running_var with the unbiased variance. Evaluation: the "
-            "running ones"};
+            "running statistics"};
   }
   Words operator()(const MaxPool& p) const {
     return {"max_pool",
             fmt::format("{0}x{0}, stride {1}, padding {2}", p.window, p.stride, p.padding),
-            "the largest value of each window, which stays inside of the image"};
+            "the largest value of each window within the image"};
   }
   Words operator()(const Relu&) const { return {"relu", "", "y = max(x, 0)"}; }
   Words operator()(const Add&) const { return {"add", "", "y = a + b"}; }
   Words operator()(const Concatenate&) const {
-    return {"concatenate", "", "the channels of a, then those of b"};
+    return {"concatenate", "", "the channels of a, then the channels of b"};
   }
   Words operator()(const GlobalMean&) const {
-    return {"global_mean", "", "the mean over height and width, a channel at a time"};
+    return {"global_mean", "", "the mean over height and width, per channel"};
   }
   Words operator()(const Dropout& d) const {
     return {"dropout", fmt::format("rate {:g}", d.rate),
@@ -66,17 +66,17 @@ struct WordsOf {
   }
   Words operator()(const ItemPool& p) const {
     if (p.mean)
-      return {"item_mean", "", "the mean over the items that a set has; 0 where it has none"};
-    return {"item_sum", "", "the sum over the items that a set has"};
+      return {"item_mean", "", "the mean over the existing items of a set; 0 for an empty set"};
+    return {"item_sum", "", "the sum over the existing items of a set"};
   }
   Words operator()(const Globals&) const {
-    return {"globals", "", "the columns of the batch that belong to whole sets"};
+    return {"globals", "", "the global columns of the sets"};
   }
 };
 
 std::string text(const TensorShape& shape) {
   if (shape.positions() == 1) return std::to_string(shape.channels);
-  if (shape.height == 1) return fmt::format("{}x{}", shape.width, shape.channels);  // of a set
+  if (shape.height == 1) return fmt::format("{}x{}", shape.width, shape.channels);  // a set
   return fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels);
 }
 
@@ -100,8 +100,8 @@ std::string describe(const Tape& tape) {
       formulas.push_back(formula);
   }
   lines +=
-      "\nwhat each computes (height x width x channels in memory; \"name.weight\" and so on in "
-      "the model file)\n";
+      "\noperations (height x width x channels in memory; \"name.weight\" etc. in the model "
+      "file)\n";
   for (const auto& [kind, formula] : formulas) lines += fmt::format("  {}: {}\n", kind, formula);
   return lines;
 }

@@ -12,7 +12,7 @@ class Peephole {
   std::vector<Node> run() {
     for (std::size_t i = 0; i < nodes_.size();) {
       if (fuse_into_producer(i)) {
-        i = 0;  // what was made may fuse with what comes before it in the list
+        i = 0;  // the fused node may fuse with an earlier one
       } else {
         ++i;
       }
@@ -21,7 +21,8 @@ class Peephole {
   }
 
  private:
-  /// Where `input` is made, if node `reader` alone reads it and sees it in its own shape.
+  /// Index of the node that writes `input`, if `reader` is its only reader and sees it in its
+  /// shape.
   std::optional<std::size_t> producer(const Tensor& input, std::size_t reader) const {
     std::size_t readers = 0;
     for (const Node& node : nodes_)
@@ -33,7 +34,7 @@ class Peephole {
     return std::nullopt;
   }
 
-  /// Node `reader` becomes part of node `made`, which moves to where the reader was.
+  /// Merges node `reader` into node `made`, which moves to the reader's position.
   void absorb(std::size_t made, std::size_t reader) {
     Node node = std::move(nodes_[made]);
     node.output = nodes_[reader].output;
@@ -67,7 +68,7 @@ class Peephole {
     return takes;
   }
 
-  /// The later of two normalisations, so that the other is there in time.
+  /// Fuses into the later of two normalisations, so that the other's output is ready.
   bool fuse_add(std::size_t i) {
     std::optional<std::size_t> chosen;
     std::size_t operand = 0;

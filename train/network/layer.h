@@ -1,5 +1,5 @@
-// One operation of a network as it runs: made from its node while the network is planned, then
-// enqueued forwards and backwards. Whoever adds an operation writes one of these. Host only.
+// A layer executes one operation of a network: planned from its node, then enqueued forwards and
+// backwards. A new operation needs one. Called by train/network; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -16,15 +16,14 @@
 
 namespace wellspring {
 
-/// What a convolution asks of kernels/ops for `batch` rows; pooling and the gradient of its input
-/// aside.
+/// Spec of a convolution node for `batch` rows, without its pooling and input gradient.
 ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute);
 
-/// What a layer asks for while it is planned; indices are its own, in the order of asking.
+/// Requests of a layer while it is planned. Indices count a layer's own requests, in order.
 class LayerPlanner {
  public:
-  /// `batch`: rows of the layer. `again`: the node's parameters are registered already, since
-  /// another layer of it has other rows.
+  /// `batch`: rows of the layer. `again`: the layer of another shard has registered the node's
+  /// parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
                bool again = false)
@@ -42,23 +41,23 @@ class LayerPlanner {
   const Stream& stream() const { return stream_; }
   std::int64_t batch() const { return batch_; }
   DType compute() const { return compute_; }
-  /// Of the run; keys what is random.
+  /// The run's seed, the key of random numbers.
   std::uint64_t seed() const { return seed_; }
-  /// Whether the gradient of an input is asked for.
+  /// True if the gradient of an input is needed.
   bool input_gradient(std::size_t input) const { return wanted_[input]; }
 
-  /// Parameters "<layer>.<name>": `layer` is the node's own name, or another's to share. All
-  /// ParameterArena's errors.
+  /// Parameter "<layer>.<name>": `layer` is the node's own name, or another node's to share its
+  /// parameter. Errors of ParameterArena.
   void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
               std::vector<std::int64_t> shape, Init initial);
   void vector(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
-  /// Not trained, but part of the model.
+  /// Like vector(), but not trained.
   void buffer(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
-  /// Memory that the backward pass finds as the forward pass left it.
+  /// Memory kept from the forward to the backward pass.
   void save(std::size_t bytes) { saved_.push_back(bytes); }
-  /// Memory for one pass of the layer alone.
+  /// Scratch memory for one pass of the layer.
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
-  /// The backward pass reads an input, or the output, again.
+  /// The backward pass reads an input, or the output.
   void keep_input(std::size_t input) { kept_inputs_[input] = true; }
   void keep_output() { keeps_output_ = true; }
 
@@ -87,8 +86,8 @@ class LayerPlanner {
   std::vector<std::size_t> saved_;
 };
 
-/// Where everything lies in one run of a layer. Pointers are device memory; activations and their
-/// gradients are in the compute type unless the layer says otherwise.
+/// Memory of one run of a layer. Pointers are device memory; activations and their gradients have
+/// the compute type unless the layer says otherwise.
 struct LayerRun {
   const Pass& pass;
   const ParameterArena& arena;
@@ -98,10 +97,10 @@ struct LayerRun {
   std::vector<void*> saved;
   ops::Workspace workspace;
 
-  // Of a backward run:
+  // Backward only:
   void* output_gradient = nullptr;        ///< may be overwritten
-  std::vector<void*> input_gradient;      ///< to be overwritten; null where it is not wanted
-  std::vector<void*> parameter_gradient;  ///< to be overwritten, by parameter
+  std::vector<void*> input_gradient;      ///< overwritten; null if not needed
+  std::vector<void*> parameter_gradient;  ///< by parameter; overwritten
 
   Stream& stream() const { return pass.stream; }
   const void* weight(std::size_t k) const { return arena.weight(parameters[k]); }
@@ -118,10 +117,10 @@ class Layer {
   virtual void backward(const LayerRun& run) = 0;
 };
 
-/// The layer of the planner's node. Errors: of the operations that it plans.
+/// The layer of the planner's node. Errors: as in planning its operation.
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
-// One an operation, each in the file of its kind under train/network/layers/.
+// One per operation, in train/network/layers/.
 std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner);

@@ -1,4 +1,5 @@
-// Memory that is handed on: tensors whose lives do not overlap share a block. Host only.
+// Memory reuse: tensors whose lifetimes do not overlap share a block. Called by
+// train/network/network.cpp; host only.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,7 @@
 
 namespace wellspring {
 
-/// A tensor and the first and last moment, both inclusive, at which it must be there.
+/// Size of a tensor and the first and last time (inclusive) at which it is needed.
 struct Lifetime {
   std::size_t bytes = 0;
   int first = 0, last = 0;
@@ -14,12 +15,12 @@ struct Lifetime {
 
 struct BlockAssignment {
   std::vector<std::size_t> block_bytes;
-  std::vector<std::size_t> block_of;  ///< by tensor; tensors of 0 bytes are given block 0
+  std::vector<std::size_t> block_of;  ///< by tensor; 0 for tensors of 0 bytes
 };
 
-/// Largest tensor first, each into the smallest block that is free throughout its life, or a new
+/// Largest tensor first, each into the smallest block that is free during its lifetime, or a new
 /// one ("greedy by size" with shared objects; Pisarchyk & Lee 2020, section 4.3). A function of the
-/// list alone, so equal networks lie equally.
+/// list alone: equal networks get equal layouts.
 BlockAssignment assign_blocks(const std::vector<Lifetime>& tensors);
 
 }  // namespace wellspring

@@ -20,7 +20,7 @@ std::string label_of(const Node& node) {
   return node.name.empty() ? fmt::format("value {}", node.output.value) : node.name;
 }
 
-/// So that what lies behind it begins on a cache line.
+/// Rounded up to a cache line, 64 bytes.
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -38,16 +38,16 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   const auto values = index(tape.values());
   activation_.assign(values, kNone);
   gradient_.assign(values, kNone);
-  learns_.assign(values, false);
-  learns_[0] = spec.input_gradient;
+  needs_gradient_.assign(values, false);
+  needs_gradient_[0] = spec.input_gradient;
   const std::vector<Node> nodes = fuse(tape.nodes());
   if (stream.device().is_cpu() && spec.shards != NetworkSpec::kWholeBatch) runner_.emplace();
-  shards_ = !runner_           ? divide(spec.batch, 1)
-            : spec.shards == 0 ? divide(nodes, spec.batch)
-                               : divide(spec.batch, spec.shards);
+  shards_ = !runner_           ? make_shards(spec.batch, 1)
+            : spec.shards == 0 ? make_shards(nodes, spec.batch)
+                               : make_shards(spec.batch, spec.shards);
   threads_ = std::min(shards_.size(), static_cast<std::size_t>(stream.threads()));
-  for (const Node& node : nodes) steps_.emplace_back().node = node;
-  output_ = steps_.back().node.output.value;
+  for (const Node& node : nodes) nodes_.emplace_back().node = node;
+  output_ = nodes_.back().node.output.value;
   plan_stages();
   plan_forward(stream);
   plan_backward();
@@ -55,11 +55,11 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 }
 
 // ---------------------------------------------------------------------------------------------
-// Planning. Moments are numbered: step i runs forwards at i, the loss follows, and step i runs
-// backwards at backward_time(i). Shards pass the moments of a stage each in their own time.
+// Planning. Times are numbered: node i runs forwards at time i, then follows the loss, and node i
+// runs backwards at backward_time(i). Within a stage, shards are not synchronised.
 
 bool Network::goes_in_shards(const Node& node) const {
-  if (!runner_ || !row_by_row(node.operation)) return false;
+  if (!runner_ || !is_row_wise(node.operation)) return false;
   const auto* convolution = std::get_if<Convolution>(&node.operation);
   return convolution == nullptr || convolution->pool ||
          !ops::Conv2d::better_shared(conv2d_spec(node, spec_.batch, spec_.compute),
@@ -67,19 +67,19 @@ bool Network::goes_in_shards(const Node& node) const {
 }
 
 void Network::plan_stages() {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool sharded = goes_in_shards(steps_[i].node);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const bool sharded = goes_in_shards(nodes_[i].node);
     if (stages_.empty() || stages_.back().sharded != sharded) stages_.push_back({i, i, sharded});
     stages_.back().end = i + 1;
-    steps_[i].stage = stages_.size() - 1;
+    nodes_[i].stage = stages_.size() - 1;
   }
 }
 
 Network::Window Network::window(int time) const {
   if (time == loss_time() || time == end_time()) return {time, time};
   const bool forward = time < loss_time();
-  const std::size_t step = forward ? index(time) : 2 * steps_.size() - index(time);
-  const Emitter& stage = stage_of(steps_[step]);
+  const std::size_t node = forward ? index(time) : 2 * nodes_.size() - index(time);
+  const Stage& stage = stage_of(nodes_[node]);
   if (!stage.sharded) return {time, time};
   if (forward) return {forward_time(stage.first), forward_time(stage.end - 1), true};
   return {backward_time(stage.end - 1), backward_time(stage.first), true};
@@ -106,74 +106,75 @@ void Network::use(int stored, int time) {
 }
 
 void Network::plan_forward(const Stream& stream) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    PlannedNode& step = steps_[i];
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    PlannedNode& planned = nodes_[i];
     std::vector<bool> wanted;
-    for (const Tensor& input : step.node.inputs) wanted.push_back(learns_[index(input.value)]);
-    const DType type = is_output(step.node) ? DType::f32 : spec_.compute;
-    activation_[index(step.node.output.value)] =
-        store(label_of(step.node), bytes_of(step.node.output.shape, type), forward_time(i));
+    for (const Tensor& input : planned.node.inputs)
+      wanted.push_back(needs_gradient_[index(input.value)]);
+    const DType type = is_output(planned.node) ? DType::f32 : spec_.compute;
+    activation_[index(planned.node.output.value)] =
+        store(label_of(planned.node), bytes_of(planned.node.output.shape, type), forward_time(i));
     plan_layers(i, stream, wanted);
-    learns_[index(step.node.output.value)] = step.backward;
+    needs_gradient_[index(planned.node.output.value)] = planned.backward;
   }
   use(activation_[index(output_)], end_time());
 }
 
 void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted) {
-  PlannedNode& step = steps_[i];
-  const bool sharded = stage_of(step).sharded;
+  PlannedNode& planned = nodes_[i];
+  const bool sharded = stage_of(planned).sharded;
   const int now = forward_time(i), then = backward_time(i);
   std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
   for (std::size_t s = 0; s < (sharded ? shards_.size() : 1); ++s) {
-    LayerPlanner planner(step.node, arena_, sharded ? runner_->stream() : stream,
+    LayerPlanner planner(planned.node, arena_, sharded ? runner_->stream() : stream,
                          sharded ? shards_[s].count : spec_.batch, spec_.compute, spec_.seed,
                          wanted, s > 0);
-    step.layers.push_back(make_layer(planner));
+    planned.layers.push_back(make_layer(planner));
     std::size_t& workspace = sharded ? shard_workspace_bytes_ : workspace_bytes_;
     workspace = std::max(workspace, aligned(planner.workspace_bytes()));
     saved.resize(planner.saved().size());
     for (std::size_t k = 0; k < saved.size(); ++k) saved[k].push_back(aligned(planner.saved()[k]));
     if (s > 0) continue;
-    // What follows is the same for every shard.
-    step.parameters = planner.parameters();
+    // The rest is the same for every shard.
+    planned.parameters = planner.parameters();
     const bool has_weights =
-        std::any_of(step.parameters.begin(), step.parameters.end(),
+        std::any_of(planned.parameters.begin(), planned.parameters.end(),
                     [this](ParameterId id) { return arena_.tensor(id).trained(); });
-    step.backward = has_weights || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
-    for (std::size_t k = 0; k < step.node.inputs.size(); ++k) {
-      const int input = activation_[index(step.node.inputs[k].value)];
+    planned.backward = has_weights || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
+    for (std::size_t k = 0; k < planned.node.inputs.size(); ++k) {
+      const int input = activation_[index(planned.node.inputs[k].value)];
       use(input, now);
-      if (step.backward && planner.keeps_input(k)) use(input, then);
+      if (planned.backward && planner.keeps_input(k)) use(input, then);
     }
-    if (step.backward && planner.keeps_output())
-      use(activation_[index(step.node.output.value)], then);
+    if (planned.backward && planner.keeps_output())
+      use(activation_[index(planned.node.output.value)], then);
   }
   for (std::vector<std::size_t>& bytes : saved) {
-    step.saved.push_back(store(label_of(step.node) + " for backward", std::move(bytes), now));
-    if (step.backward) use(step.saved.back(), then);
+    planned.saved.push_back(store(label_of(planned.node) + " for backward", std::move(bytes), now));
+    if (planned.backward) use(planned.saved.back(), then);
   }
 }
 
 void Network::plan_backward() {
   gradient_[index(output_)] =
-      store("gradient of the outputs", bytes_of(steps_.back().node.output.shape, spec_.compute),
+      store("gradient of the outputs", bytes_of(nodes_.back().node.output.shape, spec_.compute),
             loss_time());
   std::vector<bool> parameter_written(arena_.tensors().size(), false);
-  for (std::size_t i = steps_.size(); i-- > 0;) {
-    PlannedNode& step = steps_[i];
-    if (!step.backward) continue;
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    PlannedNode& planned = nodes_[i];
+    if (!planned.backward) continue;
     const int now = backward_time(i);
-    const std::string name = label_of(step.node);
-    const int arriving = gradient_[index(step.node.output.value)];
+    const std::string name = label_of(planned.node);
+    const int arriving = gradient_[index(planned.node.output.value)];
     if (arriving == kNone) throw std::logic_error(name + ": no gradient arrives");
     use(arriving, now);
-    for (const Tensor& input : step.node.inputs) {
+    for (const Tensor& input : planned.node.inputs) {
       Target target;
-      if (learns_[index(input.value)]) {
+      if (needs_gradient_[index(input.value)]) {
         int& gradient = gradient_[index(input.value)];
         target.written =
             store("gradient before " + name, bytes_of(input.shape, spec_.compute), now);
-        // Of several readers, the last in the list is the first to write.
+        // The last reader in the list writes first; the others add.
         if (gradient == kNone) {
           gradient = target.written;
         } else {
@@ -181,7 +182,7 @@ void Network::plan_backward() {
           use(gradient, now);
         }
       }
-      step.input_gradients.push_back(target);
+      planned.input_gradients.push_back(target);
     }
     plan_parameter_gradients(i, parameter_written);
   }
@@ -189,9 +190,9 @@ void Network::plan_backward() {
 }
 
 void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written) {
-  PlannedNode& step = steps_[i];
-  Emitter& stage = stages_[step.stage];
-  for (const ParameterId id : step.parameters) {
+  PlannedNode& planned = nodes_[i];
+  Stage& stage = stages_[planned.stage];
+  for (const ParameterId id : planned.parameters) {
     Target target;
     std::size_t begin = 0;
     const ParameterTensor& tensor = arena_.tensor(id);
@@ -214,16 +215,16 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
         target.written = store("gradient of " + tensor.name + " again", {bytes}, backward_time(i));
       }
     }
-    step.parameter_gradients.push_back(target);
-    step.shard_gradients.push_back(begin);
+    planned.parameter_gradients.push_back(target);
+    planned.shard_gradients.push_back(begin);
   }
 }
 
 void Network::reserve(MemoryPlan& memory) {
-  for (Stored& stored : stored_) {
+  for (StoredTensor& stored : stored_) {
     const Window begin = window(stored.life.first), end = window(stored.life.last);
-    stored.apart = begin.sharded && begin == end;
-    if (stored.apart) {
+    stored.per_thread = begin.sharded && begin == end;
+    if (stored.per_thread) {
       stored.life.bytes = aligned(*std::max_element(stored.bytes.begin(), stored.bytes.end()));
     } else {
       stored.life.first = begin.first;
@@ -236,41 +237,41 @@ void Network::reserve(MemoryPlan& memory) {
   if (workspace > 0)
     workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
   std::size_t gradients = 0;
-  for (const Emitter& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
+  for (const Stage& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
   if (gradients > 0)
     shard_gradients_ =
         memory.reserve<std::byte>("workspace", "gradients by shard", shards_.size() * gradients);
 }
 
-void Network::reserve_blocks(MemoryPlan& memory, bool apart) {
+void Network::reserve_blocks(MemoryPlan& memory, bool per_thread) {
   std::vector<Lifetime> lives;
-  for (const Stored& stored : stored_)
-    if (stored.apart == apart) lives.push_back(stored.life);
+  for (const StoredTensor& stored : stored_)
+    if (stored.per_thread == per_thread) lives.push_back(stored.life);
   if (lives.empty()) return;
   const BlockAssignment assignment = assign_blocks(lives);
-  std::vector<Planned<std::byte>>& blocks = apart ? thread_blocks_ : blocks_;
+  std::vector<Planned<std::byte>>& blocks = per_thread ? thread_blocks_ : blocks_;
   for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block) {
-    const std::size_t parts = apart ? threads_ : 1;
+    const std::size_t parts = per_thread ? threads_ : 1;
     blocks.push_back(memory.reserve<std::byte>(
-        "activations", fmt::format("{} {}", apart ? "block of threads" : "block", block),
+        "activations", fmt::format("{} {}", per_thread ? "block of threads" : "block", block),
         parts * assignment.block_bytes[block]));
   }
   std::size_t next = 0;
-  for (Stored& stored : stored_)
-    if (stored.apart == apart) stored.block = assignment.block_of[next++];
+  for (StoredTensor& stored : stored_)
+    if (stored.per_thread == per_thread) stored.block = assignment.block_of[next++];
 }
 
 std::string Network::memory_summary() const {
   constexpr double kMiB = 1 << 20;
-  std::size_t apart = 0, together = 0;
-  for (const Stored& stored : stored_)
-    apart += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
+  std::size_t separate = 0, reused = 0;
+  for (const StoredTensor& stored : stored_)
+    separate += std::accumulate(stored.bytes.begin(), stored.bytes.end(), std::size_t{0});
   for (const auto* blocks : {&blocks_, &thread_blocks_})
-    for (const Planned<std::byte>& block : *blocks) together += block.bytes();
+    for (const Planned<std::byte>& block : *blocks) reused += block.bytes();
   return fmt::format("{} of {:.1f} MiB in {} of {:.1f} MiB", counted(stored_.size(), "tensor"),
-                     static_cast<double>(apart) / kMiB,
+                     static_cast<double>(separate) / kMiB,
                      counted(blocks_.size() + thread_blocks_.size(), "block"),
-                     static_cast<double>(together) / kMiB);
+                     static_cast<double>(reused) / kMiB);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -278,8 +279,8 @@ std::string Network::memory_summary() const {
 
 void* Network::data(int stored, Place place) const {
   if (stored == kNone) return nullptr;
-  const Stored& tensor = stored_[index(stored)];
-  if (tensor.apart) {
+  const StoredTensor& tensor = stored_[index(stored)];
+  if (tensor.per_thread) {
     const Planned<std::byte>& block = thread_blocks_[tensor.block];
     return block.data() + place.thread * (block.bytes() / threads_);
   }
@@ -289,17 +290,17 @@ void* Network::data(int stored, Place place) const {
                          tensor.bytes.begin() + static_cast<std::ptrdiff_t>(place.shard), begin);
 }
 
-void* Network::shard_gradient(const Emitter& stage, std::size_t shard, std::size_t begin) const {
+void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const {
   return shard_gradients_.data() + shard * stage.gradient_bytes + begin;
 }
 
-LayerRun Network::run_of(const PlannedNode& step, Place place, const Pass& pass) const {
-  LayerRun run{pass, arena_, step.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
-  for (const Tensor& input : step.node.inputs)
+LayerRun Network::run_of(const PlannedNode& planned, Place place, const Pass& pass) const {
+  LayerRun run{pass, arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
+  for (const Tensor& input : planned.node.inputs)
     run.input.push_back(input.value == 0 ? pass.batch.x
                                          : data(activation_[index(input.value)], place));
-  run.output = data(activation_[index(step.node.output.value)], place);
-  for (const int saved : step.saved) run.saved.push_back(data(saved, place));
+  run.output = data(activation_[index(planned.node.output.value)], place);
+  for (const int saved : planned.saved) run.saved.push_back(data(saved, place));
   run.workspace = whole(place)
                       ? ops::Workspace{workspace_.data(), workspace_.bytes()}
                       : ops::Workspace{workspace_.data() + place.thread * shard_workspace_bytes_,
@@ -318,9 +319,9 @@ void Network::in_shards(const char* name, const Pass& pass,
 }
 
 void Network::forward(const Pass& pass) {
-  for (const Emitter& stage : stages_) {
+  for (const Stage& stage : stages_) {
     const auto run = [&](Place place, const Pass& part) {
-      for (std::size_t i = stage.first; i < stage.end; ++i) forward(steps_[i], place, part);
+      for (std::size_t i = stage.first; i < stage.end; ++i) forward(nodes_[i], place, part);
     };
     if (stage.sharded)
       in_shards("forward in shards", pass, run);
@@ -329,23 +330,23 @@ void Network::forward(const Pass& pass) {
   }
 }
 
-void Network::forward(const PlannedNode& step, Place place, const Pass& pass) const {
-  step.layers[whole(place) ? 0 : place.shard]->forward(run_of(step, place, pass));
+void Network::forward(const PlannedNode& planned, Place place, const Pass& pass) const {
+  planned.layers[whole(place) ? 0 : place.shard]->forward(run_of(planned, place, pass));
 }
 
-bool Network::learns(const Emitter& stage) const {
-  return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(stage.first),
-                     steps_.begin() + static_cast<std::ptrdiff_t>(stage.end),
-                     [](const PlannedNode& step) { return step.backward; });
+bool Network::has_backward(const Stage& stage) const {
+  return std::any_of(nodes_.begin() + static_cast<std::ptrdiff_t>(stage.first),
+                     nodes_.begin() + static_cast<std::ptrdiff_t>(stage.end),
+                     [](const PlannedNode& planned) { return planned.backward; });
 }
 
 void Network::backward(const Pass& pass) {
   for (std::size_t k = stages_.size(); k-- > 0;) {
-    const Emitter& stage = stages_[k];
-    if (!learns(stage)) continue;
+    const Stage& stage = stages_[k];
+    if (!has_backward(stage)) continue;
     const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.end; i-- > stage.first;)
-        if (steps_[i].backward) backward(steps_[i], place, part);
+        if (nodes_[i].backward) backward(nodes_[i], place, part);
     };
     if (stage.sharded) {
       in_shards("backward in shards", pass, run);
@@ -356,41 +357,41 @@ void Network::backward(const Pass& pass) {
   }
 }
 
-void Network::backward(const PlannedNode& step, Place place, const Pass& pass) const {
-  LayerRun run = run_of(step, place, pass);
-  run.output_gradient = data(gradient_[index(step.node.output.value)], place);
-  for (const Target& target : step.input_gradients)
+void Network::backward(const PlannedNode& planned, Place place, const Pass& pass) const {
+  LayerRun run = run_of(planned, place, pass);
+  run.output_gradient = data(gradient_[index(planned.node.output.value)], place);
+  for (const Target& target : planned.input_gradients)
     run.input_gradient.push_back(data(target.written, place));
-  for (std::size_t k = 0; k < step.parameters.size(); ++k) {
-    const int again = step.parameter_gradients[k].written;
-    void* gradient = again == kNone ? arena_.gradient(step.parameters[k]) : data(again, place);
+  for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
+    const int again = planned.parameter_gradients[k].written;
+    void* gradient = again == kNone ? arena_.gradient(planned.parameters[k]) : data(again, place);
     if (!whole(place))
-      gradient = shard_gradient(stage_of(step), place.shard, step.shard_gradients[k]);
+      gradient = shard_gradient(stage_of(planned), place.shard, planned.shard_gradients[k]);
     run.parameter_gradient.push_back(gradient);
   }
-  step.layers[whole(place) ? 0 : place.shard]->backward(run);
-  accumulate(step, place, pass);
+  planned.layers[whole(place) ? 0 : place.shard]->backward(run);
+  accumulate(planned, place, pass);
 }
 
-void Network::accumulate(const PlannedNode& step, Place place, const Pass& pass) const {
-  for (std::size_t k = 0; k < step.input_gradients.size(); ++k) {
-    const Target& target = step.input_gradients[k];
+void Network::accumulate(const PlannedNode& planned, Place place, const Pass& pass) const {
+  for (std::size_t k = 0; k < planned.input_gradients.size(); ++k) {
+    const Target& target = planned.input_gradients[k];
     if (target.added_to == kNone) continue;
     void* sum = data(target.added_to, place);
-    ops::add(pass.stream, spec_.compute, rows(place) * step.node.inputs[k].shape.elements(),
+    ops::add(pass.stream, spec_.compute, rows(place) * planned.node.inputs[k].shape.elements(),
              data(target.written, place), sum, sum);
   }
-  for (std::size_t k = 0; k < step.parameters.size(); ++k) {
-    const int again = step.parameter_gradients[k].written;
+  for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
+    const int again = planned.parameter_gradients[k].written;
     if (again == kNone) continue;
-    const ParameterTensor& tensor = arena_.tensor(step.parameters[k]);
-    void* sum = arena_.gradient(step.parameters[k]);
+    const ParameterTensor& tensor = arena_.tensor(planned.parameters[k]);
+    void* sum = arena_.gradient(planned.parameters[k]);
     ops::add(pass.stream, tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute,
              tensor.elements(), data(again, place), sum, sum);
   }
 }
 
-void Network::add_shards(const Emitter& stage, const Pass& pass) const {
+void Network::add_shards(const Stage& stage, const Pass& pass) const {
   std::vector<PartialSums> sums;
   for (const ShardSum& of : stage.sums) {
     PartialSums& sum = sums.emplace_back();

@@ -1,11 +1,12 @@
-// A network that runs: a recorded list with its parameters, memory and planned operations. Used by
-// the learner; host only.
+// An executable network: a recorded list with its parameters, memory and planned operations. Called
+// by training and evaluation; host only.
 //
 // On a GPU every operation is launched for the whole batch. On the CPU a thread takes one shard of
-// the batch after another through all operations up to the next in which rows meet (a batch norm),
-// and its activations stay in its cache; only convolutions of many weights are shared by all
-// threads. Shards and the order of their sums depend on network and batch alone, so all bits are
-// the same for any number of threads.
+// the batch after another through all operations up to the next one that combines rows (a batch
+// norm), so that activations stay in its cache. Convolutions with many weights are the exception:
+// all threads share them. Shards and the order of their sums depend on the network and the batch
+// alone, so all bits are equal for any number of threads, on one kind of processor and one set of
+// libraries.
 #pragma once
 
 #include "kernels/runtime/memory_plan.h"
@@ -29,57 +30,57 @@ namespace wellspring {
 struct NetworkSpec {
   std::int64_t batch = 1;
   DType compute = DType::f32;
-  std::uint64_t seed = 0;       ///< of the run; keys dropout
-  bool input_gradient = false;  ///< ask for the gradient of the samples, too
-  std::int64_t shards = 0;      ///< on the CPU; 0: as divide() says
-  /// `shards` of a CPU that is to take the whole batch at once, with all threads, as a GPU does.
+  std::uint64_t seed = 0;       ///< the run's seed, the key of dropout
+  bool input_gradient = false;  ///< also compute the gradient of the samples
+  std::int64_t shards = 0;      ///< CPU only; 0: chosen by make_shards()
+  /// Value of `shards`: a CPU takes the whole batch at once with all threads, as a GPU does.
   static constexpr std::int64_t kWholeBatch = -1;
 };
 
 class Network {
  public:
-  /// Registers parameters and reserves memory. The arena's own memory is planned by whoever knows
-  /// the optimizer: parameters().plan(). Errors: of the operations; std::logic_error for a list
-  /// that is no network.
+  /// Registers parameters and reserves memory. The caller, which knows the optimizer, plans the
+  /// arena's memory with parameters().plan(). Errors: as in planning the operations;
+  /// std::logic_error for an invalid list.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory);
 
   /// Enqueues the forward pass of pass.batch: x [batch, shape] in the compute type.
   void forward(const Pass& pass);
-  /// [batch, outputs] f32, from forward() to the next one.
+  /// [batch, outputs] f32, valid until the next forward().
   const float* outputs() const;
-  /// Where the loss writes its gradient after forward(): [batch, outputs] in the compute type. The
-  /// backward pass uses it up.
+  /// Memory for the loss's gradient after forward(): [batch, outputs] in the compute type. The
+  /// backward pass overwrites it.
   void* output_gradient() const;
   /// Enqueues the backward pass of the same batch; writes every parameter's gradient.
   void backward(const Pass& pass);
-  /// After backward(): the gradient of x, where NetworkSpec asks for it.
+  /// After backward(): the gradient of x, if NetworkSpec::input_gradient.
   const void* input_gradient() const;
 
   ParameterArena& parameters() { return arena_; }
   const ParameterArena& parameters() const { return arena_; }
   DType compute() const { return spec_.compute; }
-  /// How much memory the tensors of a step would take apart, and what they take by handing it on.
+  /// Memory of a step's tensors without and with reuse, for the head of a run.
   std::string memory_summary() const;
 
  private:
   static constexpr int kNone = -1;
   using Place = ShardRunner::Place;
-  /// All rows at once, as opposed to one of the shards.
+  /// All rows instead of one shard.
   static constexpr Place kWhole{static_cast<std::size_t>(-1), 0};
   static constexpr bool whole(Place place) { return place.shard == kWhole.shard; }
 
-  /// A tensor in memory: an activation, a gradient, what a layer saves, or scratch of one step.
-  struct Stored {
+  /// A tensor in memory: an activation, a gradient, a layer's saved values or scratch.
+  struct StoredTensor {
     std::string name;
     std::vector<std::size_t> bytes;  ///< by shard, or one for all rows
     Lifetime life;
     std::size_t block = 0;
-    /// It lives within one stage: each thread has room for that of one shard.
-    bool apart = false;
+    /// It lives within one stage: every thread has its own copy, of the size of a shard.
+    bool per_thread = false;
   };
-  /// A gradient that a layer writes: where, and, if something is there already, what to add it to.
+  /// Destination of a layer's gradient, and the sum that it is added to.
   struct Target {
-    int written = kNone;  ///< stored index; kNone: not wanted, or in the arena
+    int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
   };
   struct PlannedNode {
@@ -89,22 +90,22 @@ class Network {
     std::vector<ParameterId> parameters;
     std::vector<int> saved;
     std::vector<Target> input_gradients;
-    std::vector<Target> parameter_gradients;  ///< added_to is unused: it is the arena
-    /// In shards: where each parameter's gradient begins among those of one shard and stage.
+    std::vector<Target> parameter_gradients;  ///< always added to the arena: added_to is unused
+    /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;
-    bool backward = false;  ///< something in or before it learns
+    bool backward = false;  ///< it or an operation before it has parameters
   };
-  /// The gradient of a parameter from those of all shards.
+  /// Sum of a parameter's gradient over all shards.
   struct ShardSum {
     ParameterId parameter;
     std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
-    bool kept = false;                ///< something is in the arena already
+    bool kept = false;                ///< add to the arena's value instead of overwriting it
   };
-  /// Steps [first, end) that run without a halt.
-  struct Emitter {
+  /// Nodes [first, end) that run without a barrier between threads.
+  struct Stage {
     std::size_t first = 0, end = 0;
     bool sharded = false;
-    std::size_t gradient_bytes = 0;  ///< of one shard, until they are added up
+    std::size_t gradient_bytes = 0;  ///< parameter gradients of one shard
     std::vector<ShardSum> sums = {};
   };
 
@@ -112,40 +113,40 @@ class Network {
   bool goes_in_shards(const Node& node) const;
   void plan_stages();
   void plan_forward(const Stream& stream);
-  void plan_layers(std::size_t step, const Stream& stream, const std::vector<bool>& wanted);
+  void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted);
   void plan_backward();
-  void plan_parameter_gradients(std::size_t step, std::vector<bool>& written);
+  void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
   void reserve(MemoryPlan& memory);
-  void reserve_blocks(MemoryPlan& memory, bool apart);
+  void reserve_blocks(MemoryPlan& memory, bool per_thread);
   int store(std::string name, std::vector<std::size_t> bytes, int time);
   void use(int stored, int time);
-  /// Of all rows, by shard.
+  /// Bytes of a tensor by shard.
   std::vector<std::size_t> bytes_of(const TensorShape& shape, DType type) const;
-  int forward_time(std::size_t step) const { return static_cast<int>(step); }
-  int loss_time() const { return static_cast<int>(steps_.size()); }
-  int backward_time(std::size_t step) const {
-    return 2 * static_cast<int>(steps_.size()) - static_cast<int>(step);
+  int forward_time(std::size_t node) const { return static_cast<int>(node); }
+  int loss_time() const { return static_cast<int>(nodes_.size()); }
+  int backward_time(std::size_t node) const {
+    return 2 * static_cast<int>(nodes_.size()) - static_cast<int>(node);
   }
-  int end_time() const { return 2 * static_cast<int>(steps_.size()) + 1; }
-  /// The moments that have no order among shards: those of a stage, or the one alone.
+  int end_time() const { return 2 * static_cast<int>(nodes_.size()) + 1; }
+  /// Times without an order among shards: the times of a stage, or a single one.
   struct Window {
     int first = 0, last = 0;
     bool sharded = false;
     friend bool operator==(const Window&, const Window&) = default;
   };
   Window window(int time) const;
-  const Emitter& stage_of(const PlannedNode& step) const { return stages_[step.stage]; }
+  const Stage& stage_of(const PlannedNode& planned) const { return stages_[planned.stage]; }
 
   // Running.
   void* data(int stored, Place place) const;
-  void* shard_gradient(const Emitter& stage, std::size_t shard, std::size_t begin) const;
-  LayerRun run_of(const PlannedNode& step, Place place, const Pass& pass) const;
-  void forward(const PlannedNode& step, Place place, const Pass& pass) const;
-  void backward(const PlannedNode& step, Place place, const Pass& pass) const;
-  void accumulate(const PlannedNode& step, Place place, const Pass& pass) const;
-  bool learns(const Emitter& stage) const;
-  void add_shards(const Emitter& stage, const Pass& pass) const;
-  /// Calls body(place, its rows of `pass`) for each, side by side.
+  void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
+  LayerRun run_of(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void forward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void backward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void accumulate(const PlannedNode& planned, Place place, const Pass& pass) const;
+  bool has_backward(const Stage& stage) const;
+  void add_shards(const Stage& stage, const Pass& pass) const;
+  /// Calls body(place, rows of `pass`) for every shard, in parallel.
   void in_shards(const char* name, const Pass& pass,
                  const std::function<void(Place, const Pass&)>& body);
   std::int64_t rows(Place place) const {
@@ -154,20 +155,20 @@ class Network {
 
   NetworkSpec spec_;
   ParameterArena arena_;
-  std::optional<ShardRunner> runner_;  ///< on the CPU
-  std::vector<Rows> shards_;           ///< the whole batch where there is no runner
-  std::size_t threads_ = 1;            ///< that there is memory for
-  std::vector<PlannedNode> steps_;
-  std::vector<Emitter> stages_;
-  std::vector<int> activation_;  ///< by value: stored index, kNone for the input
-  std::vector<int> gradient_;    ///< by value
-  std::vector<bool> learns_;     ///< by value: its gradient is needed
-  std::vector<Stored> stored_;
-  std::vector<Planned<std::byte>> blocks_;         ///< of all rows
-  std::vector<Planned<std::byte>> thread_blocks_;  ///< as many parts as threads
+  std::optional<ShardRunner> runner_;  ///< CPU only
+  std::vector<Rows> shards_;           ///< the whole batch without a runner
+  std::size_t threads_ = 1;            ///< number of threads with memory
+  std::vector<PlannedNode> nodes_;
+  std::vector<Stage> stages_;
+  std::vector<int> activation_;       ///< by value: stored index, kNone for the input
+  std::vector<int> gradient_;         ///< by value
+  std::vector<bool> needs_gradient_;  ///< by value: its gradient is needed
+  std::vector<StoredTensor> stored_;
+  std::vector<Planned<std::byte>> blocks_;         ///< for all rows
+  std::vector<Planned<std::byte>> thread_blocks_;  ///< one part per thread
   std::size_t workspace_bytes_ = 0, shard_workspace_bytes_ = 0;
   Planned<std::byte> workspace_, shard_gradients_;
-  int output_ = 0;  ///< value
+  int output_ = 0;  ///< index of the output's value
 };
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// The parameters of a network: named tensors in flat arenas, so that the optimizer is one launch
-// and a checkpoint one pass. Called by models, trainer and checkpoints; host only.
+// Parameters of a network: named tensors in flat arenas, so that an optimizer step is one launch
+// and a checkpoint one pass. Called by layers, training and checkpoints; host only.
 #pragma once
 
 #include "kernels/batch/communicator.h"
@@ -14,15 +14,15 @@
 
 namespace wellspring {
 
-/// How a tensor begins.
+/// Initialisation of a tensor. Models state it; fused operations never change it.
 enum class Init : std::uint8_t {
-  he_normal,     ///< N(0, 2 / fan_in), before a ReLU; He et al. 2015, eq. 10
-  lecun_normal,  ///< N(0, 1 / fan_in), before no activation; LeCun et al. 1998, eq. 16
+  he_normal,     ///< N(0, 2 / fan_in), for a ReLU after it; He et al. 2015, eq. 10
+  lecun_normal,  ///< N(0, 1 / fan_in), without an activation; LeCun et al. 1998, eq. 16
   zeros,
   ones,
 };
 
-/// How a tensor lies in memory, and how a checkpoint shows it.
+/// Memory layout of a tensor, and its layout in files.
 enum class TensorLayout : std::uint8_t {
   convolution,  ///< KRSC here, OIHW in files
   dense,        ///< [out, in]
@@ -31,16 +31,16 @@ enum class TensorLayout : std::uint8_t {
 
 enum class TensorKind : std::uint8_t {
   parameter,  ///< trained: has a gradient and the optimizer's moments
-  buffer,     ///< part of the model but not trained: running statistics
+  buffer,     ///< not trained but part of the model: running statistics
 };
 
-/// Which part of the network a tensor belongs to, for those who treat them apart.
+/// Part of the network that a tensor belongs to.
 enum class ParameterGroup : std::uint8_t {
   body,
-  head,  ///< the layer that makes the outputs: begins anew where the classes are others
+  head,  ///< the output layer: re-initialised if the classes change
 };
 
-/// Names one tensor of an arena.
+/// Index of a tensor in its arena.
 struct ParameterId {
   int index = -1;
 };
@@ -55,67 +55,69 @@ struct ParameterTensor {
   ParameterGroup group = ParameterGroup::body;
   bool trained() const { return kind == TensorKind::parameter; }
   std::int64_t elements() const;
-  /// Inputs that one output sums over.
+  /// Number of inputs summed by one output.
   std::int64_t fan_in() const { return elements() / shape.front(); }
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 
-/// An array of an arena that is state, a value a parameter: [length] f32, where the tensors say.
+/// An array of persistent values of an arena, one per parameter: [length] f32, with the tensors at
+/// their offsets.
 struct ArenaArray {
-  std::string prefix;  ///< of the tensors' names in files; "" for the weights themselves
+  std::string prefix;  ///< before the tensors' names in files; "": the weights
   float* data = nullptr;
 };
 
-/// Registered while models plan, laid out by `plan`, addressed after MemoryPlan::commit. Matrices
-/// come first (decayed, in the compute type), then vectors (f32, not decayed), then buffers (f32,
-/// not trained). Every tensor begins on a multiple of 64 elements; the gap stays zero.
+/// Tensors are registered while a network is planned, laid out by `plan` and addressable after
+/// MemoryPlan::commit. Matrices come first (weight decay, compute type), then vectors (f32, no
+/// decay), then buffers (f32, not trained). Every tensor begins at a multiple of 64 elements; gaps
+/// stay 0.
 class ParameterArena {
  public:
   /// Errors (std::logic_error): a name registered twice, a buffer that is no vector, or anything
   /// after plan().
   ParameterId add(ParameterTensor tensor);
-  /// The tensor called asked.name. Error (std::logic_error) where there is none, or one of another
-  /// layout, shape or kind: it cannot be shared.
+  /// The tensor called asked.name. Error (std::logic_error): it does not exist, or its layout,
+  /// shape or kind differs and it cannot be shared. Its initialisation stays that of its owner.
   ParameterId find(const ParameterTensor& asked) const;
   ParameterId matrix(std::string name, TensorLayout layout, std::vector<std::int64_t> shape,
                      Init initial);
   ParameterId vector(std::string name, std::int64_t n, Init initial);
 
-  /// `keep_average`: room for a moving average of all values.
+  /// `keep_average`: also reserves a moving average of all values.
   void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer,
             bool keep_average = false);
 
-  /// Parameters and buffers alike: what a model file holds.
+  /// Parameters and buffers: the contents of a model file.
   std::span<const ParameterTensor> tensors() const { return tensors_; }
   const ParameterTensor& tensor(ParameterId id) const;
-  /// Trained values as a user counts them: without buffers and gaps.
+  /// Number of trained values, without buffers and gaps.
   std::int64_t count() const;
-  /// Values with buffers and gaps: the length of the arrays below. The moments of buffers stay 0.
+  /// Length of the arrays below, with buffers and gaps. The moments of buffers stay 0.
   std::int64_t length() const { return matrices_ + vectors_ + buffers_; }
 
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
   float* buffer(ParameterId id) const;       ///< buffer
-  /// Of a matrix in the compute type, of a vector in f32; null for a buffer.
+  /// Gradient of a matrix in the compute type, of a vector in f32; null for a buffer.
   void* gradient(ParameterId id) const;
   float* master() const { return master_.data(); }  ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }
   float* second_moment() const { return second_ ? second_.data() : nullptr; }
   float* average() const { return average_ ? average_.data() : nullptr; }
-  /// The weights, what the optimizer keeps of them, and their average.
+  /// The weights, the optimizer's moments, and the average.
   std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
   /// Enqueues the sum of every gradient over all ranks.
   void reduce_gradients(Stream& stream, Communicator& ranks) const;
 
-  /// Writes every tensor as it begins: a pure function of (seed, name), so that adding a layer
-  /// moves no other. Zeroes the optimizer's moments. Blocks.
+  /// Writes every tensor's initial values, a pure function of (seed, name): a new layer changes no
+  /// other. Sets the optimizer's moments to 0. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
-  /// Brings the working copy to the masters' values.
+  /// Updates the working copy from the master weights.
   void refresh_working(Stream& stream);
-  /// Where there is an average: it begins at the weights.
+  /// Sets the average, if any, to the weights.
   void begin_average(Stream& stream);
-  /// The average takes the weights' place and they its own; again brings both back, to the bit.
+  /// Exchanges weights and average; a second call restores both exactly.
   void swap_average(Stream& stream);
 
   /// Copies of whole arrays ([length]) between host and device. Block.
@@ -131,10 +133,10 @@ class ParameterArena {
   Planned<std::byte> working_, matrix_gradient_;
 };
 
-/// The values of one tensor at its beginning, in memory order.
+/// Initial values of one tensor, in memory order.
 std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed);
 
-/// Reorders one tensor between memory and file order; exact, both are permutations.
+/// Reorder one tensor between memory and file order; both are exact permutations.
 std::vector<float> to_file_order(const ParameterTensor& tensor, const float* values);
 void from_file_order(const ParameterTensor& tensor, std::span<const float> file, float* values);
 

@@ -1,4 +1,4 @@
-// What travels through a network with each pass. Host only.
+// Arguments of one pass through a network. Called by train/; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -17,8 +17,8 @@ enum class PassMode : std::uint8_t {
 struct Pass {
   Stream& stream;
   const BatchView& batch;
-  const Slot* slots = nullptr;       ///< [batch] on the device: which sample is in each row
-  const StepState* state = nullptr;  ///< on the device; needed in training where there is dropout
+  const Slot* slots = nullptr;       ///< [batch] on the device: the sample in each row
+  const StepState* state = nullptr;  ///< on the device; required for dropout in training
   PassMode mode = PassMode::train;
 };
 

@@ -29,12 +29,14 @@ Cost cost_of(const Node& node) {
 
 }  // namespace
 
-bool row_by_row(const Operation& operation) {
+bool is_row_wise(const Operation& operation) {
   return !std::holds_alternative<BatchNorm>(operation);
 }
 
-std::vector<Rows> divide(std::span<const Node> nodes, std::int64_t batch) {
-  constexpr std::int64_t kMost = 32, kRows = 16, kWork = std::int64_t{1} << 22, kReuse = 64;
+std::vector<Rows> make_shards(std::span<const Node> nodes, std::int64_t batch) {
+  constexpr std::int64_t kMostShards = 32, kFewestRows = 16,
+                         kFewestMultiplications = std::int64_t{1} << 22,
+                         kMultiplicationsPerParameter = 64;
   Cost cost;
   for (const Node& node : nodes) {
     const Cost own = cost_of(node);
@@ -42,11 +44,13 @@ std::vector<Rows> divide(std::span<const Node> nodes, std::int64_t batch) {
     cost.parameters += own.parameters;
   }
   const std::int64_t work = batch * cost.multiplications;
-  const std::int64_t for_gradients = work / (kReuse * std::max<std::int64_t>(1, cost.parameters));
-  return divide(batch, std::min({kMost, batch / kRows, work / kWork, for_gradients}));
+  const std::int64_t most_for_gradients =
+      work / (kMultiplicationsPerParameter * std::max<std::int64_t>(1, cost.parameters));
+  return make_shards(batch, std::min({kMostShards, batch / kFewestRows,
+                                      work / kFewestMultiplications, most_for_gradients}));
 }
 
-std::vector<Rows> divide(std::int64_t batch, std::int64_t shards) {
+std::vector<Rows> make_shards(std::int64_t batch, std::int64_t shards) {
   shards = std::clamp<std::int64_t>(shards, 1, std::max<std::int64_t>(1, batch));
   std::vector<Rows> result;
   for (std::int64_t s = 0; s < shards; ++s) {

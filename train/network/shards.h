@@ -1,4 +1,5 @@
-// How the CPU divides a batch: a thread takes each shard through the network by itself. Host only.
+// Division of a batch into shards on the CPU: one thread takes a shard through the network. Called
+// by train/network; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -15,20 +16,20 @@ struct Rows {
   std::int64_t first = 0, count = 0;
 };
 
-/// Whether an operation makes each row from the same row alone.
-bool row_by_row(const Operation& operation);
+/// True if each output row depends on the same input row only.
+bool is_row_wise(const Operation& operation);
 
-/// The shards of a batch: a function of the network and the batch, never of the threads, since the
-/// gradient's rounding depends on it. As many as 32, so that a thread that is held up leaves its
-/// work to others, as long as each
-/// - has 16 rows, so that its matrix products are some;
-/// - takes 2^22 multiplications forward, some 0.2 ms, against which starting its kernels is little;
-/// - takes 64 of them for each parameter, of whose gradient each shard has its own sum.
-std::vector<Rows> divide(std::span<const Node> nodes, std::int64_t batch);
-/// So many shards, whatever the work, but none empty.
-std::vector<Rows> divide(std::int64_t batch, std::int64_t shards);
+/// The shards of a batch: a function of the network and the batch, never of the number of threads,
+/// since the gradient's rounding depends on them. At most 32, so that other threads take over the
+/// work of a delayed one. Each shard has at least
+/// - 16 rows, so that its matrix products are efficient;
+/// - 2^22 multiplications in the forward pass, about 0.2 ms, so that kernel launches cost little;
+/// - 64 multiplications per parameter, since each shard sums its own gradient.
+std::vector<Rows> make_shards(std::span<const Node> nodes, std::int64_t batch);
+/// `shards` shards, or `batch` if that is smaller: every shard has a row.
+std::vector<Rows> make_shards(std::int64_t batch, std::int64_t shards);
 
-/// Those rows of every column.
+/// The given rows of every column.
 BatchView rows_of(BatchView batch, Rows rows);
 
 }  // namespace wellspring

@@ -1,6 +1,6 @@
-// A network as a recorded list of operations. Models write the list, one line an operation, and
-// everything else comes from it: the backward pass, memory, parameter names, the text that
-// describes the network, and which operations run as one. Host only.
+// A network as a recorded list of operations, one line per operation. The rest follows from the
+// list: the backward pass, memory, parameter names, the network's description, and fused
+// operations. Called by models; host only.
 //
 //     Tensor x = tape.conv(tape.input(), "conv1", {.channels = 64, .kernel = 7, .stride = 2});
 //     x = tape.relu(tape.batch_norm(x, "bn1"));
@@ -8,8 +8,8 @@
 //     ...
 //     tape.head(tape.global_mean(x), "fc");
 //
-// A tensor may be read by several operations; their gradients are summed. Nothing runs while a
-// tape is recorded: train/network/network.h makes a Network of it.
+// Several operations may read a tensor; their gradients are summed. Nothing runs while a tape is
+// recorded: Network (train/network/network.h) plans and runs it.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -35,60 +35,62 @@ struct TensorShape {
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };
 
-/// What an operation reads or writes: a value of the tape and the shape in which it is looked at.
+/// Operand or result of an operation: a value of the tape, viewed in a shape.
 struct Tensor {
   int value = -1;
   TensorShape shape;
 };
 
-/// Square convolution with groups and dilation 1, without a bias where a normalisation follows.
+/// Square convolution with groups and dilation 1. A normalisation after it makes the bias
+/// redundant.
 struct ConvOptions {
   int channels = 1;
   int kernel = 3;
   int stride = 1;
-  std::optional<int> padding = {};  ///< on each side; as it stands, kernel / 2
+  std::optional<int> padding = {};  ///< on each side; default kernel / 2
   bool bias = true;
-  std::string weights_of = {};  ///< another convolution, whose parameters this one shares
+  Init weight = Init::he_normal;  ///< initialisation; suits a ReLU after it
+  std::string weights_of = {};    ///< name of a convolution whose parameters this one shares
 };
 /// y = x w^T + b over the channels of every position.
 struct DenseOptions {
   int width = 1;
   bool bias = true;
-  std::string weights_of = {};  ///< another dense layer, whose parameters this one shares
+  Init weight = Init::lecun_normal;  ///< initialisation; use he_normal before a ReLU
+  std::string weights_of = {};       ///< name of a dense layer whose parameters this one shares
 };
 struct PoolOptions {
   int window = 2;
   int stride = 2;
-  int padding = 0;  ///< on each side; never the largest
+  int padding = 0;  ///< on each side; never wins
 };
 struct GroupNormOptions {
   int groups = 1;
   float epsilon = 1e-5f;  ///< Wu & He 2018
 };
 struct BatchNormOptions {
-  float momentum = 0.1f;     ///< of the newest batch in the running statistics, as PyTorch
-  float epsilon = 1e-5f;     ///< as PyTorch; Ioffe & Szegedy 2015 name none
-  Init weight = Init::ones;  ///< zeros: a residual branch that begins as nothing
+  float momentum = 0.1f;     ///< share of the newest batch in the running statistics, as PyTorch
+  float epsilon = 1e-5f;     ///< as PyTorch; Ioffe & Szegedy 2015 give no value
+  Init weight = Init::ones;  ///< initialisation; zeros: a residual branch starts at 0
 };
 struct DropoutOptions {
-  float rate = 0.5f;  ///< [0, 1): how many values become 0; Srivastava et al. 2014
+  float rate = 0.5f;  ///< [0, 1): probability that a value becomes 0; Srivastava et al. 2014
 };
 
-/// The operations as they are recorded. What stands below "fused" is never recorded: it is set by
-/// the peepholes of train/network/fusion.h.
+/// Operations as recorded. Members after "fused" are set by train/network/fusion.h only.
 struct Convolution : ConvOptions {
   int margin() const { return padding.value_or(kernel / 2); }
   // fused
-  bool pool = false;  ///< then 2x2 max pooling
+  bool pool = false;  ///< 2x2 max pooling after the convolution
   bool relu = false;  ///< last
 };
 struct Dense : DenseOptions {
-  bool head = false;  ///< makes the outputs, in f32
+  bool head = false;  ///< writes the network's outputs, in f32
   // fused
   bool relu = false;
 };
 struct GroupNorm : GroupNormOptions {
-  // fused; a second input is the residual that is added before the ReLU
+  // fused; a second input is the residual, added before the ReLU
   bool relu = false;
 };
 struct BatchNorm : BatchNormOptions {
@@ -104,11 +106,11 @@ struct Add {};
 struct Concatenate {};
 struct GlobalMean {};
 struct Dropout : DropoutOptions {};
-/// Over the items of a set that exist.
+/// Pooling over the existing items of a set.
 struct ItemPool {
-  bool mean = true;  ///< else the sum
+  bool mean = true;  ///< false: sum
 };
-/// The columns beside the items, one vector a sample.
+/// The set's global columns: one vector per sample.
 struct Globals {};
 
 using Operation = std::variant<Convolution, Dense, GroupNorm, BatchNorm, MaxPool, Relu, Add,
@@ -116,55 +118,55 @@ using Operation = std::variant<Convolution, Dense, GroupNorm, BatchNorm, MaxPool
 
 struct Node {
   Operation operation;
-  std::string name;  ///< its parameters are "name.weight", ...; "" where it has none
+  std::string name;  ///< prefix of its parameters: "name.weight"; "" without parameters
   std::vector<Tensor> inputs;
   Tensor output;
 };
 
 class Tape {
  public:
-  /// `model` names the network in messages. Errors of all operations (config): shapes that do not
-  /// fit. A misuse that no configuration can cause is a std::logic_error.
+  /// `model`: the network's name in messages. Errors of all operations (config): shapes that do not
+  /// fit. Misuse that no configuration can cause: std::logic_error.
   Tape(std::string model, const SampleLayout& input, int outputs);
 
   const std::string& model() const { return model_; }
   /// The samples of the batch.
   Tensor input() const { return {0, TensorShape::of(input_.shape())}; }
-  /// The columns beside the items of a set, [globals]. Error (config) where there are none.
+  /// The set's global columns, [globals]. Error (config): the samples have no globals.
   Tensor globals();
   bool has_globals() const { return input_.globals > 0; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
   Tensor dense(Tensor x, const std::string& name, DenseOptions options);
-  /// The dense layer that makes the outputs, all heads side by side: the end of the list.
+  /// The dense layer of the outputs, all heads concatenated; ends the list. Init::lecun_normal.
   void head(Tensor x, const std::string& name);
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
   Tensor batch_norm(Tensor x, const std::string& name, BatchNormOptions options = {});
   Tensor relu(Tensor x);
   Tensor add(Tensor a, Tensor b);
-  /// The channels of `a`, then those of `b`.
+  /// The channels of `a`, then the channels of `b`.
   Tensor concatenate(Tensor a, Tensor b);
   Tensor max_pool(Tensor x, PoolOptions options = {});
   /// Mean over height and width.
   Tensor global_mean(Tensor x);
-  /// Training sets values to 0 and divides the others by 1 - rate; evaluation changes nothing.
-  /// `name` keys its random numbers.
+  /// Training sets values to 0 at random and divides the others by 1 - rate; evaluation changes
+  /// nothing. `name` keys the random numbers.
   Tensor dropout(Tensor x, const std::string& name, DropoutOptions options);
-  /// Over the items that exist, BatchView::count of them; 0 where there are none. Error (config):
-  /// the samples are no sets.
+  /// Over the existing items, BatchView::count of them; 0 for an empty set. Error (config): the
+  /// samples are not sets.
   Tensor item_mean(Tensor x);
   Tensor item_sum(Tensor x);
-  /// The same values as one vector a sample.
+  /// The same values as one vector per sample.
   static Tensor flatten(Tensor x) {
     return {x.value, {1, 1, static_cast<int>(x.shape.elements())}};
   }
 
   const SampleLayout& layout() const { return input_; }
   int outputs() const { return outputs_; }
-  /// How many values there are, the input included.
+  /// Number of values, the input included.
   int values() const { return values_; }
-  /// In the order in which they were recorded, which is one in which they can run. Error
-  /// (std::logic_error) where the list has no head or a value that nothing reads.
+  /// In the order of recording, which is a valid order of execution. Error (std::logic_error): no
+  /// head at the end, or a value that no operation reads.
   const std::vector<Node>& nodes() const;
 
  private:
@@ -181,8 +183,8 @@ class Tape {
   std::vector<Node> nodes_;
 };
 
-/// The list as text: a line an operation with its inputs, shape and constants, then what each kind
-/// of operation computes. Somebody can rebuild the forward pass from it and the parameters.
+/// The list as text: a line per operation with inputs, shape and constants, then a definition of
+/// each kind of operation. The text and the parameters suffice to rebuild the forward pass.
 std::string describe(const Tape& tape);
 
 }  // namespace wellspring

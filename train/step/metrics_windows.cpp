@@ -4,8 +4,7 @@ namespace wellspring {
 
 namespace {
 
-/// One source's part of a window of `window` steps of `batch` samples, whose measures add up to
-/// `sums`.
+/// One source's part of a window whose measures add up to `sums`.
 SourceReport summarise_source(const HeadLosses& losses, const std::vector<double>& sums,
                               int source) {
   SourceReport report;
@@ -99,7 +98,7 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
   window.copied.record(copy_stream_);
   window.pending = true;
   open_ = 1 - open_;
-  give_out(open_one());  // the one before must be out before its lines are copied over
+  give_out(open_one());  // before its lines are overwritten
   if (window.copied.done()) give_out(window);
   open(stream, now, now);
 }

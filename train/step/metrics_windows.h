@@ -1,5 +1,6 @@
-// The metrics of a run on their way out: every few steps the lines that the device wrote travel to
-// the host beside the steps that follow, and become a report. Host only.
+// Transfer of a run's metrics: after every window of steps the lines written by the device are
+// copied to the host, concurrently with later steps, and become a report. Called by the trainer;
+// host only.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -16,28 +17,28 @@
 
 namespace wellspring {
 
-/// Steps [first, last) and what they reported.
+/// Steps [first, last) and their metrics.
 struct WindowLines {
   std::uint64_t first = 0, last = 0;
   std::span<const ops::StepMetrics> ring;
   std::span<const double> ring_sums;
-  double seconds = 0;  ///< from before step `timed_from` until after the last
+  double seconds = 0;  ///< from the start of step `timed_from` to the end of the last
   std::uint64_t timed_from = 0;
-  bool clean = true;  ///< nothing but these steps took time, and all of them were timed
+  bool clean = true;  ///< all steps were timed and nothing else ran
   const ops::StepMetrics& line(std::uint64_t step) const { return ring[step % ring.size()]; }
-  /// Sums of a step's measures, as MeasureLayout has them.
+  /// Sums of a step's measures, in the order of MeasureLayout.
   std::span<const double> sums(std::uint64_t step) const {
     const std::size_t n = ring_sums.size() / ring.size();
     return ring_sums.subspan(step % ring.size() * n, n);
   }
 };
 
-/// What a window's lines say: means over the window, of all samples and by source. `batch` samples
-/// a step, `steps` in the whole run.
+/// Report of a window: means over all samples and by source. `batch`: samples per step; `steps`: in
+/// the whole run.
 StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
                             const HeadLosses& losses, std::int64_t batch, std::uint64_t steps);
 
-/// The ring of metrics in device memory: lines of two windows.
+/// The ring of metrics in device memory, with the lines of two windows.
 struct PlannedRing {
   Planned<ops::StepMetrics> lines;
   Planned<double> sums;
@@ -46,23 +47,23 @@ struct PlannedRing {
   }
 };
 
-/// Two windows in turn: one collects steps while the lines of the other travel.
+/// Two windows alternate: one collects steps while the lines of the other are copied.
 class MetricsWindows {
  public:
   using Sink = std::function<void(const WindowLines&)>;
 
-  /// Plans the host's copies of `ring`. `sink` is given every window once, in order, as soon as its
+  /// Plans the host's copies of `ring`. `sink` receives every window once, in order, as soon as its
   /// lines have arrived.
   MetricsWindows(Device device, int threads, MemoryPlan& memory, const PlannedRing& ring,
                  Sink sink);
 
-  /// The next window begins with step `first`, of which those before `now` are done already.
+  /// Opens the window that begins with step `first`; steps before `now` are already done.
   void open(Stream& stream, std::uint64_t first, std::uint64_t now);
-  /// The clock of the open window begins anew at step `now`, after something else took time.
+  /// Restarts the clock of the open window at step `now`, after something else took time.
   void interrupt(Stream& stream, std::uint64_t now);
-  /// Ends the open window before step `now`, and opens the next.
+  /// Closes the open window before step `now` and opens the next.
   void close(Stream& stream, std::uint64_t now);
-  /// Waits for what is under way and gives it out.
+  /// Waits for pending copies and passes them to the sink.
   void flush(Stream& stream);
 
  private:
@@ -70,7 +71,7 @@ class MetricsWindows {
     explicit Window(Device device) : begin(device, true), end(device, true), copied(device) {}
     std::uint64_t first = 0, last = 0, timed_from = 0;
     bool clean = true;
-    bool pending = false;  ///< ended, not given out yet
+    bool pending = false;  ///< closed, but not yet passed to the sink
     Event begin, end, copied;
     PlannedRing copy;
   };

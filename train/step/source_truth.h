@@ -1,4 +1,4 @@
-// What the sources of a run have to teach: labels, latents, targets. Host only.
+// Labels, latents and targets of a run's sources. Called when heads are made; host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -9,9 +9,9 @@
 
 namespace wellspring {
 
-/// By source of `mixture`, which holds the training sources of `config` in their order.
+/// By source of `mixture`, which holds the training sources of `config` in order.
 std::vector<SourceTruth> training_truth(const RunConfig& config, const Mixture& mixture);
-/// The same of the held-out sources.
+/// By source of `mixture`, which holds the held-out sources.
 std::vector<SourceTruth> held_out_truth(const RunConfig& config, const Mixture& mixture);
 
 }  // namespace wellspring

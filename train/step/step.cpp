@@ -18,7 +18,7 @@ void TrainingStep::enqueue_resident(Stream& stream) {
   learn(stream);
 }
 
-/// What a step makes of its batch.
+/// From the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream) {
   forward(stream);
   loss(stream);
@@ -33,11 +33,11 @@ void TrainingStep::begin(Stream& stream) {
   ops::begin_step(stream, schedule_, state_.data());
 }
 
-/// Which source and sample fill each slot, the samples, and what mixing makes of them.
+/// Assigns a sample to each row, emits the samples and mixes them.
 void TrainingStep::data(Stream& stream) {
   const BatchView batch = this->batch();
   BatchView emitted = batch;
-  if (task_.layout().targets == 0) emitted.target = nullptr;  // there for the mixing alone
+  if (task_.layout().targets == 0) emitted.target = nullptr;  // only mixing needs it
   mixture_.emit(stream, state_.data(), emitted);
   if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
 }
@@ -62,7 +62,7 @@ void TrainingStep::backward(Stream& stream) {
   task_.backward(pass(stream, batch));
 }
 
-/// The gradient of the whole batch, of which each rank has a share.
+/// Sums the gradients of all ranks.
 void TrainingStep::reduce(Stream& stream) {
   task_.parameters().reduce_gradients(stream, ranks_);
 }
@@ -72,7 +72,7 @@ void TrainingStep::optimize(Stream& stream) {
   task_.optimize(stream, state_.data());
 }
 
-/// A line of metrics into the ring, and the counter moves on.
+/// Writes a line of metrics into the ring and increments the step counter.
 void TrainingStep::end(Stream& stream) {
   ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
                        state_.data(), ring_.view());
@@ -98,7 +98,7 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
   }
   batch_.plan_state(memory, "data", config.train.batch, layout, task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
-  // Two windows: one is copied out while the other is filled.
+  // Two windows: one is copied while the other is filled.
   const auto lines = static_cast<std::size_t>(2 * config.train.log_every);
   ring_.lines = memory.reserve_state<ops::StepMetrics>("metrics", "ring", lines);
   ring_.sums = memory.reserve_state<double>(

@@ -1,5 +1,5 @@
-// One training step as nodes on a stream: the diagram of docs/architecture.md, in its order. Host
-// only.
+// One training step as nodes on a stream, in the order of the diagram in docs/architecture.md.
+// Called by the trainer; host only.
 #pragma once
 
 #include "kernels/batch/batch_columns.h"
@@ -19,19 +19,19 @@
 
 namespace wellspring {
 
-/// Everything that a step reads and writes lies in device memory and begins where the step before
-/// left it, so a step may be enqueued, or recorded once and replayed.
+/// A step reads and writes device memory only, and continues from the state left by the previous
+/// step. It can be enqueued, or recorded once and replayed.
 class TrainingStep {
  public:
   /// Plans the batch, the losses, the counters and the ring of metrics. `mixture` and `task`
   /// outlive it.
   TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, MemoryPlan& memory);
-  /// After commit: uploads what the losses need.
+  /// After commit: uploads the tables of the losses.
   void load(Stream& stream) { losses_.load(stream); }
 
-  /// Enqueues all of it.
+  /// Enqueues the whole step.
   void enqueue(Stream& stream);
-  /// Enqueues all but the data, on the batch that lies in memory.
+  /// Enqueues the step without its data part, on the batch in memory.
   void enqueue_resident(Stream& stream);
 
   BatchView batch() const { return batch_.view(); }

@@ -1,5 +1,5 @@
-// Runs a training step again and again as train.graph says: enqueued, recorded once and replayed,
-// or both ways compared. Host only.
+// Runs a training step repeatedly as train.graph asks: enqueued, recorded once and replayed, or
+// both and compared. Called by the trainer; host only.
 #pragma once
 
 #include "kernels/runtime/memory_plan.h"
@@ -16,21 +16,21 @@ namespace wellspring {
 
 class StepRunner {
  public:
-  /// Eager steps before the step is recorded: libraries choose their kernels and make their handles
-  /// in the first, the second shows that nothing is made anew. They count as steps.
+  /// Eager steps before the recording. In the first, libraries choose kernels and create handles;
+  /// the second shows that nothing is created again. They count as steps.
   static constexpr std::uint64_t kWarmUpSteps = 2;
 
-  /// `enqueue` puts a step on a stream; `memory` holds all the state that it changes. `warm_up`: 0
-  /// where the libraries have been through all of it before.
+  /// `enqueue` enqueues a step; `memory` holds all state changed by it. `warm_up`: 0 if the
+  /// libraries have executed all of it before.
   StepRunner(GraphMode mode, std::function<void(Stream&)> enqueue, const MemoryPlan& memory,
              std::uint64_t warm_up = kWarmUpSteps)
       : mode_(mode), enqueue_(std::move(enqueue)), memory_(memory), warm_up_(warm_up) {}
 
-  /// Called with the census of the step once it is recorded.
+  /// `tell` is called with the census of the recorded step.
   void on_record(std::function<void(const GraphCensus&)> tell) { tell_ = std::move(tell); }
 
-  /// Enqueues a step; `step` is its number, for messages. Error (runtime): the recorded step and
-  /// the enqueued one, from equal states, left different states.
+  /// Enqueues a step; `step` is its number, for messages. Error (runtime): from equal states, the
+  /// recorded step and the enqueued one left different states.
   void run(Stream& stream, std::uint64_t step);
 
  private:

@@ -1,5 +1,5 @@
-// A network with its heads, parameters and optimizer: what a training step and an evaluation share.
-// Host only.
+// A network with its heads, parameters and optimizer. Called by the training step and by
+// evaluation; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -25,7 +25,7 @@ class SupervisedTask {
     SampleLayout layout;
     std::vector<HeadSpec> heads;  ///< in the order of the outputs
 
-    /// Of a run. `mixture`: its training sources. Errors (config): see make_heads.
+    /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
   };
   /// Plans everything. Error (config): the model does not fit the input.
@@ -36,11 +36,11 @@ class SupervisedTask {
   void forward(const Pass& pass);
   /// [batch, outputs of all heads] f32, after forward().
   const float* outputs() const { return network_->outputs(); }
-  /// Where the losses write their gradient: [batch, outputs] in the compute type.
+  /// Memory for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every parameter.
   void backward(const Pass& pass);
-  /// Enqueues clipping, the update of every parameter and of their average.
+  /// Enqueues clipping and the update of all parameters and their average.
   void optimize(Stream& stream, StepState* state);
 
   ParameterArena& parameters() { return network_->parameters(); }

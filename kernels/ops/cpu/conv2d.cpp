@@ -8,9 +8,9 @@ namespace {
 
 using dnnl::memory;
 
-/// The problem as oneDNN is told it. Activations stay NHWC, so that nothing is reordered between
-/// layers. Weights are KRSC in the caller's memory, but oneDNN may choose its own layout to compute
-/// with: a few kilobytes are reordered in microseconds, and for plain ones it has no fast code.
+/// The problem in oneDNN's terms. Activations stay NHWC, so that layers need no reorders between
+/// them. Weights are KRSC in the caller's memory, but oneDNN chooses its own layout, since it has
+/// no fast kernels for plain weights; reordering a few kilobytes takes microseconds.
 struct Problem {
   using Spec = Conv2dSpec;
   using Forward = dnnl::convolution_forward;
@@ -36,8 +36,8 @@ struct Problem {
         after{padding_after(s.in_height, s.out_height(), s),
               padding_after(s.in_width, s.out_width(), s)} {}
 
-  /// Padding behind the last pixel. oneDNN wants it exact: where the stride leaves pixels unread
-  /// it is smaller than the padding in front, down to below zero.
+  /// Padding after the last pixel, exactly as oneDNN requires: if the stride leaves pixels unread,
+  /// it is smaller than the padding before the first pixel, and may be negative.
   static memory::dim padding_after(int in, int out, const Conv2dSpec& s) {
     return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
   }

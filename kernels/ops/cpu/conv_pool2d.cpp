@@ -10,9 +10,9 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// The batch is divided for the weight gradient into ranges that are summed apart and then added in
-/// order: how many depends on the shape alone, so the result's bits do not depend on the threads.
-/// With 16 samples to a range, clearing and adding its sums is little beside filling them.
+/// For the weight gradient the batch is divided into ranges with sums of their own, added in order
+/// at the end. Their number depends on the shape alone, so the bits do not depend on the threads.
+/// With 16 samples per range, clearing and adding its sums costs little compared with filling them.
 std::int64_t sample_ranges(const Conv2dSpec& spec) {
   return std::clamp<std::int64_t>(spec.batch / 16, 1, 64);
 }

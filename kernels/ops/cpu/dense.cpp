@@ -7,7 +7,7 @@ namespace {
 
 using dnnl::memory;
 
-/// The problem as oneDNN is told it; it may choose the layout of the weights (see conv2d.cpp).
+/// The problem in oneDNN's terms. oneDNN chooses the layout of the weights (see conv2d.cpp).
 struct Problem {
   using Spec = DenseSpec;
   using Forward = dnnl::inner_product_forward;

@@ -1,6 +1,5 @@
-// The three passes that convolution and dense layers have in common: forward with fused bias and
-// activation, backward to the input, backward to weights and bias. Called by kernels/ops/cpu; host
-// only.
+// The three passes of convolutions and dense layers on oneDNN: forward with bias and activation,
+// gradient of the input, gradient of weights and bias. Called by kernels/ops/cpu; host only.
 #pragma once
 
 #include "kernels/ops/cpu/onednn.h"
@@ -12,9 +11,9 @@
 
 namespace wellspring::ops::cpu {
 
-/// How the tensors of a layer lie in the caller's memory.
+/// Layouts of a layer's tensors in the caller's memory.
 struct LinearTensors {
-  dnnl::memory::desc x, y, weights, bias;  ///< bias: empty where there is none
+  dnnl::memory::desc x, y, weights, bias;  ///< bias: may be empty
 };
 
 class LinearPasses {
@@ -33,7 +32,7 @@ class LinearPasses {
     finish(forward_, plan.scratchpad_desc(), DNNL_ARG_BIAS, layout);
   }
 
-  /// What follows in the forward pass, in the same node.
+  /// Activation in the same node as the forward pass.
   void set_activation(Activation activation) { activation_ = activation; }
 
   template <class Primitive>
@@ -68,7 +67,7 @@ class LinearPasses {
                         Workspace workspace);
 
  private:
-  /// One pass: its primitive, the relayout of its weights, and where its scratchpad lies.
+  /// One pass: its primitive, the relayout of its weights, and the offset of its scratchpad.
   struct Pass {
     PlannedPrimitive primitive;
     Relayout weights;
@@ -78,8 +77,8 @@ class LinearPasses {
 
   bool has_bias() const { return !tensors_.bias.is_zero(); }
 
-  /// Adds the arguments that come last in every pass, the scratchpad and, where there is one, the
-  /// bias; and makes the workspace large enough.
+  /// Adds the last arguments of every pass, the scratchpad and the bias, if any, and enlarges the
+  /// workspace as needed.
   void finish(Pass& pass, const dnnl::memory::desc& scratchpad, int bias_argument,
               WorkspaceLayout& layout) {
     pass.scratchpad = layout.take(scratchpad.get_size());
@@ -95,13 +94,13 @@ class LinearPasses {
   LinearTensors tensors_;
   Pass forward_, data_, weights_;
   Activation activation_ = Activation::none;
-  std::size_t spare_bias_ = 0;  ///< receives dbias where the caller wants none
+  std::size_t spare_bias_ = 0;  ///< offset for a dbias that the caller does not need
   std::size_t workspace_bytes_ = 0;
 };
 
-/// A convolution or dense layer on oneDNN. `Problem` describes it: its Spec, the types Forward,
-/// BackwardData and BackwardWeights of its primitives, kName, `tensors`, and beside it the
-/// functions plan_forward, plan_data and plan_weights that describe the primitives.
+/// A convolution or dense layer on oneDNN. `Problem` has its Spec, the types Forward, BackwardData
+/// and BackwardWeights of its primitives, kName and `tensors`. Functions plan_forward, plan_data
+/// and plan_weights of a Problem describe the primitives.
 template <class Layer, class Problem>
 class OneDnnLayer final : public Layer {
  public:

@@ -1,5 +1,6 @@
-// What the CPU operations share of oneDNN: engine, stream, threads, and primitives that run without
-// allocating. Builds with the 2.6 API (Debian 12) and 3.x. Called by kernels/ops/cpu; host only.
+// Common use of oneDNN by the CPU operations: engine, stream, threads, and primitives that run
+// without allocation. Builds with the 2.6 API (Debian 12) and 3.x. Called by kernels/ops/cpu; host
+// only.
 #pragma once
 
 #include "core/error.h"
@@ -15,15 +16,15 @@
 
 namespace wellspring::ops::cpu {
 
-/// Engine and stream of oneDNN; one pair a Stream (Stream::library).
+/// Engine and stream of oneDNN; one pair per Stream (Stream::library).
 struct OneDnn {
   explicit OneDnn(const Stream&) : engine(dnnl::engine::kind::cpu, 0), stream(engine) {}
   dnnl::engine engine;
   dnnl::stream stream;
 };
 
-/// Sets the calling thread's OpenMP thread count while it lives. oneDNN reads it when a primitive
-/// is planned (it divides the work then) and when it runs, so both happen under one.
+/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count when
+/// it plans a primitive, which divides the work, and when it runs it: both need a scope.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
@@ -35,7 +36,7 @@ class ThreadScope {
   int previous_, dynamic_;
 };
 
-/// Lays out one operation's workspace: each pass has its own list, and they share the bytes.
+/// Layout of one operation's workspace: each pass has its own, and they share the bytes.
 class WorkspaceLayout {
  public:
   /// Offset of the next block of `bytes`.
@@ -47,19 +48,19 @@ class WorkspaceLayout {
   std::size_t bytes() const { return used_; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
+  static constexpr std::size_t kAlignment = 64;  // a cache line and the widest vector
   std::size_t used_ = 0;
 };
 
-/// A primitive with its arguments. The memory objects are made once; run() only sets their
-/// pointers, so it allocates nothing.
+/// A primitive with its arguments. Memory objects are created once; run() sets their pointers and
+/// allocates nothing.
 class PlannedPrimitive {
  public:
   PlannedPrimitive() = default;
   PlannedPrimitive(std::shared_ptr<OneDnn> library, dnnl::primitive primitive)
       : library_(std::move(library)), primitive_(std::move(primitive)) {}
 
-  /// Adds an argument (DNNL_ARG_*); pointers are given to run() in the same order.
+  /// Adds an argument (DNNL_ARG_*); run() takes pointers in the same order.
   void add_argument(int which, const dnnl::memory::desc& desc);
   /// oneDNN does not write through the pointers of its inputs.
   void run(std::initializer_list<const void*> pointers);
@@ -71,17 +72,17 @@ class PlannedPrimitive {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Copies a tensor from one layout to another, or, where they are equal, hands the pointer through.
+/// Copies a tensor from one layout to another, or passes the pointer on if they are equal.
 class Relayout {
  public:
   Relayout() = default;
   Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& from,
            const dnnl::memory::desc& to, WorkspaceLayout& layout);
-  /// Bytes of the reordered tensor; 0 where none is needed.
+  /// True if the layouts differ.
   bool needed() const { return needed_; }
-  /// Where the reordered tensor lies: in the workspace, or `original` where none is needed.
+  /// The reordered tensor: in the workspace, or `original` if the layouts are equal.
   const void* source(const void* original, Workspace workspace);
-  /// Where to write a tensor that write_back() will bring to `original`.
+  /// Memory for a tensor that write_back() copies to `original`.
   void* target(void* original, Workspace workspace) const;
   void write_back(void* original, Workspace workspace);
 
@@ -96,13 +97,13 @@ inline void* at(Workspace workspace, std::size_t offset) {
   return static_cast<std::byte*>(workspace.data) + offset;
 }
 
-/// Scratchpads are ours, from the workspace. There are no post-ops: oneDNN's ReLU turns NaN into 0.
+/// Scratchpads come from our workspace. No post-ops: oneDNN's ReLU turns NaN into 0.
 dnnl::primitive_attr attributes();
 
-/// An empty description where there is no bias, as oneDNN expects.
+/// Empty without a bias, as oneDNN requires.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
 
-/// bf16 is refused: these processors compute in f32 here. Error (device).
+/// Error (device): the CPU back end computes in f32 only.
 void require_f32(const std::string& what, DType compute, DType output);
 
 /// Calls f() and turns oneDNN's exceptions into Error (device) that names `what`.

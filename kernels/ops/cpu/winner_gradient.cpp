@@ -1,8 +1,10 @@
-// Compiled for AVX-512 whatever the rest of the program is compiled for. So that no function of
-// this file can be taken for one of another, it instantiates no library template.
+// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template, since
+// the linker could use its AVX-512 copy elsewhere.
 #include "kernels/ops/cpu/winner_gradient.h"
 
 #if defined(__AVX512F__)
+
+#include "kernels/ops/cpu/instruction_set.h"
 
 #include <immintrin.h>
 
@@ -15,7 +17,7 @@ int round_up(int n, int multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/// What is added to the rows in registers: factor[i] times the rows at offset[i].
+/// Terms added to rows in registers: factor[i] times the rows at offset[i].
 struct Terms {
   float* factor;
   std::int32_t* offset;
@@ -52,7 +54,7 @@ void add_rows(float* out, std::ptrdiff_t out_stride, const float* base, std::ptr
     }
 }
 
-/// Three rows of `vectors` vectors each, a multiple of 3, in as few passes over the terms as the 32
+/// Three rows of `vectors` vectors each (a multiple of 3), in as few passes over the terms as 32
 /// registers allow.
 void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const float* base,
                     std::ptrdiff_t base_stride, const Terms& terms) {
@@ -75,7 +77,7 @@ void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const fl
   }
 }
 
-/// Scratch, carved in order; sizes as winner_gradient_scratch() adds them up.
+/// Hands out scratch in order; winner_gradient_scratch() adds up the sizes.
 class Carver {
  public:
   explicit Carver(void* base) : at_(static_cast<unsigned char*>(base)) {}
@@ -123,11 +125,11 @@ void remove_border(const WinnerShape& s, const float* bordered, float* x) {
   }
 }
 
-/// Where the 3x3 neighbourhood of each of a window's four places begins, from that of the first.
+/// Offsets of the 3x3 neighbourhoods of a window's four positions, relative to the first.
 struct PlaceOffsets {
   explicit PlaceOffsets(const WinnerShape& s)
       : at{0, s.in_channels, (s.width + 2) * s.in_channels, (s.width + 3) * s.in_channels, 0} {}
-  std::int32_t at[5];  // the last is of no winner
+  std::int32_t at[5];  // the last stands for no winner
 };
 std::int32_t window_offset(const WinnerShape& s, int window) {
   const int p = window / s.pooled_width(), q = window % s.pooled_width();
@@ -154,8 +156,8 @@ void add_wide_weight_gradient(const WinnerShape& s, const float* x, const float*
   auto* offsets = carver.take<std::int32_t>(kWinnerBlock * s.windows());
   add_border(s, x, bordered);
 
-  // A list of winners for each output channel. Always written, counted only where there is one: the
-  // pattern of winners is not predictable.
+  // A list of winners for each output channel. Entries are always written but only counted if there
+  // is a winner, since a branch on the pattern of winners would be mispredicted.
   int counts[kWinnerBlock] = {};
   const PlaceOffsets place(s);
   for (int window = 0; window < s.windows(); ++window) {
@@ -177,8 +179,8 @@ void add_wide_weight_gradient(const WinnerShape& s, const float* x, const float*
   }
 }
 
-/// With few channels the 9 * channels values of a neighbourhood are gathered into two vectors, and
-/// all of the block's sums, 2 KiB, stay in the first-level cache.
+/// For few channels: the 9 * channels values of a neighbourhood are gathered into two vectors, and
+/// the block's sums, 2 KiB, stay in the L1 cache.
 void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const float* dy,
                                 const std::uint8_t* winner, int first, float* dw, void* scratch) {
   Carver carver(scratch);
@@ -187,7 +189,7 @@ void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const floa
   const int row = 3 * s.in_channels;
   const int line = (s.width + 2) * s.in_channels;
   const PlaceOffsets place(s);
-  // Reads whole vectors, of which `row` values count; those behind are zeroed.
+  // Reads whole vectors; values after the first `row` are zeroed.
   const auto row_mask = static_cast<__mmask16>((1u << row) - 1);
   alignas(64) float places[5][2 * kVector] = {};
   for (int window = 0; window < s.windows(); ++window) {
@@ -203,7 +205,7 @@ void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const floa
     const float* gradient = dy + window * s.out_channels + first;
     const std::uint8_t* who = winner + window * s.out_channels + first;
     for (int k = 0; k < kWinnerBlock; ++k) {
-      // No winner: the fifth neighbourhood, which is zero.
+      // No winner: the fifth neighbourhood, which holds zeros.
       const float* values = places[who[k]];
       const __m512 factor = _mm512_set1_ps(gradient[k]);
       float* sum = dw + k * 2 * kVector;
@@ -217,7 +219,7 @@ void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const floa
 }  // namespace
 
 bool winner_gradient_available() {
-  return __builtin_cpu_supports("avx512f") != 0;
+  return avx512_in_use();
 }
 
 std::size_t winner_gradient_scratch(const WinnerShape& s) {
@@ -253,7 +255,7 @@ void write_data_gradient(const WinnerShape& s, const float* w, const float* dy,
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i steps = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(9 * s.in_channels));
   for (int window = 0; window < s.windows(); ++window) {
-    // The output channels that each of the four places won.
+    // Output channels won by each of the four positions.
     for (Terms& list : terms) list.count = 0;
     for (int k = 0; k < s.out_channels; k += kVector) {
       const int i = window * s.out_channels + k;
@@ -280,7 +282,7 @@ void write_data_gradient(const WinnerShape& s, const float* w, const float* dy,
 
 }  // namespace wellspring::ops::cpu
 
-#else  // another processor, or a compiler that cannot
+#else  // no AVX-512 in this compiler or architecture
 
 namespace wellspring::ops::cpu {
 

@@ -1,17 +1,16 @@
-// Gradients of a 3x3 convolution that only 2x2 max pooling reads, from the pooled gradient and the
-// winners: three quarters of the convolution's gradient are zero, so this takes a quarter of the
-// products of the dense one. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
+// Gradients of a 3x3 convolution before 2x2 max pooling, from the pooled gradient and the winners:
+// three quarters of the convolution's gradient are 0, so this takes a quarter of the dense
+// products. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
 //
-// Both gradients come down to one loop. Winner (p, q) of output channel k with gradient g gives
+// Both gradients reduce to one loop. Winner (p, q) of output channel k with gradient g gives
 //
 //   dw[k][r][s][c] += g x [p + r][q + s][c]        dx[p + r][q + s][c] += g w[k][r][s][c]
 //
-// (x and dx with a border of one zero pixel), and for each r the 3 * channels values over (s, c)
-// are neighbours in all of them. So rows of 3 * channels are kept in registers while scaled rows
-// are added to them: for dw those of the winners of one k, for dx those of the k that one place
-// won.
+// (x and dx with a border of one zero pixel). For each r the 3 * channels values over (s, c) are
+// contiguous in all of them. So rows of 3 * channels stay in registers while scaled rows are added:
+// for dw the rows of the winners of one k, for dx the rows of all k won by one position.
 //
-// Functions here are compiled for AVX-512; call them only where winner_gradient_available().
+// Functions here are compiled for AVX-512; call them only if winner_gradient_available().
 #pragma once
 
 #include <cstddef>
@@ -23,22 +22,22 @@ bool winner_gradient_available();
 
 /// A convolution with padding 1 and stride 1; pooled sizes are half of these, rounded down.
 struct WinnerShape {
-  int height = 0, width = 0;  ///< of the image
+  int height = 0, width = 0;  ///< image, pixels
   int in_channels = 0;        ///< up to 3, or a multiple of 16
   int out_channels = 0;       ///< a multiple of 16
   int pooled_height() const { return height / 2; }
   int pooled_width() const { return width / 2; }
   int windows() const { return pooled_height() * pooled_width(); }
   bool narrow() const { return in_channels <= 3; }
-  /// Elements from one output channel's weights to the next, in partial sums: in narrow
-  /// convolutions the 9 * channels are padded to two vectors.
+  /// Elements from one output channel's weights to the next, in partial sums: narrow convolutions
+  /// pad the 9 * channels to two vectors.
   int weight_stride() const { return narrow() ? 32 : 9 * in_channels; }
 };
 
-/// Output channels that one call of add_weight_gradient takes.
+/// Output channels per call of add_weight_gradient.
 inline constexpr int kWinnerBlock = 16;
 
-/// Bytes of scratch, aligned to 64, that either function needs.
+/// Bytes of scratch of either function, aligned to 64.
 std::size_t winner_gradient_scratch(const WinnerShape& shape);
 
 /// Adds the sample's gradient of the weights of output channels [first, first + kWinnerBlock) to

@@ -1,9 +1,10 @@
-// Compiled for AVX-512 whatever the rest of the program is compiled for. So that no function of
-// this file can be taken for one of another, it instantiates no library template.
+// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template, since
+// the linker could use its AVX-512 copy elsewhere.
 #include "kernels/ops/cpu/winograd.h"
 
 #if defined(__AVX512F__)
 
+#include "kernels/ops/cpu/instruction_set.h"
 #include "kernels/ops/cpu/winograd_forms.h"
 #include "kernels/ops/cpu/winograd_patches.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
-constexpr int kBlock = 128;  // channels whose weights, for a panel, take half of a core's cache
+constexpr int kBlock = 128;  // channels; their weights for a panel fill half of an L2 cache
 
 /// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
@@ -41,9 +42,9 @@ inline void times(const __m512* in, __m512* out, int out_stride) {
   }
 }
 
-/// M in M^T, of one vector of channels: load(i) is element i of in [columns][columns], store(i, v)
-/// takes element i of the result [rows][rows]. A column at a time, then a row, so that what is at
-/// work stays in registers.
+/// M in M^T for one vector of channels: load(i) returns element i of in [columns][columns],
+/// store(i, v) takes element i of the result [rows][rows]. Column by column, then row by row, so
+/// that operands stay in registers.
 template <auto M, int kRows, int kColumns, class Load, class Store>
 inline void both_sides(Load load, Store store) {
   __m512 half[kRows * kColumns];
@@ -63,14 +64,14 @@ inline void both_sides(Load load, Store store) {
   }
 }
 
-/// Floats from one point's matrix [rows][columns] to the next: a vector more than it has, so that
-/// the 36 do not fall on the same lines of a cache.
+/// Floats from one point's matrix [rows][columns] to the next: one vector of padding, so that the
+/// 36 matrices do not share cache sets.
 constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
 }
 
-/// M patch M^T of channels [first, first + count) for the tiles of one group: `count` of the
-/// `pitch` channels of each.
+/// M patch M^T of channels [first, first + count) for the tiles of one group. A transformed tile
+/// has `pitch` channels.
 template <auto M, int kSide, int kWidth>
 void transform_group(const WinogradImages& images, Plane plane, int channels, int before,
                      const float* x, std::int64_t group, int first, int count, int pitch,
@@ -90,8 +91,8 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
       });
 }
 
-/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column],
-/// where `add`, added to what is there. ask(k) asks for what comes later.
+/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column];
+/// `add`: plus the old value. ask(k) prefetches later operands.
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
@@ -118,7 +119,7 @@ inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdi
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + r * kPanel + v * kVector, sum[r][v]);
 }
 
-/// rows[i] [16] = column i of what rows were.
+/// Transposes 16 rows of 16 values in place.
 void transpose(__m512* rows) {
   __m512 pairs[16], fours[16];
 #pragma GCC unroll 8
@@ -148,15 +149,15 @@ void transpose(__m512* rows) {
   }
 }
 
-/// Channels [first, first + count) of a phase of those that are summed over.
+/// Summed channels [first, first + count) of one phase.
 struct Block {
   Block(int of, int begin, int channels)
       : phase(of), first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
   int phase, first, count;
 };
 
-/// The transformed weights of a block of in channels for out channels [first, first + panel): u
-/// [points][block][panel].
+/// Transformed weights of a block of in channels for out channels [first, first + panel):
+/// u [points][block][panel].
 template <class F>
 void transform_weights(int in, Block block, const float* w, int first, float* u) {
   constexpr int kTaps = F::kTaps * F::kTaps;
@@ -188,8 +189,8 @@ void transform_weights(int in, Block block, const float* w, int first, float* u)
     }
 }
 
-/// The same of kernels turned by 180 degrees and a block of out channels, for in channels [first,
-/// first + panel) of a phase.
+/// Transformed weights of kernels turned by 180 degrees and a block of out channels, for in
+/// channels [first, first + panel) of a phase.
 template <class F>
 void transform_turned_weights(int in, int phase, Block block, const float* w, int first, float* u) {
   constexpr int kTaps = F::kTaps * F::kTaps;
@@ -214,7 +215,7 @@ void transform_turned_weights(int in, int phase, Block block, const float* w, in
     }
 }
 
-/// A panel of an image: channels [first, first + panel) of a plane of y, which has `channels`.
+/// Panel of an image: channels [first, first + panel) of a plane of y with `channels` channels.
 struct Target {
   Plane plane;
   int channels, first;
@@ -222,14 +223,14 @@ struct Target {
   float* y;
 };
 
-/// From the products of one group: m [points][group][panel].
+/// Writes a panel from the products of one group, m [points][group][panel].
 template <class F>
 void write_group(const WinogradImages& images, std::int64_t group, const float* m,
                  const Target& target) {
   using Square = Patch<4>;
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
   const WinogradEnd end = target.end;
-  // A NaN passes through: max_ps gives the second operand where one is none.
+  // A NaN passes through: max_ps returns the second operand if either is NaN.
   const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
   const auto body = [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
@@ -252,9 +253,9 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
   each_tile<4>(images, target.plane, target.channels, 0, group, body);
 }
 
-/// From the transformed tiles of an image with `depth` channels in each of `phases`, block by
-/// block: transform(block, u) writes the transformed weights, and vanishes(phase, p) says where
-/// they are 0 for certain.
+/// Writes a panel from the transformed tiles of an image with `depth` channels in each of `phases`,
+/// block by block: transform(block, u) writes the transformed weights; vanishes(phase, p) is true
+/// where they are known to be 0.
 template <class F, class Transform, class Vanishes>
 void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
                  const float* tiles, Transform transform, Vanishes vanishes, const Target& target,
@@ -262,9 +263,9 @@ void write_panel(const WinogradImages& images, int phases, int depth, TileGroups
   const int pitch = phases * depth;
   const std::ptrdiff_t from = point_stride(images.group(), pitch),
                        to = point_stride(images.group(), kPanel);
-  const std::size_t size = winograd_tiles(images, kPanel);  // of the products of a group
+  const std::size_t size = winograd_tiles(images, kPanel);  // floats of a group's products
   float* const u = scratch + kGroupsAtOnce * size;
-  // The last phase has kernels that vanish nowhere.
+  // The last phase comes first: its kernels vanish nowhere.
   for (int phase = phases; phase-- > 0;)
     for (int begin = 0; begin < depth; begin += kBlock) {
       const Block block(phase, begin, depth);
@@ -306,7 +307,7 @@ void write_weights(const WinogradImages& images, int in_channels, int out_channe
                                                     in_channels, 1, x, group, first, kPanel, kPanel,
                                                     v);
       for (int p = 0; p < F::kPoints; ++p) {
-        if (F::vanishes(phase, p, 0)) continue;  // no tap of the phase sees this point
+        if (F::vanishes(phase, p, 0)) continue;  // no tap of the phase contributes to this point
         for (int k = 0; k < block.count; k += 8) {
           const float *columns = d + p * from + k, *next = columns + from;
           multiply(images.group(), columns, 1, out_channels, v + p * beside, group > 0,
@@ -340,7 +341,7 @@ auto with_form(const WinogradImages& images, Body body) {
 }  // namespace
 
 bool winograd_available() {
-  return __builtin_cpu_supports("avx512f") != 0;
+  return avx512_in_use();
 }
 
 std::size_t winograd_tiles(const WinogradImages& images, int channels) {

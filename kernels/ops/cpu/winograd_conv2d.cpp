@@ -10,9 +10,9 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// Each pass transforms the tiles of one tensor, group by group, and then makes its result panel by
-/// panel; forward and to the data some groups at a time. No sum is shared by two threads, so its
-/// bits do not depend on how many there are.
+/// Each pass transforms the tiles of one tensor, group by group, and then writes its result panel
+/// by panel; the forward and data passes take some groups at a time. Every sum belongs to one
+/// thread, so the bits do not depend on the number of threads.
 class WinogradConv2d final : public Conv2d {
  public:
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
@@ -121,7 +121,7 @@ class WinogradConv2d final : public Conv2d {
   Conv2dSpec spec_;
   WinogradImages images_;
   std::shared_ptr<const ActiveThreads> threads_;
-  std::size_t scratch_floats_;  ///< of a thread
+  std::size_t scratch_floats_;  ///< per thread
   // Offsets in the workspace.
   std::size_t tiles_ = 0, partials_ = 0, scratch_ = 0;
   std::size_t workspace_bytes_ = 0;
@@ -137,8 +137,8 @@ bool fits(const Conv2dSpec& spec) {
                      spec.padding == 1 && whole_phases;
   if (!shape || spec.in_channels % kWinogradPanel != 0 || spec.out_channels % kWinogradPanel != 0)
     return false;
-  // A tile of 36 multiplications, of 81 with a stride of 2, stands for 144, or for fewer at an
-  // edge; and transforming the weights, once a pass, has to be little beside 16 tiles.
+  // A tile takes 36 multiplications (81 with stride 2) instead of 144, or of fewer at an edge. With
+  // 16 tiles, transforming the weights once per pass costs little.
   const WinogradImages images = images_of(spec);
   const std::int64_t pixels = spec.batch * images.height * images.width;
   return (spec.stride == 1 ? 8 : 12) * images.tiles() <= pixels && images.tiles() >= 16 &&
@@ -157,7 +157,7 @@ bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards) {
   const std::int64_t values =
       spec.batch * (std::int64_t{spec.in_height} * spec.in_width * in +
                     std::int64_t{spec.out_height()} * spec.out_width() * out);
-  // Threads share it by panels, of which there have to be no fewer than shards.
+  // Threads share the panels: there must be at least as many as shards.
   return fits(spec) && 9 * in * out * shards > values &&
          std::min(in, out) >= shards * kWinogradPanel;
 }

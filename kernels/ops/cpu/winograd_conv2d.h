@@ -1,4 +1,4 @@
-// Plans Conv2d by Winograd's algorithm where that takes so few multiplications that transforms pay.
+// Plans Conv2d by Winograd's algorithm where the saved multiplications outweigh the transforms.
 // Called by kernels/ops/conv2d.cpp and kernels/ops/cpu/conv2d.cpp only; host only.
 #pragma once
 
@@ -8,9 +8,8 @@
 
 namespace wellspring::ops::cpu {
 
-/// Null where the direct way is as good or the only one: other than 3x3 with padding 1 and stride
-/// 1, or 2 and even sides; channels that do not fill panels, images or batches of few tiles, no
-/// AVX-512.
+/// Null unless the convolution is 3x3 with padding 1 and stride 1, or stride 2 and even sides,
+/// channels fill panels, there are enough tiles, and AVX-512 is in use.
 std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream);
 /// Conv2d::better_shared
 bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards);

@@ -1,14 +1,14 @@
-// The matrices of Winograd's algorithm for 3x3 convolutions of stride 1 and 2. Called by
+// Matrices of Winograd's algorithm for 3x3 convolutions of stride 1 and 2. Called by
 // kernels/ops/cpu/winograd.cpp only; host only.
 //
-// An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)], G and A evaluating polynomials at the
-// points and B^T being the transposed inverse of evaluating one of degree kSide - 1. Source:
-// kernels/ops/cpu/winograd.h.
+// An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)]. G and A evaluate polynomials at the
+// points; B^T is the transposed inverse of the evaluation of a polynomial of degree kSide - 1.
+// Source: kernels/ops/cpu/winograd.h.
 #pragma once
 
 namespace wellspring::ops::cpu {
 
-/// [rows][columns], known to the compiler, which leaves out what is multiplied by 0.
+/// [rows][columns], known at compile time: products with 0 are omitted.
 template <int kRows, int kColumns>
 struct Matrix {
   float at[kRows][kColumns];
@@ -25,11 +25,11 @@ struct Form;
 
 constexpr float k3 = 1.0f / 3, k6 = 1.0f / 6, k15 = 1.0f / 15, k30 = 1.0f / 30;
 
-/// Of the points 0, 1, -1, 1/2, -2 and infinity.
+/// Points 0, 1, -1, 1/2, -2 and infinity.
 template <>
 struct Form<1> {
   static constexpr int kTaps = 3, kSide = 6, kPoints = kSide * kSide, kPhases = 1;
-  static constexpr int kBefore = 1;  ///< pixels in front of a tile that its patch of dy begins
+  static constexpr int kBefore = 1;  ///< pixels of a patch of dy before its tile
   static constexpr Matrix<6, 3> kG = {
       {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 0.5f, 0.25f}, {1, -2, 4}, {0, 0, 1}}};
   static constexpr Matrix<4, 6> kAT = {{{1, 1, 1, 1, 1, 0},
@@ -42,14 +42,13 @@ struct Form<1> {
                                         {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
                                         {0, k30, -k15, -k30, k15, 0},
                                         {0, 1, -1.5f, -2, 1.5f, 1}}};
-  /// Which of the three lines of a kernel is tap k.
+  /// The line, 0 to 2, of a kernel's tap k.
   static constexpr int line(int /*phase*/, int k) { return k; }
   static constexpr bool vanishes(int /*phase*/, int /*p*/, int /*zero*/) { return false; }
 };
 
-/// Of the points 0, 1, -1, -2 and infinity, for the four phases of an image: its odd lines and
-/// columns see two taps, (g0, g2), its even ones (0, g1), which is 0 at the point 0 and, turned, at
-/// infinity.
+/// Points 0, 1, -1, -2 and infinity, for the four phases of an image. Odd lines and columns see two
+/// taps, (g0, g2); even ones see (0, g1), which is 0 at the point 0 and, turned, at infinity.
 template <>
 struct Form<2> {
   static constexpr int kTaps = 2, kSide = 5, kPoints = kSide * kSide, kPhases = 4;
@@ -62,15 +61,15 @@ struct Form<2> {
                                         {0, -1, 0.5f, 0.5f, 0},
                                         {0, k6, 0, -k6, 0},
                                         {0, -2, -1, 2, 1}}};
-  /// Which is tap k of the lines or columns that are odd, or not; -1: none.
+  /// The line of tap k for odd or even lines; -1: none.
   static constexpr int line(int odd, int k) { return odd != 0 ? 2 * k : k == 0 ? -1 : 1; }
-  /// Whether the kernels of a phase are 0 at point p, `zero` being where even ones are.
+  /// True if the kernels of a phase are 0 at point p; even lines are 0 at point `zero`.
   static constexpr bool vanishes(int phase, int p, int zero) {
     return (phase / 2 == 0 && p / kSide == zero) || (phase % 2 == 0 && p % kSide == zero);
   }
 };
 
-/// Where tap t of a phase stands among the nine of a kernel, or -1.
+/// Index of tap t of a phase among the nine taps of a kernel, or -1.
 template <class F>
 constexpr int tap_of(int phase, int t) {
   const int row = F::line(phase / 2, t / F::kTaps), column = F::line(phase % 2, t % F::kTaps);

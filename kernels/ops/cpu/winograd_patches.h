@@ -1,4 +1,4 @@
-// Where the pixels lie that a tile of Winograd's algorithm reads or writes. Called by
+// Offsets of the pixels that a tile of Winograd's algorithm reads or writes. Called by
 // kernels/ops/cpu/winograd.cpp only; host only.
 #pragma once
 
@@ -9,24 +9,23 @@
 
 namespace wellspring::ops::cpu {
 
-/// Asks for the line that p lies in: what is read or written next comes from memory or a far cache,
-/// in steps that no processor guesses.
+/// Prefetches the cache line of p: the access pattern is too irregular for hardware prefetchers.
 inline void ask_for(const float* p) {
   __builtin_prefetch(p);
 }
 
-/// Every `step`th pixel of an image's every `step`th line, from (row, column) on.
+/// Every `step`-th pixel of every `step`-th line of an image, from (row, column) on.
 struct Plane {
   explicit Plane(int every = 1, int phase = 0) : step(every), row(phase / 2), column(phase % 2) {}
   int step, row, column;
 };
 
-/// Where the pixels of a square around tile `index` of a plane lie, and which of them do. It begins
-/// `before` pixels in front of the tile.
+/// Offsets of the pixels of a square around a tile of a plane, and which of them exist. The square
+/// begins `before` pixels before the tile.
 template <int kWidth>
 struct Patch {
-  std::ptrdiff_t offset[kWidth * kWidth];  ///< of a pixel's first channel; 0 beyond the edge
-  std::uint16_t inside[kWidth * kWidth];   ///< of a vector of channels: all or none
+  std::ptrdiff_t offset[kWidth * kWidth];  ///< a pixel's first channel; 0 outside the image
+  std::uint16_t inside[kWidth * kWidth];   ///< mask of a vector of channels: all or none
 
   void find(const WinogradImages& images, Plane plane, int channels, int before,
             std::int64_t index) {
@@ -48,7 +47,7 @@ struct Patch {
       }
     }
   }
-  /// The first rows and columns are in a cache already, from the tile above or the one before.
+  /// Prefetches the last rows and columns; the tiles above and before have loaded the others.
   void ask_for_new(const float* x) const {
 #pragma GCC unroll 4
     for (int i = kWidth - 4; i < kWidth; ++i)
@@ -57,7 +56,7 @@ struct Patch {
   }
 };
 
-/// body(t, patch of tile t, patch of the next) for the tiles of one group.
+/// Calls body(t, patch of tile t, patch of the next tile) for the tiles of one group.
 template <int kWidth, class Body>
 inline void each_tile(const WinogradImages& images, Plane plane, int channels, int before,
                       std::int64_t group, Body body) {

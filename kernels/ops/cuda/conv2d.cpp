@@ -74,7 +74,7 @@ class CudnnConv2d final : public Conv2d {
   std::int64_t rows() const { return spec_.batch * spec_.out_height() * spec_.out_width(); }
   ColumnSumSpec gradient_columns() const { return {rows(), spec_.out_channels, spec_.compute}; }
 
-  /// Bias and activation inside the convolution where this GPU's cuDNN can, after it otherwise.
+  /// Bias and activation inside the convolution if this GPU's cuDNN can, else after it.
   void plan_forward(const CudnnTarget& target) {
     try {
       forward_.emplace(graph_spec(spec_, ConvPass::forward, Epilogue::fused), target);

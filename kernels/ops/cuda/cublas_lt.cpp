@@ -12,7 +12,7 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-/// By name first (beside the program, on the loader's path), then where it lay at build time.
+/// By name first (next to the program, on the loader's path), then the path at build time.
 void* open_library(std::string& problems) {
   const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   for (const std::string& candidate : {name, std::string(WELLSPRING_CUBLASLT_LIBRARY)}) {

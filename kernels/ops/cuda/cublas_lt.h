@@ -1,9 +1,7 @@
-// cuBLASLt, opened when it is first needed, and the handle that a stream keeps. Called by
-// cuda/dense.cpp; host only.
+// cuBLASLt, opened on first use, and a stream's handle. Called by cuda/dense.cpp; host only.
 //
-// The library is 540 MB, and mapping and relocating it takes about 60 ms and 200 MB at every start
-// of a program that is linked with it, `wellspring --help` included. So it is opened by name
-// instead.
+// The library has 540 MB. A program linked with it would spend about 60 ms and 200 MB at every
+// start, even for `wellspring --help`, so it is opened by name instead.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -14,7 +12,7 @@
 
 namespace wellspring::ops::cuda {
 
-// The functions of the library that are used here.
+// The functions used here.
 #define WS_CUBLASLT_FUNCTIONS(X)          \
   X(cublasLtCreate)                       \
   X(cublasLtDestroy)                      \
@@ -31,18 +29,18 @@ namespace wellspring::ops::cuda {
   X(cublasLtMatrixLayoutCreate)           \
   X(cublasLtMatrixLayoutDestroy)
 
-/// The opened library: its functions under their own names.
+/// The opened library: its functions by name.
 struct CublasLt {
 #define X(name) decltype(&::name) name = nullptr;
   WS_CUBLASLT_FUNCTIONS(X)
 #undef X
 };
 
-/// Opens the library the first time. Errors: device when it is not there or too old, with where it
-/// was looked for.
+/// Opens the library on first use. Error (device): it is missing or too old; the message lists the
+/// searched paths.
 const CublasLt& cublas_lt();
 
-/// Throws Error(device) with cuBLASLt's words unless `status` is success.
+/// Error (device) with cuBLASLt's message unless `status` is success.
 void check_cublas(cublasStatus_t status, std::string_view call, Device device);
 
 /// A stream's handle; see Stream::library.

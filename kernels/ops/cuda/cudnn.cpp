@@ -1,5 +1,5 @@
-// The one translation unit that includes cudnn-frontend: it costs ten seconds to compile here and
-// five times that in a .cu file.
+// The only translation unit that includes cudnn-frontend, which takes ten seconds to compile here
+// and five times as long in a .cu file.
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "core/error.h"
@@ -60,8 +60,8 @@ fe::DataType_t cudnn_type(DType dtype) {
   return dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// cuDNN names the dimensions N, C, H, W and takes the layout from the strides. These are the
-/// packed NHWC ones for every size, 1 included: cuDNN decides on contiguity from them.
+/// cuDNN orders the dimensions N, C, H, W and takes the layout from the strides. These are the
+/// packed NHWC strides, also for sizes of 1: cuDNN decides on contiguity from them.
 fe::graph::Tensor_attributes nhwc(Uid uid, const char* name, DType dtype,
                                   std::array<std::int64_t, 4> nchw) {
   const auto [n, c, h, w] = nchw;
@@ -149,7 +149,7 @@ std::string CudnnTarget::description() const {
     fail(ErrorKind::device,
          {fmt::format("cuDNN gives no description of {}", state_->name), status.get_message()});
   }
-  while (!json.empty() && json.back() == 0) json.pop_back();  // it counts the end of the text, too
+  while (!json.empty() && json.back() == 0) json.pop_back();  // terminating zeros
   return {json.begin(), json.end()};
 }
 
@@ -157,7 +157,7 @@ struct ConvGraph::Impl {
   ConvGraphSpec spec;
   CudnnTarget target;
   fe::graph::Graph graph;
-  std::unordered_map<std::int64_t, void*> pointers;  // of a run, by Uid
+  std::unordered_map<std::int64_t, void*> pointers;  // device pointers of a run, by Uid
   std::size_t workspace_bytes = 0;
   std::string engine;
 
@@ -234,8 +234,8 @@ struct ConvGraph::Impl {
     result = nhwc(kResult, name, spec.result, nchw).set_output(true);
   }
 
-  /// Chooses the first plan of cuDNN's heuristics that keeps our promises, and, on a live target,
-  /// builds it.
+  /// Chooses the first plan of cuDNN's heuristics that keeps our promises; builds it on a live
+  /// target.
   void plan(const CudnnTarget::State& state) {
     const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;
     in_scope([&] {
@@ -258,7 +258,7 @@ struct ConvGraph::Impl {
     });
   }
 
-  /// Calls with the live target's device as the current one.
+  /// Calls a function with the live target's device as the current one.
   template <class Call>
   void in_scope(const Call& call) const {
     const CudnnTarget::State& state = target.state();
@@ -267,7 +267,7 @@ struct ConvGraph::Impl {
     call();
   }
 
-  /// What there is to know of the plan that was built last, which is the one that runs.
+  /// Facts about the plan built last, which is the one that runs.
   void adopt() {
     std::int64_t bytes = 0;
     require(graph.get_workspace_size(bytes));

@@ -1,6 +1,6 @@
-// cuDNN convolution graphs, planned for a live stream or for the stored description of a chip that
-// is not there. All of cudnn-frontend stays in cudnn.cpp. Called by cuda/conv2d.cpp and by the
-// tests that plan without a device; host only.
+// cuDNN convolution graphs, planned for a live stream or for the stored description of an absent
+// chip. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp and by tests that plan
+// without a device; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -14,18 +14,17 @@
 
 namespace wellspring::ops::cuda {
 
-/// What graphs are planned for.
+/// Target device of a plan.
 class CudnnTarget {
  public:
   /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Errors: device when cuDNN
   /// cannot start there.
   static CudnnTarget of(const Stream& stream);
-  /// The chip that `json` describes: what cuDNN itself writes about a device (DeviceProperties of
-  /// cudnn-frontend). Needs neither GPU nor driver; graphs planned for it can be asked about but
-  /// not run. Errors: data when cuDNN refuses the description.
+  /// The chip described by `json`, as cuDNN writes it (DeviceProperties of cudnn-frontend). Needs
+  /// neither GPU nor driver; its graphs can be queried but not run. Error (data): cuDNN refuses the
+  /// description.
   static CudnnTarget described_by(std::string_view json);
-  /// The description of this target's chip, as described_by takes it. Errors: device when cuDNN
-  /// gives none.
+  /// The description of this target's chip, for described_by. Error (device): cuDNN gives none.
   std::string description() const;
 
   struct State;
@@ -39,45 +38,44 @@ class CudnnTarget {
 enum class ConvPass : std::uint8_t { forward, backward_data, backward_weights };
 std::string_view to_string(ConvPass pass);
 
-/// Whether bias and activation are part of the forward graph, or left to a kernel after it.
+/// True: bias and activation are part of the forward graph; false: a kernel after it applies them.
 enum class Epilogue : std::uint8_t { fused, separate };
 
 struct ConvGraphSpec {
   Conv2dSpec conv;
   ConvPass pass = ConvPass::forward;
   Epilogue epilogue = Epilogue::fused;
-  DType result = DType::f32;  ///< of what the pass writes; cuDNN wants the compute type
-  std::size_t workspace_limit = std::size_t{512} << 20;  ///< plans that want more are left out
+  DType result = DType::f32;  ///< type of the pass's result; cuDNN requires the compute type
+  std::size_t workspace_limit = std::size_t{512} << 20;  ///< bytes; plans above it are excluded
   std::string to_string() const;
 };
 
-/// One pass of one convolution with its execution plan. Engines that may give different results
-/// from run to run are never chosen, nor, in f32, any that round the inputs to TF32.
+/// One pass of one convolution with its execution plan. Never chosen: engines whose results may
+/// differ between runs and, in f32, engines that round the inputs to TF32.
 class ConvGraph {
  public:
-  /// Errors: device when cuDNN has no plan for this graph on this target, with its reasons.
+  /// Error (device): cuDNN has no plan for this graph on this target; the message has its reasons.
   ConvGraph(const ConvGraphSpec& spec, const CudnnTarget& target);
   ~ConvGraph();
   ConvGraph(ConvGraph&&) noexcept;
   ConvGraph& operator=(ConvGraph&&) noexcept;
 
-  /// Scratch the chosen plan needs; 0 for a target that is only described.
+  /// Scratch of the chosen plan; 0 for a described target.
   std::size_t workspace_bytes() const;
-  /// cuDNN's name of the chosen engine, for reports; "" for a target that is only described.
+  /// cuDNN's name of the chosen engine, for reports; "" for a described target.
   const std::string& engine() const;
 
-  /// How many plans cuDNN's heuristics name for this graph, the best guess first, those included
-  /// that the promises above leave out.
+  /// Number of plans from cuDNN's heuristics for this graph, best guess first, including the
+  /// excluded ones.
   std::size_t plan_count() const;
   /// cuDNN's name of the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
-  /// Builds plan `index`, which is the chosen one from now on: to compare plans. Live targets only.
-  /// Errors: device, with cuDNN's reason, when it is left out or cannot be built; the chosen one
-  /// stays.
+  /// Builds plan `index` and chooses it, to compare plans. Live targets only. Error (device), with
+  /// cuDNN's reason: the plan is excluded or cannot be built; the choice stays.
   void choose(std::size_t index);
 
-  /// Enqueues the pass on the stream that it was planned for. `tensors` in the order of the pass:
-  /// {x, w, y} {dy, w, dx} {x, dy, dw}; `bias` only where the forward graph has one. Errors:
+  /// Enqueues the pass on its stream. `tensors` in the order of the pass:
+  /// {x, w, y} {dy, w, dx} {x, dy, dw}; `bias` only if the forward graph has one. Errors:
   /// device.
   void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace);
 

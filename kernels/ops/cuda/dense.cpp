@@ -14,21 +14,21 @@
 #include <stdexcept>
 #include <utility>
 
-// cuBLASLt thinks in columns: a row-major [rows, columns] array is to it the column-major matrix
-// (columns x rows) whose leading dimension is `columns`, the transpose. With X, W, Y for the arrays
-// x [rows, in], w [out, in], y [rows, out] read that way (in x rows, in x out, out x rows):
+// cuBLASLt is column-major: it reads a row-major [rows, columns] array as its transpose, a (columns
+// x rows) matrix with leading dimension `columns`. Let X, W, Y be the arrays x [rows, in], w [out,
+// in], y [rows, out] read that way (in x rows, in x out, out x rows):
 //
 //   forward           y  = x w^T     Y  = W^T X      m = out, n = rows, k = in
 //   backward data     dx = dy w      dX = W dY       m = in,  n = rows, k = out
 //   backward weights  dw = dy^T x    dW = X dY^T     m = in,  n = out,  k = rows
 //
-// No array is ever transposed in memory, and the bias runs along the m of the forward product,
-// where cuBLASLt's epilogue wants it.
+// No array is transposed in memory, and the bias runs along m of the forward product, as cuBLASLt's
+// epilogue requires.
 
 namespace wellspring::ops::cuda {
 namespace {
 
-/// Scratch that an algorithm may use. 32 MiB is what cuBLAS itself takes on Hopper (cuBLAS
+/// Largest scratch of an algorithm, bytes. cuBLAS itself takes 32 MiB on Hopper (cuBLAS
 /// documentation, cublasSetWorkspace).
 constexpr std::uint64_t kWorkspaceLimit = std::uint64_t{32} << 20;
 
@@ -39,7 +39,7 @@ struct ProductSpec {
   std::int64_t m = 1, n = 1, k = 1;
   Transposed a = Transposed::no, b = Transposed::no;
   DType input = DType::f32, output = DType::f32;
-  bool bias = false;  ///< of the output's type, along m
+  bool bias = false;  ///< has the output's type, along m
   Activation activation = Activation::none;
 };
 
@@ -50,7 +50,7 @@ cudaDataType cuda_type(DType dtype) {
 /// One matrix product with its chosen algorithm.
 class Product {
  public:
-  /// Nothing when cuBLASLt has no algorithm for the spec: only ever because of its epilogue.
+  /// Empty if cuBLASLt has no algorithm for the spec, which happens only for its epilogue.
   static std::optional<Product> plan(const ProductSpec& spec,
                                      const std::shared_ptr<CublasLtHandle>& handle) {
     Product product(spec, handle);
@@ -96,8 +96,8 @@ class Product {
     describe(CUBLASLT_MATMUL_DESC_TRANSB, transpose(spec.b));
     describe(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(spec));
     if (spec.bias) {
-      // Its type is the result's, which is what the attribute BIAS_DATA_TYPE says unless set. Which
-      // algorithms fit depends on the pointer's alignment; the pointer itself comes with run.
+      // Its type is the result's, the default of the attribute BIAS_DATA_TYPE. The choice of
+      // algorithms depends on the pointer's alignment; run() sets the pointer itself.
       describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(kPointerAlignment));
     }
     a_ = spec.a == Transposed::yes ? layout(spec.input, spec.k, spec.m)
@@ -138,8 +138,8 @@ class Product {
     return Owned<cublasLtMatrixLayout_t>(made);
   }
 
-  /// The first choice of cuBLASLt's heuristics. Partial sums over k, where it makes any, stay f32
-  /// in the workspace and are added in a fixed order.
+  /// The first choice of cuBLASLt's heuristics. Partial sums over k, if any, stay f32 in the
+  /// workspace and are added in a fixed order.
   bool choose_algorithm() {
     cublasLtMatmulPreference_t made = nullptr;
     check(cublas_lt().cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
@@ -162,7 +162,7 @@ class Product {
     const cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
         handle_->get(), operation_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
         1, &result, &found);
-    // Which of the two errors an epilogue that it does not know gives is not documented.
+    // It is not documented which of the two errors an unknown epilogue gives.
     const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
                          (status == CUBLAS_STATUS_INVALID_VALUE && has_epilogue_) ||
                          (status == CUBLAS_STATUS_SUCCESS && found == 0);
@@ -264,7 +264,7 @@ class CublasDense final : public Dense {
     return planned;
   }
 
-  /// Bias and activation inside the product where cuBLASLt knows them there, after it otherwise.
+  /// Bias and activation inside the product if cuBLASLt supports them, else after it.
   void plan_forward(const std::shared_ptr<CublasLtHandle>& handle) {
     ProductSpec product = {.m = spec_.out,
                            .n = spec_.rows,

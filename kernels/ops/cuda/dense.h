@@ -8,9 +8,8 @@
 
 namespace wellspring::ops::cuda {
 
-/// Whether cuBLASLt can add the bias (and apply the activation) inside of the forward product. The
-/// elements of its bias vector have the type of the result (cublasLt.h at
-/// CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE); ours are f32.
+/// True if cuBLASLt can add the bias and apply the activation inside the forward product. Its bias
+/// has the type of the result (cublasLt.h at CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE); ours is f32.
 bool epilogue_fits(const DenseSpec& spec);
 
 /// Errors: device when the back end does not support the spec.

@@ -1,4 +1,4 @@
-// The alignment that the vendor's kernels are chosen for, checked at each call. Called by the
+// Checks at each call the alignment for which the vendor's kernels were chosen. Called by the
 // operations of this folder; host only.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace wellspring::ops::cuda {
 
-/// What kernels/ops/ops.h promises of every pointer, in bytes: one 128-bit load.
+/// Alignment of every pointer, promised by kernels/ops/ops.h, in bytes: one 128-bit load.
 inline constexpr std::uintptr_t kPointerAlignment = 16;
 
-/// What cuBLASLt asks of a workspace (cuBLAS documentation, cublasLtMatmul).
+/// Alignment of a workspace for cuBLASLt, in bytes (cuBLAS documentation, cublasLtMatmul).
 inline constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
-/// Throws std::logic_error when a pointer is not aligned; null is.
+/// Error (std::logic_error): a pointer is not aligned. Null is allowed.
 inline void require_aligned(std::string_view operation, std::initializer_list<const void*> pointers,
                             std::uintptr_t alignment = kPointerAlignment) {
   for (const void* pointer : pointers) {

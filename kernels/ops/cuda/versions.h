@@ -1,4 +1,4 @@
-// What NVIDIA's libraries are on this machine, in words. Called by reports; host only.
+// Versions of NVIDIA's libraries on this machine as text. Called by reports; host only.
 #pragma once
 
 #include <string>

@@ -262,7 +262,7 @@ TEST(ParamTable, TakesASettingOnce) {
   const auto read = [](const std::vector<ParamSetting>& settings) {
     return message_of(ErrorKind::config, [&] { lists_table().read(settings); });
   };
-  const std::string end = " (only one of the two can hold)\n  leave one of them out";
+  const std::string end = " (only one value can apply)\n  leave one of them out";
   EXPECT_EQ(read({{"depth", "3"}, {"names", "[]"}, {"depth", " 5", {"command line"}}}),
             "command line: depth is given twice, as '3' and as '5'" + end);
   EXPECT_EQ(read({{"preset", "deep"}, {"preset", "named"}}),

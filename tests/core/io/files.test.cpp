@@ -40,15 +40,15 @@ TEST(Files, MissingPathsNameTheMissingPart) {
   const std::string at = folder.path().string();
   EXPECT_EQ(message_of(ErrorKind::data, [&] { require_folder(folder / "cifar1O/train"); }),
             at + "/cifar1O/train: no such folder\n  '" + at +
-                "' exists, 'cifar1O' in it does not; did you mean 'cifar10'?");
+                "' exists, but has no 'cifar1O'; did you mean 'cifar10'?");
   EXPECT_EQ(
       message_of(ErrorKind::data, [&] { read_text(folder / "cifar10/labels"); }),
-      at + "/cifar10/labels: no such file\n  '" + at + "/cifar10' exists, 'labels' in it does not");
+      at + "/cifar10/labels: no such file\n  '" + at + "/cifar10' exists, but has no 'labels'");
   EXPECT_EQ(message_of(ErrorKind::data, [&] { read_bytes(folder / "cifar10"); }),
-            at + "/cifar10: is a folder (a file is wanted here)");
+            at + "/cifar10: is a folder (expected a file)");
   spill(folder / "file", "x");
   EXPECT_EQ(message_of(ErrorKind::data, [&] { require_folder(folder / "file"); }),
-            at + "/file: is not a folder (a folder is wanted here)");
+            at + "/file: is not a folder (expected a folder)");
   EXPECT_NE(message_of(ErrorKind::data, [&] { require_file("no/such/relative"); }), "");
   require_folder(folder / "cifar10/train/");
   require_file(folder / "file");
@@ -63,7 +63,7 @@ TEST(InputFile, ReadsAnywhereAndSaysWhereItEnds) {
   file.read(3, out);
   EXPECT_EQ(text_of(out), "3456");
   EXPECT_EQ(message_of(ErrorKind::data, [&] { file.read(8, out); }),
-            (folder / "f").string() + ": ends too early (2 bytes are missing at offset 10)");
+            (folder / "f").string() + ": the file is too short (2 bytes are missing at offset 10)");
 }
 
 TEST(OutputFile, Modes) {
@@ -95,7 +95,7 @@ TEST(OutputFile, AFullDiskIsAnErrorWithItsReason) {
   OutputFile file("/dev/full", OutputFile::Mode::replace);
   EXPECT_EQ(message_of(ErrorKind::runtime, [&] { file.write("x"); }),
             "/dev/full: cannot write (No space left on device)\n"
-            "  free some space, or write elsewhere");
+            "  free some space or use another folder");
 }
 
 TEST(OutputFile, AShortWriteIsAnError) {
@@ -322,7 +322,7 @@ TEST(AtomicFile, WritesWhatALinkLeadsTo) {
     return message_of(ErrorKind::runtime, [&] { write_file(folder / name, "text"); });
   };
   expect_parts(refused("circle"), {"circle: cannot create", "Too many levels of symbolic links"});
-  expect_parts(refused("lost"), {"nowhere/model: cannot create", "nowhere is not there"});
+  expect_parts(refused("lost"), {"nowhere/model: cannot create", "nowhere does not exist"});
   expect_parts(refused("to pipe"), {"to pipe: is a named pipe", "give the name of a file"});
 }
 

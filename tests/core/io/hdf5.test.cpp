@@ -146,8 +146,9 @@ TEST(Hdf5, WhatIsNotThereIsRefusedWithTheNearestName) {
   expect_parts(message_of(ErrorKind::data, [&] { file.array("lable"); }),
                {"a.h5: 'lable' is not in the file", "did you mean 'label'?"});
   expect_parts(message_of(ErrorKind::data, [&] { file.array("metadata"); }),
-               {"'metadata' holds no numbers"});
-  expect_parts(message_of(ErrorKind::data, [&] { file.text("x"); }), {"'x' is no text"});
+               {"'metadata' does not contain numbers"});
+  expect_parts(message_of(ErrorKind::data, [&] { file.text("x"); }),
+               {"'x' is not a readable text"});
   expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "b.h5"); }),
                {"b.h5: no such file"});
   spill(folder / "b.h5", "PK\3\4 something else");

@@ -99,7 +99,7 @@ TEST(Safetensors, LayoutIsAlignedAndDeterministic) {
 TEST(Safetensors, TruncatedAnywhereIsRefused) {
   const std::string whole = small_file();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(refusal(whole.substr(0, size)).find("not a sound safetensors file"),
+    EXPECT_NE(refusal(whole.substr(0, size)).find("not a valid safetensors file"),
               std::string::npos)
         << size;
   }
@@ -127,9 +127,9 @@ TEST(Safetensors, HeadersThatLieAreRefused) {
     const char* why;
   };
   const Case cases[] = {
-      {R"([])", 0, "is no object"},
-      {R"("x")", 0, "is no object"},
-      {R"( {})", 0, "is no object"},
+      {R"([])", 0, "is not an object"},
+      {R"("x")", 0, "is not an object"},
+      {R"( {})", 0, "is not an object"},
       {R"({"a")", 0, "not JSON"},
       {R"({}x)", 0, "not JSON"},
       {"{\"\xff\":1}", 0, "not JSON"},
@@ -138,19 +138,19 @@ TEST(Safetensors, HeadersThatLieAreRefused) {
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}})", 1, "not described"},
       {R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})", 2, "unknown type \"F16\""},
       {R"({"a":{"dtype":7,"shape":[1],"data_offsets":[0,2]}})", 2, "unknown type 7"},
-      {R"({"a":{"dtype":"U8","shape":1,"data_offsets":[0,1]}})", 1, "not made of sizes"},
-      {R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "not made of sizes"},
-      {R"({"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}})", 1, "not made of sizes"},
+      {R"({"a":{"dtype":"U8","shape":1,"data_offsets":[0,1]}})", 1, "not a list of sizes"},
+      {R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "not a list of sizes"},
+      {R"({"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}})", 1, "not a list of sizes"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}})", 1, "not two sizes"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":["0",1]}})", 1, "not two sizes"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[-1,0]}})", 1, "not two sizes"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})", 1, "ends before it begins"},
-      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1, "than its shape wants"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1, "does not match its shape"},
       {R"({"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,1]}})", 1,
-       "than its shape wants"},
+       "does not match its shape"},
       // 2^62 * 8 = 2^65 would come out as 0 if it overflowed.
       {R"({"a":{"dtype":"I64","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0,
-       "than its shape wants"},
+       "does not match its shape"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 2, "2 bytes of data"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2, "a gap before tensor 'a'"},
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
@@ -163,8 +163,8 @@ TEST(Safetensors, HeadersThatLieAreRefused) {
        R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
        1, "'a' twice"},
       {R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1, "'dtype' twice"},
-      {R"({"__metadata__":[]})", 0, "are not an object"},
-      {R"({"__metadata__":{"a":1}})", 0, "'a' are not a text"},
+      {R"({"__metadata__":[]})", 0, "is not an object"},
+      {R"({"__metadata__":{"a":1}})", 0, "'a' is not a string"},
   };
   for (const Case& wrong : cases) {
     EXPECT_NE(refusal(with_header(wrong.header, wrong.bytes)).find(wrong.why), std::string::npos)

@@ -41,14 +41,16 @@ TEST(Ceiling, AShareAboveOneBeyondItsIntervalIsInconclusive) {
   const CeilingShare share = share_of_ceiling(pairs_of({2.1, 2.6, 2.55, 2.5, 3, 2.4, 2.6}));
   EXPECT_EQ(share.verdict, Verdict::contradicts);
   EXPECT_EQ(to_string(share, load_of(0.93)),
-            "inconclusive: the machine was busy (other programs took 0.93 of its 2 processors, "
+            "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, "
             "this one 1.05)");
-  EXPECT_EQ(to_string(share, load_of(0.05)),
-            "inconclusive: above its ceiling, though the machine was not busy (other programs took "
-            "0.05 of its 2 processors, this one 1.05)");
-  EXPECT_EQ(to_string(share, ProcessorLoad{1.05, std::nullopt}),
-            "inconclusive: above its ceiling (this program took 1.05 processors, others what is "
-            "not told here)");
+  EXPECT_EQ(
+      to_string(share, load_of(0.05)),
+      "inconclusive: above the ceiling, although the machine was not busy (other programs used "
+      "0.05 of 2 processors, this one 1.05)");
+  EXPECT_EQ(
+      to_string(share, ProcessorLoad{1.05, std::nullopt}),
+      "inconclusive: above the ceiling (this program used 1.05 processors; the use by others is "
+      "unknown)");
 }
 
 TEST(Ceiling, AShareAboveOneWithinItsIntervalIsAFigure) {
@@ -65,10 +67,10 @@ TEST(Ceiling, PairsThatDifferWidelyAreInconclusive) {
   const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
   EXPECT_EQ(wide.verdict, Verdict::scattered);
   EXPECT_EQ(to_string(wide, load_of(1.5)),
-            "inconclusive: the machine was busy (other programs took 1.50 of its 2 processors, "
+            "inconclusive: the machine was busy (other programs used 1.50 of 2 processors, "
             "this one 1.05)");
   EXPECT_EQ(to_string(wide, load_of(0)),
-            "inconclusive: the pairs of windows differ widely (other programs took 0.00 of its 2 "
+            "inconclusive: the pairs of windows differ widely (other programs used 0.00 of 2 "
             "processors, this one 1.05)");
 }
 
@@ -79,8 +81,8 @@ TEST(Ceiling, TooFewPairsHaveNoInterval) {
   const CeilingShare five = share_of_ceiling(pairs_of({2, 2, 2, 2, 2}));
   EXPECT_EQ(five.verdict, Verdict::too_few);
   EXPECT_EQ(to_string(five, load_of(0.93)),
-            "inconclusive: above its ceiling in 5 pairs of windows, too few for an interval (other "
-            "programs took 0.93 of its 2 processors, this one 1.05)");
+            "inconclusive: above the ceiling in 5 pairs of windows, too few for an interval (other "
+            "programs used 0.93 of 2 processors, this one 1.05)");
 }
 
 }  // namespace

@@ -32,14 +32,14 @@ TEST(ProcessorLoad, IsTheDifferenceOverTheTime) {
   EXPECT_DOUBLE_EQ(load.machine->stolen, 0.1);
   EXPECT_TRUE(load.busy());
   EXPECT_EQ(load.to_string(),
-            "other programs took 2.00 of its 4 processors, its host 0.10, this one 1.50");
+            "other programs used 2.00 of 4 processors, the hypervisor 0.10, this one 1.50");
 
   end.machine->busy = 1014.9;  // a little less than this program's own 15 s: rounding
   end.machine->stolen = 10;
   const ProcessorLoad quiet = load_between(begin, end);
   EXPECT_EQ(quiet.machine->others, 0);
   EXPECT_FALSE(quiet.busy());
-  EXPECT_EQ(quiet.to_string(), "other programs took 0.00 of its 4 processors, this one 1.50");
+  EXPECT_EQ(quiet.to_string(), "other programs used 0.00 of 4 processors, this one 1.50");
 
   end.machine.reset();
   EXPECT_FALSE(load_between(begin, end).machine);

@@ -51,10 +51,17 @@ std::uint32_t leaf_of(float value, int max_leaves) {
   return (number >> 22) << LeafPlaces::kLevelShift | (number & ((1u << 22) - 1));
 }
 
+/// Parameters of a functor whose fills come from the program's generators.
+DeadLeaves::Params read(const std::vector<ParamSetting>& settings) {
+  DeadLeaves::Params params = DeadLeaves::table().read(settings);
+  params.others = &generator_registry();
+  return params;
+}
+
 /// A functor with its fills in memory.
 struct Loaded {
   explicit Loaded(const std::vector<ParamSetting>& settings)
-      : params(DeadLeaves::table().read(settings)), functor(params), tables(params) {
+      : params(read(settings)), functor(params), tables(params) {
     tables.plan(memory);
     memory.commit();
     Stream stream(Device::cpu(), 1);
@@ -87,7 +94,7 @@ void expect_fills_are_seen(const std::string& fill, std::vector<ParamSetting> of
     for (std::size_t c = 0; c < 3; ++c) fills.emplace_back(samples_of_fill.image(k), kFillSide, c);
   }
   const double slack = 3e-6 * std::max(1.f, maker->info().high - maker->info().low);
-  const DeadLeaves::Params params = DeadLeaves::table().read(filled(fill, others));
+  const DeadLeaves::Params params = read(filled(fill, others));
   const TexturedLeaves functor(params);
   const std::uint64_t key = named_key(kSeed, "dead_leaves");
   const SampleShape shape = {size, size, 3};
@@ -220,7 +227,7 @@ TEST(TexturedLeaves, ReadPixelsExactlyAtTheirCentresAndMirroredBeyond) {
 }
 
 TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
-  const TexturedLeaves functor(DeadLeaves::table().read(filled("noise")));
+  const TexturedLeaves functor(read(filled("noise")));
   for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
     const auto lie = functor.lie_of({kSeed, 9}, leaf);
     // The image of the unit vectors; differences of numbers below 64 in f32, and so the slack.
@@ -240,8 +247,8 @@ TEST(TexturedLeaves, FillsAreTurnedAndScaledAlone) {
 
 // Fills, places, angles and scales against their laws, each with a false alarm in 10^6.
 TEST(TexturedLeaves, LieByTheirLaws) {
-  const DeadLeaves::Params params = DeadLeaves::table().read(
-      filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
+  const DeadLeaves::Params params =
+      read(filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
   const TexturedLeaves functor(params);
   std::vector<double> fills(kFills, 0), angles, scales, columns, rows;
   for (std::uint32_t leaf = 0; leaf < 40000; ++leaf) {

@@ -21,6 +21,7 @@ namespace {
 /// Seeded values in [0, 1] at every pixel.
 struct Speckle {
   static constexpr int kLatents = 0;
+  static constexpr forms::Pixels kForm = {};
   struct Scene {
     SampleRng rng;
   };
@@ -48,8 +49,8 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   memory.commit();
   const test::TeamLauncher launch{members};
   stage.emit(launch, "test", Speckle{}, shape,
-             {slots.data(), 0, kSeed, plan, passes.target(batch.view()), {}});
-  passes.finish(launch, {slots.data(), 0, kSeed, plan, batch.view(), {}});
+             {slots.data(), 0, kSeed, plan, passes.target(batch.view())});
+  passes.finish(launch, {slots.data(), 0, kSeed, plan, batch.view()});
   return {batch.x().begin(), batch.x().end()};
 }
 

@@ -57,7 +57,7 @@ struct Emitted {
     passes.plan(memory, "test", count, shape, plan);
     memory.commit();
     const test::TeamLauncher launch{members};
-    EmitCall call = {slots.data(), 0, kSeed, plan, passes.target(batch.view()), {}};
+    EmitCall call = {slots.data(), 0, kSeed, plan, passes.target(batch.view())};
     stage.emit(launch, "test", images, source_shape, call);
     call.batch = batch.view();
     passes.finish(launch, call);

@@ -43,7 +43,7 @@ TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {
   }
 }
 
-// cuBLASLt documents no f32 bias beside a bf16 result: it is never asked for one.
+// cuBLASLt documents no f32 bias for a bf16 result, so none is requested.
 TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
   DenseSpec spec;
   for (const DType compute : {DType::f32, DType::bf16}) {

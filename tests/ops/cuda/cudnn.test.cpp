@@ -53,7 +53,7 @@ TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
   }
 }
 
-// What a device falls back to where bias and ReLU cannot be fused.
+// The fallback of a device that cannot fuse bias and ReLU.
 TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
   ConvGraphSpec spec = graph(conv(128, 32, 3, 32), ConvPass::forward, DType::bf16);
   spec.conv.activation = Activation::relu;

@@ -25,7 +25,7 @@ class NetworkOnH200 : public CudnnOnH200 {
   }
 };
 
-// What ships, as it ships: a new configuration is asked about without being named here.
+// All shipped configurations, found by listing the folder.
 TEST_F(NetworkOnH200, PlansEveryConfiguration) {
   std::size_t convolutions = 0;
   for (const auto& file : std::filesystem::directory_iterator(WELLSPRING_SOURCE_DIR "/configs")) {

@@ -258,11 +258,11 @@ TEST_F(Formats, RefuseDamagedArrays) {
   EXPECT_EQ(open("x.npy", labels)->size(), 3);
 
   spill(path("x.npy"), slurp(path("x.npy")).substr(0, 150));
-  expect_parts(refused("x.npy", labels), {"x.npy", "22 bytes of data, its shape wants 36"});
+  expect_parts(refused("x.npy", labels), {"x.npy", "22 bytes of data, its shape needs 36"});
   spill(path("x.npy"), "PK\3\4 something else");
-  expect_parts(refused("x.npy", labels), {"x.npy", "does not begin as one"});
+  expect_parts(refused("x.npy", labels), {"x.npy", "first bytes are not NumPy's signature"});
   spill(path("x.npy"), "");
-  expect_parts(refused("x.npy", labels), {"x.npy", "does not begin as one"});
+  expect_parts(refused("x.npy", labels), {"x.npy", "first bytes are not NumPy's signature"});
   fs::remove(path("x.npy"));
   expect_parts(refused("x.npy", labels), {"x.npy: no such file"});
 

@@ -62,7 +62,7 @@ TEST(MixLaws, SharesFollowBeta) {
   EXPECT_GT(
       test::kolmogorov_p(shares(0.5f), [&](double x) { return 2 / pi * std::asin(std::sqrt(x)); }),
       test::kGate);
-  // Of Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)), E[x (1 - x)] = a / (2 (2 a + 1)).
+  // Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)), E[x (1 - x)] = a / (2 (2 a + 1)).
   for (const float a : {0.05f, 0.2f, 0.8f, 10.f}) {
     std::vector<double> spread;
     const std::vector<double> all = shares(a);

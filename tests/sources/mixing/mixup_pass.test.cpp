@@ -1,5 +1,5 @@
-// Mixup and cutmix of batches against plain arithmetic in double, and in runs. The laws of what is
-// drawn: pair_mix.test.cpp.
+// Mixup and cutmix of batches against plain arithmetic in double, and in runs. Distributions of the
+// draws: mixup_cutmix.test.cpp.
 #include "sources/mixing/mixup_pass.h"
 
 #include "kernels/batch/communicator.h"
@@ -83,9 +83,9 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
   return column >= mix.left && column < mix.right && row >= mix.top && row < mix.bottom;
 }
 
-/// Of r = own a + other b as the kernel works it out: a product and a fused sum, each rounded to
-/// f32 (2^-24 of it), and the storing of T (2^-8 of it for bf16; f32 adds none). A thousandth
-/// covers that each is of the rounded number.
+/// Error bound of r = own a + other b as the kernel computes it: a product and a fused sum, each
+/// rounded to f32 (2^-24 of it), and the storing as T (2^-8 of it for bf16; f32 adds none). A
+/// thousandth covers that each applies to the rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;
@@ -297,7 +297,7 @@ TEST(BatchMix, AGpuMixesAsTheHost) {
   expect_mixed_alike<bf16>(Device::parse("auto"));
 }
 
-// What makes the test above, on the host.
+// The test above, on the host.
 TEST(BatchMix, ADeviceRunOnTheHostMixesAlike) {
   expect_mixed_alike<float>(Device::cpu());
   expect_mixed_alike<bf16>(Device::cpu());
@@ -446,7 +446,7 @@ TEST(MixErrors, WhatCannotBeMixedIsRefused) {
   mixup.place = {"run.yaml", 4, 8};
   const SampleLayout image = SampleLayout::image(4, 4, 3);
   expect_parts(refusal(mixup, Share::whole(5), image),
-               {"run.yaml:4:8", "a batch of 5 samples", "use an even number, as 6"});
+               {"run.yaml:4:8", "a batch of 5 samples", "use an even number, for example 6"});
   expect_parts(refusal(mixup, {12, 3, 3}, image), {"a rank of 3 samples"});
   expect_parts(refusal(mixup, Share::whole(4), SampleLayout::set(9, 4)), {"gives sets"});
   expect_parts(refusal(both(), Share::whole(4), SampleLayout::event(4)),

@@ -70,7 +70,7 @@ TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
   for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
     for (const std::uint64_t size :
          {side * side, side * side - side, (side - 1) * (side - 1) + 1}) {
-      constexpr std::uint64_t kExchanges = 2;  // of the first two positions
+      constexpr std::uint64_t kExchanges = 2;  // exchanges of the first two positions
       EXPECT_LE(test::blocks_drawn_by([&] { whole(size, 1, 0); }),
                 Permutation::kRounds * side * side + kExchanges)
           << size;
@@ -140,7 +140,7 @@ TEST(Permutation, NeighboursAreUncorrelated) {
                (static_cast<double>(drawn[(i + lag) % size]) - (n - 1) / 2);
       }
       const double correlation = sum / (n * (n * n - 1) / 12);
-      // Of a random permutation: mean -1 / (n - 1), standard deviation 1 / sqrt(n) (to order 1/n).
+      // A random permutation has mean -1 / (n - 1), standard deviation 1 / sqrt(n) (to order 1/n).
       EXPECT_LT(std::abs(correlation + 1 / (n - 1)) * std::sqrt(n), 5) << size << " lag " << lag;
     }
   }

@@ -87,7 +87,7 @@ TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
   EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;
   EXPECT_FALSE(contains(events, "augment")) << events;
   EXPECT_TRUE(contains(refusal({"data.sources=[{name: a, generator: ee_mumu, augment: []}]"}),
-                       "augment beside events"));
+                       "augment on a source of events"));
 }
 
 TEST(RunConfigTest, NamesOfOthersAreChecked) {

@@ -53,7 +53,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
     input_.count.push_back(static_cast<std::int32_t>(i) * in.items /
                            std::max(1, static_cast<int>(batch) - 1));
     input_.slots.push_back(
-        {100 + i, 0, static_cast<std::uint32_t>(i % 2), static_cast<std::uint32_t>(i)});
+        {100 + i, 50 + i, static_cast<std::uint32_t>(i % 2), static_cast<std::uint32_t>(i)});
   }
   arena.initialise(stream, kSeed);
   std::vector<float> master = arena.download(stream, arena.master());

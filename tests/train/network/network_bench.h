@@ -1,5 +1,5 @@
-// A recorded list on a device beside its oracle: one pass forwards and backwards, compared value by
-// value. Host only.
+// A recorded list on a device and its oracle: one pass forwards and backwards, compared value by value.
+// Called by the tests of networks; host only.
 #pragma once
 
 #include "tests/train/network/reference.h"
@@ -19,7 +19,7 @@ class NetworkBench {
   NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32,
                std::int64_t shards = 0);
 
-  /// Of the samples and parameters as they are; f32.
+  /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
   /// After outputs(PassMode::train): the gradient of dot(outputs, direction()) by tensor's name,
   /// and of the samples by "x".
@@ -27,7 +27,7 @@ class NetworkBench {
   const Doubles& direction() const { return direction_; }
   /// Parameters and buffers as they are on the device, by name.
   std::map<std::string, Doubles> tensors();
-  /// What the oracle needs to do the same.
+  /// Input of the oracle for the same pass.
   ReferenceInput reference(PassMode mode) const;
   Network& network() { return *network_; }
   /// Overwrites the samples.

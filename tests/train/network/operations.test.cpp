@@ -273,9 +273,9 @@ TEST(ShardedNetwork, ThreadsDoNotChangeABit) {
   }
 }
 
-// Convolutions that threads share lie between others that go in shards, here one behind the other
-// with the same weights. What they hand on is what the network makes of the whole batch, to the
-// roundings of three sums over 9 * 64 terms and of the sums over the pixels.
+// Convolutions that threads share, between others that run in shards; here two in a row with the same
+// weights. The results are those of the whole batch, up to the roundings of three sums over 9 * 64
+// terms and of the sums over the pixels.
 TEST(ShardedNetwork, ThreadsShareConvolutionsOfManyWeights) {
   Tape tape("shared", SampleLayout::image(8, 8, 3), kOutputs);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
@@ -301,7 +301,7 @@ TEST_P(Operations, AgreeInBf16) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
 }
 
-// Every kind of operation stands in the table; a new one is missed here, not forgotten.
+// Every kind of operation is in the table; a new one fails here until it is added.
 TEST(OperationTable, HoldsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   for (const OperationCase& c : cases()) {

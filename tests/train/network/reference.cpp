@@ -126,7 +126,7 @@ class Evaluator {
     const std::uint64_t key = named_key(in_.seed, node_->name);
     for (std::int64_t n = 0; n < in_.batch; ++n) {
       const Slot& slot = in_.slots[static_cast<std::size_t>(n)];
-      const SampleRng rng{ops::dropout_sample_key(key, in_.step, slot.source), slot.sample};
+      const SampleRng rng = ops::dropout_rng(key, in_.step, slot);
       for (std::int64_t i = 0; i < columns; ++i) {
         const auto word =
             rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4)).word[i % 4];

@@ -15,7 +15,7 @@ namespace wellspring::test {
 
 using Doubles = std::vector<double>;
 
-/// What a pass reads, on the host.
+/// Input of a pass, on the host.
 struct ReferenceInput {
   std::int64_t batch = 1;
   Doubles x;

@@ -28,14 +28,14 @@ Node convolution(int side, int in, int channels) {
 }
 
 std::size_t shards_of(const Node& node, std::int64_t batch) {
-  return divide(std::array{node}, batch).size();
+  return make_shards(std::array{node}, batch).size();
 }
 
 TEST(Shards, HoldEveryRowOnceAndInOrder) {
   for (const std::int64_t batch : {1, 4, 7, 128, 1000})
     for (const std::int64_t asked : {0, 1, 3, 32, 5000}) {
       std::int64_t next = 0;
-      for (const Rows& rows : divide(batch, asked)) {
+      for (const Rows& rows : make_shards(batch, asked)) {
         EXPECT_EQ(rows.first, next);
         EXPECT_GT(rows.count, 0);
         next += rows.count;

@@ -1,4 +1,4 @@
-// What is recorded, what runs as one, and which memory is handed on.
+// Recording, fusion and reuse of memory.
 #include "train/network/tape.h"
 
 #include "core/error.h"
@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,36 @@ TEST(Fusion, NothingIsFusedThatIsReadTwice) {
   EXPECT_EQ(fuse(tape.nodes()).size(), 4u);
 }
 
+/// How the matrices of a network begin, by name.
+std::map<std::string, Init> initialisations(const Tape& tape) {
+  Stream stream(Device::cpu(), 1);
+  MemoryPlan memory(Device::cpu());
+  const Network network(tape, {.batch = 2}, stream, memory);
+  std::map<std::string, Init> result;
+  for (const ParameterTensor& tensor : network.parameters().tensors())
+    if (tensor.layout != TensorLayout::vector) result[tensor.name] = tensor.initial;
+  return result;
+}
+
+// The value before the ReLU is read once, and fused, or twice, and not fused.
+TEST(Fusion, DoesNotChangeInitialWeights) {
+  for (const bool twice : {false, true}) {
+    Tape tape = image_tape();
+    const auto activated = [&](Tensor x) {
+      return twice ? tape.add(tape.relu(x), x) : tape.relu(x);
+    };
+    Tensor x = activated(tape.conv(tape.input(), "conv", {.channels = 4}));
+    x = activated(tape.dense(Tape::flatten(x), "default", {.width = 5}));
+    x = activated(tape.dense(x, "stated", {.width = 5, .weight = Init::he_normal}));
+    tape.head(x, "head");
+    const std::map<std::string, Init> expected = {{"conv.weight", Init::he_normal},
+                                                  {"default.weight", Init::lecun_normal},
+                                                  {"head.weight", Init::lecun_normal},
+                                                  {"stated.weight", Init::he_normal}};
+    EXPECT_EQ(initialisations(tape), expected) << (twice ? "not fused" : "fused");
+  }
+}
+
 TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
   const BlockAssignment a = assign_blocks({{100, 0, 2}, {80, 3, 5}, {50, 2, 3}, {0, 0, 9}});
   EXPECT_EQ(a.block_of[0], a.block_of[1]);
@@ -78,8 +109,8 @@ TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
   EXPECT_EQ(a.block_bytes, (std::vector<std::size_t>{100, 50}));
 }
 
-// A chain of layers: its activations stay for the backward pass, and their gradients need no more
-// than two blocks beside those that die.
+// A chain of layers: its activations stay for the backward pass, and their gradients need at most two
+// more blocks.
 TEST(Liveness, GradientsAreHandedOn) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::size_t> blocks;
@@ -149,6 +180,16 @@ TEST(Tape, MisuseIsALogicError) {
   Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
   EXPECT_THROW(Network(unshared, {.batch = 2}, stream, memory), std::logic_error);
+}
+
+TEST(Models, BeginHeNormalBeforeReluAndLecunNormalInTheHead) {
+  for (const ModelEntry& entry : model_registry()) {
+    const Tape tape = entry.make({})->record(entry.example, 10);
+    const std::string head = tape.nodes().back().name + ".weight";
+    for (const auto& [name, init] : initialisations(tape))
+      EXPECT_EQ(init, name == head ? Init::lecun_normal : Init::he_normal)
+          << entry.name << ": " << name;
+  }
 }
 
 TEST(Models, EachDescribesItsExample) {

@@ -1,4 +1,4 @@
-// Operations on each value by itself, and those that bring tensors together.
+// Elementwise operations, addition and concatenation.
 #include "kernels/ops/dropout.h"
 #include "kernels/ops/sets.h"
 #include "kernels/random/philox.h"

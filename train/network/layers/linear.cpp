@@ -13,7 +13,7 @@ const std::string& owner(const std::string& weights_of, const LayerPlanner& plan
   return weights_of.empty() ? planner.node().name : weights_of;
 }
 
-/// y = relu(max_pool(conv(x))), each of the two where the node says so.
+/// y = relu(max_pool(conv(x))); pooling and ReLU only if they are fused into the node.
 class ConvolutionLayer : public Layer {
  public:
   ConvolutionLayer(const Convolution& operation, LayerPlanner& planner) {
@@ -22,7 +22,7 @@ class ConvolutionLayer : public Layer {
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::convolution,
                    {spec_.out_channels, spec_.kernel, spec_.kernel, spec_.in_channels},
-                   Init::he_normal);
+                   operation.weight);
     if (spec_.bias) planner.vector(layer, "bias", operation.channels, Init::zeros);
     planner.keep_input(0);
     outputs_ = planner.batch() * planner.node().output.shape.elements();
@@ -73,7 +73,7 @@ class ConvolutionLayer : public Layer {
   ops::Conv2dSpec spec_;
   std::int64_t outputs_ = 0;
   std::unique_ptr<ops::Conv2d> convolution_;  ///< without pooling
-  std::unique_ptr<ops::ConvPool2d> pooled_;   ///< with it
+  std::unique_ptr<ops::ConvPool2d> pooled_;   ///< with pooling
 };
 
 class DenseLayer : public Layer {
@@ -91,8 +91,7 @@ class DenseLayer : public Layer {
     dense_ = ops::Dense::plan(spec_, planner.stream());
     planner.workspace(dense_->workspace_bytes());
     const std::string& layer = owner(operation.weights_of, planner);
-    planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in},
-                   operation.relu ? Init::he_normal : Init::lecun_normal);
+    planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in}, operation.weight);
     if (spec_.bias) planner.vector(layer, "bias", spec_.out, Init::zeros);
     planner.keep_input(0);
     if (operation.relu) planner.keep_output();

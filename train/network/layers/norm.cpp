@@ -1,4 +1,4 @@
-// Normalisations, with the residual and ReLU that follow them.
+// Normalisations, with a fused residual and ReLU.
 #include "kernels/ops/batch_norm.h"
 #include "train/network/layer.h"
 
@@ -68,7 +68,7 @@ class GroupNormLayer : public Layer {
 
  private:
   ops::GroupNormSpec spec_;
-  std::size_t unwanted_ = 0;  ///< in the workspace: where a gradient goes that nobody wants
+  std::size_t unwanted_ = 0;  ///< offset in the workspace of an input gradient that is not needed
 };
 
 class BatchNormLayer : public Layer {

@@ -1,0 +1,45 @@
+#include "generators/sample_info.h"
+
+namespace wellspring {
+
+LatentInfo::LatentInfo(std::string_view its_name, std::string_view its_help,
+                       std::string_view its_unit, float its_low, float its_high,
+                       LatentRole its_role, LatentEnds its_ends)
+    : name(its_name),
+      help(its_help),
+      unit(its_unit),
+      low(its_low),
+      high(its_high),
+      role(its_role),
+      ends(its_ends) {}
+LatentInfo::LatentInfo() = default;
+LatentInfo::LatentInfo(const LatentInfo& other) = default;
+LatentInfo::LatentInfo(LatentInfo&& other) noexcept = default;
+LatentInfo& LatentInfo::operator=(const LatentInfo& other) = default;
+LatentInfo& LatentInfo::operator=(LatentInfo&& other) noexcept = default;
+LatentInfo::~LatentInfo() = default;
+
+ValueInfo::ValueInfo(std::string_view its_name, std::string_view its_unit)
+    : name(its_name), unit(its_unit) {}
+ValueInfo::ValueInfo() = default;
+ValueInfo::ValueInfo(const ValueInfo& other) = default;
+ValueInfo::ValueInfo(ValueInfo&& other) noexcept = default;
+ValueInfo& ValueInfo::operator=(const ValueInfo& other) = default;
+ValueInfo& ValueInfo::operator=(ValueInfo&& other) noexcept = default;
+ValueInfo::~ValueInfo() = default;
+
+SampleInfo::SampleInfo() = default;
+SampleInfo::SampleInfo(const SampleInfo& other) = default;
+SampleInfo::SampleInfo(SampleInfo&& other) noexcept = default;
+SampleInfo& SampleInfo::operator=(const SampleInfo& other) = default;
+SampleInfo& SampleInfo::operator=(SampleInfo&& other) noexcept = default;
+SampleInfo::~SampleInfo() = default;
+
+std::optional<double> SampleInfo::best_result(std::string_view metric) const {
+  for (const BestResult& result : best) {
+    if (result.metric == metric) return result.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,78 @@
+// The element type of x in host code: decided where values are stored, not at compile time. Used by
+// the forms of emission; host and device.
+//
+// A kernel is compiled for one type of x, so that a store takes no branch. Host code computes in f32
+// and checks the type of the batch when it stores. This halves the code to compile, and the bytes
+// are equal, since bf16 is f32 rounded once.
+#pragma once
+
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/macros.h"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace wellspring {
+
+/// Tag in place of the type of x: the type that the batch has.
+struct HostFloat {};
+
+namespace detail {
+
+/// Writes elements of x.
+template <class T>
+struct Elements {
+  T* first;
+
+  WS_INLINE Elements(void* x, DType, std::int64_t offset) : first(static_cast<T*>(x) + offset) {}
+  WS_INLINE void set(std::int64_t i, float value) const { first[i] = static_cast<T>(value); }
+  WS_INLINE const void* at(std::int64_t i) const { return first + i; }
+};
+template <>
+struct Elements<HostFloat> {
+  void* x;
+  bool narrow;  ///< bf16
+  std::int64_t offset;
+
+  WS_INLINE Elements(void* all, DType dtype, std::int64_t begin)
+      : x(all), narrow(dtype == DType::bf16), offset(begin) {}
+  WS_INLINE void set(std::int64_t i, float value) const {
+    if (narrow) {
+      static_cast<bf16*>(x)[offset + i] = bf16(value);
+    } else {
+      static_cast<float*>(x)[offset + i] = value;
+    }
+  }
+  WS_INLINE const void* at(std::int64_t i) const {
+    return static_cast<const char*>(x) + (offset + i) * (narrow ? 2 : 4);
+  }
+};
+
+/// True for types of x whose functors run on devices only.
+template <class T>
+inline constexpr bool kOnlyOnDevice = !std::is_same_v<T, HostFloat>;
+
+/// True if functor F makes the dense labels of another (plane.h).
+template <class F>
+inline constexpr bool kIsPlane = false;
+
+/// visit(T{}) with the type of x in the launches of functor F: on a host HostFloat, on a device f32 or
+/// bf16. Dense labels are always f32, since depths need it.
+template <class F, class Visit>
+void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
+#if WELLSPRING_CUDA
+  if (device.is_cuda()) {
+    if constexpr (kIsPlane<F>) {
+      visit(float{});
+    } else {
+      visit_float(dtype, visit);
+    }
+    return;
+  }
+#endif
+  visit(HostFloat{});
+}
+
+}  // namespace detail
+}  // namespace wellspring
