@@ -21,10 +21,10 @@
 namespace wellspring::bench {
 namespace {
 
-constexpr double kShortest = 0.02;  // seconds; clock and scheduler then contribute less than 1 %
 constexpr int kWarmUpLimit = 20;
 
 double seconds_of(const Work& work, int times) {
+  if (work.seconds) return work.seconds(times);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < times; ++i) work.run();
   if (work.wait) work.wait();
@@ -53,7 +53,7 @@ struct Pairs {
 
 Pairs measure_pairs(const Work& work, const Work& reference, int repeats) {
   const double work_once = warm_up(work), reference_once = warm_up(reference);
-  const double window = std::max({kShortest, work_once, reference_once});
+  const double window = std::max({kShortestWindow, work_once, reference_once});
   const auto times_of = [&](double once) {
     return std::max(1, static_cast<int>(std::round(window / std::max(once, 1e-9))));
   };

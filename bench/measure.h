@@ -10,6 +10,8 @@
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -73,6 +75,9 @@ struct Work {
   std::function<void()> run;
   double work = 1;
   std::function<void()> wait = {};
+  /// Makes so many runs and returns their seconds; replaces `run` and `wait` if not all of the work
+  /// is timed.
+  std::function<double(int)> seconds = {};
 };
 /// Work to compare with, in the same unit.
 struct Reference {
@@ -80,14 +85,17 @@ struct Reference {
   Work work;
 };
 
+inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler matter < 1 %
+inline constexpr int kUsualPairs = 11;
+
 /// Warms up both until two runs agree, then measures `repeats` pairs of windows, one of each. The
-/// two windows of a pair have equal length, so that both meet the same load, and at least 20 ms, to
-/// make clock and scheduler negligible. Which one goes first alternates.
+/// two windows of a pair have equal length, so that both meet the same load, and at least
+/// kShortestWindow. Which one goes first alternates.
 Row measure(const std::string& name, const std::string& unit, const Work& work,
-            const Reference& bound, int repeats = 11);
+            const Reference& bound, int repeats = kUsualPairs);
 /// The same with a rival instead of a bound.
 Row compare(const std::string& name, const std::string& unit, const Work& work,
-            const Reference& rival, int repeats = 11);
+            const Reference& rival, int repeats = kUsualPairs);
 
 /// Writes random words into a buffer, or copies one half of it to the other, as our kernels do: a
 /// part per thread, with ordinary stores.
@@ -129,7 +137,7 @@ struct LaunchChoice {
   std::optional<std::int64_t> batch = {};  ///< samples per launch or step
   std::optional<int> size = {};            ///< image side, pixels
   std::optional<int> threads = {};         ///< CPU threads; generators only
-  int repeats = 11;                        ///< pairs of windows; generators only
+  std::optional<int> repeats = {};         ///< pairs of windows; generators and train
 
   bool any() const { return batch || size || threads; }
 };
@@ -139,6 +147,10 @@ void bench_generators(Report& report, const Filter& filter, const LaunchChoice& 
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice = {});
+/// The training step of a configuration. `observer` is told how far reading its data is. Error
+/// (config): train.graph is check.
+void bench_run(Report& report, RunConfig config, TrainObserver& observer,
+               std::optional<int> repeats = {});
 
 /// "shapes 32x32x3   12.3 k/s (12.1 k to 12.4 k)   97.4 % (...) of 12.6 k (memory write)".
 std::string to_string(const Row& row);

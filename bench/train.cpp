@@ -1,14 +1,17 @@
-// Rate of whole training steps, generation included, compared with the same step on a resident
-// batch.
+// Rate of whole training steps, data included, compared with the same step on a resident batch.
 #include "bench/measure.h"
+#include "core/error.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace wellspring::bench {
 namespace {
 
-constexpr double kSeconds = 6;  // duration of the pairs of windows
+constexpr double kSeconds = 6;  // duration of the pairs of windows, if more than kUsualPairs fit
 
 struct Case {
   const char* network;
@@ -58,7 +61,36 @@ train: {steps: 1000000}
 )"},
 };
 
+void add_row(Report& report, const std::string& name, RunConfig config, TrainObserver& observer,
+             std::optional<int> repeats) {
+  config.evaluation.sources.clear();  // neither read nor evaluated
+  const auto batch = static_cast<double>(config.train.batch);
+  TrainerOptions options;
+  options.write_files = false;
+  Trainer trainer(std::move(config), observer, options);
+  const Work step = {
+      {}, batch, {}, [&](int n) { return trainer.time_steps(static_cast<std::uint64_t>(n)); }};
+  const Work resident = {{}, batch, {}, [&](int n) {
+                           return trainer.time_resident_steps(static_cast<std::uint64_t>(n));
+                         }};
+  const double pair = std::max(step.seconds(1) + resident.seconds(1), 2 * kShortestWindow);
+  const int usual = std::max(kUsualPairs, static_cast<int>(kSeconds / pair));
+  report.add(measure(name, "samples/s", step, {"the step on a resident batch", resident},
+                     repeats.value_or(usual)));
+}
+
 }  // namespace
+
+void bench_run(Report& report, RunConfig config, TrainObserver& observer,
+               std::optional<int> repeats) {
+  if (config.train.graph == GraphMode::check)
+    fail(ErrorKind::config, {config.name + ": train.graph is check, which runs every step twice",
+                             "", "add train.graph=on or train.graph=off"});
+  std::string name =
+      fmt::format("{}: {} batch {}", config.name, config.model.name, config.train.batch);
+  for (const SourceConfig& source : config.data.sources) name += " " + source.spec.name;
+  add_row(report, name, std::move(config), observer, repeats);
+}
 
 void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice) {
   for (Case entry : kCases) {
@@ -69,15 +101,7 @@ void bench_train(Report& report, const Filter& filter, const LaunchChoice& choic
     TrainObserver silent;
     std::vector<std::string> overrides = entry.overrides();
     overrides.push_back("device=" + report.device.to_string());
-    TrainerOptions options;
-    options.write_files = false;
-    Trainer trainer(RunConfig::parse(entry.yaml, name, overrides), silent, options);
-    const MeasuredRates rates = trainer.measure(kSeconds);
-    const Throughput &step = rates.as_configured, &resident = rates.resident;
-    report.add({name, "samples/s", step.samples_per_second, step.spread,
-                static_cast<int>(step.windows), step.interval,
-                Ceiling{"the step on a resident batch", resident.samples_per_second,
-                        resident.interval, rates.share, rates.load}});
+    add_row(report, name, RunConfig::parse(entry.yaml, name, overrides), silent, choice.repeats);
   }
 }
 

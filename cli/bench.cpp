@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "cli/work_bar.h"
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/plural.h"
@@ -16,14 +17,18 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace wellspring::cli {
 namespace {
 
 struct Options {
-  std::string group = "all";
-  std::string filter, json, device = "auto";
+  std::string group = "all", config;
+  std::vector<std::string> settings;  ///< key=value, override the configuration
+  std::string filter, json;
+  std::optional<std::string> device;
   bench::LaunchChoice launch;
 };
 
@@ -39,8 +44,37 @@ void print_row(const bench::Row& row) {
   fmt::print("{}\n", bench::to_string(row));
 }
 
+/// Progress of reading data.
+class ReadingView final : public TrainObserver {
+ public:
+  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
+    work_.show(what, done, total);
+  }
+
+ private:
+  WorkBar work_{STDERR_FILENO};
+};
+
+/// The configuration to measure; nullopt: the built-in cases.
+std::optional<RunConfig> config_of(const Options& options) {
+  if (options.config.empty()) return std::nullopt;
+  if (options.group != "train")
+    fail(ErrorKind::config,
+         {fmt::format("command line: bench {} takes no configuration", options.group), "",
+          "write wellspring bench train " + options.config});
+  if (options.launch.any() || !options.filter.empty())
+    fail(ErrorKind::config,
+         {"command line: --batch, --size, --threads and --filter do not apply to a configuration",
+          "", "change its settings with key=value, such as train.batch=64"});
+  std::vector<std::string> overrides = options.settings;
+  if (options.device) overrides.push_back("device=" + *options.device);
+  return RunConfig::load(options.config, overrides);
+}
+
 int run(const Options& options) {
-  bench::Report report{Device::parse(options.device), print_row};
+  const std::optional<RunConfig> config = config_of(options);
+  bench::Report report{Device::parse(config ? config->device : options.device.value_or("auto")),
+                       print_row};
   const bench::Filter filter(options.filter);
   if (!options.json.empty()) require_creatable(options.json);
   print_header(report.device);
@@ -59,7 +93,14 @@ int run(const Options& options) {
   group("generators", [&] { bench::bench_generators(report, filter, options.launch); });
   group("augmentation", [&] { bench::bench_augmentation(report, filter); });
   group("ops", [&] { bench::bench_ops(report, filter); });
-  group("train", [&] { bench::bench_train(report, filter, options.launch); });
+  group("train", [&] {
+    ReadingView reading;
+    if (config) {
+      bench::bench_run(report, *config, reading, options.launch.repeats);
+    } else {
+      bench::bench_train(report, filter, options.launch);
+    }
+  });
   if (report.rows.empty()) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
                              "run it without --filter to see all names"});
@@ -84,9 +125,14 @@ Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
+  app->add_option("config", options->config,
+                  "train only: the configuration file (YAML) whose step is measured with its data, "
+                  "alternately with the same step on a resident batch; built-in cases without it");
+  app->add_option("settings", options->settings, "key=value: overrides of the configuration");
   app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
   app->add_option("--json", options->json, "also write the rows to this JSON file");
-  app->add_option("--device", options->device, "cpu, cuda, cuda:N or auto")->capture_default_str();
+  app->add_option("--device", options->device,
+                  "cpu, cuda, cuda:N or auto (default: device of the configuration, or auto)");
   bench::LaunchChoice& launch = options->launch;
   add_optional_whole(
       *app, "--batch", launch.batch, 1, 1 << 26,
@@ -96,8 +142,9 @@ Command add_bench(CLI::App& parent) {
       "generators and train: image side in pixels (generators with --batch: default 64)");
   add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
                      "generators: CPU threads; 0: the number that `wellspring doctor` prints");
-  add_whole_option(*app, "--repeats", launch.repeats, 1, 1000,
-                   "generators: pairs of windows per row; fewer than 6 give no interval");
+  add_optional_whole(*app, "--repeats", launch.repeats, 1, 1000,
+                     "generators and train: pairs of windows per row (default: 11; train: 6 "
+                     "seconds of them); fewer than 6 give no interval");
   return {app, [options] { return run(*options); }};
 }
 

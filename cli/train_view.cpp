@@ -34,10 +34,8 @@ ProgressStatus status_of(const StepReport& report) {
 }
 
 void print_throughput(const FinishReport& report) {
-  if (report.as_configured.windows == 0) return;  // too short to measure a rate
-  tell(stdout, "  {:<16} {}\n", "samples/s", rate_text(report.as_configured));
-  for (const auto& [what, value] : ceiling_lines(report))
-    tell(stdout, "  {:<16} {}\n", what, value);
+  if (report.throughput.windows == 0) return;  // too short to measure a rate
+  tell(stdout, "  {:<16} {}\n", "samples/s", rate_text(report.throughput));
 }
 
 void print_evaluation(const FinishReport& report) {
@@ -218,6 +216,8 @@ void TrainView::suggest_next(const FinishReport& report) const {
           command("train", {"seed=" + seed, "out=" + report.folder.string() + "-seed" + seed}));
   if (may_be_longer(config_))
     suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
+  if (config_.train.graph != GraphMode::check)
+    suggest("cost of the data", command("bench train", {}));
 }
 
 }  // namespace wellspring::cli

@@ -11,7 +11,6 @@
 #include "train/metrics/rates.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
-#include "train/step/ceiling_windows.h"
 #include "train/step/metrics_windows.h"
 #include "train/step/snapshot.h"
 #include "train/step/step.h"
@@ -45,7 +44,8 @@ class Trainer::Impl {
   void train_until(std::uint64_t last);
   EvaluationReport evaluate();
   CheckpointReport checkpoint();
-  MeasuredRates measure(double seconds);
+  double time_steps(std::uint64_t count);
+  double time_resident_steps(std::uint64_t count);
   std::vector<std::uint8_t> state_bytes();
 
   RunConfig config;
@@ -64,7 +64,6 @@ class Trainer::Impl {
   RunStatus train_and_evaluate();
   void train_loop();
   void advance();
-  void measure_ceiling();
   void not_trained_since(Clock::time_point begin);
   void on_window(const WindowLines& window);
   CheckpointReport write_checkpoint(CheckpointWriting writing = CheckpointWriting::keep);
@@ -96,14 +95,13 @@ class Trainer::Impl {
   TrainingStep step_;
   MetricsWindows windows_;
   StepRunner runner_;
-  CeilingWindows ceiling_;
+  StepRunner resident_;              ///< step without its data part, recorded at once
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
 
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
-  double other_seconds_ = 0;                ///< spent by run() on evaluation, checkpoints and the
-                                            ///< ceiling
+  double other_seconds_ = 0;                ///< spent by run() on evaluation and checkpoints
   Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -129,9 +127,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
                [this](const WindowLines& window) { on_window(window); }),
       runner_(
           config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_),
-      ceiling_(
-          {config.train.batch, log_every(), options_.ceiling_share, config.train.graph},
-          [this](Stream& stream) { step_.enqueue_resident(stream); }, memory_) {
+      resident_(
+          config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, memory_, 0) {
   commit_memory();
   // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
@@ -153,7 +150,6 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 
 void Trainer::Impl::commit_memory() {
   mixture_.plan(memory_, config.train.batch, steps());
-  ceiling_.plan(memory_);
   memory_.check(config.memory_limit());
   observer_.on_memory(memory_.table());
   memory_.commit(config.memory_limit());
@@ -235,7 +231,8 @@ FinishReport Trainer::Impl::run() {
   const ProcessorTimes before = processor_times();
   FinishReport finish;
   finish.status = train_and_evaluate();
-  static_cast<MeasuredRates&>(finish) = ceiling_.summarise(rates_, before);
+  finish.throughput = summarise_rates(rates_);
+  finish.load = load_between(before, processor_times());
   if (folder_ && !has_checkpoint_of_this_step()) checkpoint();
   finish.training_seconds = trained_seconds();
   finish.step = step;
@@ -268,14 +265,9 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 void Trainer::Impl::train_loop() {
   not_trained_since(Clock::now());
   while (step < steps() && !interrupt_requested()) {
-    ceiling_.before_step(stream_, step);
     advance();
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
-    if (step % log_every() == 0) {
-      const bool due = ceiling_.due(stream_, step, trained_seconds());
-      windows_.close(stream_, step);
-      if (due && !interrupt_requested()) measure_ceiling();
-    }
+    if (step % log_every() == 0) windows_.close(stream_, step);
     if (step == steps()) break;
     if (evaluates_here()) evaluate();
     if (folder_ && checkpoint_due()) checkpoint();
@@ -285,18 +277,10 @@ void Trainer::Impl::train_loop() {
   require_finite();
 }
 
-void Trainer::Impl::measure_ceiling() {
-  const auto begin = Clock::now();
-  windows_.flush(stream_);  // the measurement also writes to the ring
-  ceiling_.measure(stream_, step);
-  not_trained_since(begin);
-}
-
 /// Excludes the time since `begin`, not spent on steps: all clocks start again.
 void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   other_seconds_ += seconds_since(begin);
   windows_.interrupt(stream_, step);
-  ceiling_.drop();
 }
 
 bool Trainer::Impl::checkpoint_due() const {
@@ -326,6 +310,30 @@ void Trainer::Impl::train_until(std::uint64_t last) {
   windows_.flush(stream_);
 }
 
+double Trainer::Impl::time_steps(std::uint64_t count) {
+  train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps) + 1);
+  stream_.synchronize();
+  const auto begin = Clock::now();
+  train_until(step + count);
+  stream_.synchronize();
+  return seconds_since(begin);
+}
+
+double Trainer::Impl::time_resident_steps(std::uint64_t count) {
+  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also empties the ring
+  Snapshot state;
+  state.save(stream_, memory_.state());
+  resident_.run(stream_, step);  // the copy has emptied the caches
+  stream_.synchronize();
+  const auto begin = Clock::now();
+  for (std::uint64_t i = 0; i < count; ++i) resident_.run(stream_, step);
+  stream_.synchronize();
+  const double seconds = seconds_since(begin);
+  state.restore(stream_, memory_.state());
+  windows_.interrupt(stream_, step);
+  return seconds;
+}
+
 void Trainer::Impl::on_window(const WindowLines& window) {
   for (std::uint64_t s = window.first; s < window.last; ++s)
     if (const auto flag = window.line(s).nonfinite; flag != 0) fail_nonfinite(flag - 1);
@@ -334,7 +342,6 @@ void Trainer::Impl::on_window(const WindowLines& window) {
   // The first steps of a process choose kernels and record the graph.
   if (window.first <= first_step_ + StepRunner::kWarmUpSteps) report.clean = false;
   if (report.clean) rates_.push_back(report.samples_per_second);
-  if (report.clean) ceiling_.expect(report.samples_per_second);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(report);
   observer_.on_step_metrics(report);
 }
@@ -445,18 +452,6 @@ void Trainer::Impl::require_finite() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Measurement
-
-MeasuredRates Trainer::Impl::measure(double seconds) {
-  train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps + 1));
-  const auto one_step = [this] {
-    advance();
-    if (step % log_every() == 0) windows_.close(stream_, step);
-  };
-  return ceiling_.make_pairs(stream_, step, seconds, one_step, [this] { measure_ceiling(); });
-}
-
-// ---------------------------------------------------------------------------------------------
 // Trainer
 
 Trainer::Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options)
@@ -483,8 +478,11 @@ EvaluationReport Trainer::evaluate() {
 CheckpointReport Trainer::checkpoint() {
   return impl_->checkpoint();
 }
-MeasuredRates Trainer::measure(double seconds) {
-  return impl_->measure(seconds);
+double Trainer::time_steps(std::uint64_t count) {
+  return impl_->time_steps(count);
+}
+double Trainer::time_resident_steps(std::uint64_t count) {
+  return impl_->time_resident_steps(count);
 }
 const RunConfig& Trainer::config() const {
   return impl_->config;

@@ -22,9 +22,6 @@ struct TrainerOptions {
   bool write_files = true;
   /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
-  /// Largest share of the training time spent on measuring the ceiling (ceiling_affordable); 0: not
-  /// measured.
-  double ceiling_share = 0.02;
 };
 
 class Trainer {
@@ -55,12 +52,12 @@ class Trainer {
   /// Writes a checkpoint of the current step to the run folder.
   CheckpointReport checkpoint();
 
-  /// Measures the rate of the whole step and of the same step without its data part, on the batch
-  /// in memory: the rate that the step could reach if data were free. Runs pairs of windows, one of
-  /// each kind, for about `seconds` and at least kFewestForInterval pairs. Training continues
-  /// meanwhile, beyond the last step if necessary; only whole steps change the state. Error
-  /// (std::logic_error) if CeilingWindows::plan has an objection.
-  MeasuredRates measure(double seconds);
+  /// Seconds that `count` steps take, for benchmarks. Warms up first; training continues, beyond
+  /// the last step if necessary.
+  double time_steps(std::uint64_t count);
+  /// Seconds that `count` steps without their data part take, on the batch in memory: a step's time
+  /// if data were free. Warms up first and restores the state at the end.
+  double time_resident_steps(std::uint64_t count);
 
   const RunConfig& config() const;
   const PlanReport& plan() const;

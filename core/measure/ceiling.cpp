@@ -8,8 +8,6 @@ namespace wellspring {
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::unmeasured:
-      return "unmeasured";
     case Verdict::too_few:
       return "too few pairs";
     case Verdict::stands:
@@ -22,29 +20,17 @@ const char* to_string(Verdict verdict) {
   return "";
 }
 
-CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
-                              const std::optional<Interval>& rate,
-                              const std::optional<Interval>& ceiling) {
+CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
   CeilingShare share;
   share.pairs = pairs.size();
-  if (pairs.empty()) return share;
-  std::vector<double> ratios, ceilings;
-  for (const RatePair& pair : pairs) {
-    ratios.push_back(pair.rate / pair.ceiling);
-    ceilings.push_back(pair.ceiling);
-  }
+  std::vector<double> ratios;
+  for (const RatePair& pair : pairs) ratios.push_back(pair.rate / pair.ceiling);
   share.median = spread_of(ratios).median;
   share.interval = median_interval(std::move(ratios));
-  const bool pairs_contradict = share.interval && share.interval->low > 1 + kUnequalWindows;
-  // With too few windows for an interval, the ceiling is assumed to be known to a factor of two.
-  const double few_highest = kWidest * spread_of(std::move(ceilings)).median;
-  const bool rates_contradict = rate && (ceiling ? rate->low > (1 + kUnequalWindows) * ceiling->high
-                                                 : !share.interval && rate->low > few_highest);
+  if (!share.interval) return share;
   share.verdict = Verdict::stands;
-  if (!share.interval) share.verdict = Verdict::too_few;
-  if (share.interval && share.interval->high > kWidest * share.interval->low)
-    share.verdict = Verdict::scattered;
-  if (pairs_contradict || rates_contradict) share.verdict = Verdict::contradicts;
+  if (share.interval->high > kWidest * share.interval->low) share.verdict = Verdict::scattered;
+  if (share.interval->low > 1 + kUnequalWindows) share.verdict = Verdict::contradicts;
   return share;
 }
 
@@ -52,8 +38,6 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
   const std::string few =
       "in " + counted(share.pairs, "pair") + " of windows, too few for an interval";
   switch (share.verdict) {
-    case Verdict::unmeasured:
-      return "not measured";
     case Verdict::stands:
       return fmt::format("{:.1f} % (95 %: {:.1f} to {:.1f} %)", 100 * share.median,
                          100 * share.interval->low, 100 * share.interval->high);

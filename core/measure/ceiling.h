@@ -1,5 +1,5 @@
 // A rate compared with its upper bound: the share reached, its interval, and whether the two are
-// consistent. Called by benchmarks and training runs; host only.
+// consistent. Called by benchmarks; host only.
 #pragma once
 
 #include "core/measure/processor_load.h"
@@ -19,8 +19,7 @@ struct RatePair {
 };
 
 enum class Verdict : std::uint8_t {
-  unmeasured,  ///< no pairs
-  too_few,     ///< not enough pairs for an interval
+  too_few,  ///< not enough pairs for an interval
   stands,
   scattered,    ///< the ends of the interval differ by more than a factor kWidest
   contradicts,  ///< the rate exceeds its ceiling by more than the intervals allow
@@ -31,7 +30,7 @@ struct CeilingShare {
   double median = 0;  ///< median of rate / ceiling over the pairs
   std::optional<Interval> interval;
   std::size_t pairs = 0;
-  Verdict verdict = Verdict::unmeasured;
+  Verdict verdict = Verdict::too_few;
 };
 
 /// Possible systematic difference between windows of equal work, for example by warmer caches. A
@@ -42,11 +41,8 @@ inline constexpr double kUnequalWindows = 0.02;
 inline constexpr double kWidest = 2;
 
 /// The windows of a pair meet the same load, so the median of their ratios is more certain than the
-/// ratio of the medians. `rate`, `ceiling`: intervals of both, if known; `rate` may come from more
-/// windows than the pairs.
-CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs,
-                              const std::optional<Interval>& rate = {},
-                              const std::optional<Interval>& ceiling = {});
+/// ratio of the medians.
+CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
 /// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows, too few for an interval";
 /// "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, this one 1.05)".

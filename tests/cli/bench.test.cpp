@@ -4,6 +4,7 @@
 #include "bench/measure.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
+#include "tests/support/dataset_fixtures.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -160,6 +162,59 @@ TEST(Bench, MeasuresOneLaunch) {
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   expect_parts(refused.err, {"--batch and --size apply to"});
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
+}
+
+/// A mixture of generated images and of files.
+constexpr const char* kConfig = R"(name: mixed
+device: cpu
+data:
+  size: 12
+  sources: [{name: drawn, generator: shapes, params: {classes: 3}}, {name: photos, kind: files, path: images}]
+eval: {samples: 8, sources: [{of: drawn}]}
+model: {name: cnn, widths: [4], blocks: [0], pool: [1], norm: none}
+optimizer: {kind: sgd, lr: 0.01}
+train: {batch: 8, steps: 10}
+)";
+
+TEST(Bench, MeasuresAConfigurationNextToAResidentBatch) {
+  const TemporaryFolder folder;
+  write_as_folder(folder / "images", labelled_noise(3, 5, 12));
+  spill(folder / "mixed.yaml", kConfig);
+  const Outcome outcome = wellspring(
+      {"bench", "train", "mixed.yaml", "train.batch=4", "data.root=" + folder.path().string(),
+       "--repeats", "6", "--device", "cpu", "--json", "rows.json"},
+      folder.path());
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = nlohmann::json::parse(slurp(folder / "rows.json"));
+  ASSERT_EQ(report.at("rows").size(), 1u) << outcome.out;
+  const auto& row = report.at("rows").at(0);
+  EXPECT_EQ(row.at("name"), "mixed: cnn batch 4 drawn photos");
+  EXPECT_EQ(row.at("unit"), "samples/s");
+  EXPECT_EQ(row.at("repeats"), 6);
+  EXPECT_GT(row.at("rate"), 0);
+  EXPECT_EQ(row.at("interval").size(), 2u);
+  EXPECT_EQ(row.at("ceiling").at("what"), "the step on a resident batch");
+  EXPECT_GT(row.at("ceiling").at("rate"), 0);
+  EXPECT_GT(row.at("ceiling").at("share"), 0);
+  EXPECT_NE(outcome.out.find("the step on a resident batch"), std::string::npos) << outcome.out;
+  EXPECT_FALSE(std::filesystem::exists(folder / "runs")) << "a run folder";
+}
+
+TEST(Bench, RefusesConfigurationsItCannotMeasure) {
+  const TemporaryFolder folder;
+  spill(folder / "mixed.yaml", kConfig);
+  const auto expect_refused = [&](const std::vector<std::string>& arguments, const char* why) {
+    std::vector<std::string> command = {"bench"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = wellspring(command, folder.path());
+    EXPECT_EQ(outcome.exit_code, 2) << why;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  };
+  expect_refused({"train", "mixed.yaml", "train.bach=4"}, "unknown key 'bach'");
+  expect_refused({"train", "mixed.yaml", "train.graph=check"}, "runs every step twice");
+  expect_refused({"train", "mixed.yaml", "--batch", "4"}, "do not apply to a configuration");
+  expect_refused({"train", "mixed.yaml", "--filter", "x"}, "do not apply to a configuration");
+  expect_refused({"generators", "mixed.yaml"}, "bench generators takes no configuration");
 }
 
 TEST(Bench, RefusesUnwritableFiles) {

@@ -87,13 +87,13 @@ TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
 TEST_F(Train, PrintsAndStoresItsResults) {
   const Outcome outcome = run({"train", "small.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out, {"never trained on", "accuracy", "samples/s", "ceiling", "resident",
+  expect_parts(outcome.out, {"never trained on", "accuracy", "samples/s", "bench train",
                              "preview.png", "report.html", "Try next", "eval"});
   for (const char* file : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html"}) {
     EXPECT_TRUE(fs::exists(folder() / "runs" / "small" / file)) << file;
   }
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a progress bar in a file";
-  EXPECT_EQ(suggestions(outcome.out).size(), 3u) << outcome.out;
+  EXPECT_EQ(suggestions(outcome.out).size(), 4u) << outcome.out;
   expect_suggestions_work(outcome.out, folder());
   for (const char* file : {"small.png", "runs/small-seed2/report.html"})
     EXPECT_TRUE(fs::exists(folder() / file)) << file;
@@ -105,7 +105,7 @@ TEST_F(Train, SuggestsQuotedCommands) {
       run({"train", "small.yaml", "eval.sources=[]", "out=it's one", "train.steps=2"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<std::string> commands = suggestions(outcome.out);
-  ASSERT_EQ(commands.size(), 2u) << outcome.out;
+  ASSERT_EQ(commands.size(), 3u) << outcome.out;
   EXPECT_TRUE(commands[0].ends_with(
       R"( preview small.yaml 'eval.sources=[]' 'out=it'\''s one' train.steps=2 --step 1)"))
       << commands[0];
@@ -123,7 +123,7 @@ TEST_F(Train, GivesNoIntervalOfOneWindowAndRecordsTheMachine) {
   EXPECT_FALSE(std::regex_search(outcome.out, std::regex("samples/s .*(\\+-|to )"))) << outcome.out;
   const std::string metrics = slurp(folder() / "runs/small/metrics.jsonl");
   EXPECT_EQ(metrics.find("{\"kind\":\"run\",\"step\":0,\"time\":\"20"), 0u) << metrics;
-  expect_parts(metrics, {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rates\""});
+  expect_parts(metrics, {"\"host\":", "\"commit\":", "\"device\":\"cpu (", "\"kind\":\"rate\""});
 }
 
 TEST_F(Train, PrintsTheBestPossibleAccuracy) {

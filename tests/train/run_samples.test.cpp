@@ -167,7 +167,6 @@ class RunSamplesTest : public testing::Test {
     TrainObserver silent;
     TrainerOptions options;
     options.write_files = false;
-    options.ceiling_share = 0;
     Trainer trainer(config, std::move(watched), silent, options);
     trainer.train_until(static_cast<std::uint64_t>(config.train.steps));
     return rows;

@@ -105,17 +105,35 @@ TEST(State, ANewBlockIsComparedByGraphCheck) {
                {"step 2: ", "differ in counting noise/steps seen, byte 0"});
 }
 
-TEST(State, ANewBlockSurvivesAMeasurement) {
-  TrainerOptions options = test::in_memory();
-  options.ceiling_share = 1e9;  // at the end of every window
-  const auto measured =
-      counting_trainer("unused", "on", CountingNoise::Counts::state, std::move(options));
-  const auto plain =
-      counting_trainer("unused", "on", CountingNoise::Counts::state, test::in_memory());
-  EXPECT_GT(measured->run().share.pairs, 0u);
-  plain->run();
-  EXPECT_EQ(measured->state_bytes(), plain->state_bytes());
+// The host's count of emitted batches is the last block that was reserved.
+TEST(State, ResidentStepsEmitNoBatch) {
+  const auto trainer =
+      counting_trainer("unused", "off", CountingNoise::Counts::host, test::in_memory());
+  trainer->time_steps(2);
+  trainer->time_resident_steps(5);
+  trainer->time_steps(1);
+  const std::vector<std::uint8_t> bytes = trainer->state_bytes();
+  std::uint64_t count = 0;
+  std::memcpy(&count, bytes.data() + bytes.size() - sizeof count, sizeof count);
+  EXPECT_EQ(count, trainer->step());
 }
+
+class ResidentSteps : public testing::TestWithParam<const char*> {};
+
+TEST_P(ResidentSteps, RestoreTheState) {
+  const auto timed =
+      counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
+  const auto plain =
+      counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
+  EXPECT_GT(timed->time_resident_steps(2), 0);
+  EXPECT_GT(timed->time_steps(3), 0);
+  EXPECT_GT(timed->time_resident_steps(1), 0);
+  timed->train_until(17);
+  plain->train_until(17);
+  EXPECT_EQ(timed->state_bytes(), plain->state_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ResidentSteps, testing::Values("on", "off"));
 
 // A run whose state has other blocks than the checkpoint is refused, whichever side has more.
 TEST(State, ACheckpointWithoutABlockOrWithAnotherIsRefused) {

@@ -70,11 +70,10 @@ inline RunConfig small_run(const std::filesystem::path& folder,
   return RunConfig::parse(kSmallRun, "small.yaml", overrides);
 }
 
-/// Neither a ceiling nor anything else that takes time.
+/// Options that differ from the defaults in `resume` alone.
 inline TrainerOptions quick(ResumeChoice resume = {}) {
   TrainerOptions options;
   options.resume = std::move(resume);
-  options.ceiling_share = 0;
   return options;
 }
 

@@ -14,9 +14,7 @@ int main(int argc, char** argv) {
     const SignalGuard signals;
     const std::vector<std::string> overrides(argv + 2, argv + argc);
     TrainObserver observer;
-    TrainerOptions options;
-    options.ceiling_share = 0;
-    Trainer trainer(RunConfig::load(argv[1], overrides), observer, options);
+    Trainer trainer(RunConfig::load(argv[1], overrides), observer);
     return trainer.run().status == RunStatus::interrupted ? 75 : 0;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

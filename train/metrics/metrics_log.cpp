@@ -137,27 +137,15 @@ RunRecord run_from(const Json& line) {
   return record;
 }
 
-Json to_json(const Throughput& throughput) {
-  if (throughput.windows == 0) return nullptr;
-  return {{"what", throughput.what},
-          {"samples_per_second", throughput.samples_per_second},
-          {"interval", to_json(throughput.interval)},
-          {"windows", throughput.windows}};
-}
-
 Json to_json(const FinishReport& report) {
-  return {{"kind", "rates"},
+  const Throughput& rate = report.throughput;
+  return {{"kind", "rate"},
           {"step", report.step},
-          {"as_configured", to_json(report.as_configured)},
-          {"ceiling", to_json(report.resident)},
-          {"share",
-           {{"median", report.share.median},
-            {"interval", to_json(report.share.interval)},
-            {"pairs", report.share.pairs},
-            {"verdict", to_string(report.share.verdict)}}},
+          {"samples_per_second", rate.windows > 0 ? Json(rate.samples_per_second) : Json()},
+          {"interval", to_json(rate.interval)},
+          {"windows", rate.windows},
           {"processors", to_json(report.load)},
-          {"training_seconds", report.training_seconds},
-          {"ceiling_seconds", report.ceiling_seconds}};
+          {"training_seconds", report.training_seconds}};
 }
 
 StepReport step_from(const Json& line) {

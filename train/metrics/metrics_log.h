@@ -12,7 +12,7 @@
 namespace wellspring {
 
 /// Appends to a run folder's metrics, one JSON object per line; "kind" is run (a process began or
-/// continued), step, evaluation or rates (a process ended). Opened at a step, it first drops all
+/// continued), step, evaluation or rate (a process ended). Opened at a step, it first drops all
 /// lines and TensorBoard points after it, left by a killed run, and the records of processes
 /// without any steps left.
 class MetricsLog {
@@ -21,7 +21,7 @@ class MetricsLog {
   void write(const RunRecord& record);
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
-  /// Writes the run's rate and its ceiling.
+  /// Writes the run's rate.
   void write(const FinishReport& report);
   /// Flushes everything to disk. Called before a checkpoint, which must never be ahead of its
   /// metrics.

@@ -2,7 +2,6 @@
 // command line; host only.
 #pragma once
 
-#include "core/measure/ceiling.h"
 #include "core/measure/processor_load.h"
 #include "core/measure/spread.h"
 #include "core/work_watch.h"
@@ -109,24 +108,12 @@ struct CheckpointReport {
   double seconds = 0;
 };
 
-/// A rate and the name of its configuration.
+/// The rate of a run's steps.
 struct Throughput {
-  std::string what;                       ///< "as configured", "resident (repeat)"
   double samples_per_second = 0;          ///< median over windows
-  double spread = 0;                      ///< 1.4826 x median absolute deviation
   std::uint64_t windows = 0;              ///< 0: not measured, no rate
   std::optional<Interval> interval = {};  ///< confidence interval of the median, see
                                           ///< median_interval
-};
-
-/// The rate of a run's steps, and its ceiling.
-struct MeasuredRates {
-  Throughput as_configured;
-  Throughput resident;  ///< the ceiling: the same step without its data part
-  CeilingShare share;
-  ProcessorLoad load;          ///< during the measurement
-  double ceiling_seconds = 0;  ///< spent on the ceiling
-  std::string no_ceiling;      ///< why it is missing: "it needs at least 21 steps (or 10 s)"
 };
 
 enum class RunStatus : std::uint8_t {
@@ -134,13 +121,15 @@ enum class RunStatus : std::uint8_t {
   interrupted,  ///< by a signal; the run is checkpointed and can be resumed
 };
 
-struct FinishReport : MeasuredRates {
+struct FinishReport {
   RunStatus status = RunStatus::finished;
   std::uint64_t step = 0;
-  double seconds = 0;                          ///< wall time of this process in run()
-  double training_seconds = 0;                 ///< without evaluation, checkpoints and the ceiling
-  std::optional<EvaluationReport> evaluation;  ///< the last one, if any
-  std::optional<CheckpointReport> checkpoint;  ///< the last one, if any
+  double seconds = 0;                             ///< wall time of this process in run()
+  double training_seconds = 0;                    ///< without evaluation and checkpoints
+  Throughput throughput;                          ///< median over clean windows
+  ProcessorLoad load;                             ///< during run()
+  std::optional<EvaluationReport> evaluation;     ///< the last one, if any
+  std::optional<CheckpointReport> checkpoint;     ///< the last one, if any
   std::filesystem::path folder, report, preview;  ///< empty if not written
 };
 

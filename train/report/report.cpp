@@ -199,24 +199,12 @@ ChartSeries over_steps(const std::string& name, const MetricsHistory& history, V
   return line;
 }
 
-Chart throughput_chart(const ReportInput& input) {
+Chart throughput_chart(const MetricsHistory& history) {
   ChartSeries rate;
-  rate.name = "as configured";
-  for (const StepReport& report : input.history.steps)
+  for (const StepReport& report : history.steps)
     if (report.clean)
       rate.points.emplace_back(static_cast<double>(report.step), report.samples_per_second);
-  std::vector<ChartSeries> lines = {rate};
-  const Throughput& ceiling = input.finish.resident;
-  const bool fits = input.finish.share.verdict != Verdict::contradicts;
-  if (ceiling.windows > 0 && fits && !rate.points.empty()) {
-    ChartSeries limit;
-    limit.name = "ceiling: " + ceiling.what;
-    limit.style = LineStyle::dotted;
-    limit.points = {{rate.points.front().first, ceiling.samples_per_second},
-                    {rate.points.back().first, ceiling.samples_per_second}};
-    lines.push_back(limit);
-  }
-  return {"Throughput", "step", "samples/s", lines, true};
+  return {"Throughput", "step", "samples/s", {rate}, true};
 }
 
 /// The share of a source without samples is zero, whatever its weight.
@@ -240,7 +228,7 @@ std::string charts(const ReportInput& input) {
        "learning rate",
        {over_steps("", history, [](const StepReport& r) { return double{r.learning_rate}; })},
        true});
-  add(throughput_chart(input));
+  add(throughput_chart(history));
   add({"Gradient norm before clipping",
        "step",
        "L2 norm",
@@ -266,9 +254,7 @@ std::string results(const ReportInput& input) {
                           seen_text(result));
       row(result.name + ", held out", text);
     }
-  if (finish.as_configured.windows > 0)
-    row(finish.as_configured.what + ", samples/s", rate_text(finish.as_configured));
-  for (const auto& [what, value] : ceiling_lines(finish)) row(what, value);
+  if (finish.throughput.windows > 0) row("samples/s", rate_text(finish.throughput));
   return out + "</table>\n";
 }
 

@@ -151,38 +151,30 @@ TEST(MetricsLogTest, AProcessOfWhichNoStepIsLeftIsForgotten) {
   EXPECT_EQ(begun(), (Steps{0, 20}));
   { MetricsLog log(folder.path(), 20); }
   EXPECT_EQ(begun(), Steps{0});
-  EXPECT_NE(slurp(folder / "metrics.jsonl").find("\"kind\":\"rates\""), std::string::npos);
+  EXPECT_NE(slurp(folder / "metrics.jsonl").find("\"kind\":\"rate\""), std::string::npos);
   { MetricsLog log(folder.path(), 0); }
   EXPECT_EQ(slurp(folder / "metrics.jsonl"), "");
 }
 
-TEST(MetricsLogTest, KeepsARateWithItsCeiling) {
+TEST(MetricsLogTest, KeepsTheRate) {
   FinishReport finish;
   finish.step = 100;
-  finish.as_configured = {"as configured", 900, 0, 7, Interval{890, 910}};
-  finish.resident = {"resident", 1000, 0, 6, Interval{990, 1010}};
-  finish.share = {0.9, Interval{0.88, 0.92}, 6, Verdict::stands};
+  finish.throughput = {900, 7, Interval{890, 910}};
   finish.load.own = 1.5;
   finish.load.machine = {0.25, 0.125, 2};
   finish.training_seconds = 98;
-  finish.ceiling_seconds = 2;
   const TemporaryFolder folder;
   { MetricsLog(folder.path(), 0).write(finish); }
   EXPECT_EQ(slurp(folder / "metrics.jsonl"),
-            R"({"kind":"rates","step":100,)"
-            R"("as_configured":{"what":"as configured","samples_per_second":900.0,)"
-            R"("interval":[890.0,910.0],"windows":7},)"
-            R"("ceiling":{"what":"resident","samples_per_second":1000.0,)"
-            R"("interval":[990.0,1010.0],"windows":6},)"
-            R"("share":{"median":0.9,"interval":[0.88,0.92],"pairs":6,"verdict":"stands"},)"
-            R"("processors":{"own":1.5,"others":0.25,"stolen":0.125,"of":2},)"
-            R"("training_seconds":98.0,"ceiling_seconds":2.0})"
+            R"({"kind":"rate","step":100,"samples_per_second":900.0,"interval":[890.0,910.0],)"
+            R"("windows":7,"processors":{"own":1.5,"others":0.25,"stolen":0.125,"of":2},)"
+            R"("training_seconds":98.0})"
             "\n");
-  finish.resident.windows = finish.share.pairs = 0;
-  finish.share.interval.reset();
+  finish.throughput = {};
   { MetricsLog(folder.path(), 0).write(finish); }
   const std::string none = slurp(folder / "metrics.jsonl");
-  EXPECT_NE(none.find(R"("ceiling":null,"share":{"median":0.9,"interval":null)"), std::string::npos)
+  EXPECT_NE(none.find(R"("samples_per_second":null,"interval":null,"windows":0)"),
+            std::string::npos)
       << none;
 }
 
