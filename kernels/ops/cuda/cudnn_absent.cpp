@@ -6,9 +6,10 @@
 namespace wellspring::ops::cuda {
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& /*spec*/, const Stream& stream) {
-  fail(ErrorKind::device, {"convolutions on " + stream.device().to_string() + " need cuDNN",
-                           "this program was built with WELLSPRING_CUDNN=OFF",
-                           "train a model without convolutions, use device=cpu, or build with WELLSPRING_CUDNN=ON"});
+  fail(ErrorKind::device,
+       {"convolutions on " + stream.device().to_string() + " need cuDNN",
+        "this program was built with WELLSPRING_CUDNN=OFF",
+        "train a model without convolutions, use device=cpu, or build with WELLSPRING_CUDNN=ON"});
 }
 
 std::string cudnn_version() {
