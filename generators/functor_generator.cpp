@@ -56,7 +56,7 @@ LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape sha
     };
     const auto lacks = [&](LatentRole role, bool whole, const char* rest) {
       if (latents[i].role == role && !whole)
-        throw std::logic_error("latent " + latents[i].name + " has no " + rest + " behind it");
+        throw std::logic_error("latent " + latents[i].name + " has no " + rest + " after it");
     };
     const bool point = has(i + 1, LatentRole::position_y);
     lacks(LatentRole::position_x, point, "position_y");
@@ -78,7 +78,7 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
     expect_size(info_.name, layout.height);
     expect_size(info_.name, layout.width);
   }
-  // Only the latents described: a functor has room for those of any parameters.
+  // Only the described latents: a functor has room for the latents of all parameters.
   info_.layout.latents = static_cast<int>(info_.latents.size());
   info_.layout.targets = truth.targets;
   if (truth.labels > 0) {
@@ -112,7 +112,7 @@ void FunctorGeneratorBase::note(const std::vector<std::string>& more) {
 }
 
 void refuse_plane(const SampleInfo& info, const std::string& advice) {
-  fail(ErrorKind::config, {fmt::format("{} has no plane of truth", info.name),
+  fail(ErrorKind::config, {fmt::format("{} has no dense labels", info.name),
                            info.layout.kind == SampleKind::image
                                ? "it knows nothing of its pixels beyond their colours"
                                : "its samples have no pixels",

@@ -1,3 +1,4 @@
+// Longer than 500 lines: reading, writing and checking a parameter share the rules of its number text.
 #include "core/config/params.h"
 
 #include "core/config/duplicates.h"
@@ -101,8 +102,8 @@ void check_range(const ParamRow& row, Number value, const std::string& text,
   if (value > row.high) fail_range(row, row.high, text, place);
 }
 
-/// Without the underscores between digits (1_000_000) and a leading plus; nothing when an
-/// underscore stands elsewhere.
+/// Without the underscores between digits (1_000_000) and a leading plus; nothing if there is
+/// an underscore elsewhere.
 std::optional<std::string> plain_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) {
@@ -377,7 +378,7 @@ ParamRow make_row(ParamType type, const RowText& text, Bounds bounds) {
 void add_row(BoundTable& table, BoundRow bound, const void* defaults) {
   for (const BoundRow& other : table.rows) {
     if (other.row.name == bound.row.name) {
-      throw std::logic_error("parameter '" + bound.row.name + "' stands twice in " + table.section);
+      throw std::logic_error("parameter '" + bound.row.name + "' is declared twice in " + table.section);
     }
   }
   if (!(bound.row.low < bound.row.high)) {  // {0, {}} for {0}: the end would be 0, not open
@@ -514,7 +515,7 @@ void BoundTable::add_preset(std::string_view name,
   }
   for (const ParamPreset& other : presets) {
     if (other.name == preset.name) {
-      throw std::logic_error("preset '" + preset.name + "' stands twice in " + section);
+      throw std::logic_error("preset '" + preset.name + "' is declared twice in " + section);
     }
   }
   for (const BoundRow& bound : rows) {

@@ -224,7 +224,7 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
                          const ConfigLocation& place);
 /// ParamTable::expect_ordered, for one range.
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
-/// Sets one parameter of `target`, or all those of a preset.
+/// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
 /// Called in a handler: rethrows an error about `settings`. An error without a location gets `place`.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,

@@ -1,4 +1,4 @@
-// Longer than 500 lines, because the writer and the reader share the constants of the format.
+// Longer than 500 lines: writer and reader of one format share its constants.
 #include "core/io/npy.h"
 
 #include "core/error.h"

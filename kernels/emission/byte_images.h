@@ -101,8 +101,8 @@ struct ByteImages {
             math::clamp(sum.b / whole, 0.f, 1.f)};
   }
 
-  /// The mean over the square of side `side` about (x, y), whose own sides are those of the image:
-  /// every pixel counts with the area that lies within. A rotated footprint is taken as upright.
+  /// The mean over the square of side `side` about (x, y), with sides parallel to the image:
+  /// every pixel counts with its area inside. A rotated footprint is taken as upright.
   WS_INLINE Rgb mean(const Scene& scene, float x, float y, float side) const {
     const float left = x - 0.5f * side, right = left + side;
     const float top = y - 0.5f * side, bottom = top + side;
@@ -122,7 +122,7 @@ struct ByteImages {
     const float whole = (right - left) * (bottom - top);
     return {sum.r / whole, sum.g / whole, sum.b / whole};
   }
-  /// How much of [cell, cell + 1] lies in [low, high].
+  /// Length of the part of [cell, cell + 1] that is in [low, high].
   WS_INLINE static float overlap(int cell, float low, float high) {
     const auto begin = static_cast<float>(cell), end = begin + 1;
     const float length = (end < high ? end : high) - (begin > low ? begin : low);

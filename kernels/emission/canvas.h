@@ -26,7 +26,7 @@
 //     void settle(Team&, const Scene&, Cell*) const;     any writes, each cell by one member
 //
 // If painters() is 1, one team has the whole sample, in scratch and in memory: its paint may use
-// barriers, write cells directly between them and keep any bits in them, those of floats included.
+// barriers, write cells directly between them and keep any bits in them, floats included.
 #pragma once
 
 #include "kernels/emission/paint.h"

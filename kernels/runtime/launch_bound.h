@@ -56,7 +56,7 @@ constexpr bool shares_warps() {
   }
 }
 
-/// Whether functor F is compiled for devices alone, `static constexpr bool kOnlyOnDevice = true`.
+/// True if functor F is compiled only for devices: `static constexpr bool kOnlyOnDevice = true`.
 template <class F>
 constexpr bool only_on_device() {
   if constexpr (requires { F::kOnlyOnDevice; }) {
