@@ -9,9 +9,11 @@
 #include "kernels/batch/batch.h"
 #include "kernels/batch/pixel_run.h"
 #include "kernels/random/philox.h"
+#include "kernels/runtime/macros.h"
 
 #include <cstdint>
 
+#if !WS_DEVICE_CODE
 namespace wellspring::host {
 
 Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng);
@@ -69,3 +71,4 @@ void RunPainter<N>::write(int px, int py, int count, ColourRun<N>& colour) const
 extern template class RunPainter<32>;  // WS_RUN_LENGTH of hosts
 
 }  // namespace wellspring::host
+#endif
