@@ -24,7 +24,7 @@ std::string yaml_of(const Augmentations& values) {
   return config_yaml(writer.entries());
 }
 
-/// What is said about `text`.
+/// The message that refuses `text`.
 std::string refusal(const std::string& text) {
   try {
     plan_augmentation(read(text), {32, 32}, {32, 32});
@@ -36,12 +36,12 @@ std::string refusal(const std::string& text) {
   return "";
 }
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
-  const std::string said = refusal(text);
-  EXPECT_NE(said.find(place), std::string::npos) << said;
-  EXPECT_NE(said.find(words), std::string::npos) << said;
+  const std::string message = refusal(text);
+  EXPECT_NE(message.find(place), std::string::npos) << message;
+  EXPECT_NE(message.find(words), std::string::npos) << message;
 }
 
-TEST(AugmentationOps, NamesAndNumbersAreUnique) {
+TEST(AugmentationTable, HasUniqueNamesAndOps) {
   std::set<std::string> names;
   std::set<AugmentOp> ops;
   for (const AugmentEntry& entry : augmentation_table()) {
@@ -56,7 +56,7 @@ TEST(AugmentationOps, NamesAndNumbersAreUnique) {
   EXPECT_EQ(names.size(), 23u);
 }
 
-TEST(AugmentationOps, AListIsReadInItsOrder) {
+TEST(AugmentationConfig, KeepsTheOrderOfTheList) {
   const Augmentations values = read(R"(
 augment:
   - crop_resize: {scale: [0.2, 1], ratio: [0.8, 1.25]}
@@ -90,7 +90,7 @@ padding: edge
   EXPECT_EQ(plan.inv_std[2], 2);
 }
 
-TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
+TEST(AugmentationConfig, HasTheDocumentedDefaults) {
   const Augmentations values = read("augment: [flip_x, crop_resize, blur]");
   EXPECT_EQ(values.list[0].params.probability, 0.5);
   EXPECT_EQ(values.list[1].params.scale, (std::vector<double>{0.08, 1}));
@@ -98,7 +98,7 @@ TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
   EXPECT_EQ(plan_augmentation(read(""), {8, 8}, {8, 8}).colour_count, 0);
 }
 
-TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
+TEST(AugmentationConfig, SourceReplacesTheWholeList) {
   const ConfigDocument document = ConfigDocument::parse(
       "augment: [flip_x: 0.5, grey: 1]\nnormalise: {mean: [0.5]}\n"
       "own: {augment: [shift: 0.1], normalise: {std: [2]}}\nbare: {augment: []}\n",
@@ -116,7 +116,7 @@ TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
   EXPECT_TRUE(bare.list.empty());
 }
 
-TEST(AugmentationOps, YamlReadsBack) {
+TEST(AugmentationConfig, RoundTripsThroughYaml) {
   const Augmentations values = read(
       "augment: [rotate: 30, zoom: [0.8, 1.25], hue: 0.1, blur: [0.1, 2]]\n"
       "normalise: {std: [0.25]}\n");
@@ -127,7 +127,7 @@ TEST(AugmentationOps, YamlReadsBack) {
   EXPECT_EQ(yaml_of(read(yaml_of({}))), yaml_of({}));
 }
 
-TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
+TEST(AugmentationConfig, RefusesMistakesWithTheirLocation) {
   expect_refused("augment:\n  - flip_x: 0.5\n  - flipy: 0.5\n", "a.yaml:3", "flip_y");
   expect_refused("augment: [flipx]", "a.yaml:1:11", "flip_x");
   expect_refused("augment:\n  - flip_x: 1.5\n", "a.yaml:2", "1.5");
@@ -149,7 +149,7 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
   expect_refused("normalise: {std: [0]}", "a.yaml:1", "std");
 }
 
-TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
+TEST(AugmentationConfig, PlansRandAugmentAsGeometryAndColour) {
   const AugmentationPlan plan = plan_augmentation(
       read("augment: [crop_resize, rand_augment: {operations: 3, magnitude: 12}, grey: 0.2]"),
       {64, 64}, {32, 32});
@@ -166,13 +166,13 @@ TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
       plan_augmentation(read("augment: [erase_box: {fill: noise}]"), {9, 9}, {9, 9}).whole_images);
 }
 
-TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
+TEST(AugmentationConfig, RefusesMixingOperations) {
   expect_refused("augment:\n  - flip_x\n  - mixup: 0.8\n", "a.yaml:3",
                  "mix: {mixup: 1} under data");
   expect_refused("augment: [cutmix]", "a.yaml:1:11", "mix: {cutmix: 1} under data");
 }
 
-TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
+TEST(AugmentationConfig, RefusesImpossibleOrders) {
   expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "before blur");
   expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "before erase");
   expect_refused("augment:\n  - equalise\n  - rotate: 10\n", "a.yaml:3", "before equalise");
@@ -184,16 +184,16 @@ TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
   expect_refused("augment:\n  - erase: 4\n  - erase_box\n", "a.yaml:3", "remove one");
   read("augment: [contrast: 0.3, flip_x]");
   read("augment: [grey, sharpen: 2, hue: 0.1, equalise, rand_augment, blur, solarise, erase_box]");
-  // Colours may stand before, between and behind geometry, and behind the blur.
+  // Colour operations may come before, between and after geometry, and after the blur.
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }
 
-TEST(AugmentationOps, TheFormerKeyIsNamedWithItsSuccessor) {
+TEST(AugmentationConfig, NamesTheSuccessorOfAFormerKey) {
   expect_refused("view: {flip_x: 0.5}", "a.yaml:1", "augment: [flip_x: 0.5");
   expect_refused("view: {mean: [0.5]}", "a.yaml:1", "normalise:");
 }
 
-TEST(AugmentationOps, RegressionIsRefusedWhereTruthCannotFollow) {
+TEST(AugmentationConfig, RefusesUnmappableTargets) {
   const auto refuses = [](const std::string& list, LatentRole role) {
     try {
       expect_mappable(read("augment: " + list), role, "angle");
