@@ -20,7 +20,7 @@ struct DivergingFunctor {
   }
 };
 
-/// Writes the team's size: what no functor may do.
+/// Writes the team's size, which no functor may do.
 struct SizeWriter {
   std::int32_t* out;
   template <class Team>
@@ -43,7 +43,7 @@ struct GreedyScratch {
   }
 };
 
-TEST(HostTeam, EveryTeamSizeGivesTheSameBytes) {
+TEST(HostTeam, AcceptsEqualBytesOfEveryTeamSize) {
   constexpr std::int64_t n = 3;
   std::vector<std::int32_t> histogram(64 * n, -1);
   std::vector<std::int64_t> summary(3 * n, -1);
@@ -53,7 +53,7 @@ TEST(HostTeam, EveryTeamSizeGivesTheSameBytes) {
   EXPECT_EQ(summary[0], 1000 * 999 / 2);
 }
 
-TEST(HostTeam, DependenceOnTheSizeIsAFailure) {
+TEST(HostTeam, ReportsBytesThatDependOnTheSize) {
   std::vector<std::int32_t> out(1);
   EXPECT_NONFATAL_FAILURE(
       {
@@ -69,14 +69,14 @@ TEST(HostTeam, DependenceOnTheSizeIsAFailure) {
       "first in byte 0 of 4");
 }
 
-TEST(HostTeam, DivergenceAtABarrierIsAnErrorNotAHang) {
+TEST(HostTeam, ThrowsOnDivergenceAtABarrier) {
   for (const int size : {2, 7, 32}) {
     EXPECT_THROW(run_thread_league(2, size, 0, DivergingFunctor{}), TeamDivergence) << size;
   }
   EXPECT_NO_THROW(run_thread_league(2, 1, 0, DivergingFunctor{}));
 }
 
-/// The last member fails before a barrier that all others wait at.
+/// The last member throws before the barrier at which all others wait.
 struct FailingFunctor {
   template <class Team>
   void operator()(Team& team, std::int64_t) const {
@@ -85,11 +85,11 @@ struct FailingFunctor {
   }
 };
 
-TEST(HostTeam, TheCauseOfADivergenceIsReported) {
+TEST(HostTeam, RethrowsTheCauseOfADivergence) {
   EXPECT_THROW(run_thread_league(1, 7, 0, FailingFunctor{}), std::runtime_error);
 }
 
-TEST(HostTeam, ScratchMisuseIsAnError) {
+TEST(HostTeam, RefusesUnequalAndExcessiveScratch) {
   EXPECT_THROW(run_thread_league(1, 2, 64, UnequalScratch{}), std::logic_error);
   EXPECT_THROW(run_thread_league(1, 2, 64, GreedyScratch{}), std::logic_error);
 }

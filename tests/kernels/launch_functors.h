@@ -1,4 +1,5 @@
-// Functors that the launch tests run; instantiated for CUDA in launch_functors.cu. Host and device.
+// Functors of the launch tests, instantiated for CUDA in launch_functors.cu.
+// The kernel tests use them. Host and device.
 #pragma once
 
 #include "kernels/runtime/launch_bound.h"
@@ -8,17 +9,17 @@
 
 namespace wellspring::test {
 
-/// out[i] = 3 i + 1, in blocks that are smaller than usual.
+/// out[i] = 3 i + 1, in smaller blocks than the default.
 struct AffineWriter {
   static constexpr LaunchBound kLaunchBound = {64, 1};
   std::int64_t* out;
   WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
 };
 
-/// All teams scatter into the same cells, as the parts of a canvas do: cells[0] counts, cells[1]
-/// takes the largest and cells[2] the bits of what the teams bring.
+/// All teams scatter into the same cells, as the parts of a canvas do: cells[0] counts points,
+/// cells[1] keeps their maximum and cells[2] the union of their bits.
 struct SharedCanvasPainter {
-  std::int64_t points;  ///< of each team
+  std::int64_t points;  ///< per team
   std::int32_t* cells;
   std::int64_t* sum;
 
@@ -34,14 +35,14 @@ struct SharedCanvasPainter {
   }
 };
 
-/// Histogram of (rank * 7919 + k) % 64 over k < count, made in scratch with atomics, and then the
-/// sum, largest value and union of bits: every member of the team protocol once.
+/// Histogram of (rank * 7919 + k) % 64 over k < count in scratch, with atomics; then the sum,
+/// maximum and union of bits. Uses every member of the team protocol.
 struct HistogramMaker {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
   static constexpr bool kSharesWarps = true;
   std::int64_t count;
   std::int32_t* histogram;  ///< [n, 64]
-  std::int64_t* summary;    ///< [n, 3]: sum of k, largest k * rank, or of 1 << (k % 40)
+  std::int64_t* summary;    ///< [n, 3]: sum of k, maximum of k * rank, OR of 1 << (k % 40)
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t rank) const {

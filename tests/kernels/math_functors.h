@@ -1,5 +1,6 @@
-// All functions of kernels/random/math.h over an array: as a map functor, for host against device, and in
-// vector loops, for vector against scalar code. Host and device.
+// All functions of kernels/random/math.h over an array: as a map functor, to compare host and
+// device, and in SIMD loops, to compare vector and scalar code. The kernel tests use them. Host and
+// device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -11,7 +12,7 @@ namespace wellspring::test {
 
 inline constexpr int kMathFunctions = 16;
 
-/// Function `index` at x (and, of two variables, at x and another number made from it).
+/// Function `index` at x; a function of two variables also gets a number derived from x.
 template <int index>
 WS_INLINE float evaluate(float x) {
   if constexpr (index == 0) return math::sin_turns(x);
@@ -51,8 +52,7 @@ struct MathEvaluator {
   }
 };
 
-/// The same, one function at a time over the whole array, in loops that the host compiler
-/// vectorises.
+/// The same, one function at a time over the whole array, in loops that the compiler vectorises.
 template <int index = 0>
 void evaluate_in_simd_loops(const float* x, std::int64_t n, float* out) {
   if constexpr (index < kMathFunctions) {

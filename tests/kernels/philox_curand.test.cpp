@@ -1,4 +1,4 @@
-// Philox against NVIDIA's own implementation. cuRAND's host generator needs neither GPU nor driver.
+// Philox compared with cuRAND. cuRAND's host generator needs neither GPU nor driver.
 #include "kernels/random/philox.h"
 #include "kernels/runtime/launch.h"
 #include "kernels/runtime/memory_plan.h"
@@ -27,15 +27,15 @@ std::vector<std::uint32_t> curand_words(std::uint64_t seed, std::uint64_t offset
   return words;
 }
 
-// Where a word of our counter stands in the default ordering, found by looking: 65536 subsequences
-// (our samples) give four words (one block) each, then all give their next block (our draw).
+// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) give four words
+// (one block) each, then all give their next block (our draw).
 constexpr std::uint64_t kSubsequences = 65536;
 
-TEST(PhiloxCurand, HostGeneratorGivesTheSameWords) {
+TEST(PhiloxCurand, MatchesTheHostGenerator) {
   for (const std::uint64_t seed : {0ull, 42ull, 0x123456789abcdef0ull, ~0ull}) {
     // A draw of 2^32 carries into the counter's second word, which is our purpose tag.
     for (const std::uint64_t draw : {0ull, 1ull, 1000ull, 1ull << 32, (3ull << 32) + 5}) {
-      const std::size_t count = 4 * kSubsequences + 64;  // some of the next draw too
+      const std::size_t count = 4 * kSubsequences + 64;  // also part of the next draw
       const auto words = curand_words(seed, draw * kSubsequences * 4, count);
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t block = draw + i / (4 * kSubsequences);
@@ -48,7 +48,7 @@ TEST(PhiloxCurand, HostGeneratorGivesTheSameWords) {
   }
 }
 
-TEST(PhiloxCurand, DeviceGeneratorGivesTheSameWords) {
+TEST(PhiloxCurand, MatchesTheDeviceGenerator) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   constexpr std::size_t n = 10'000;

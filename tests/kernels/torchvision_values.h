@@ -1,6 +1,6 @@
-// What torchvision makes of the test image and of ramps: printed by
+// torchvision's results for the test image and for ramps, printed by
 // tests/truth/torchvision_values.py with torchvision 0.29.2+cu132.
-// Tests only; host only.
+// The kernel tests use them; host only.
 #pragma once
 
 namespace wellspring::test::torchvision {

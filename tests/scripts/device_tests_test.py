@@ -66,7 +66,7 @@ TEST(Conv2d, Refuses) {}
         listing = subprocess.run(
             [sys.executable, SCRIPT], capture_output=True, text=True, check=True
         ).stdout
-        self.assertIn("kernels StepGraph.CudaCaptureHasTheSameCensusAndResult\n", listing)
+        self.assertIn("kernels StepGraph.CapturesTheSameCensusAndResultOnCuda\n", listing)
         # Its source lies in a folder without a program of its own.
         self.assertIn("sources DatasetSourceTest.EmitsHostBatchesOnAGpu\n", listing)
 

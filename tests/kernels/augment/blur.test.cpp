@@ -72,7 +72,7 @@ double blurred(const float* image, SampleShape shape, double sigma, int radius, 
   return sum / weights;
 }
 
-TEST(Blur, EqualsTheDoubleSum) {
+TEST(Blur, MatchesADoublePrecisionSum) {
   const SampleShape shape = {23, 41, 3};
   const std::string list = "augment: [blur: {sigma: [0.5, 2], kernel: 9, probability: 0.6}]";
   const auto plain = emit("", shape, 12), seen = emit(list, shape, 12);
@@ -94,8 +94,8 @@ TEST(Blur, EqualsTheDoubleSum) {
   EXPECT_LT(with, 12);
 }
 
-// What stands in front of the blur is done before it, the rest after; erasing leaves exact zeros.
-TEST(Blur, TheListIsKeptInItsOrder) {
+// Operations listed before the blur run before it, the others after it; erasing leaves exact zeros.
+TEST(Blur, KeepsTheOrderOfTheList) {
   const SampleShape shape = {20, 20, 3};
   const auto lit = emit("augment: [brightness: 0.8]", shape, 1);
   const auto seen = emit(
@@ -117,7 +117,7 @@ TEST(Blur, TheListIsKeptInItsOrder) {
   EXPECT_GE(zeros, 3 * 9);
 }
 
-TEST(Blur, BytesDoNotDependOnTeamsOrTheBatch) {
+TEST(Blur, GivesEqualBytesForEveryTeamAndBatchSize) {
   const SampleShape shape = {17, 35, 3};
   const std::string yaml = "augment: [flip_x, blur: {sigma: [0.5, 2]}, hue: 0.1]";
   const auto whole = emit(yaml, shape, 5);
@@ -126,23 +126,23 @@ TEST(Blur, BytesDoNotDependOnTeamsOrTheBatch) {
   EXPECT_TRUE(std::equal(less.begin(), less.end(), whole.begin()));
 }
 
-TEST(Blur, ListsOfGeometryAndColourTakeOnePass) {
+TEST(AugmentationPasses, CountsPasses) {
   const SampleShape shape = {32, 32, 3};
-  const auto passes_behind = [&](const std::string& yaml) {
+  const auto pass_count = [&](const std::string& yaml) {
     MemoryPlan memory(Device::cpu());
     AugmentationPasses passes;
     passes.plan(memory, "test", 4, shape, test::plan_of(yaml, shape));
     return passes.count();
   };
-  EXPECT_EQ(passes_behind(""), 0);
-  EXPECT_EQ(passes_behind("augment: [crop_resize, flip_x, perspective, brightness: 0.4, hue: 0.1, "
-                          "grey, solarise, erase: 4]"),
+  EXPECT_EQ(pass_count(""), 0);
+  EXPECT_EQ(pass_count("augment: [crop_resize, flip_x, perspective, brightness: 0.4, hue: 0.1, "
+                       "grey, solarise, erase: 4]"),
             0);
-  EXPECT_EQ(passes_behind("augment: [flip_x, blur: {kernel: 3}]"), 3);
-  EXPECT_EQ(passes_behind("augment: [posterise: 4, affine, contrast: 0.3, erase_box]"), 0);
-  EXPECT_EQ(passes_behind("augment: [contrast: {strength: 0.3, about: mean}]"), 2);
-  EXPECT_EQ(passes_behind("augment: [rand_augment, noise, blur: {kernel: 3}]"), 4);
-  EXPECT_EQ(passes_behind("augment: [erase_box: {fill: noise}]"), 2);
+  EXPECT_EQ(pass_count("augment: [flip_x, blur: {kernel: 3}]"), 3);
+  EXPECT_EQ(pass_count("augment: [posterise: 4, affine, contrast: 0.3, erase_box]"), 0);
+  EXPECT_EQ(pass_count("augment: [contrast: {strength: 0.3, about: mean}]"), 2);
+  EXPECT_EQ(pass_count("augment: [rand_augment, noise, blur: {kernel: 3}]"), 4);
+  EXPECT_EQ(pass_count("augment: [erase_box: {fill: noise}]"), 2);
 }
 
 }  // namespace

@@ -18,26 +18,26 @@ AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize ou
   return test::plan_of("augment: " + list, source, out);
 }
 
-/// What is seen of an ellipse of the source: area and centroid of the output pixels, 4 x 4 points
-/// each, whose lookup falls into it.
-struct Seen {
+/// Area and centroid of the output points (4 x 4 per pixel) whose lookup is inside a disc of the
+/// source.
+struct Visible {
   double area = 0, x = 0, y = 0;
 };
-Seen look(const Augmentation& a, FrameSize out, double x, double y, double radius) {
-  Seen seen;
+Visible measure_disc(const Augmentation& a, FrameSize out, double x, double y, double radius) {
+  Visible visible;
   for (int row = 0; row < 4 * out.height; ++row) {
     for (int column = 0; column < 4 * out.width; ++column) {
       const double ox = (column + 0.5) / 4, oy = (row + 0.5) / 4;
       const auto fx = static_cast<float>(ox), fy = static_cast<float>(oy);
       if (std::hypot(a.source_x(fx, fy) - x, a.source_y(fx, fy) - y) > radius) continue;
-      seen.area += 1. / 16;
-      seen.x += ox / 16;
-      seen.y += oy / 16;
+      visible.area += 1. / 16;
+      visible.x += ox / 16;
+      visible.y += oy / 16;
     }
   }
-  seen.x /= seen.area;
-  seen.y /= seen.area;
-  return seen;
+  visible.x /= visible.area;
+  visible.y /= visible.area;
+  return visible;
 }
 
 struct Case {
@@ -45,11 +45,11 @@ struct Case {
   FrameSize source, out;
 };
 
-class LatentMap : public testing::TestWithParam<Case> {};
+class MapLatentsTest : public testing::TestWithParam<Case> {};
 
-/// A thing of the source, a disc with a smaller one above it (an upright axis at `angle`), is
-/// measured in the output pixels and compared with its mapped latents.
-TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
+/// Measures an object of the source, a disc with another above it (an axis at `angle`), in the
+/// output pixels and compares it with its mapped latents.
+TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
   const AugmentationPlan plan = plan_of(list, source, out);
   LatentRoles roles;
@@ -82,29 +82,30 @@ TEST_P(LatentMap, LatentsAreWhereTheThingIsSeen) {
     const double reach = seen_radius * 5;
     if (seen_x < reach || seen_y < reach || seen_x > out.width - reach ||
         seen_y > out.height - reach) {
-      continue;  // partly out of sight: pixels do not tell the place
+      continue;  // partly outside the image: pixels do not give the position
     }
     ++measured;
-    const Seen body = look(a, out, x, y, radius), head = look(a, out, head_x, head_y, radius);
-    // The centroid of a disc drawn with 4 x 4 points a pixel, of thousands of points: errors of
-    // single points average to less than a hundredth of a pixel.
+    const Visible body = measure_disc(a, out, x, y, radius);
+    const Visible head = measure_disc(a, out, head_x, head_y, radius);
+    // The centroid of a disc of thousands of points, 4 x 4 per pixel: errors of single points
+    // average to less than a hundredth of a pixel.
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
-    // Heads lie 10 to 50 pixels above: 0.06 / 10.
+    // Heads are 10 to 50 pixels above: 0.06 / 10.
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // The direction of the same axis: a quarter further.
+    // The direction of the same axis: a quarter turn further.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
 }
 
-/// A wave of the source, t = k . place + phase, is looked up from output pixels and must be the
-/// wave that its mapped latents describe, at every pixel. Places are below 2^8 pixels and periods
-/// above 2^3, so t is below 2^6, and some ten roundings of 2^-24 each leave 4e-5.
-TEST_P(LatentMap, AWaveIsTheWaveThatIsSeen) {
+/// A wave of the source, t = k . position + phase, looked up from output pixels, must equal the
+/// wave of its mapped latents. Positions are below 2^8 pixels and periods above 2^3, so t is below
+/// 2^6; about ten roundings of 2^-24 each give 4e-5.
+TEST_P(MapLatentsTest, FollowsAVisibleWave) {
   const auto [list, source, out] = GetParam();
   const AugmentationPlan plan = plan_of(list, source, out);
   LatentRoles roles;
@@ -138,7 +139,7 @@ TEST_P(LatentMap, AWaveIsTheWaveThatIsSeen) {
   }
 }
 
-TEST(LatentMapExact, WhatIsNoWaveStaysNone) {
+TEST(MapLatents, KeepsAnAbsentWaveAtZero) {
   const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
   LatentRoles roles;
   roles.count = 3;
@@ -151,7 +152,7 @@ TEST(LatentMapExact, WhatIsNoWaveStaysNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Operations, LatentMap,
+    Operations, MapLatentsTest,
     testing::Values(
         Case{"[]", {128, 128}, {128, 128}}, Case{"[flip_x: 1]", {128, 128}, {128, 128}},
         Case{"[flip_y: 1]", {128, 128}, {128, 128}},
@@ -168,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
              {128, 128},
              {128, 128}}));
 
-TEST(LatentMapExact, IdentityKeepsTheBits) {
+TEST(MapLatents, IdentityKeepsPositions) {
   const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
   LatentRoles roles;
   roles.count = 2;
@@ -187,8 +188,8 @@ TEST(LatentMapExact, IdentityKeepsTheBits) {
   }
 }
 
-// A thing of no length is not there and has no place; others move as points do.
-TEST(LatentMapExact, ThingsThatAreNotThereHaveNoPlace) {
+// An object of length 0 is absent and has no position; others move like points.
+TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
   const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
   LatentRoles roles;
@@ -196,16 +197,16 @@ TEST(LatentMapExact, ThingsThatAreNotThereHaveNoPlace) {
   roles.role[0] = LatentRole::thing_x;
   roles.role[1] = LatentRole::position_y;
   roles.role[2] = LatentRole::length;
-  float there[3] = {10, 20, 5}, missing[3] = {};
-  map_latents(a, roles, there);
-  map_latents(a, roles, missing);
-  EXPECT_NEAR(there[0], 54, 1e-5);
-  EXPECT_NEAR(there[1], 20, 1e-5);
-  EXPECT_NEAR(there[2], 5, 1e-5);
-  for (const float value : missing) EXPECT_EQ(value, 0);
+  float present[3] = {10, 20, 5}, absent[3] = {};
+  map_latents(a, roles, present);
+  map_latents(a, roles, absent);
+  EXPECT_NEAR(present[0], 54, 1e-5);
+  EXPECT_NEAR(present[1], 20, 1e-5);
+  EXPECT_NEAR(present[2], 5, 1e-5);
+  for (const float value : absent) EXPECT_EQ(value, 0);
 }
 
-TEST(LatentMapExact, PositionsFollowPerspective) {
+TEST(MapLatents, FollowsPerspective) {
   const FrameSize size = {128, 128};
   const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);
   LatentRoles roles;

@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// Widths by name of the columns that a layout has.
+/// Widths of the columns of a layout, by name.
 std::map<std::string, std::int64_t> widths(const SampleLayout& layout) {
   BatchView view;
   view.layout = layout;
@@ -21,7 +21,7 @@ std::map<std::string, std::int64_t> widths(const SampleLayout& layout) {
   return result;
 }
 
-TEST(SampleLayout, SaysWhichColumnsARowHas) {
+TEST(SampleLayout, ListsItsColumns) {
   using Widths = std::map<std::string, std::int64_t>;
   EXPECT_EQ(widths(SampleLayout::image(4, 5, 3)), (Widths{{"x", 60}, {"label", 1}, {"weight", 1}}));
   SampleLayout event = SampleLayout::event(2);
@@ -35,7 +35,7 @@ TEST(SampleLayout, SaysWhichColumnsARowHas) {
             (Widths{{"x", 120}, {"count", 1}, {"globals", 2}, {"label", 1}, {"weight", 1}}));
 }
 
-TEST(SampleLayout, TruthMayDifferWhereANetworkReadsBoth) {
+TEST(SampleLayout, SameInputIgnoresTruth) {
   const SampleLayout plain = SampleLayout::set(30, 4);
   SampleLayout other = plain;
   other.latents = 2;
@@ -48,7 +48,7 @@ TEST(SampleLayout, TruthMayDifferWhereANetworkReadsBoth) {
   EXPECT_FALSE(SampleLayout::event(4).same_input(SampleLayout::set(1, 4)));
 }
 
-TEST(SampleLayout, ReadsAsWords) {
+TEST(SampleLayout, HasAReadableName) {
   EXPECT_EQ(to_string(SampleLayout::image(32, 48, 1)), "image 32x48x1");
   EXPECT_EQ(to_string(SampleLayout::event(2)), "event of 2 features");
   SampleLayout set = SampleLayout::set(30, 4);
@@ -56,7 +56,7 @@ TEST(SampleLayout, ReadsAsWords) {
   EXPECT_EQ(to_string(set), "set of up to 30 items of 4 features, 2 globals");
 }
 
-TEST(BatchColumns, PlanWhatTheLayoutHasAndNothingElse) {
+TEST(BatchColumns, ReservesOnlyTheLayoutsColumns) {
   SampleLayout layout = SampleLayout::set(3, 2);
   layout.globals = 5;
   layout.latents = 7;
@@ -80,7 +80,7 @@ TEST(BatchColumns, PlanWhatTheLayoutHasAndNothingElse) {
   EXPECT_NE(view.overflow, nullptr);
 }
 
-TEST(BatchColumns, EveryColumnHasItsPlaceInTheView) {
+TEST(BatchColumns, MapsEveryColumnToTheView) {
   SampleLayout layout = SampleLayout::set(3, 2);
   layout.globals = layout.targets = layout.latents = 1;
   const test::HostBatch batch(2, layout);

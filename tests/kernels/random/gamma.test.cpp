@@ -13,9 +13,9 @@
 namespace wellspring {
 namespace {
 
-// The reference is good to 1e-13. Half of the arguments lie around the middle of the law, where it
-// is steepest and the series meets the fraction.
-TEST(Gamma, DistributionFunctionIsWithinItsStatedBound) {
+// The reference is accurate to 1e-13. Half of the arguments are near the centre of the
+// distribution, where it is steepest and where the series meets the continued fraction.
+TEST(LowerGamma, StaysWithinItsStatedBound) {
   const struct {
     float low, high;
     double bound;
@@ -39,7 +39,7 @@ TEST(Gamma, DistributionFunctionIsWithinItsStatedBound) {
   }
 }
 
-TEST(Gamma, DistributionFunctionHasItsLimits) {
+TEST(LowerGamma, HasItsLimits) {
   for (const float a : {0.01f, 0.5f, 1.0f, 3.0f, 40.0f, 500.0f}) {
     EXPECT_EQ(math::lower_gamma(a, 0), 0);
     EXPECT_EQ(math::lower_gamma(a, -1), 0);
@@ -53,23 +53,23 @@ TEST(Gamma, DistributionFunctionHasItsLimits) {
   }
 }
 
-TEST(Gamma, BitsArePinned) {
-  // Any compiler, level of optimisation and machine gives these, as FNV-1a.
+TEST(Gamma, HasPinnedBits) {
+  // FNV-1a of the bits: equal for every compiler, optimisation level and machine.
   std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto meet = [&](float v) {
+  const auto add = [&](float v) {
     hash = (hash ^ std::bit_cast<std::uint32_t>(v)) * 0x100000001b3u;
   };
   RngStream random({2, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < 2000; ++i) {
     const float a = 0.05f + 40 * random.uniform(), x = 80 * random.uniform();
-    meet(math::lower_gamma(a, x));
-    meet(draw_gamma({5, 3}, Purpose::texture, i, 2000, a));
+    add(math::lower_gamma(a, x));
+    add(draw_gamma({5, 3}, Purpose::texture, i, 2000, a));
   }
   EXPECT_EQ(hash, 0x427b442584e16111u) << std::hex << hash;
 }
 
-// 20,000 numbers resolve a distance of 0.02 of the distribution functions at the gate.
-TEST(Gamma, NumbersFollowTheLaw) {
+// 20,000 numbers resolve a distance of 0.02 between distribution functions at the gate.
+TEST(DrawGamma, FollowsTheDistribution) {
   constexpr std::uint32_t kCount = 20000;
   for (const float shape : {0.05f, 0.7f, 1.0f, 2.5f, 300.0f}) {
     std::vector<double> values;
@@ -90,9 +90,9 @@ TEST(Gamma, NumbersFollowTheLaw) {
 }
 
 template <int N>
-void expect_the_numbers_of_elements() {
+void expect_equal_to_single_draws() {
   const SampleRng rng{11, 2};
-  for (std::uint32_t run = 0; run < 500; ++run) {  // some 4 % of first tries fail
+  for (std::uint32_t run = 0; run < 500; ++run) {  // about 4 % of first tries fail
     std::uint32_t first[N];
     float shape[N], number[N];
     for (int i = 0; i < N; ++i) {
@@ -105,15 +105,15 @@ void expect_the_numbers_of_elements() {
   }
 }
 
-TEST(Gamma, NumbersSideBySideAreThoseOfElements) {
-  expect_the_numbers_of_elements<1>();
-  expect_the_numbers_of_elements<8>();
-  expect_the_numbers_of_elements<16>();
+TEST(DrawGammas, EqualsDrawGammaPerElement) {
+  expect_equal_to_single_draws<1>();
+  expect_equal_to_single_draws<8>();
+  expect_equal_to_single_draws<16>();
 }
 
-TEST(Gamma, NumbersAreThoseOfTheirElement) {
+TEST(DrawGamma, ReadsOnlyItsElementsBlocks) {
   const SampleRng rng{9, 4};
-  // The first try of element 3 of 10 reads block 53, the second 63: apart from those of element 4.
+  // The first try of element 3 of 10 reads block 53, the second 63; element 4 reads others.
   const float alone = draw_gamma(rng, Purpose::texture, 53, 10, 0.4f);
   for (std::uint32_t i = 50; i < 60; ++i) {
     const float again = draw_gamma(rng, Purpose::texture, i, 10, 0.4f);

@@ -21,8 +21,8 @@ namespace {
 using math::kInfinity;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Every 1021st binary32 of all 2^32 (a prime: all mantissas and exponents are met); fewer where the
-// code is not optimised. The stated bounds were found with every 31st.
+// Every 1021st binary32 of all 2^32 (a prime, so all exponents and varied mantissas occur); fewer
+// in unoptimised builds. The stated bounds were measured with every 31st.
 #if defined(WELLSPRING_SANITIZED) || !defined(NDEBUG)
 constexpr std::uint64_t kStride = 65'521;
 constexpr std::uint32_t kPairs = 100'000;
@@ -31,8 +31,8 @@ constexpr std::uint64_t kStride = 1021;
 constexpr std::uint32_t kPairs = 4'000'000;
 #endif
 
-/// The distance of `got` from `exact` in units in the last place of the binary32 nearest to it. NaN
-/// must meet NaN; what rounds to infinity may be met by infinity or the largest finite number.
+/// Distance from `exact` in units in the last place of the nearest binary32. NaN must give NaN; a
+/// value that rounds to infinity may give infinity or the largest finite number.
 double ulp_error(float got, double exact) {
   if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
   const double magnitude = std::abs(exact);
@@ -42,7 +42,7 @@ double ulp_error(float got, double exact) {
                ? 0
                : 1e9;
   }
-  // frexp's mantissa is in [1/2, 1): the last of 24 bits is 2^(exponent - 24), in subnormals
+  // frexp's mantissa is in [1/2, 1): the last of 24 bits is 2^(exponent - 24), for subnormals
   // 2^-149.
   int exponent = 0;
   std::frexp(magnitude, &exponent);
@@ -53,19 +53,20 @@ double ulp_error(float got, double exact) {
 struct Worst {
   double error = 0;
   float x = 0, y = 0;
-  void meet(double candidate, float at_x, float at_y = 0) {
+  void add(double candidate, float at_x, float at_y = 0) {
     if (candidate <= error) return;
     *this = {candidate, at_x, at_y};
   }
 };
 
-/// A function of one variable, with its exact twin, the range it is stated for and its bound there.
+/// A function of one variable, its double-precision reference, and its stated range and error
+/// bound.
 struct Case {
   const char* name;
   float (*function)(float);
   double (*exact)(double);
   float low, high;
-  double bound;  ///< as in the function's comment in kernels/random/math.h
+  double bound;  ///< in ULP, from the function's comment in kernels/random/math.h
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -77,7 +78,7 @@ double exact_sin_turns(double t) {
   const double folded = std::abs(part) > 0.25 ? std::copysign(0.5, part) - part : part;
   return std::sin(2 * M_PI * folded);
 }
-/// cos(2 pi t) = sin(2 pi (1/4 - |t|)), exact to reduce, also near its zeros.
+/// cos(2 pi t) = sin(2 pi (1/4 - |t|)): an exact reduction, also near the zeros.
 double exact_cos_turns(double t) {
   const double part = std::abs(t - std::rint(t));
   return part < 0.125 ? std::cos(2 * M_PI * part) : std::sin(2 * M_PI * (0.25 - part));
@@ -127,12 +128,12 @@ const float kSpecial[] = {0.0f,
 
 class MathAccuracy : public testing::TestWithParam<Case> {};
 
-TEST_P(MathAccuracy, WithinItsStatedBound) {
+TEST_P(MathAccuracy, StaysWithinItsStatedBound) {
   const Case& c = GetParam();
   Worst worst;
   const auto check = [&](float x) {
     if (x < c.low || x > c.high) return;
-    worst.meet(ulp_error(c.function(x), c.exact(x)), x);
+    worst.add(ulp_error(c.function(x), c.exact(x)), x);
   };
   for (std::uint64_t u = 0; u < (1ull << 32); u += kStride) {
     check(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
@@ -145,21 +146,21 @@ TEST_P(MathAccuracy, WithinItsStatedBound) {
 INSTANTIATE_TEST_SUITE_P(All, MathAccuracy, testing::ValuesIn(kCases),
                          [](const auto& test) { return test.param.name; });
 
-TEST(Math, Atan2WithinItsStatedBound) {
+TEST(MathAccuracy, Atan2StaysWithinItsStatedBound) {
   Worst worst;
   RngStream random({1, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Any two floats, and two of about equal size in turn.
+    // Alternately any two floats and two of similar size.
     const float y = i % 2 == 0 ? std::bit_cast<float>(u) : unit_float(u) - 0.5f;
     const float x = i % 2 == 0 ? std::bit_cast<float>(v) : unit_float(v) - 0.5f;
-    worst.meet(ulp_error(math::atan2(y, x), std::atan2(double{y}, double{x})), x, y);
+    worst.add(ulp_error(math::atan2(y, x), std::atan2(double{y}, double{x})), x, y);
   }
   for (const float y : kSpecial) {
     for (const float x : kSpecial) {
       const float got = math::atan2(y, x);
       const double exact = std::atan2(double{y}, double{x});
-      worst.meet(ulp_error(got, exact), x, y);
+      worst.add(ulp_error(got, exact), x, y);
       if (!std::isnan(exact)) {
         EXPECT_EQ(std::signbit(got), std::signbit(exact)) << y << ", " << x;
       }
@@ -168,30 +169,30 @@ TEST(Math, Atan2WithinItsStatedBound) {
   EXPECT_LE(worst.error, kAtan2Bound) << "at " << worst.y << ", " << worst.x;
 }
 
-TEST(Math, PowWithinItsStatedBound) {
+TEST(MathAccuracy, PowStaysWithinItsStatedBound) {
   Worst worst;
   RngStream random({2, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Any two floats; a base near 1; an exponent for which the result neither over- nor underflows.
+    // Any two floats; a base near 1; an exponent without overflow or underflow.
     float x = std::bit_cast<float>(u), y = std::bit_cast<float>(v);
     if (i % 4 != 0) x = i % 4 == 1 ? 0.5f + unit_float(u) : std::abs(x);
     if (i % 4 != 0) y = (unit_float(v) - 0.5f) * 300.0f;
     if (i % 4 >= 2) y /= std::log2(x);
     if (x < 0) x = -x;
-    worst.meet(ulp_error(math::pow(x, y), std::pow(double{x}, double{y})), x, y);
+    worst.add(ulp_error(math::pow(x, y), std::pow(double{x}, double{y})), x, y);
   }
   for (const float x : kSpecial) {
     for (const float y : kSpecial) {
       if (std::signbit(x)) continue;
-      worst.meet(ulp_error(math::pow(x, y), std::pow(double{x}, double{y})), x, y);
+      worst.add(ulp_error(math::pow(x, y), std::pow(double{x}, double{y})), x, y);
     }
   }
   EXPECT_LE(worst.error, kPowBound) << "at " << worst.x << ", " << worst.y;
   EXPECT_TRUE(std::isnan(math::pow(-2.0f, 2.0f)));
 }
 
-TEST(Math, ExactWhereTheResultIs) {
+TEST(Math, IsExactForExactResults) {
   for (int e = -126; e < 128; ++e) {
     const float power = std::ldexp(1.0f, e);
     ASSERT_EQ(math::log2(power), static_cast<float>(e));
@@ -212,7 +213,7 @@ TEST(Math, ExactWhereTheResultIs) {
   EXPECT_EQ(math::acos(1.0f), 0.0f);
 }
 
-TEST(Math, OddFunctionsAreOddAndPeriodsExact) {
+TEST(Math, HasExactSymmetryAndPeriods) {
   RngStream random({3, 1}, Purpose::texture);
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   for (int i = 0; i < 100'000; ++i) {
@@ -232,7 +233,7 @@ TEST(Math, OddFunctionsAreOddAndPeriodsExact) {
   }
 }
 
-TEST(Math, RoundingHelpers) {
+TEST(Math, RoundsAndInterpolates) {
   for (const float x : kSpecial) {
     if (std::isnan(x)) continue;
     EXPECT_EQ(math::floor(x), std::floor(x));
@@ -254,7 +255,7 @@ std::uint32_t canonical(float x) {
   return std::isnan(x) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(x);
 }
 
-TEST(Math, VectorCodeGivesTheBitsOfScalarCode) {
+TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
   constexpr std::int64_t n = 200'003;  // odd: the loop's remainder too
   std::vector<float> x(n), vector(test::kMathFunctions * n), scalar(test::kMathFunctions * n);
   RngStream random({4, 1}, Purpose::texture);
@@ -264,7 +265,7 @@ TEST(Math, VectorCodeGivesTheBitsOfScalarCode) {
         i % 2 == 0 ? std::bit_cast<float>(word) : (unit_float(word) - 0.5f) * 20.0f;
   }
   const test::MathEvaluator functor{x.data(), n, scalar.data()};
-  // Through a volatile pointer, one element a call: nothing to vectorise.
+  // A volatile function pointer: one element per call prevents vectorisation.
   void (*volatile one)(const test::MathEvaluator&, std::int64_t) = [](const test::MathEvaluator& f,
                                                                       std::int64_t i) { f(i); };
   for (std::int64_t i = 0; i < n; ++i) one(functor, i);
@@ -274,14 +275,14 @@ TEST(Math, VectorCodeGivesTheBitsOfScalarCode) {
         << "function " << i / n << " at " << x[i % n];
   }
 
-  // The bits themselves, as FNV-1a: any compiler, optimisation level and machine must give these. A
-  // change of a function changes every sample that uses it, and so is made knowingly.
+  // FNV-1a of the bits: equal for every compiler, optimisation level and machine. A change of a
+  // function changes every sample that uses it, so it must be deliberate.
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const float value : scalar) hash = (hash ^ canonical(value)) * 0x100000001b3u;
   EXPECT_EQ(hash, 0xb93d3fe85a5da732u) << std::hex << hash;
 }
 
-TEST(Math, DeviceGivesTheBitsOfTheHost) {
+TEST(Math, GivesEqualBitsOnTheDevice) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   constexpr std::size_t n = 1 << 20;
@@ -309,9 +310,9 @@ TEST(Math, DeviceGivesTheBitsOfTheHost) {
   }
 }
 
-TEST(Math, BoxMullerIsStandardNormal) {
-  // Moments of 2 million numbers, each within 5 standard deviations of its estimate (a false alarm
-  // in 1.7 million runs, and the seed is fixed).
+TEST(BoxMuller, IsStandardNormal) {
+  // Moments of 2 million numbers, each within 5 standard deviations of its estimate (one false
+  // alarm in 1.7 million runs; the seed is fixed).
   constexpr int kCount = 1'000'000;
   double sums[5] = {};
   RngStream random({5, 1}, Purpose::noise);
@@ -324,7 +325,7 @@ TEST(Math, BoxMullerIsStandardNormal) {
     sums[0] += double{pair.first} * double{pair.second};
   }
   const double n = 2.0 * kCount;
-  // Variances of z, z^2, z^3, z^4 are 1, 2, 15, 96, of the product of two 1.
+  // The variances of z, z^2, z^3, z^4 are 1, 2, 15, 96; that of a product of two is 1.
   EXPECT_NEAR(sums[1] / n, 0, 5 * std::sqrt(1 / n));
   EXPECT_NEAR(sums[2] / n, 1, 5 * std::sqrt(2 / n));
   EXPECT_NEAR(sums[3] / n, 0, 5 * std::sqrt(15 / n));

@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-/// How many standard deviations a chi-square of `cells` equally likely cells is from its mean, by
+/// Deviation of the chi-square of equally likely `cells` from its mean, in standard deviations, by
 /// the cube-root transform (E. Wilson, M. Hilferty, PNAS 17, 1931), which is normal to high order.
 double chi_square_sigmas(const std::vector<std::int64_t>& cells) {
   double total = 0;
@@ -27,10 +27,10 @@ double chi_square_sigmas(const std::vector<std::int64_t>& cells) {
   return (std::cbrt(chi_square / k) - (1 - 2 / (9 * k))) / std::sqrt(2 / (9 * k));
 }
 
-// 5 standard deviations, two-sided: a false alarm in 1.7 million runs, and the seeds are fixed.
+// 5 standard deviations, two-sided: one false alarm in 1.7 million runs; the seeds are fixed.
 constexpr double kGate = 5;
 
-TEST(Philox, UnitFloatIsUniform) {
+TEST(RngStream, DrawsUniformFloats) {
   RngStream random({2024, 7}, Purpose::texture);
   std::vector<std::int64_t> cells(1024);
   for (int i = 0; i < 2'000'000; ++i) {
@@ -42,7 +42,8 @@ TEST(Philox, UnitFloatIsUniform) {
   EXPECT_LT(std::abs(chi_square_sigmas(cells)), kGate);
 }
 
-/// Pairs of neighbours along one coordinate of the counter are jointly uniform over 64 x 64 cells.
+/// Tests that neighbours along one coordinate of the counter are jointly uniform over 64 x 64
+/// cells.
 void expect_independent_neighbours(const char* what,
                                    const std::function<std::uint32_t(std::uint32_t)>& word) {
   std::vector<std::int64_t> cells(64 * 64);
@@ -53,7 +54,7 @@ void expect_independent_neighbours(const char* what,
   EXPECT_LT(std::abs(chi_square_sigmas(cells)), kGate) << what;
 }
 
-TEST(Philox, NeighboursAreIndependent) {
+TEST(Philox, GivesIndependentNeighbours) {
   const auto word = [](std::uint64_t seed, std::uint64_t sample, Purpose purpose,
                        std::uint32_t draw) {
     return SampleRng{seed, sample}.block(purpose, draw).word[0];
@@ -75,7 +76,7 @@ TEST(Philox, NeighboursAreIndependent) {
   });
 }
 
-TEST(Philox, EveryPartOfTheCounterCounts) {
+TEST(Philox, UsesEveryPartOfTheCounter) {
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> seen;
   int blocks = 0;
   for (const std::uint64_t seed : {0ull, 1ull, 1ull << 32}) {
@@ -92,7 +93,7 @@ TEST(Philox, EveryPartOfTheCounterCounts) {
   EXPECT_EQ(static_cast<int>(seen.size()), blocks);
 }
 
-TEST(Philox, StreamReadsBlocksInOrder) {
+TEST(RngStream, ReadsBlocksInOrder) {
   const SampleRng rng{3, 4};
   RngStream stream(rng, Purpose::label);
   for (std::uint32_t i = 0; i < 13; ++i) {
@@ -100,9 +101,9 @@ TEST(Philox, StreamReadsBlocksInOrder) {
   }
 }
 
-// Computed apart from this code: FNV-1a of the name (whose published vectors "a" and "foobar" give
-// af63dc4c8601ec8c and 85944171f73967e8), then ten rounds of Philox.
-TEST(Philox, KeysOfNamesArePinned) {
+// Computed by other code: FNV-1a of the name (checked with its published vectors: "a" gives
+// af63dc4c8601ec8c, "foobar" 85944171f73967e8), then ten rounds of Philox.
+TEST(NamedKey, HasPinnedValues) {
   EXPECT_EQ(named_key(0, ""), 0xb5c3f648e1b04609u);
   EXPECT_EQ(named_key(7, "shapes"), 0x40dc03e9f6d3ee91u);
   EXPECT_EQ(named_key((std::uint64_t{1} << 63) + 5, "noise"), 0xe7d82b023acdc286u);
@@ -110,7 +111,7 @@ TEST(Philox, KeysOfNamesArePinned) {
   EXPECT_NE(named_key(7, "shape"), named_key(7, "shapes"));
 }
 
-TEST(Philox, ConversionsKeepTheirRanges) {
+TEST(Philox, ConvertsWithinRanges) {
   EXPECT_EQ(unit_float(0), 0.0f);
   EXPECT_EQ(unit_float(0xffffffffu), 1.0f - 0x1p-24f);
   EXPECT_EQ(unit_float_open(0), 0x1p-24f);
@@ -121,7 +122,7 @@ TEST(Philox, ConversionsKeepTheirRanges) {
   }
 }
 
-TEST(Philox, BoundedIntegersAreUniform) {
+TEST(RngStream, DrawsUniformIntegers) {
   RngStream random({77, 0}, Purpose::order);
   std::vector<std::int64_t> cells(37);
   for (int i = 0; i < 1'000'000; ++i) ++cells[random.integer(37)];

@@ -12,7 +12,7 @@ void expect_equal(const Philox4& a, const Philox4& b) {
 }
 
 template <int N>
-void expect_the_words_of_blocks() {
+void expect_single_blocks() {
   const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
   for (const std::uint32_t first : {0u, 5u, 0xfffffff8u}) {  // the last wraps around
     const auto run = consecutive_blocks<N>(rng, Purpose::texture, first);
@@ -35,9 +35,9 @@ void expect_the_words_of_blocks() {
 }
 
 template <int N>
-void expect_the_wanted_words() {
+void expect_wanted_lanes() {
   const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
-  for (const int step : {1, 3, 2 * N}) {  // all lanes, some, and the first alone
+  for (const int step : {1, 3, 2 * N}) {  // all lanes, some, only the first
     std::uint32_t draws[N];
     std::int32_t wanted[N];
     for (int i = 0; i < N; ++i) {
@@ -51,22 +51,22 @@ void expect_the_wanted_words() {
   }
 }
 
-TEST(PhiloxRun, HoldsTheWordsThatAreWanted) {
-  expect_the_wanted_words<1>();
-  expect_the_wanted_words<4>();
-  expect_the_wanted_words<8>();
-  expect_the_wanted_words<16>();
+TEST(PhiloxRun, ComputesTheWantedLanes) {
+  expect_wanted_lanes<1>();
+  expect_wanted_lanes<4>();
+  expect_wanted_lanes<8>();
+  expect_wanted_lanes<16>();
 }
 
-TEST(PhiloxRun, HoldsTheWordsOfBlocks) {
-  expect_the_words_of_blocks<1>();
-  expect_the_words_of_blocks<4>();
-  expect_the_words_of_blocks<8>();
-  expect_the_words_of_blocks<16>();
+TEST(PhiloxRun, EqualsSingleBlocks) {
+  expect_single_blocks<1>();
+  expect_single_blocks<4>();
+  expect_single_blocks<8>();
+  expect_single_blocks<16>();
 }
 
-// The published answers (kernels/random/philox.h), in one lane among others.
-TEST(PhiloxRun, GivesThePublishedWords) {
+// The published test vector (kernels/random/philox.h) in one of several lanes.
+TEST(PhiloxRun, MatchesThePublishedWords) {
   PhiloxRun<8> run{};
   run.put(3, {{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}});
   philox4x32(run, 0x299f31d0a4093822ull);

@@ -18,7 +18,7 @@ float from_bits(std::uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 
-TEST(Bf16, EveryValueRoundTrips) {
+TEST(Bf16, RoundTripsEveryValue) {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     bf16 value;
     value.bits = static_cast<std::uint16_t>(bits);
@@ -42,14 +42,14 @@ TEST(Bf16, RoundsToNearestTiesToEven) {
   }
 }
 
-TEST(Bf16, SpecialValues) {
+TEST(Bf16, ConvertsSpecialValues) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(bf16(kInfinity).bits, 0x7f80);
   EXPECT_EQ(bf16(-kInfinity).bits, 0xff80);
   EXPECT_EQ(bf16(std::numeric_limits<float>::max()).bits, 0x7f80);
   EXPECT_EQ(bf16(-0.0f).bits, 0x8000);
   EXPECT_EQ(bf16(0x1p-133f).bits, 0x0001);  // the smallest subnormal
-  EXPECT_EQ(bf16(0x1p-134f).bits, 0x0000);  // half of it, a tie: to the even zero
+  EXPECT_EQ(bf16(0x1p-134f).bits, 0x0000);  // a tie: rounds to the even zero
   EXPECT_EQ(bf16(0x1.8p-134f).bits, 0x0001);
   for (const std::uint32_t nan : {0x7f800001u, 0x7fc00000u, 0xff800001u, 0xffffffffu}) {
     EXPECT_EQ(bf16(from_bits(nan)).bits, 0x7fff) << std::hex << nan;
@@ -57,11 +57,11 @@ TEST(Bf16, SpecialValues) {
 }
 
 #if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
-TEST(Bf16, EqualsCudasConversion) {
+TEST(Bf16, MatchesCudasConversion) {
   const auto cudas = [](float value) {
     return static_cast<__nv_bfloat16_raw>(__float2bfloat16_rn(value)).x;
   };
-  // All upper halves, each with the lower halves on both sides of every decision.
+  // Every upper half, with lower halves on both sides of every rounding decision.
   for (std::uint32_t high = 0; high < 65536; ++high) {
     for (const std::uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
       const float value = from_bits(high << 16 | low);
@@ -71,7 +71,7 @@ TEST(Bf16, EqualsCudasConversion) {
 }
 #endif
 
-TEST(DTypes, SizesAndNames) {
+TEST(DType, HasSizesAndNames) {
   EXPECT_EQ(size_of(DTypeOf<float>::value), sizeof(float));
   EXPECT_EQ(size_of(DTypeOf<bf16>::value), sizeof(bf16));
   EXPECT_EQ(size_of(DTypeOf<std::uint8_t>::value), 1u);

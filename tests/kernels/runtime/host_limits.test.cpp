@@ -19,7 +19,7 @@ std::string mebibytes(std::uint64_t count) {
   return std::to_string(count * kMiB) + "\n";
 }
 
-/// A machine of files: 16 GiB, of which 12 are available, and the control groups that tests add.
+/// A simulated machine in a folder: 16 GiB, 12 available, and the control groups that a test adds.
 class HostLimits : public ::testing::Test {
  protected:
   HostLimits() {
@@ -30,8 +30,8 @@ class HostLimits : public ::testing::Test {
     fs::create_directories((folder_ / path).parent_path());
     spill(folder_ / path, text);
   }
-  /// The whole tree of version 2 at /sys/fs/cgroup, with this process in `group`.
-  void unified(const std::string& group) const {
+  /// Mounts a version 2 tree at /sys/fs/cgroup, with this process in `group`.
+  void mount_unified(const std::string& group) const {
     put("proc/self/cgroup", "0::" + group + "\n");
     put("proc/self/mountinfo",
         "22 1 8:1 / / rw shared:1 - ext4 /dev/root rw\n"
@@ -44,12 +44,12 @@ class HostLimits : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(HostLimits, AMachineWithoutGroupsHasWhatItHas) {
+TEST_F(HostLimits, ReadsAMachineWithoutLimits) {
   EXPECT_EQ(memory().total_bytes, 16384 * kMiB);
   EXPECT_EQ(memory().available_bytes, 12288 * kMiB);
   EXPECT_EQ(memory().limited_by, "");
   EXPECT_FALSE(quota());
-  unified("/job");
+  mount_unified("/job");
   EXPECT_EQ(memory().available_bytes, 12288 * kMiB);
   put("sys/fs/cgroup/job/memory.max", "max\n");
   put("sys/fs/cgroup/job/cpu.max", "max 100000\n");
@@ -57,9 +57,9 @@ TEST_F(HostLimits, AMachineWithoutGroupsHasWhatItHas) {
   EXPECT_FALSE(quota());
 }
 
-// A batch system's tree: the job is limited, the step and the task below it say nothing.
-TEST_F(HostLimits, ALimitOfAnyGroupAboveHolds) {
-  unified("/slurm/job_7/step_0");
+// A batch system's tree: the job has limits, its step has none.
+TEST_F(HostLimits, ObeysLimitsOfAnyParentGroup) {
+  mount_unified("/slurm/job_7/step_0");
   put("sys/fs/cgroup/slurm/memory.max", mebibytes(8000));
   put("sys/fs/cgroup/slurm/job_7/memory.max", mebibytes(500));
   put("sys/fs/cgroup/slurm/job_7/memory.current", mebibytes(100));
@@ -76,9 +76,9 @@ TEST_F(HostLimits, ALimitOfAnyGroupAboveHolds) {
   EXPECT_EQ(quota()->group, "control group /sys/fs/cgroup/slurm/job_7");
 }
 
-// The group with the least left decides, not the one that allows least.
-TEST_F(HostLimits, NeighboursInAGroupAboveCount) {
-  unified("/a/b");
+// The group with the least memory left decides, not the one with the lowest limit.
+TEST_F(HostLimits, CountsNeighboursInAParentGroup) {
+  mount_unified("/a/b");
   put("sys/fs/cgroup/a/memory.max", mebibytes(1000));
   put("sys/fs/cgroup/a/memory.current", mebibytes(900));
   put("sys/fs/cgroup/a/b/memory.max", mebibytes(500));
@@ -89,27 +89,27 @@ TEST_F(HostLimits, NeighboursInAGroupAboveCount) {
       << memory().limited_by;
 }
 
-TEST_F(HostLimits, FilePagesAreGivenBackOnDemand) {
-  unified("/job");
+TEST_F(HostLimits, CountsFilePagesAsAvailable) {
+  mount_unified("/job");
   put("sys/fs/cgroup/job/memory.max", mebibytes(500));
   put("sys/fs/cgroup/job/memory.current", mebibytes(480));
   put("sys/fs/cgroup/job/memory.stat", "anon " + mebibytes(100) + "file " + mebibytes(380) +
                                            "inactive_anon 5\ninactive_file " + mebibytes(300) +
                                            "active_file " + mebibytes(60));
   EXPECT_EQ(memory().available_bytes, 380 * kMiB);
-  put("sys/fs/cgroup/job/memory.current", mebibytes(900));  // over its limit, for a moment
+  put("sys/fs/cgroup/job/memory.current", mebibytes(900));  // briefly over its limit
   EXPECT_EQ(memory().available_bytes, 0u);
 }
 
-TEST_F(HostLimits, TheHighMarkIsALimitToo) {
-  unified("/job");
+TEST_F(HostLimits, ObeysTheHighMark) {
+  mount_unified("/job");
   put("sys/fs/cgroup/job/memory.max", mebibytes(500));
   put("sys/fs/cgroup/job/memory.high", mebibytes(300));
   EXPECT_EQ(memory().total_bytes, 300 * kMiB);
 }
 
-// Version 1: a tree a controller, "no limit" is a number larger than any memory, -1 no quota.
-TEST_F(HostLimits, Version1HasATreeAController) {
+// Version 1: a tree per controller; "no limit" is a number above any memory, -1 means no quota.
+TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   put("proc/self/cgroup",
       "9:name=systemd:/x\n4:memory:/slurm/uid_1/job_7\n2:cpu,cpuacct:/slurm/job_7\n0::/\n");
   put("proc/self/mountinfo",
@@ -136,8 +136,8 @@ TEST_F(HostLimits, Version1HasATreeAController) {
   EXPECT_EQ(quota()->processors, 2.5);
 }
 
-// A container is shown the host's path of its group, and that group alone at the mount.
-TEST_F(HostLimits, AContainerSeesItsGroupAtTheMount) {
+// A container sees the host's path of its group, and only that group at the mount.
+TEST_F(HostLimits, ReadsAContainersGroupAtTheMount) {
   put("proc/self/cgroup", "4:memory:/docker/abc/inner\n");
   put("proc/self/mountinfo",
       "7 1 0:3 /docker/ab /elsewhere rw - cgroup cgroup rw,memory\n"
@@ -150,8 +150,8 @@ TEST_F(HostLimits, AContainerSeesItsGroupAtTheMount) {
   EXPECT_EQ(memory().total_bytes, 500 * kMiB);
 }
 
-// Where the group's own folder cannot be seen, the top of what is mounted is as near as we get.
-TEST_F(HostLimits, AGroupOutOfSightIsReadAtTheMount) {
+// If the group's own folder is not visible, the root of the mount is the nearest group.
+TEST_F(HostLimits, ReadsAnUnmountedGroupAtTheMount) {
   for (const char* group : {"/../outside", "/not/mounted"}) {
     put("proc/self/cgroup", std::string("0::") + group + "\n");
     put("proc/self/mountinfo", "8 1 0:3 /.. /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
@@ -160,7 +160,7 @@ TEST_F(HostLimits, AGroupOutOfSightIsReadAtTheMount) {
   }
 }
 
-TEST_F(HostLimits, NonsenseLimitsNothing) {
+TEST_F(HostLimits, IgnoresMalformedFiles) {
   put("proc/self/cgroup", "\n:\n::\n0::\nx:y\n");
   put("proc/self/mountinfo",
       "\n1 2 3\n- - - - - - -\n8 1 0:3 / / rw - cgroup2\n"
@@ -171,14 +171,14 @@ TEST_F(HostLimits, NonsenseLimitsNothing) {
   EXPECT_FALSE(quota());
 }
 
-// A machine that seems to have no memory refuses every run.
-TEST_F(HostLimits, WithoutProcTheKernelIsAsked) {
+// A machine that reports no memory would refuse every run.
+TEST_F(HostLimits, AsksTheKernelWithoutProc) {
   fs::remove(folder_ / "proc/meminfo");
   EXPECT_GT(memory().available_bytes, 0u);
   EXPECT_GE(memory().total_bytes, memory().available_bytes);
 }
 
-TEST(HostLimitsHere, AreThoseOfAMachineThatRuns) {
+TEST(HostMemory, ReadsThisMachine) {
   EXPECT_GT(host_memory().available_bytes, 0u);
   EXPECT_GE(host_memory().total_bytes, host_memory().available_bytes);
   const auto quota = processor_quota();

@@ -34,7 +34,7 @@ void expect_histograms(const std::int32_t* histogram, const std::int64_t* summar
   }
 }
 
-TEST(Launch, MapCoversEveryIndexOnce) {
+TEST(Launch, MapRunsEveryIndexOnce) {
   for (const int threads : {1, 2, 5}) {
     Stream stream(Device::cpu(), threads);
     for (const std::int64_t n : {0, 1, 2, 1000}) {
@@ -46,7 +46,7 @@ TEST(Launch, MapCoversEveryIndexOnce) {
   }
 }
 
-TEST(Launch, LeagueOnTheHost) {
+TEST(Launch, LeagueSupportsEveryTeamOperation) {
   for (const int threads : {1, 2, 5}) {
     Stream stream(Device::cpu(), threads);
     std::vector<std::int32_t> histogram(64 * kLeagues);
@@ -57,35 +57,35 @@ TEST(Launch, LeagueOnTheHost) {
   }
 }
 
-/// Teams of which each notes that it was made.
-struct Noter {
+/// Counts how often each team runs.
+struct RunCounter {
   const float* costs;
-  std::int32_t* made;
+  std::int32_t* runs;
 
   float cost(std::int64_t i) const { return costs[i]; }
   template <class Team>
   void operator()(Team& team, std::int64_t i) const {
-    team.atomic_add(&made[i], 1);
+    team.atomic_add(&runs[i], 1);
   }
 };
 
-TEST(Launch, ThreadsOfTheHostBeginWithTheCostliest) {
+TEST(Launch, HostLeagueStartsWithTheCostliestTeams) {
   const std::vector<float> costs = {2, 5, 0, 5, 7, 0};
-  std::vector<std::int32_t> made(costs.size());
-  const Noter noter{costs.data(), made.data()};
+  std::vector<std::int32_t> runs(costs.size());
+  const RunCounter counter{costs.data(), runs.data()};
   const auto n = static_cast<std::int64_t>(costs.size());
-  const std::int64_t* const order = host::costliest_first(n, noter);
+  const std::int64_t* const order = host::costliest_first(n, counter);
   EXPECT_EQ(std::vector<std::int64_t>(order, order + n),
             (std::vector<std::int64_t>{4, 1, 3, 0, 2, 5}));
   for (const int threads : {1, 2, 5}) {
-    host::run_league(n, threads, {32, 0}, noter);
-    for (std::int32_t& count : made) EXPECT_EQ(std::exchange(count, 0), 1);
+    host::run_league(n, threads, {32, 0}, counter);
+    for (std::int32_t& count : runs) EXPECT_EQ(std::exchange(count, 0), 1);
   }
 }
 
-constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // long enough for threads to meet
+constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // long enough for threads to contend
 
-/// What SharedCanvasPainter leaves, whatever the order of its teams.
+/// Checks SharedCanvasPainter's result, which does not depend on the order of the teams.
 void expect_canvas(const std::int32_t* cells, std::int64_t sum) {
   constexpr std::int64_t kAll = kPainters * kPoints;
   EXPECT_EQ(cells[0], kAll);
@@ -94,7 +94,7 @@ void expect_canvas(const std::int32_t* cells, std::int64_t sum) {
   EXPECT_EQ(sum, kAll * (kAll - 1) / 2);
 }
 
-TEST(Launch, TeamsOfTheHostShareACanvas) {
+TEST(Launch, HostTeamsUpdateSharedCellsAtomically) {
   for (const int threads : {1, 2, 8}) {
     std::vector<std::int32_t> cells(3);
     std::int64_t sum = 0;
@@ -104,8 +104,8 @@ TEST(Launch, TeamsOfTheHostShareACanvas) {
   }
 }
 
-// The same with threads that the thread sanitizer sees, which OpenMP's are not.
-TEST(Launch, TeamsOfSeveralThreadsShareACanvas) {
+// The same with std::thread: the thread sanitizer does not see OpenMP's threads.
+TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   std::vector<std::int32_t> cells(3);
   std::int64_t sum = 0;
   const SharedCanvasPainter painter{kPoints, cells.data(), &sum};
@@ -120,7 +120,7 @@ TEST(Launch, TeamsOfSeveralThreadsShareACanvas) {
   expect_canvas(cells.data(), sum);
 }
 
-/// AffineWriter as a kernel that somebody has compiled.
+/// AffineWriter as a kernel compiled elsewhere.
 CompiledKernel compiled_affine() {
   return {"affine, compiled", nullptr, [](const void* parameters) {
             const auto& block = *static_cast<const MapBlock<AffineWriter>*>(parameters);
@@ -128,7 +128,7 @@ CompiledKernel compiled_affine() {
           }};
 }
 
-TEST(Launch, ACompiledKernelRunsWithACopyOfItsParameters) {
+TEST(Launch, CompiledKernelCopiesItsParameters) {
   std::vector<std::int64_t> out(100);
   Stream stream(Device::cpu());
   MapBlock<AffineWriter> block{100, {out.data()}};
@@ -141,7 +141,7 @@ TEST(Launch, ACompiledKernelRunsWithACopyOfItsParameters) {
   for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], 3 * static_cast<int>(i) + 1);
 }
 
-TEST(Launch, ACompiledKernelIsRefusedWhereItCannotRun) {
+TEST(Launch, RefusesACompiledKernelThatCannotRun) {
   Stream stream(Device::cpu());
   const MapBlock<AffineWriter> block{0, {nullptr}};
   EXPECT_THROW(launch_kernel(stream, {"none", nullptr, {}}, {}, block), std::logic_error);
@@ -151,7 +151,7 @@ TEST(Launch, ACompiledKernelIsRefusedWhereItCannotRun) {
   }
 }
 
-TEST(Launch, ACompiledKernelOnTheDevice) {
+TEST(Launch, RunsACompiledKernelOnTheDevice) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
 #if WELLSPRING_CUDA
   const Device device = Device::parse("auto");
@@ -173,7 +173,7 @@ TEST(Launch, ACompiledKernelOnTheDevice) {
 #endif
 }
 
-TEST(Launch, RefusesWhatCudaWouldRefuse) {
+TEST(Launch, RefusesInvalidShapes) {
   Stream stream(Device::cpu());
   const HistogramMaker functor{0, nullptr, nullptr};
   for (const int size : {-8, 0, 3, 12, 33, 1024}) {
@@ -181,7 +181,7 @@ TEST(Launch, RefusesWhatCudaWouldRefuse) {
   }
   const SharedCanvasPainter whole_warps{0, nullptr, nullptr};
   EXPECT_THROW(league(stream, "bad size", 1, {16, 0}, whole_warps), std::logic_error);
-  // Of eight teams together.
+  // Eight teams of 4 share a warp and its scratch.
   EXPECT_THROW(league(stream, "bad scratch", 1, {4, kHostScratchBytes / 8 + 1}, functor),
                std::logic_error);
   EXPECT_THROW(league(stream, "bad scratch", 1, {32, kHostScratchBytes + 1}, functor),
@@ -190,8 +190,8 @@ TEST(Launch, RefusesWhatCudaWouldRefuse) {
   league(stream, "empty", 0, {32, 0}, functor);
 }
 
-// A kernel has registers for the threads that it was compiled for, and CUDA starts it with no more.
-TEST(Launch, RefusesTeamsThatAreLargerThanTheirKernelIsCompiledFor) {
+// A kernel is compiled with registers for its launch bound; CUDA refuses a larger block.
+TEST(Launch, RefusesTeamsAboveTheLaunchBound) {
   Stream stream(Device::cpu());
   std::vector<std::int32_t> cells(3);
   std::int64_t sum = 0;
@@ -205,7 +205,7 @@ TEST(Launch, RefusesTeamsThatAreLargerThanTheirKernelIsCompiledFor) {
                std::logic_error);
 }
 
-TEST(Launch, AGridCoversEveryElementOnce) {
+TEST(Launch, GridCoversEveryElement) {
   constexpr LaunchBound kBound = launch_bound<AffineWriter>();
   for (const std::int64_t n : {1, 63, 64, 65, 6400, 6401}) {
     const LaunchShape shape = cuda::map_shape(n, kBound);
@@ -216,8 +216,8 @@ TEST(Launch, AGridCoversEveryElementOnce) {
   }
 }
 
-// Teams that are smaller than a warp fill one, each with scratch that is aligned.
-TEST(Launch, SmallTeamsShareAWarp) {
+// Teams smaller than a warp fill one; each has aligned scratch.
+TEST(Launch, PacksSmallTeamsIntoAWarp) {
   for (const int size : {1, 2, 4, 8, 16}) {
     for (const std::int64_t n : {1, 31, 32, 33, 1000}) {
       const LaunchShape shape = cuda::league_shape(n, {size, 20});
@@ -230,8 +230,8 @@ TEST(Launch, SmallTeamsShareAWarp) {
   }
 }
 
-// No kernel goes round a grid that is too small for it.
-TEST(Launch, RefusesMoreElementsThanAGridHas) {
+// Kernels have no grid-stride loop.
+TEST(Launch, RefusesMoreElementsThanAGridHolds) {
   Stream stream(Device::cpu());
   constexpr std::int64_t kMostBlocks = 0x7fffffff;
   EXPECT_THROW(
@@ -242,7 +242,7 @@ TEST(Launch, RefusesMoreElementsThanAGridHas) {
   EXPECT_THROW(map(stream, "elements", most + 1, AffineWriter{nullptr}), std::logic_error);
 }
 
-TEST(Launch, ScratchBeyondTheShapeIsCaught) {
+TEST(Launch, RefusesScratchBeyondTheShape) {
 #if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
   std::byte block[64];
   SoloTeam team({block, 64, 0});
@@ -253,7 +253,7 @@ TEST(Launch, ScratchBeyondTheShapeIsCaught) {
 #endif
 }
 
-TEST(Launch, ScratchIsCarvedWithAlignment) {
+TEST(Launch, AlignsScratch) {
   alignas(16) std::byte block[64];
   SoloTeam team({block, 64, 0});
   auto* bytes = team.scratch<std::uint8_t>(3);
@@ -262,7 +262,7 @@ TEST(Launch, ScratchIsCarvedWithAlignment) {
   EXPECT_EQ(reinterpret_cast<std::byte*>(words), block + 8);
 }
 
-TEST(Launch, MapAndLeagueOnTheDevice) {
+TEST(Launch, RunsMapAndLeagueOnTheDevice) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   MemoryPlan plan(device);
@@ -281,7 +281,7 @@ TEST(Launch, MapAndLeagueOnTheDevice) {
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(host.data()[i], 3 * static_cast<std::int64_t>(i) + 1);
   }
-  // The last: with scratch above what needs no opting in.
+  // The last shape needs more scratch than CUDA grants without opting in.
   for (const TeamShape shape :
        {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{1, kScratch},
         TeamShape{8, kScratch}, TeamShape{16, kScratch}, TeamShape{128, scratch_limit(device)}}) {

@@ -37,7 +37,7 @@ struct Reducer {
   }
 };
 
-TEST(Reduce, EqualBitsForEveryTeamSize) {
+TEST(Reduce, GivesEqualBitsForEveryTeamSize) {
   for (const std::size_t n : {0, 1, 255, 256, 257, 5000}) {
     SCOPED_TRACE(n);
     const std::vector<float> values = random_values(n);

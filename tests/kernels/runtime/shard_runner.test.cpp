@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
+TEST(ShardRunner, RunsEachShardsListInOrder) {
   for (const int threads : {1, 2, 5}) {
     Stream stream(Device::cpu(), threads);
     ShardRunner runner;
@@ -24,23 +24,24 @@ TEST(ShardRunner, EveryListRunsWholeAndInItsOrder) {
       for (int i = 0; i < 3; ++i)
         alone.run(NodeKind::kernel, "step", [&seen, s, i] { seen[s].push_back(i); });
     });
-    for (const std::vector<int>& of : seen) EXPECT_EQ(of, (std::vector<int>{0, 1, 2}));
+    for (const std::vector<int>& steps : seen) EXPECT_EQ(steps, (std::vector<int>{0, 1, 2}));
   }
 }
 
-// Memory of a thread holds no more than one list's work at a time; a stream with more threads than
-// there is memory for uses those alone.
-TEST(ShardRunner, ThreadsHaveMemoryOfTheirOwn) {
+// Two lists never use a thread's memory at the same time. A stream with more threads than memory
+// slots uses as many threads as slots.
+TEST(ShardRunner, GivesEachThreadItsOwnMemory) {
   for (const int threads : {2, 3, 8}) {
     Stream stream(Device::cpu(), threads);
     ShardRunner runner;
-    std::array<int, 3> mine{};
+    std::array<int, 3> thread_memory{};
     std::array<int, 40> seen{};
     runner.enqueue(
-        stream, "test", {seen.size(), mine.size()}, [&](ShardRunner::Place place, Stream& alone) {
+        stream, "test", {seen.size(), thread_memory.size()},
+        [&](ShardRunner::Place place, Stream& alone) {
           EXPECT_LT(place.thread,
-                    std::min<std::size_t>(mine.size(), static_cast<std::size_t>(threads)));
-          int* own = &mine.at(place.thread);
+                    std::min<std::size_t>(thread_memory.size(), static_cast<std::size_t>(threads)));
+          int* own = &thread_memory.at(place.thread);
           for (int i = 0; i < 1000; ++i)
             alone.run(NodeKind::kernel, "count", [own, i] { *own = i == 0 ? 1 : *own + 1; });
           int* result = &seen[place.shard];
@@ -50,7 +51,7 @@ TEST(ShardRunner, ThreadsHaveMemoryOfTheirOwn) {
   }
 }
 
-TEST(ShardRunner, IsOneNodeOfARecordedStep) {
+TEST(ShardRunner, RecordsAsOneNode) {
   Stream stream(Device::cpu(), 2);
   ShardRunner runner;
   std::array<int, 3> runs{};
@@ -67,12 +68,12 @@ TEST(ShardRunner, IsOneNodeOfARecordedStep) {
   EXPECT_EQ(runs, (std::array{2, 2, 2}));
 }
 
-// A recorded step asks each time how many threads work, and what it computes is the same.
-TEST(ShardRunner, ARecordedStepFollowsItsThreads) {
+// Each replay reads the number of active threads; the results do not depend on it.
+TEST(ShardRunner, ReplaysWithTheActiveThreadCount) {
   Stream stream(Device::cpu(), 3);
   ShardRunner runner;
   std::array<float, 7> results{};
-  std::array<int, 3> lists_of{};
+  std::array<int, 3> lists_per_thread{};
   const std::vector<float> parts = {1e8f, 4, 4};
   float sum = 0;
   const auto graph = StepGraph::record(stream, [&](Stream& to) {
@@ -80,7 +81,7 @@ TEST(ShardRunner, ARecordedStepFollowsItsThreads) {
       alone.run(NodeKind::kernel, "step", [&, place] {
         results[place.shard] += 1.0f / static_cast<float>(place.shard + 3);
 #pragma omp atomic
-        ++lists_of[place.thread];
+        ++lists_per_thread[place.thread];
       });
     });
     add_partial_sums(to, "sum", {{{&parts[0], &parts[1], &parts[2]}, &sum, 1, false}});
@@ -88,19 +89,19 @@ TEST(ShardRunner, ARecordedStepFollowsItsThreads) {
   graph->launch(stream);
   const auto first = results;
   const float first_sum = sum;
-  // A machine that loses cores all the time: half of the threads are tried.
+  // A machine that keeps losing cores: half of the threads are tried.
   *stream.active_threads() = ActiveThreads(3, [lost = 0L]() mutable { return lost += 1000; });
   stream.active_threads()->step(1);
   ASSERT_EQ(stream.active_threads()->count(), 2);
   results = {};
-  lists_of = {};
+  lists_per_thread = {};
   graph->launch(stream);
-  EXPECT_EQ(lists_of[0] + lists_of[1], 7);
+  EXPECT_EQ(lists_per_thread[0] + lists_per_thread[1], 7);
   EXPECT_EQ(results, first);
   EXPECT_EQ(sum, first_sum);
 }
 
-TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
+TEST(ShardRunner, RethrowsAfterAllShardsHaveRun) {
   Stream stream(Device::cpu(), 2);
   ShardRunner runner;
   std::array<int, 6> ran{};
@@ -109,7 +110,7 @@ TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
       const std::size_t s = place.shard;
       alone.run(NodeKind::kernel, "step", [&ran, s] {
         ran[s] = 1;
-        if (s == 2) throw std::runtime_error("of the third");
+        if (s == 2) throw std::runtime_error("third shard");
       });
     });
   };
@@ -117,7 +118,7 @@ TEST(ShardRunner, AFailureReachesTheCallerAfterAllOthersHaveRun) {
   EXPECT_EQ(std::accumulate(ran.begin(), ran.end(), 0), 6);
 }
 
-TEST(ShardRunner, RefusesWhatLeavesTheDevice) {
+TEST(ShardRunner, RefusesHostCopies) {
   Stream stream(Device::cpu(), 2);
   ShardRunner runner;
   float from = 0, to = 0;
@@ -131,7 +132,7 @@ TEST(ShardRunner, RefusesWhatLeavesTheDevice) {
   EXPECT_THROW(copies(CopyDirection::device_to_host), std::logic_error);
 }
 
-TEST(PartialSums, AreAddedInTheirOrder) {
+TEST(AddPartialSums, AddsInTheGivenOrder) {
   constexpr std::int64_t kN = 10000;
   // In f32 (1e8 + 4) + 4 is 1e8, but 4 + 4 + 1e8 is not: neighbours are 8 apart.
   const std::vector<float> huge(kN, 1e8f), one(kN, 4);

@@ -31,7 +31,7 @@ TEST(StepGraph, RecordsWithoutRunningAndReplaysInOrder) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 1, 2}));
 }
 
-TEST(StepGraph, CensusCountsEveryKind) {
+TEST(StepGraph, CountsNodesOfEveryKind) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::int64_t> a(10), b(10);
   const auto graph = StepGraph::record(stream, [&](Stream& s) {
@@ -60,22 +60,22 @@ TEST(StepGraph, CensusCountsEveryKind) {
   EXPECT_EQ(b[9], 28);
 }
 
-TEST(StepGraph, AnyOneNodeThatMeetsTheHostIsTold) {
+TEST(StepGraph, DetectsAnyHostTransfer) {
   Stream stream(Device::cpu(), 1);
   std::int64_t a = 0, b = 0;
-  const auto meets_no_host = [&](const std::function<void(Stream&)>& body) {
+  const auto no_host_transfer = [&](const std::function<void(Stream&)>& body) {
     return StepGraph::record(stream, body)->census().no_host_transfer();
   };
   const auto copy = [&](CopyDirection direction) {
-    return meets_no_host([&](Stream& s) { s.copy(&b, &a, sizeof a, direction, "copy"); });
+    return no_host_transfer([&](Stream& s) { s.copy(&b, &a, sizeof a, direction, "copy"); });
   };
   EXPECT_TRUE(copy(CopyDirection::on_device));
   EXPECT_FALSE(copy(CopyDirection::host_to_device));
   EXPECT_FALSE(copy(CopyDirection::device_to_host));
-  EXPECT_FALSE(meets_no_host([](Stream& s) { s.run(NodeKind::host, "callback", [] {}); }));
+  EXPECT_FALSE(no_host_transfer([](Stream& s) { s.run(NodeKind::host, "callback", [] {}); }));
 }
 
-TEST(StepGraph, NestedRecordingAndLaunchingAreRefused) {
+TEST(StepGraph, RefusesNestedRecordingAndLaunching) {
   Stream stream(Device::cpu());
   const auto inner = StepGraph::record(stream, [](Stream&) {});
   EXPECT_THROW(StepGraph::record(stream, [](Stream& s) { StepGraph::record(s, [](Stream&) {}); }),
@@ -85,7 +85,7 @@ TEST(StepGraph, NestedRecordingAndLaunchingAreRefused) {
   EXPECT_FALSE(stream.recording());  // also after a body that threw
 }
 
-TEST(StepGraph, ReplayTakesNothingFromTheHeap) {
+TEST(StepGraph, ReplaysWithoutHeapAllocation) {
   Stream stream(Device::cpu(), 2);
   std::vector<std::int64_t> out(1000), copy(1000), summary(3 * 50);
   std::vector<std::int32_t> histogram(64 * 50);
@@ -94,7 +94,7 @@ TEST(StepGraph, ReplayTakesNothingFromTheHeap) {
     s.copy(copy.data(), out.data(), 8000, CopyDirection::on_device, "copy");
     league(s, "histogram", 50, {64, 512}, HistogramMaker{100, histogram.data(), summary.data()});
   });
-  // The first two replays may: threads are made, and each takes its scratch.
+  // The first two replays may allocate: threads start, and each takes its scratch.
   graph->launch(stream);
   graph->launch(stream);
   const std::uint64_t before = test::heap_allocation_count();
@@ -111,7 +111,7 @@ TEST(StepGraph, ParsesModes) {
   EXPECT_THROW(parse_graph_mode("yes"), Error);
 }
 
-TEST(StepGraph, CudaCaptureHasTheSameCensusAndResult) {
+TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   MemoryPlan plan(device);

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Stream, CpuRunsAtOnceAndInOrder) {
+TEST(Stream, RunsAtOnceAndInOrderOnTheCpu) {
   Stream stream(Device::cpu());
   std::vector<int> order;
   stream.run(NodeKind::kernel, "one", [&] { order.push_back(1); });
@@ -22,14 +22,14 @@ TEST(Stream, CpuRunsAtOnceAndInOrder) {
   EXPECT_EQ(stream.native(), nullptr);
 }
 
-TEST(Stream, ThreadsAreThoseOfTheMachineUnlessGiven) {
-  const int limit = omp_get_thread_limit();  // OMP_THREAD_LIMIT, which runs under sanitizers set
+TEST(Stream, UsesTheMachinesThreadsByDefault) {
+  const int limit = omp_get_thread_limit();  // OMP_THREAD_LIMIT; sanitizer runs set it
   EXPECT_EQ(Stream(Device::cpu()).threads(), compute_threads(0).count);
   EXPECT_EQ(Stream(Device::cpu(), 3).threads(), std::min(3, limit));
   EXPECT_THROW(Stream(Device::cpu(), -1), Error);
 }
 
-TEST(Stream, RefusesAGpuThatIsNotThere) {
+TEST(Stream, RefusesAnAbsentGpu) {
   if (cuda_status().device_count != 0) GTEST_SKIP() << "this machine has a GPU";
   try {
     Stream stream(Device::cuda(0));
@@ -66,7 +66,7 @@ TEST(Stream, CopiesThroughTheDevice) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(staging.data()[i], i < 500 ? i : 0);
 }
 
-TEST(Event, CpuEventsArePast) {
+TEST(Event, IsDoneAtOnceOnTheCpu) {
   Stream stream(Device::cpu());
   Event begin(Device::cpu(), true), end(Device::cpu(), true);
   begin.record(stream);
@@ -77,7 +77,7 @@ TEST(Event, CpuEventsArePast) {
   EXPECT_GE(end.milliseconds_since(begin), 0.0);
 }
 
-TEST(Event, DeviceEventsOrderStreams) {
+TEST(Event, OrdersStreamsOnTheDevice) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   Stream first(device), second(device);

@@ -16,14 +16,14 @@ using test::expect_parts;
 using test::message_of;
 
 /// A machine with eight processors.
-ThreadLimits eight() {
+ThreadLimits eight_processors() {
   ThreadLimits limits;
   limits.processors = 8;
   return limits;
 }
 
-TEST(Threads, AreDecidedInTheDocumentedOrder) {
-  ThreadLimits limits = eight();
+TEST(ChooseThreads, FollowsTheDocumentedOrder) {
+  ThreadLimits limits = eight_processors();
   EXPECT_EQ(choose_threads(limits).to_string(), "8 threads by the affinity mask");
   limits.quota = ProcessorQuota{2.5, "control group /job"};
   EXPECT_EQ(choose_threads(limits).to_string(),
@@ -36,16 +36,16 @@ TEST(Threads, AreDecidedInTheDocumentedOrder) {
   EXPECT_EQ(choose_threads(limits).to_string(), "1 thread by OMP_THREAD_LIMIT=1");
 }
 
-TEST(Threads, AQuotaAboveTheMaskDecidesNothing) {
-  ThreadLimits limits = eight();
+TEST(ChooseThreads, KeepsTheQuotaWithinTheMask) {
+  ThreadLimits limits = eight_processors();
   limits.quota = ProcessorQuota{64, "control group /job"};
   EXPECT_EQ(choose_threads(limits).count, 8);
   limits.quota->processors = 0.01;
   EXPECT_EQ(choose_threads(limits).count, 1);
 }
 
-TEST(Threads, WhatIsNoNumberInTheEnvironmentIsPassedOver) {
-  ThreadLimits limits = eight();
+TEST(ChooseThreads, IgnoresAMalformedEnvironment) {
+  ThreadLimits limits = eight_processors();
   for (const char* text : {"", "0", "-3", "many", "4x", ","}) {
     limits.environment = text;
     EXPECT_EQ(choose_threads(limits).count, 8) << text;
@@ -54,8 +54,8 @@ TEST(Threads, WhatIsNoNumberInTheEnvironmentIsPassedOver) {
   EXPECT_EQ(choose_threads(limits).count, 3);
 }
 
-TEST(Threads, AbsurdNumbersAreRefusedOrCut) {
-  ThreadLimits limits = eight();
+TEST(ChooseThreads, RefusesOrCutsAbsurdCounts) {
+  ThreadLimits limits = eight_processors();
   EXPECT_EQ(most_sensible_threads(8), 64);
   EXPECT_EQ(most_sensible_threads(128), 512);
   limits.configured = 64;
@@ -75,10 +75,10 @@ TEST(Threads, AbsurdNumbersAreRefusedOrCut) {
   }
 }
 
-TEST(Threads, StreamsObeyTheEnvironment) {
+TEST(ComputeThreads, ObeysTheEnvironment) {
   const char* const before = std::getenv("OMP_NUM_THREADS");
   const std::string kept = before != nullptr ? before : "";
-  const int other = usable_cpu_count() + 1;  // what affinity would not say
+  const int other = usable_cpu_count() + 1;  // differs from the affinity mask
   setenv("OMP_NUM_THREADS", std::to_string(other).c_str(), 1);
   EXPECT_EQ(Stream(Device::cpu()).threads(), std::min(other, omp_get_thread_limit()));
   EXPECT_EQ(Stream(Device::cpu(), 2).threads(), std::min(2, omp_get_thread_limit()));
