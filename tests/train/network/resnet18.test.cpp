@@ -46,10 +46,11 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
 class Resnet18Test : public ops::test::OperationTest {};
 
 // The rounding error of a sum of n terms with random signs grows as sqrt(n) u. The longest sums
-// have 512 * 9 terms, and the errors of 20 layers add in quadrature: sqrt(4608 * 20) u = 1.8e-5 of the
-// largest logit. The tolerance is eight times that: chance does not exceed it, and a wrong constant
-// does (an epsilon of 1e-3 instead of 1e-5 moves the logits by at least 1e-3). Gradients pass the
-// layers twice and are divided by each normalisation's deviation: eight times as much again.
+// have 512 * 9 terms, and the errors of 20 layers add in quadrature: sqrt(4608 * 20) u = 1.8e-5 of
+// the largest logit. The tolerance is eight times that: chance does not exceed it, and a wrong
+// constant does (an epsilon of 1e-3 instead of 1e-5 moves the logits by at least 1e-3). Gradients
+// pass the layers twice and are divided by each normalisation's deviation: eight times as much
+// again.
 TEST_P(Resnet18Test, AgreesWithPyTorch) {
   const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
   for (const Resnet18Reference& expected : test::resnet18_reference()) {
