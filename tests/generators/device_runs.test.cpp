@@ -1,5 +1,5 @@
-// A GPU cuts images into shorter runs of pixels and smaller bands than a CPU does. Here the host
-// makes them so, for every generator of images: the bytes must be those of its own way.
+// A GPU cuts images into shorter runs of pixels and smaller bands than a CPU. Here the host uses
+// the cut of a GPU and must give equal bytes.
 #define WS_RUN_LENGTH 8
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
@@ -19,15 +19,15 @@
 namespace wellspring {
 namespace {
 
-/// A team of one, of a type of its own: what it runs in is compiled here alone, with runs of 8, and
-/// the way that a device goes.
+/// A team of one with its own type: code for it is compiled only here, with runs of 8 pixels and
+/// the code path of a device.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;
   using SoloTeam::SoloTeam;
 };
 
-/// Cuts work as for a GPU, and does it here.
+/// Cuts work as for a GPU and runs it on the host.
 struct ShortRunLauncher {
   Device device() const { return Device::cuda(0); }
   template <class F>
@@ -49,7 +49,7 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
                        const std::string& yaml) {
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
-  // The registry's way: compiled with the runs of a host.
+  // The generator from the registry is compiled with the runs of a host.
   typename F::Params params = F::table().read(settings);
   if constexpr (requires { params.others; }) params.others = &generator_registry();
   const std::string name = F::describe(params).name;
@@ -82,12 +82,12 @@ TEST(DeviceRuns, GiveTheBytesOfTheHost) {
   expect_equal_runs<Noise>({});
   expect_equal_runs<Shapes>({{"texture", "any", {}}});
   expect_equal_runs<Textures>({});
-  // Not a multiple of a batch of leaves, and reached.
+  // max_leaves is no multiple of a batch of leaves, and images reach it.
   expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
   expect_equal_runs<TexturedLeaves>({{"fill", "textures", {}}, {"fills", "9", {}}});
 }
 
-TEST(DeviceRuns, TeamsHaveAThreadARun) {
+TEST(DeviceRuns, SizeTeamsByTheirRuns) {
   const auto members = [](SampleShape shape) {
     return detail::members_of(detail::bands_for(Device::cuda(0), shape));
   };

@@ -1,12 +1,11 @@
 // The pinned samples of a generator, tests/generators/golden/<name>.json:
 //
-//     {"samples": [{"parameters": {"law": "uniform"}, "size": 48, "seed": 1, "first": 0, "count":
-//     32,
-//                   "sha256": "..."}, ...],    and "plane": true where it is made, too
+//     {"samples": [{"parameters": {"law": "uniform"}, "size": 48, "seed": 1, "first": 0,
+//                   "count": 32, "sha256": "..."}, ...],
 //      "teams": {"parameters": {}, "height": 33, "width": 40}}
 //
-// `samples` are digests; `teams`, which may be left out, is what the test with teams of all sizes
-// makes. Used by tests of generators; host only.
+// `samples` are digests, with "plane": true if they include dense labels. `teams` (optional) is for
+// the test with teams of all sizes. Called by tests of generators; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -25,8 +24,8 @@ struct GoldenSamples {
   std::string sha256;
 };
 
-/// What the team test makes: not square, and a multiple neither of a host's run of pixels nor of a
-/// device's.
+/// Samples of the team test. Images are not square, and their width is no multiple of the run
+/// length of a host or a device.
 struct GoldenTeams {
   std::vector<ParamSetting> settings;
   int height = 9, width = 35;
@@ -34,15 +33,15 @@ struct GoldenTeams {
 
 struct Golden {
   std::string file;
-  std::vector<GoldenSamples> samples;  ///< empty where there is no such file
+  std::vector<GoldenSamples> samples;  ///< empty if the file does not exist
   GoldenTeams teams;
-  /// Parameters that the tests of every generator set, where samples with the defaults take long or
-  /// consecutive ones share a label.
+  /// Parameters for the tests of every generator, where samples with the defaults are slow or
+  /// consecutive samples share a label.
   std::vector<ParamSetting> quick;
 };
 
 Golden read_golden(const std::string& generator);
-/// Writes the file with its `samples`; all else in it stays.
+/// Replaces the `samples` of the file; the rest stays.
 void write_golden(const Golden& golden);
 
 }  // namespace wellspring::test

@@ -1,10 +1,10 @@
-// Digests pinned in golden/<name>.json: they change only when a generator's samples are meant to,
-// with its version. Then run
+// Digests pinned in golden/<name>.json. They change only when a generator's samples change on
+// purpose, together with its version. Then run
 //
 //     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
 //     --gtest_filter='*PinnedSamples*'
 //
-// which writes them anew, and makes the file of a new generator; say in the commit why.
+// which rewrites them and creates the file of a new generator; give the reason in the commit.
 #include "tests/generators/golden.h"
 
 #include "export/digest.h"
@@ -51,12 +51,12 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   }
 }
 
-// Hosts make events side by side where a batch has enough of them, and one by one at its end.
-TEST_P(PinnedSamples, OfEventsAreEqualSideBySideAndOneByOne) {
+// A host vectorises events while a batch has enough of them and makes the last ones singly.
+TEST_P(PinnedSamples, AreEqualInVectorisedAndSingleEvents) {
   constexpr std::uint64_t kCount = 40;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     const auto generator = make_generator(GetParam(), entry.size, entry.settings);
-    if (generator->layout().kind == SampleKind::image) GTEST_SKIP() << "images";
+    if (generator->layout().kind == SampleKind::image) GTEST_SKIP() << "for events only";
     const SampleRange range = {entry.range.seed, entry.range.first, kCount};
     EXPECT_EQ(sample_digest(*generator, range, {Device::cpu(), kCount, 1}),
               sample_digest(*generator, range, {Device::cpu(), 1, 1}))
@@ -64,7 +64,7 @@ TEST_P(PinnedSamples, OfEventsAreEqualSideBySideAndOneByOne) {
   }
 }
 
-// Every mode that is pinned, where other tests look at the quick one.
+// All pinned modes; other tests run only the quick one.
 TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {

@@ -1,4 +1,4 @@
-// Latents of augmented samples: what they say is measured in the pixels.
+// Latents of augmented samples, compared with measurements in the pixels.
 #include "export/samples.h"
 #include "generators/generator.h"
 #include "tests/support/augmentation.h"
@@ -14,8 +14,8 @@ namespace {
 
 class ShapesLatents : public testing::TestWithParam<const char*> {};
 
-/// A disc's place and radius: the centroid and the area of what differs from the background.
-TEST_P(ShapesLatents, AreWhereTheDiscIsSeen) {
+/// Position and radius of a disc, from the centroid and area of the pixels unlike the background.
+TEST_P(ShapesLatents, MatchTheVisibleDisc) {
   constexpr int kSide = 96;
   const auto generator = make_generator(
       "shapes", kSide, {{"classes", "1", {}}, {"scale_low", "0.12", {}}, {"contrast", "0.6", {}}});
@@ -41,8 +41,8 @@ TEST_P(ShapesLatents, AreWhereTheDiscIsSeen) {
         sum_y += share * (static_cast<double>(p / kSide) + 0.5);
       }
       ++measured;
-      // The ramp of the edge is as wide as a pixel and symmetric; a pixel's share is off by 0.05 at
-      // most, with either sign, and some 100 pixels lie on the edge of 500 and more.
+      // The ramp of the edge is one pixel wide and symmetric. A pixel's share is off by at most
+      // 0.05 with random sign, and about 100 of at least 500 pixels are on the edge.
       ASSERT_NEAR(sum_x / area, x * kSide, 0.05) << GetParam() << ", row " << row;
       ASSERT_NEAR(sum_y / area, y * kSide, 0.05);
       ASSERT_NEAR(std::sqrt(area / 3.14159265358979323846), scale * kSide, 0.1);

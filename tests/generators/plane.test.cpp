@@ -1,5 +1,4 @@
-// Planes of truth: that they say what the image shows, whatever is done to it, and change nothing
-// else.
+// Dense labels: they match the image under any augmentation and change no other column.
 #include "core/error.h"
 #include "export/preview.h"
 #include "generators/images/leaf_by_leaf.h"
@@ -41,7 +40,7 @@ class EveryPlane : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Registry, EveryPlane, ::testing::ValuesIn(names_with_plane()),
                          [](const auto& test) { return test.param; });
 
-TEST_P(EveryPlane, ChangesNothingBesideIt) {
+TEST_P(EveryPlane, LeavesAllOtherColumnsUnchanged) {
   const auto generator = make_generator(GetParam(), 20);
   ASSERT_TRUE(generator->info().plane);
   const test::Samples plain = test::collect(*generator, {kSeed, 0, 5});
@@ -55,7 +54,7 @@ TEST_P(EveryPlane, ChangesNothingBesideIt) {
   EXPECT_TRUE(std::ranges::any_of(both.plane, [](float v) { return v > 0; }));
 }
 
-TEST_P(EveryPlane, GoesWithGeometryAndNotWithColours) {
+TEST_P(EveryPlane, FollowsGeometryButNotColours) {
   const int size = 24;
   const auto plain = with_plane(GetParam(), size, 4).plane;
   const auto mirrored =
@@ -70,7 +69,7 @@ TEST_P(EveryPlane, GoesWithGeometryAndNotWithColours) {
   }
 }
 
-TEST_P(EveryPlane, IsTheSameForAnyBatch) {
+TEST_P(EveryPlane, IsEqualForAnyBatch) {
   const auto generator = make_generator(GetParam(), 17);
   SampleMaking making;
   making.dense = DenseTruth::plane;
@@ -79,7 +78,7 @@ TEST_P(EveryPlane, IsTheSameForAnyBatch) {
             with_plane(GetParam(), 17, 7).plane);
 }
 
-TEST(PlaneOfDeadLeaves, NamesTheLeafWhoseColourIsSeen) {
+TEST(DenseLabelsOfDeadLeaves, NameTheVisibleLeaf) {
   constexpr int kLeaves = 300;
   for (const char* const yaml : {"", "augment: [rotate: 40, zoom: [0.7, 1.4]]"}) {
     for (const int size : {24, 150}) {
@@ -92,20 +91,21 @@ TEST(PlaneOfDeadLeaves, NamesTheLeafWhoseColourIsSeen) {
         ++seen[samples.plane[p]];
         const SampleRng rng = {named_key(kSeed, "dead_leaves"),
                                p / static_cast<std::size_t>(size * size)};
-        // Those of the image, of its surroundings and of the whole plane have numbers of their own.
+        // Leaves of the image, of its surroundings and of the whole plane have separate numbers.
         const Rgb colour =
             leaf_colour(rng, (leaf >> 22) << LeafPlaces::kLevelShift | (leaf & ((1u << 22) - 1)));
         ASSERT_EQ(samples.x[3 * p], colour.r) << p;
         ASSERT_EQ(samples.x[3 * p + 2], colour.b) << p;
       }
       EXPECT_GT(seen.size(), 20u);
-      EXPECT_TRUE(seen.contains(0)) << "so few leaves leave pixels open";
-      EXPECT_EQ(seen.rbegin()->first > (1 << 22), *yaml != '\0') << "beyond the border";
+      EXPECT_TRUE(seen.contains(0)) << "so few leaves must leave pixels uncovered";
+      EXPECT_EQ(seen.rbegin()->first > (1 << 22), *yaml != '\0')
+          << "leaves outside of the image border";
     }
   }
 }
 
-TEST(PlaneOfShapes, CoversTheAreaOfTheShape) {
+TEST(DenseLabelsOfShapes, CoverTheAreaOfTheShape) {
   constexpr int kSize = 128, kCount = 40;
   const test::Samples samples = with_plane("shapes", kSize, kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -115,41 +115,40 @@ TEST(PlaneOfShapes, CoversTheAreaOfTheShape) {
     for (int p = 0; p < kSize * kSize; ++p) {
       ASSERT_TRUE(plane[p] == 0 || plane[p] == number);
       inside += plane[p] > 0 ? 1 : 0;
-      // Where the shape covers the whole pixel or nothing of it, its colour or the ground's is
-      // seen.
+      // The colour is closer to that of the shape inside and to that of the ground outside.
       const float red = samples.image(i)[3 * p];
       const float front = samples.latent(i, 4), back = samples.latent(i, 7);
       ASSERT_TRUE(plane[p] > 0 ? std::abs(red - front) <= std::abs(red - back) + 1e-6f
                                : std::abs(red - back) <= std::abs(red - front) + 1e-6f);
     }
-    // All shapes have the area of the disc of this radius. Their outlines are shorter than three of
-    // its; whether a pixel on the outline counts is chance, with a variance of at most 1/4.
+    // All shapes have the area of the disc of this radius, and outlines shorter than three times
+    // the disc's. Each outline pixel counts at random, with a variance of at most 1/4.
     const double radius = samples.latent(i, 2) * kSize;
     const double outline = 6 * std::numbers::pi * radius;
     EXPECT_NEAR(inside, std::numbers::pi * radius * radius, 5 * std::sqrt(outline));
   }
 }
 
-TEST(PlaneOfRooms, MeasuresDepthAlongTheAxisOfView) {
+TEST(DenseLabelsOfRooms, GiveDepthAlongTheViewAxis) {
   constexpr int kSize = 65;
   const test::Samples samples =
       with_plane("sprites", kSize, 60, {{"mode", "shapes3d", {}}, {"edges", "hard", {}}});
   for (std::size_t i = 0; i < samples.count(); ++i) {
     const auto* const plane = samples.plane.data() + i * kSize * kSize;
-    // The lowest row in the middle sees the floor: 1.4 below a camera pitched by asin(0.31073886),
-    // whose picture spans 0.45 to each side of its axis, tangents.
+    // The middle of the lowest row shows the floor, 1.4 below a camera that is pitched by
+    // asin(0.31073886). The image spans tangents of 0.45 to each side of the axis.
     const double sine = 0.31073886, cosine = std::sqrt(1 - sine * sine);
     const double up = -0.45 * (kSize - 1.0) / kSize;
-    const double falls = sine - up * cosine;  // a unit of depth
+    const double falls = sine - up * cosine;  // per unit of depth
     EXPECT_NEAR(plane[(kSize - 1) * kSize + kSize / 2], 1.4 / falls, 1e-5);
-    // No wall is further than the corner of the room behind the axis.
+    // No wall is further than the far corner of the room.
     const float most = *std::max_element(plane, plane + kSize * kSize);
     EXPECT_GT(most, 2.6);
     EXPECT_LT(most, 2.6 + 3 * std::numbers::sqrt2 + 0.5);
   }
 }
 
-TEST(PlaneOfIfs3d, IsDeepWhereThereIsAPoint) {
+TEST(DenseLabelsOfIfs3d, GiveDepthWhereAPointIsVisible) {
   const test::Samples samples =
       with_plane("ifs3d", 64, 6, {{"categories", "4", {}}, {"palette", "white", {}}});
   for (std::size_t p = 0; p < samples.plane.size(); ++p)
@@ -163,12 +162,12 @@ TEST(PlaneOfIfs3d, IsDeepWhereThereIsAPoint) {
   }
 }
 
-TEST(PlaneOfMandelbulb, IsTheDepthOfItsPalette) {
+TEST(DenseLabelsOfMandelbulb, GiveTheDepthOfTheDepthPalette) {
   const test::Samples samples = with_plane("mandelbulb", 40, 4, {{"palette", "depth", {}}});
   int hit = 0;
   for (std::size_t p = 0; p < samples.plane.size(); ++p) {
     const float depth = samples.plane[p];
-    // 1 where the ball of 1.5 is nearest to the camera, 2.5 away; 1/4 at its far side.
+    // 1 at the near side of the ball of radius 1.5, which is 2.5 away; 1/4 at its far side.
     const float grey = depth > 0 ? std::clamp(1 - 0.25f * (depth - 1), 0.25f, 1.0f) : 0;
     ASSERT_NEAR(samples.x[3 * p], grey, 1e-6f);
     hit += depth > 0 ? 1 : 0;
@@ -176,7 +175,7 @@ TEST(PlaneOfMandelbulb, IsTheDepthOfItsPalette) {
   EXPECT_GT(hit, 500);
 }
 
-TEST(Planes, OfGeneratorsWithoutAreRefused) {
+TEST(DenseLabels, RefuseGeneratorsWithoutThem) {
   const auto noise = make_generator("noise", 8);
   EXPECT_FALSE(noise->info().plane);
   SampleMaking making;
@@ -190,7 +189,7 @@ TEST(Planes, OfGeneratorsWithoutAreRefused) {
                      {"noise has no plane"});
 }
 
-TEST(Planes, AreDrawnBesideTheirImages) {
+TEST(DenseLabels, AppearNextToTheirImagesInPreviews) {
   const auto shapes = make_generator("shapes", 32);
   SampleMaking making;
   GeneratorReader plain(*shapes, {kSeed, 0, 16}, making);

@@ -1,4 +1,4 @@
-// What every registered generator promises, tested for each of them from the registry alone.
+// The guarantees of every registered generator, tested through the registry alone.
 #include "core/io/sha256.h"
 #include "export/digest.h"
 #include "generators/generator.h"
@@ -22,7 +22,7 @@ namespace {
 using test::expect_parts;
 using test::message_of;
 
-constexpr int kSize = 40;  // neither a multiple of the host's runs nor of a tile
+constexpr int kSize = 40;  // no multiple of a host's run or of a tile
 
 std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize) {
   return make_generator(name, size, test::read_golden(name).quick);
@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(all_names
 
 // ---- digests ------------------------------------------------------------------------------------
 
-TEST_P(EveryGenerator, DigestIsEqualForAnyBatchThreadsAndSplit) {
+TEST_P(EveryGenerator, HasEqualDigestsForAnyBatchThreadsAndSplit) {
   const auto generator = make_quick(GetParam());
   const std::string whole = sample_digest(*generator, {7, 100, 65});
   for (const std::int64_t batch : {1, 7, 64}) {
@@ -59,7 +59,7 @@ TEST_P(EveryGenerator, DigestIsEqualForAnyBatchThreadsAndSplit) {
   }
 }
 
-TEST_P(EveryGenerator, DigestDependsOnSeedAndFirst) {
+TEST_P(EveryGenerator, HasADigestThatDependsOnSeedAndFirst) {
   const auto generator = make_quick(GetParam());
   const std::string digest = sample_digest(*generator, {7, 0, 8});
   EXPECT_NE(sample_digest(*generator, {8, 0, 8}), digest);
@@ -67,7 +67,7 @@ TEST_P(EveryGenerator, DigestDependsOnSeedAndFirst) {
   EXPECT_NE(sample_digest(*generator, {7, std::uint64_t{1} << 32, 8}), digest) << "64-bit ids";
 }
 
-TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
+TEST_P(EveryGenerator, HasAnEqualDigestOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const auto generator = make_quick(GetParam());
   for (const std::int64_t batch : {1, 64}) {
@@ -76,9 +76,9 @@ TEST_P(EveryGenerator, DigestIsEqualOnAGpu) {
   }
 }
 
-// Digests are of plain f32 samples of one size. On a device, 37 pixels a row take the stores of
-// single values, 40 and 224 the wide ones, and 224 several bands.
-TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
+// Digests cover plain f32 samples of one size. On a device, rows of 37 pixels use stores of single
+// values, 40 and 224 wide stores, and 224 several bands.
+TEST_P(EveryGenerator, GivesEqualAugmentedAndBf16SamplesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
     const auto generator = make_quick(GetParam(), size);
@@ -102,7 +102,7 @@ TEST_P(EveryGenerator, AugmentedAndBf16AreEqualOnAGpu) {
   }
 }
 
-TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
+TEST(Digest, ReportsEverythingNeededToRepeatIt) {
   const auto generator = make_generator("noise", 8, {{"law", "uniform", {}}});
   GeneratorReader feed(*generator, {3, 5, 2});
   const auto report = digest_report(feed);
@@ -124,13 +124,13 @@ TEST(Digest, ReportSaysAllItTakesToRepeatIt) {
 
 // ---- values -------------------------------------------------------------------------------------
 
-TEST_P(EveryGenerator, SaysWhatItsLatentsAre) {
+TEST_P(EveryGenerator, DescribesItsLatents) {
   const auto generator = make_quick(GetParam());
   for (const LatentInfo& latent : generator->info().latents)
     EXPECT_FALSE(latent.help.empty()) << latent.name;
 }
 
-TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
+TEST_P(EveryGenerator, KeepsValuesLatentsAndLabelsInTheirRanges) {
   const auto generator = make_quick(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 256});
@@ -149,7 +149,7 @@ TEST_P(EveryGenerator, ValuesLatentsAndLabelsLieInTheirRanges) {
   }
 }
 
-TEST_P(EveryGenerator, SamplesAreDistinct) {
+TEST_P(EveryGenerator, GivesDistinctSamples) {
   const auto generator = make_quick(GetParam());
   const auto samples = test::collect(*generator, {5, 0, 512});
   std::set<std::vector<float>> seen;
@@ -159,7 +159,7 @@ TEST_P(EveryGenerator, SamplesAreDistinct) {
   EXPECT_EQ(seen.size(), samples.count());
 }
 
-TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
+TEST_P(EveryGenerator, RoundsF32ToBf16) {
   const auto generator = make_quick(GetParam());
   const bool image = generator->layout().kind == SampleKind::image;
   const std::string yaml = image ? "augment: [flip_x, rotate: 20, brightness: 0.2]\n"
@@ -172,13 +172,13 @@ TEST_P(EveryGenerator, Bf16IsTheRoundedF32) {
   }
 }
 
-TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
+TEST_P(EveryGenerator, SkipsSlotsOfOtherSources) {
   const auto generator = make_quick(GetParam());
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
-  layout.latents += 2;                 // as where another source has more
-  constexpr std::uint32_t kRows = 70;  // several runs of events side by side
+  layout.latents += 2;                 // as if another source has more
+  constexpr std::uint32_t kRows = 70;  // several runs of vectorised events
   const test::HostBatch batch(kRows, layout);
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kRows; ++i)
@@ -200,11 +200,11 @@ TEST_P(EveryGenerator, LeavesSlotsOfOtherSourcesAlone) {
     ASSERT_EQ(label[row], foreign ? -77 : alone.label[row]) << row;
     ASSERT_EQ(weight[row], foreign ? -77 : alone.weight[row]) << row;
   }
-  EXPECT_EQ(latent[latents], 0) << "what a source does not use of its row is zero";
+  EXPECT_EQ(latent[latents], 0) << "unused latents of a row must be zero";
   EXPECT_EQ(latent[latents + 2], -77);
 }
 
-TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
+TEST_P(EveryGenerator, RoundTripsItsParametersThroughYaml) {
   const auto generator = make_quick(GetParam());
   std::vector<ParamSetting> settings;
   std::istringstream yaml(generator->parameters_yaml());
@@ -220,7 +220,7 @@ TEST_P(EveryGenerator, ParametersReadBackFromTheirYaml) {
 
 // ---- random numbers -----------------------------------------------------------------------------
 
-/// What the budget allows a sample on the host, whose runs of pixels are 32 long.
+/// Random blocks per sample that the budget allows on the host (runs of 32 pixels).
 std::int64_t blocks_allowed(const SampleInfo& info) {
   const SampleShape shape = info.layout.shape();
   const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
@@ -232,14 +232,14 @@ std::int64_t blocks_allowed(const SampleInfo& info) {
          draws.pixel * std::int64_t{rounded_up(shape.width, 32)} * shape.height;
 }
 
-TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
+TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   constexpr std::int64_t kCount = 14;
   double nearest = 0;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     for (const int size : {1, 32, 33, 64}) {
       const auto generator = make_generator(GetParam(), size, entry.settings);
-      // What is drawn to load it, fills of other generators, is not the samples'.
+      // Draws during load, for fills of other generators, do not count.
       const auto drawn_in = [&](std::int64_t batch, int threads) {
         const auto blocks = [&](std::uint64_t count) {
           return test::blocks_drawn_by([&] {
@@ -248,7 +248,7 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
         };
         return blocks(kCount) - blocks(0);
       };
-      drawn_in(1, 1);  // tables draw, too, when they are made
+      drawn_in(1, 1);  // computing tables draws, too
       const std::uint64_t drawn = drawn_in(1, 1);
       if (!generator->info().draws.cached) {
         EXPECT_EQ(drawn_in(7, 1), drawn);
@@ -260,12 +260,12 @@ TEST_P(EveryGenerator, DrawsStayWithinTheBudgetAndDoNotDependOnTheBatch) {
       nearest = std::max(nearest, static_cast<double>(drawn) / static_cast<double>(allowed));
     }
   }
-  EXPECT_GT(nearest, 0.5) << "a budget that is never nearly spent says nothing";
+  EXPECT_GT(nearest, 0.5) << "the budget is too large to test anything";
 }
 
 // ---- the registry itself ------------------------------------------------------------------------
 
-TEST(Registry, UnknownNameIsRefusedWithTheNearest) {
+TEST(Registry, RefusesAnUnknownNameAndSuggestsTheNearest) {
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             make_generator("shape", 32, {}, {"a.yaml", 3, 9});
@@ -273,7 +273,7 @@ TEST(Registry, UnknownNameIsRefusedWithTheNearest) {
                {"a.yaml:3:9", "'shapes'"});
 }
 
-TEST(Registry, BadParametersAreRefused) {
+TEST(Registry, RefusesBadParameters) {
   const auto refused = [](const char* name, std::vector<ParamSetting> settings, int size = 32) {
     return message_of(ErrorKind::config, [&] { make_generator(name, size, settings); });
   };
@@ -291,7 +291,7 @@ TEST(Registry, BadParametersAreRefused) {
   expect_parts(refused("noise", {}, 1 << 20), {"image size 1048576"});
 }
 
-TEST(Registry, EventsRefuseAugmentation) {
+TEST(Registry, RefusesAugmentationOfEvents) {
   const auto generator = make_generator("ee_mumu", 1);
   expect_parts(
       message_of(ErrorKind::config,

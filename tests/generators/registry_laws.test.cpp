@@ -1,4 +1,4 @@
-// Laws that the labels and latents of every registered generator follow, from the registry alone.
+// Distributions of the labels and latents of every registered generator.
 #include "generators/generator.h"
 #include "tests/generators/collect.h"
 #include "tests/generators/golden.h"
@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-/// One pixel a sample: only its truth is looked at.
+/// Images of one pixel: these tests read only labels and latents.
 std::unique_ptr<Generator> make_small(const std::string& name) {
   return make_generator(name, 1, test::read_golden(name).quick);
 }
@@ -30,9 +30,9 @@ std::vector<std::string> all_names() {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws, ::testing::ValuesIn(all_names()),
                          [](const auto& test) { return test.param; });
 
-TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
-  // A range that is stated but never nearly reached is a wrong range: with 4096 samples, uniform
-  // latents miss a given end by 1 % with a chance of 1e-18.
+TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {
+  // A range that samples never nearly reach is wrong. All of 4096 uniform latents miss a given end
+  // by 1 % with a probability of 1e-18.
   const auto generator = make_small(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});
@@ -50,8 +50,8 @@ TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
   }
 }
 
-// What no sample differs in is nothing to learn; configurations refuse it by these ranges.
-TEST(Latents, HaveOneValueWhereParametersLeaveOne) {
+// Configurations use these ranges to refuse targets that never vary.
+TEST(Latents, HaveAOneValueRangeWhereParametersFixThem) {
   const auto range = [](const char* generator, std::vector<ParamSetting> settings,
                         const char* name) {
     const auto made = make_generator(generator, 32, settings);
@@ -70,7 +70,7 @@ TEST(Latents, HaveOneValueWhereParametersLeaveOne) {
   EXPECT_EQ(range("ifs", {{"mode", "one_parameter", {}}}, "variation"), Range(0, 0));
 }
 
-TEST_P(EveryGeneratorsLaws, LabelsAreBalancedAndThoseOfNeighboursIndependent) {
+TEST_P(EveryGeneratorsLaws, BalanceLabelsAndMakeNeighboursIndependent) {
   const auto generator = make_small(GetParam());
   const std::size_t classes = generator->info().classes.size();
   const auto label = test::collect(*generator, {12, 0, 20000}).label;

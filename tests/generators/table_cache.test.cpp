@@ -24,7 +24,7 @@ std::vector<std::byte> bytes(std::size_t count, int value) {
   return std::vector<std::byte>(count, static_cast<std::byte>(value));
 }
 
-/// How often the table was computed, and what get() gave.
+/// Number of computations of the table, and the result of get().
 struct Asked {
   int computed = 0;
   std::vector<std::byte> table;
@@ -49,7 +49,7 @@ TEST(TableCache, ComputesOnce) {
   EXPECT_TRUE(cache.notes().empty() && later.notes().empty());
 }
 
-TEST(TableCache, AnyPartOfTheKeyIsAnotherTable) {
+TEST(TableCache, DistinguishesEveryPartOfTheKey) {
   const test::TemporaryFolder folder;
   TableCache cache(folder.path());
   ask(cache);
@@ -63,14 +63,14 @@ TEST(TableCache, AnyPartOfTheKeyIsAnotherTable) {
   EXPECT_EQ(ask(cache).computed, 0);
 }
 
-TEST(TableCache, AnEmptyTableIsATable) {
+TEST(TableCache, StoresAnEmptyTable) {
   const test::TemporaryFolder folder;
   TableCache cache(folder.path());
   EXPECT_EQ(ask(cache, kKey, 0).computed, 1);
   EXPECT_EQ(ask(cache, kKey, 0).computed, 0);
 }
 
-TEST(TableCache, DamagedFilesAreMadeAgainAndSaidSo) {
+TEST(TableCache, ReplacesAndReportsDamagedFiles) {
   const test::TemporaryFolder folder;
   TableCache first(folder.path());
   ask(first);
@@ -92,7 +92,7 @@ TEST(TableCache, DamagedFilesAreMadeAgainAndSaidSo) {
   }
 }
 
-TEST(TableCache, AnotherTablesFileIsDamaged) {
+TEST(TableCache, ReplacesTheFileOfAnotherTable) {
   const test::TemporaryFolder folder;
   TableCache cache(folder.path());
   ask(cache);
@@ -102,8 +102,8 @@ TEST(TableCache, AnotherTablesFileIsDamaged) {
   EXPECT_EQ(cache.notes().size(), 1u);
 }
 
-// A file where the folder should be: unlike permissions, this also stops root.
-TEST(TableCache, AFolderThatCannotBeIsNoFailure) {
+// A file in place of the folder: unlike permissions, this also stops root.
+TEST(TableCache, WorksWithoutAUsableFolder) {
   const test::TemporaryFolder folder;
   write_file(folder.path() / "file", "x");
   TableCache cache(folder.path() / "file" / "cache");
@@ -116,22 +116,22 @@ TEST(TableCache, AFolderThatCannotBeIsNoFailure) {
   EXPECT_NE(cache.notes()[0].find("cannot be kept"), std::string::npos) << cache.notes()[0];
 }
 
-TEST(TableCache, WithoutAFolderNothingIsStored) {
+TEST(TableCache, StoresNothingWithoutAFolder) {
   TableCache cache("");
   EXPECT_EQ(ask(cache).computed, 1);
   EXPECT_EQ(ask(cache).computed, 1);
   EXPECT_TRUE(cache.notes().empty());
 }
 
-TEST(TableCache, WhatComputingThrowsGoesThrough) {
+TEST(TableCache, PassesExceptionsThrough) {
   const test::TemporaryFolder folder;
   TableCache cache(folder.path());
   EXPECT_THROW(cache.get(kKey, []() -> std::vector<std::byte> { throw std::runtime_error("no"); }),
                std::runtime_error);
-  EXPECT_EQ(ask(cache).computed, 1) << "nothing was stored";
+  EXPECT_EQ(ask(cache).computed, 1) << "nothing may be stored";
 }
 
-/// An environment variable for a while.
+/// Sets an environment variable during its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -156,7 +156,7 @@ class Variable {
   std::string before_;
 };
 
-TEST(TableCache, TheEnvironmentNamesTheFolder) {
+TEST(TableCache, ReadsItsFolderFromTheEnvironment) {
   const Variable home("HOME", "/h");
   const Variable none("WELLSPRING_CACHE", nullptr), no_xdg("XDG_CACHE_HOME", nullptr);
   EXPECT_EQ(TableCache().folder(), "/h/.cache/wellspring");

@@ -1,5 +1,5 @@
-// A generator's functor with teams of all sizes: the registry knows no types, and a team of threads
-// is one, so the build writes a test a generator (teams.cpp.in). Host only.
+// Runs a generator's functor with teams of all sizes. Teams are compile-time types, which the
+// registry cannot provide, so the build writes one test per generator (teams.cpp.in). Host only.
 #pragma once
 
 #include "generators/functor_generator.h"
@@ -42,7 +42,7 @@ class PlannedFunctor {
     }
   }
 
-  /// What a row of a batch holds, all truth included.
+  /// Layout of a row with labels, latents, targets and dense labels.
   SampleLayout layout() const {
     SampleLayout layout = SampleLayout::image(shape_);
     if constexpr (MakesEvents<F>) layout = functor_.layout();
@@ -67,8 +67,8 @@ class PlannedFunctor {
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 
-/// Emits some samples, images through a warping augmentation, with teams of 1, 7, 32 and 256
-/// threads, and expects equal bytes and equally many random numbers.
+/// Emits samples (images with a warping augmentation) with teams of 1, 7, 32 and 256 threads and
+/// expects equal bytes and equal numbers of random draws.
 template <class F>
 void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};
@@ -98,7 +98,7 @@ void expect_equal_for_all_teams(const typename F::Params& params, SampleShape sh
   }
 }
 
-/// With the parameters and size that golden/<name>.json gives under `teams`.
+/// The same with the parameters and size under `teams` in golden/<name>.json.
 template <class F>
 void expect_equal_for_all_teams(const std::string& name) {
   const GoldenTeams teams = read_golden(name).teams;

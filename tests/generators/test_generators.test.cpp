@@ -1,5 +1,5 @@
-// Generators that are not registered, through the whole way of one: a set with more items than its
-// rows hold, and one that reads a table.
+// Unregistered generators in the full pipeline: a set with more items than its rows hold, and
+// images from a table.
 #include "core/error.h"
 #include "core/io/npy.h"
 #include "export/digest.h"
@@ -31,7 +31,7 @@ TEST(SetGenerator, IsIndependentOfBatchAndTeams) {
   test::expect_equal_for_all_teams<Handful>(Handful::Params{}, SampleShape{});
 }
 
-TEST(SetGenerator, ExportsRaggedArraysAndSaysWhatDidNotFit) {
+TEST(SetGenerator, ExportsRaggedArraysAndReportsOverflow) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "sets.npz";
   FunctorGenerator<Handful> generator({}, {});
@@ -77,7 +77,7 @@ TEST(SetGenerator, HasAPicture) {
   EXPECT_EQ(image.pixels.size(), static_cast<std::size_t>(image.width) * image.height * 3);
 }
 
-TEST(TableGenerator, ReadsItsTableWhichIsMadeOnce) {
+TEST(TableGenerator, ComputesItsTableOnceAndReadsIt) {
   const test::TemporaryFolder folder;
   ASSERT_EQ(setenv("WELLSPRING_CACHE", folder.path().c_str(), 1), 0);
   Swatches::Tables::computed = 0;
@@ -87,15 +87,15 @@ TEST(TableGenerator, ReadsItsTableWhichIsMadeOnce) {
     maker.make({0, 7, 1}, [](const HostSamples& samples) {
       EXPECT_EQ(samples.x()[0], 2.f / 5) << "sample 7, colour 2 of 5";
     });
-    sample_digest(generator, {0, 0, 1});  // planned again elsewhere
+    sample_digest(generator, {0, 0, 1});  // a second plan elsewhere
     EXPECT_TRUE(maker.notes().empty());
   }
   EXPECT_EQ(Swatches::Tables::computed, 1);
   unsetenv("WELLSPRING_CACHE");
 }
 
-TEST(Generators, UnderOneSeedShareNoRandomWord) {
-  // Noise keyed by the bare seed and by its name: what another generator under the seed would draw.
+TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
+  // Keys: the bare seed, the name of `noise`, and the name of another generator under the seed.
   const SampleRng bare{5, 3}, named{named_key(5, "noise"), 3}, other{named_key(5, "shapes"), 3};
   int equal = 0;
   for (std::uint32_t draw = 0; draw < 1000; ++draw) {
@@ -105,7 +105,7 @@ TEST(Generators, UnderOneSeedShareNoRandomWord) {
       equal += a.word[w] == b.word[w] || b.word[w] == c.word[w] ? 1 : 0;
     }
   }
-  // 8000 pairs of 32-bit words, each equal with a chance of 2^-32.
+  // 8000 pairs of 32-bit words, each equal with a probability of 2^-32.
   EXPECT_EQ(equal, 0);
 }
 

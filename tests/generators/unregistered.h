@@ -1,5 +1,5 @@
-// Generators that are not registered: a set with more items than its rows hold, and images from a
-// table. Tests only; host and device.
+// Unregistered generators: a set with more items than its rows hold, and images from a table.
+// Called by tests; host and device.
 #pragma once
 
 #include "generators/functor_generator.h"
@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// Sets of up to `most` items, rows of `room`.
+/// Sets of up to `most` items in rows of `room` items.
 struct Handful {
   static constexpr int kLatents = 1;
   static constexpr forms::Events kForm = {};

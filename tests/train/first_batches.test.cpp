@@ -1,4 +1,4 @@
-// Pictures of the batches in which sources appear.
+// Pictures of the first batch of each source.
 #include "core/picture/png.h"
 #include "tests/train/training_testing.h"
 #include "train/report/report.h"
@@ -14,7 +14,7 @@ using test::slurp;
 using test::spill;
 using test::TemporaryFolder;
 
-/// The second source comes when the first half of the 12 steps is over.
+/// The second source starts after half of the 12 steps.
 RunConfig late(const std::filesystem::path& folder) {
   std::string text = test::kSmallRun;
   for (const std::string weight : {", weight: 3", ", weight: 1"})
@@ -36,7 +36,7 @@ std::vector<std::string> pictures(const TemporaryFolder& folder) {
   return names;
 }
 
-TEST(FirstBatches, EverySourceHasAPicture) {
+TEST(FirstBatches, HaveAPictureOfEverySource) {
   const TemporaryFolder folder;
   Listener listener;
   ASSERT_TRUE(Trainer(late(folder.path()), listener, quick()).run().status == RunStatus::finished);
@@ -53,9 +53,9 @@ TEST(FirstBatches, EverySourceHasAPicture) {
   EXPECT_NE(page.find("at step " + std::to_string(step) + ", "), std::string::npos);
 }
 
-// A picture of steps that are made again is made again; those before stay, and files of other names
-// are nobody's pictures.
-TEST(FirstBatches, AProcessThatGoesOnKeepsThoseOfItsSteps) {
+// A resumed run replaces the pictures of steps that it repeats. It keeps earlier pictures and files
+// with other names.
+TEST(FirstBatches, KeepThePicturesOfStepsBeforeAResume) {
   const TemporaryFolder folder, whole;
   Listener listener;
   ASSERT_TRUE(Trainer(late(whole.path()), listener, quick()).run().status == RunStatus::finished);
@@ -76,7 +76,7 @@ TEST(FirstBatches, AProcessThatGoesOnKeepsThoseOfItsSteps) {
   EXPECT_EQ(slurp(folder / pictures(whole)[0]), slurp(whole / pictures(whole)[0]));
 }
 
-TEST(FirstBatches, EventsHaveOneToo) {
+TEST(FirstBatches, HaveAPictureOfEvents) {
   const TemporaryFolder folder;
   const std::vector<std::string> settings = {"device=cpu",
                                              "threads=1",

@@ -1,4 +1,4 @@
-// The committed run of gaussian_linear against the closed form of its posterior.
+// The committed run of gaussian_linear, compared with its posterior in closed form.
 #include "generators/events/gaussian_linear.h"
 
 #include "kernels/batch/batch_columns.h"
@@ -32,7 +32,7 @@ struct Posterior {
   }
 };
 
-/// Samples that training never saw, and what a trained network says of them.
+/// Held-out samples and the outputs of a trained network.
 struct Predictions {
   std::vector<Vector> x, mean, square;  ///< in the units of the latents
 };
@@ -58,7 +58,7 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
     for (std::int64_t row = 0; row < batch.size; ++row) {
       Vector x, mean, square;
       for (int i = 0; i < kN; ++i) {
-        // A head's output is (t - middle) * 2 / width of the target's range.
+        // A head's output is (t - centre) * 2 / width of the target's range.
         const auto unscaled = [&](std::size_t head) {
           const HeadTarget& t = model.heads[head].targets[static_cast<std::size_t>(i)];
           const double y = task.outputs()[row * 2 * kN + static_cast<std::int64_t>(head) * kN + i];
@@ -76,15 +76,16 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
   return all;
 }
 
-// How close is asked for, in the scale of the task: the network's mean lies within a fifth of the
-// posterior's standard deviation of the true mean (root mean square over x), so what it adds to the
-// squared error is below a 25th of S_ii; its mean square lies within half of the standard deviation
-// of theta_i^2 given x, whose variance is 2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on
-// average. The variance that the two give is averaged over x and held to half of S_ii. A network
-// that knew nothing but the prior would be off by (1 - S_ii) / S_ii = 4 times S_ii in the first.
+// The tolerances, in units of the posterior (root mean squares over x):
+// - The mean is within 1/5 of the standard deviation of theta_i, so it adds less than S_ii / 25 to
+//   the squared error.
+// - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
+//   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
+// - The variance from both, averaged over x, is within S_ii / 2.
+// The prior alone would give a mean squared error of 1 - S_ii, about 4 S_ii, in the first.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
-  GTEST_SKIP() << "a question of accuracy, slow under sanitizers";
+  GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
 #endif
   const test::TemporaryFolder folder;
   const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0",
@@ -95,7 +96,7 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   TrainObserver observer;
   Trainer trainer(config, observer, test::quick());
   const EvaluationResult result = trainer.run().evaluation->results.at(0);
-  EXPECT_FALSE(result.accuracy.has_value()) << "a regression has none";
+  EXPECT_FALSE(result.accuracy.has_value()) << "a regression has no accuracy";
   ASSERT_EQ(result.heads.size(), 2u);
 
   const Posterior posterior({.mixing = 0.5, .noise = 0.5});
@@ -115,8 +116,8 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     EXPECT_LT(square_error, square_variance / 4) << "theta" << i;
     EXPECT_NEAR(variance, s, s / 2) << "theta" << i;
 
-    // What evaluation says: the posterior's own spread, what the network adds, and 200000 samples'
-    // scatter (five standard errors of a mean of squares: its terms' variance is 2 s^2).
+    // The evaluation's error: the posterior's own spread, the network's error, and the scatter of
+    // 200000 samples (five standard errors of a mean of squares, whose terms have variance 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
     EXPECT_NEAR(rmse.best.value_or(0), std::sqrt(s), 1e-10);
@@ -126,10 +127,10 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   }
 }
 
-// What no predictor can do better, from the posterior of this test's own: of theta_i the root of
-// its variance and the mean distance of a normal law from its middle, of theta_i^2 the root of 2
-// S^2 + 4 m^2 S with m^2 = 1 - S on average.
-TEST(GaussianLinearRun, TheGeneratorKnowsTheBestPossible) {
+// The best possible results, from this test's own posterior: for theta_i the root of its variance
+// and the mean absolute deviation of a normal distribution; for theta_i^2 the root of
+// 2 S^2 + 4 m^2 S with m^2 = 1 - S on average.
+TEST(GaussianLinearRun, KnowsTheBestPossibleResult) {
   for (const GaussianLinear::Params params : {GaussianLinear::Params{.mixing = 0.5, .noise = 0.5},
                                               {.mixing = 0, .noise = 2},
                                               {.mixing = 1, .noise = 0.01}}) {
@@ -138,7 +139,7 @@ TEST(GaussianLinearRun, TheGeneratorKnowsTheBestPossible) {
     for (int i = 0; i < kN; ++i) {
       const std::string theta = "theta" + std::to_string(i);
       const double s = posterior.covariance(i, i);
-      // Both inversions lose about the condition number, here below 1e5, times 1e-16.
+      // Each inversion has a relative error of about 1e-16 times the condition number, < 1e5 here.
       EXPECT_NEAR(info.best_result("rmse of " + theta).value_or(-1), std::sqrt(s), 1e-10);
       EXPECT_NEAR(info.best_result("mae of " + theta).value_or(-1),
                   std::sqrt(2 * s / std::numbers::pi), 1e-10);
@@ -148,10 +149,10 @@ TEST(GaussianLinearRun, TheGeneratorKnowsTheBestPossible) {
   }
 }
 
-// The generator follows its law: of N samples every product of two has the mean that the law gives.
-// A product of two normal numbers has a variance below 3 times that of both together; six standard
-// errors fail falsely once in 500 million, 64 comparisons once in 8 million.
-TEST(GaussianLinearRun, SamplesHaveTheCovarianceOfTheLaw) {
+// Every product of two components has the expected mean over N samples. The variance of a product
+// of two normal numbers is below 3 times the product of their variances. Six standard errors give a
+// false alarm once in 500 million, 64 comparisons once in 8 million.
+TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
   const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
                                            std::vector<std::string>{"device=cpu"});
   Stream stream(Device::cpu(), 1);

@@ -1,4 +1,4 @@
-// The committed run on Ising lattices, shortened: phase and temperature from a configuration.
+// The committed run on Ising lattices, shortened: phase and temperature of a spin configuration.
 #include "tests/train/training_testing.h"
 
 #include <cmath>
@@ -8,11 +8,11 @@
 namespace wellspring {
 namespace {
 
-// What the energy allows, docs/generators/algorithms/ising.md: no network is right more often. A
-// sixtieth of the run is enough for 94 %; the standard error is 0.7 %.
-TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
+// The energy bounds the accuracy of any network (docs/generators/algorithms/ising.md). A sixtieth
+// of the run reaches 94 %; the standard error is 0.7 %.
+TEST(IsingRun, LearnsPhasesUpToTheBoundOfTheEnergy) {
 #ifdef WELLSPRING_SANITIZED
-  GTEST_SKIP() << "a question of accuracy, slow under sanitizers";
+  GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
 #endif
   constexpr double kBest = 0.953;
   const std::vector<std::string> shortened = {
@@ -27,7 +27,7 @@ TEST(IsingRun, LearnsThePhasesButNoMoreThanTheEnergyAllows) {
   EXPECT_LT(*result.accuracy, kBest + 5 * std::sqrt(kBest * (1 - kBest) / 1000));
   ASSERT_EQ(result.heads.size(), 2u);
   EXPECT_EQ(result.heads[1].scores.at(0).what, "rmse of temperature");
-  EXPECT_LT(result.heads[1].scores.at(0).value, 0.35) << "0.6: that of the mean temperature";
+  EXPECT_LT(result.heads[1].scores.at(0).value, 0.35) << "the mean temperature alone gives 0.6";
 }
 
 }  // namespace

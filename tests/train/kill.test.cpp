@@ -1,4 +1,4 @@
-// A run that is killed at any moment and started again ends with the bytes of a run that was not.
+// A run that is killed at any moment and restarted ends with the bytes of an uninterrupted run.
 #include "core/signals.h"
 #include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"
@@ -26,14 +26,14 @@ pid_t start(const fs::path& config, const fs::path& work) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  sigset_t ours;  // whatever started the tests ignores (nohup)
+  sigset_t ours;  // the parent process may ignore signals (nohup)
   sigfillset(&ours);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigdefault(&attributes, &ours);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const fs::path back = fs::current_path();
-  fs::current_path(work);  // out is relative, so that both runs have the same configuration
+  fs::current_path(work);  // `out` is relative: both runs have one configuration
   pid_t child = 0;
   const int error =
       posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, &attributes, pointers.data(), environ);
@@ -49,7 +49,7 @@ int wait_for(pid_t child) {
   return status;
 }
 
-TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
+TEST(KilledRuns, EndWithTheBytesOfAnUninterruptedRun) {
   const TemporaryFolder straight, broken, configs;
   const fs::path config = configs / "small.yaml";
   test::spill(config, test::kSmallRun);
@@ -64,7 +64,7 @@ TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
   while (killed < 20 && attempts < 200) {
     ++attempts;
     const pid_t child = start(config, broken.path());
-    // Long enough to get somewhere, short enough that most are killed.
+    // Long enough for some steps, short enough to kill most runs.
     std::this_thread::sleep_for(whole * (0.02 + 0.4 * draw.uniform()));
     kill(child, SIGKILL);
     const int end = wait_for(child);
@@ -72,7 +72,7 @@ TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
       ++killed;
     } else {
       ASSERT_EQ(WEXITSTATUS(end), 0);
-      fs::remove_all(broken.path() / "runs");  // finished before it was killed: begin anew
+      fs::remove_all(broken.path() / "runs");  // finished before the kill: start again
     }
   }
   EXPECT_EQ(killed, 20);
@@ -86,7 +86,7 @@ TEST(Killed, RunsEndWithTheBytesOfAStraightOne) {
   }
 }
 
-TEST(Signalled, RunsCheckpointAndReturn75) {
+TEST(SignalledRuns, CheckpointAndReturn75) {
   for (const int signal : SignalGuard::kSignals) {
     SCOPED_TRACE(strsignal(signal));
     const TemporaryFolder work, configs;

@@ -1,4 +1,4 @@
-// Runs that mix samples: what they learn from, and that they are as repeatable as any.
+// Runs that mix samples: their labels, their losses, and that they are reproducible.
 #include "core/io/npy.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
@@ -24,7 +24,7 @@ using test::TemporaryFolder;
 
 using Settings = std::vector<std::string>;
 const std::string kMix = "data.mix={mixup: 0.8, cutmix: 1, probability: 0.8}";
-/// Beside classes of shapes, a head of several labels.
+/// Classes of shapes and a second head with several labels.
 const Settings kSeveralLabels = {
     "data.sources.1={name: noise, kind: generator, weight: 3, generator: ifs_multi, params: "
     "{categories: 4}}",
@@ -35,7 +35,7 @@ Settings with(Settings settings, const Settings& more) {
   return settings;
 }
 
-TEST(MixingRuns, GraphAndEagerRunsEndWithEqualBytes) {
+TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
   for (const Settings& labels : {Settings{}, kSeveralLabels}) {
     const auto end_of = [&](const Settings& settings) {
       Listener listener;
@@ -51,7 +51,7 @@ TEST(MixingRuns, GraphAndEagerRunsEndWithEqualBytes) {
   }
 }
 
-TEST(MixingRuns, ARunGoesOnAsItBegan) {
+TEST(MixingRuns, RefuseAResumeWithoutTheirMix) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer(small_run(folder.path(), {kMix}), listener, quick()).run();
@@ -60,9 +60,9 @@ TEST(MixingRuns, ARunGoesOnAsItBegan) {
       {"data.mix"});
 }
 
-// With a probability that no draw of a short run meets, labels still take the way through `target`.
-// The two losses are the same sums in another order: some 20 roundings (2^-24 each) of numbers up
-// to three times the loss are 4e-6 of it.
+// With a mixing probability so small that a short run mixes no pair, labels still pass through
+// `target`. The two losses are the same sums in another order: about 20 roundings (2^-24 each) of
+// numbers up to three times the loss are 4e-6 of it.
 std::vector<StepReport> steps_of(const Settings& settings) {
   Listener listener;
   Trainer(small_run("unused", settings), listener, in_memory()).run();
@@ -73,7 +73,7 @@ double first_loss(const Settings& settings) {
       steps_of(with(settings, {"train.steps=1", "train.log_every=1"})).at(0).loss);
 }
 
-TEST(MixingRuns, WhereNoPairIsMixedTheLossIsThatOfTheLabels) {
+TEST(MixingRuns, HaveTheLossOfLabelsWhereNoPairIsMixed) {
   for (const Settings& labels :
        {Settings{"loss.label_smoothing=0"}, {"loss.label_smoothing=0.1"}, kSeveralLabels}) {
     const double plain = first_loss(labels);
@@ -85,10 +85,10 @@ TEST(MixingRuns, WhereNoPairIsMixedTheLossIsThatOfTheLabels) {
   }
 }
 
-// Shares by Beta(0.001, 0.001) are 0 or 1 but for about 3 in 100, and these seeds have none such: a
-// pair stays as it is, or its rows change places, labels included. The mean over the batch is the
-// same, which it is not where the labels stay behind.
-TEST(MixingRuns, LabelsGoWhereTheirSamplesGo) {
+// All but about 3 % of the shares from Beta(0.001, 0.001) are 0 or 1, and with these seeds all are.
+// Each pair stays unchanged, or its rows are swapped, labels included. The mean loss over the batch
+// is then the same; it would differ if the labels were not swapped.
+TEST(MixingRuns, MoveLabelsWithTheirSamples) {
   for (const Settings& labels : {Settings{}, kSeveralLabels}) {
     for (const std::string seed : {"seed=7", "seed=8", "seed=9"}) {
       const double plain = first_loss(with(labels, {seed}));
@@ -98,8 +98,8 @@ TEST(MixingRuns, LabelsGoWhereTheirSamplesGo) {
   }
 }
 
-// Events of a file, with three labels each in the columns of `target`.
-TEST(MixingRuns, SeveralLabelsMayComeFromFiles) {
+// Events of a file with three labels each in the columns of `target`.
+TEST(MixingRuns, MixSeveralLabelsFromFiles) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "hits.npz").string();
   std::vector<float> x, target;
@@ -126,8 +126,8 @@ TEST(MixingRuns, SeveralLabelsMayComeFromFiles) {
   EXPECT_GT(std::abs(mixed - plain), 1e-4 * plain);
   for (const std::string where : {"resident", "streamed"})
     EXPECT_EQ(first_loss(with(run, {mix, "data.sources.0.storage=" + where})), mixed) << where;
-  // Half of the labels are there, so yes to all has an F1 of 2/3, with a standard deviation of
-  // 0.014 over a window of 960 labels: 0.75 is six of them.
+  // Half of the labels are present, so predicting all of them has an F1 of 2/3, with a standard
+  // deviation of 0.014 over a window of 960 labels: 0.75 is six of them.
   const std::vector<StepReport> steps =
       steps_of(with(run, {mix, "train.steps=200", "train.log_every=40"}));
   EXPECT_LT(steps.back().loss, 0.75f * steps.front().loss);
@@ -135,10 +135,10 @@ TEST(MixingRuns, SeveralLabelsMayComeFromFiles) {
   EXPECT_GT(steps.back().sources.at(0).heads.at(0).scores.at(1).value, 0.75);
 }
 
-// Logits 1, 2, 3, 4 of a row with label 3: by its label its loss is log sum exp z - 4, by the
-// shares 1/4 and 3/4 of the first two classes log sum exp z - 1.75. Six operations on numbers up to
-// 5, two functions with errors of an ulp: 16 roundings of 5 are 5e-6.
-TEST(MixingRuns, HeadsOfClassesLearnFromTheSharesInTarget) {
+// A row with logits 1, 2, 3, 4 and label 3 has the loss log sum exp z - 4 from its label, and
+// log sum exp z - 1.75 from the shares 1/4 and 3/4 of the first two classes. Six operations on
+// numbers up to 5 and two functions with errors of an ulp: 16 roundings of 5 are 5e-6.
+TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
   HeadSpec head;
   head.name = "shapes";
   head.classes = {"a", "b", "c", "d"};
@@ -170,7 +170,7 @@ TEST(MixingRuns, HeadsOfClassesLearnFromTheSharesInTarget) {
   }
 }
 
-// As TrainerTest.Learns, on mixed samples, which take longer; evaluation sees none. Chance is 0.5
+// As TrainerTest.Learns, but longer and on mixed samples; evaluation does not mix. Chance is 0.5
 // with a standard deviation of 0.025 on 400 samples: 0.65 is six of them.
 TEST(MixingRuns, Learns) {
   Listener listener;
@@ -187,7 +187,7 @@ std::string refusal(const std::vector<std::string>& overrides) {
   return message_of(ErrorKind::config, [&] { RunConfig::parse(kSmallRun, "run.yaml", overrides); });
 }
 
-TEST(MixingConfigs, WhatMakesNoSenseIsRefused) {
+TEST(MixingConfigs, RefuseBadSettings) {
   expect_parts(refusal({"data.mix={mixup: 1}", "train.batch=9"}),
                {"data.mix", "a batch of 9 samples", "10"});
   expect_parts(refusal({"data.mix={mixup: 1}", "loss.kind=mse", "loss.targets=[x]"}),
@@ -213,12 +213,12 @@ TEST(MixingConfigs, WhatMakesNoSenseIsRefused) {
                {"source 'muons'", "events", "mixup blends"});
   RunConfig::parse(kSmallRun, "run.yaml",
                    std::vector<std::string>{"eval.sources=[]", events, "data.mix={mixup: 1}"});
-  // Off, and nothing is asked.
+  // With mixing off, its other settings are not checked.
   RunConfig::parse(kSmallRun, "run.yaml",
                    std::vector<std::string>{"data.mix={mixup: 0}", "train.batch=9"});
 }
 
-TEST(MixingConfigs, ReadBackAndArePartOfARunsIdentity) {
+TEST(MixingConfigs, RoundTripAndEnterTheIdentity) {
   const auto parse = [](const std::string& text, const std::vector<std::string>& overrides = {}) {
     return RunConfig::parse(text, "run.yaml", overrides);
   };

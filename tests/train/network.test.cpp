@@ -1,4 +1,4 @@
-// Whole networks: gradients against finite differences, and learning a batch by heart.
+// Whole networks: gradients compared with finite differences, and overfitting of a batch.
 #include "kernels/batch/batch_columns.h"
 #include "kernels/random/philox.h"
 #include "tests/train/network/reference.h"
@@ -26,7 +26,7 @@ void PrintTo(const NetworkCase& network, std::ostream* out) {
   *out << network.name;
 }
 
-/// Sources a and b: labels of their own, and four latents that both have.
+/// Sources a and b with separate labels and four common latents.
 std::vector<SourceTruth> two_sources() {
   const std::vector<HeadTarget> latents = {
       {"x", "", 0, 1}, {"y", "", 0, 1}, {"u", "", 0, 1}, {"v", "", 0, 1}};
@@ -93,7 +93,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
     task_.optimize(stream_, state_.data());
     ops::end_step(stream_, state_.data());
   }
-  /// Samples that their own head names rightly.
+  /// Number of samples that their own head classifies correctly.
   int correct() {
     const ops::Measures measures = losses_.measures();
     float sum = 0;
@@ -109,7 +109,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
   ParameterArena& parameters() { return task_.parameters(); }
   BatchView batch() { return batch_.view(); }
-  /// The network as recorded, and the values that the oracle needs to evaluate it.
+  /// The recorded network.
   Tape tape() const {
     int outputs = 0;
     for (const HeadSpec& head : task_.heads()) outputs += head.outputs();
@@ -160,8 +160,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
 class Networks : public ::testing::TestWithParam<NetworkCase> {};
 
-/// The loss of `bench`'s batch in double precision, from the recorded list. Heads a and b, in
-/// order.
+/// Loss of the batch in double precision, from the recorded list. Heads a and b, in order.
 double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const BatchView& batch) {
   constexpr double kSmoothing = 0.1, kSourceWeight[] = {1, 0.5};
   const test::Doubles outputs = test::reference_outputs(tape, input);
@@ -181,8 +180,8 @@ double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const Ba
   return sum / kBatch;
 }
 
-/// Roundings on the way from a weight to its gradient: the terms of every sum, forwards and again
-/// backwards, and of the weight's own sum over the batch.
+/// Number of roundings between a weight and its gradient: the terms of every sum, forward and
+/// backward, and of the weight's own sum over the batch.
 double roundings_of(const Tape& tape) {
   double terms = 0, most_positions = 1;
   for (const Node& node : tape.nodes()) {
@@ -200,13 +199,14 @@ double roundings_of(const Tape& tape) {
   return 2 * terms + kBatch * most_positions;
 }
 
-// Along the gradient of each tensor the loss rises by the gradient's norm. The rise is a central
-// difference of the oracle in double precision over h = 1e-6: its truncation, O(h^2), and its
-// rounding, 2^-53 / h, are below 1e-9. No argument of a ReLU or a maximum of these fixed batches is
-// within h of its kink. What remains is the rounding of our f32 gradient: at most u = 2^-24 for each
-// term of each sum on its way. (Differences of the f32 loss are no test: a large h crosses kinks,
-// such as one 2e-4 away in `residual`, and a small h divides the loss's rounding by h.)
-TEST_P(Networks, GradientsAreThoseOfFiniteDifferences) {
+// Along the gradient of each tensor the slope of the loss is the gradient's norm. The slope is a
+// central difference of the oracle in double precision with h = 1e-6: its truncation, O(h^2), and
+// its rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
+// maximum is within h of its kink. The remaining error is the rounding of the f32 gradient: at
+// most u = 2^-24 per term of each sum on the path. (Differences of the f32 loss are no test: a
+// large h crosses kinks, such as one 2e-4 away in `residual`, and a small h divides the loss's
+// rounding by h.)
+TEST_P(Networks, HaveGradientsThatAgreeWithFiniteDifferences) {
   Bench bench(GetParam().model);
   bench.backward();
   const Tape tape = bench.tape();
@@ -218,7 +218,7 @@ TEST_P(Networks, GradientsAreThoseOfFiniteDifferences) {
     double norm = 0;
     for (const double g : gradient) norm += g * g;
     norm = std::sqrt(norm);
-    ASSERT_GT(norm, 1e-3) << tensor.name << " learns nothing";
+    ASSERT_GT(norm, 1e-3) << tensor.name << " has no gradient";
     const auto loss_at = [&](double step) {
       test::ReferenceInput moved = input;
       test::Doubles& weights = moved.tensors.at(tensor.name);
@@ -231,16 +231,16 @@ TEST_P(Networks, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST_P(Networks, LearnABatchByHeart) {
+TEST_P(Networks, OverfitABatch) {
   Bench bench(GetParam().model);
   const double before = bench.loss();
   for (int i = 0; i < 300; ++i) bench.train_step();
-  // Label smoothing of 0.1 keeps the loss above 0; a third of the start is well above its floor.
+  // Label smoothing of 0.1 keeps the loss above 0; half of the start is well above its floor.
   EXPECT_LT(bench.loss(), before / 2);
   EXPECT_EQ(bench.correct(), kBatch);
 }
 
-TEST_P(Networks, EqualBitsTwice) {
+TEST_P(Networks, RepeatEveryBit) {
   Bench a(GetParam().model), b(GetParam().model);
   for (int i = 0; i < 5; ++i) {
     a.train_step();
@@ -274,8 +274,8 @@ TEST(Regression, LearnsLatents) {
   EXPECT_LT(bench.loss(), 0.01 * before);
 }
 
-// A batch that two heads share: each learns its part.
-TEST(Regression, LearnsBesideAClassifier) {
+// Two heads share a batch, and each learns its samples.
+TEST(Regression, LearnsNextToAClassifier) {
   Bench bench("{name: mlp, widths: [32]}",
               {head("a", LossKind::class_label), head("b", LossKind::class_label),
                head("place", LossKind::regression, {"x", "y"})});

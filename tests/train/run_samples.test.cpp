@@ -1,4 +1,4 @@
-// Samples of a configuration: byte for byte what its training sees, however they are made.
+// Samples of a configuration have the bytes of its training, with any batch and threads.
 #include "train/run_samples.h"
 
 #include "core/error.h"
@@ -27,7 +27,7 @@ namespace {
 
 using Split = RunSampleRange::Split;
 
-/// A generator and files, augmented and normalised; the files come in over the run.
+/// A generator and files, augmented and normalised; the share of the files grows over the run.
 constexpr const char* kMixed = R"(name: mixed
 seed: 7
 device: cpu
@@ -93,7 +93,7 @@ Made collect(SampleReader& feed) {
   return made;
 }
 
-/// A source that another mixture holds, and that keeps every row of the training batches it fills.
+/// Wraps a source and keeps every row that it writes to training batches.
 class Watched final : public Source {
  public:
   Watched(Source& inner, std::map<std::uint64_t, Row>& rows) : inner_(inner), rows_(rows) {}
@@ -146,7 +146,7 @@ class RunSamplesTest : public testing::Test {
     const auto held = folder_.path() / "held";
     std::filesystem::create_directory(held);
     test::LabelledImages images = test::labelled_noise(3, 9, 12);
-    for (test::Bytes& image : images.rgb) image[0] ^= 1;  // others than those of training
+    for (test::Bytes& image : images.rgb) image[0] ^= 1;  // not equal to the training images
     test::write_as_npy(held, images);
     std::filesystem::rename(held / "x.npy", folder_.path() / "held.npy");
     std::filesystem::rename(held / "y.npy", folder_.path() / "held_y.npy");
@@ -157,7 +157,7 @@ class RunSamplesTest : public testing::Test {
     return RunConfig::parse(text, "test.yaml", overrides);
   }
 
-  /// All rows of the run's batches, seen from within a training.
+  /// All rows of the run's batches, recorded during training.
   static std::map<std::uint64_t, Row> trained(const RunConfig& config) {
     std::map<std::uint64_t, Row> rows;
     Mixture inner = config.open_training(), watched(config.seed);
@@ -193,17 +193,17 @@ class RunSamplesTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(RunSamplesTest, AreTheRowsOfTheTrainersBatches) {
+TEST_F(RunSamplesTest, GivesTheRowsOfTheTrainersBatches) {
   for (const char* storage : {"resident", "streamed"}) {
     const RunConfig mixed = config(kMixed, {std::string("data.sources.1.storage=") + storage});
-    // The whole run; no multiple of the batch; less than a batch; from the middle on.
+    // The whole run; no multiple of the batch; less than a batch; from the middle.
     expect_trained(mixed, {{0, 48}, {0, 21}, {0, 3}, {0, 1}, {4, 13}});
   }
   expect_trained(config(kMixed, {"train.batch=1", "train.steps=11"}), {{0, 11}});
   expect_trained(config(kSets), {{0, 50}});
 }
 
-TEST_F(RunSamplesTest, HaveRowsOfBothKinds) {
+TEST_F(RunSamplesTest, GivesRowsOfBothSources) {
   RunSamples feed(config(), {Split::train, 0, 48});
   const Made made = collect(feed);
   int photos = 0;
@@ -213,11 +213,11 @@ TEST_F(RunSamplesTest, HaveRowsOfBothKinds) {
       EXPECT_LT(slot.sample, 15u);
     }
   }
-  // A share that goes from 1/4 to 2/3 in a straight line: 11/24 on average, to within one sample.
+  // The share grows linearly from 1/4 to 2/3: 11/24 on average, to within one sample.
   EXPECT_NEAR(photos, 48 * 11.0 / 24, 1);
 }
 
-TEST_F(RunSamplesTest, PlanesAreThoseOfTheGeneratorsAndNothingElsewhere) {
+TEST_F(RunSamplesTest, GivesDenseLabelsOfGeneratorsOnly) {
   std::vector<float> plain;
   RunSamples without(config(), {Split::train, 0, 24});
   without.make([&](const HostSamples& samples) {
@@ -250,13 +250,13 @@ TEST_F(RunSamplesTest, PlanesAreThoseOfTheGeneratorsAndNothingElsewhere) {
       {"jets has no dense labels"});
 }
 
-TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
+TEST_F(RunSamplesTest, GivesHeldOutSamplesInTheOrderOfTheEvaluation) {
   RunSamples feed(config(), {Split::evaluation, 0, {}});
   EXPECT_EQ(feed.count(), 9u + 27u);
   EXPECT_EQ(feed.origins()[1].name, "photos");
   const Made made = collect(feed);
   ASSERT_EQ(made.rows.size(), 36u);
-  // The generator's by itself, without augmentation: normalised, that is all.
+  // Samples of the generator: normalised, not augmented.
   const RunConfig run = config();
   auto generator = make_generator("shapes", 12, {{"classes", "4", {}}});
   SampleMaker maker(*generator);
@@ -272,7 +272,7 @@ TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
         }
       },
       plan);
-  // The files' as they lie: value / 255, normalised.
+  // Samples of the files: value / 255, normalised.
   const NpyArray x = read_npy(folder_.path() / "held.npy");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(x.data.data());
   constexpr std::array<double, 3> kMean = {0.5, 0.4, 0.3}, kStd = {0.2, 0.3, 0.4};
@@ -282,7 +282,7 @@ TEST_F(RunSamplesTest, HeldOutOnesAreThoseOfTheEvaluationInItsOrder) {
     std::vector<float> values(12 * 12 * 3);
     std::memcpy(values.data(), made.rows[9 + i].data(), values.size() * sizeof(float));
     for (std::size_t v = 0; v < values.size(); ++v) {
-      // Four roundings (division, subtraction or fma, the reciprocal, the product) of values below
+      // Four roundings (division, subtraction or fma, reciprocal, product) of values below
       // 5: 4 * 2^-24 * 5 is 1.2e-6.
       ASSERT_NEAR(values[v], (bytes[i * values.size() + v] / 255.0 - kMean[v % 3]) / kStd[v % 3],
                   1.2e-6);
@@ -295,7 +295,7 @@ nlohmann::ordered_json digest(const RunConfig& config, const RunSampleRange& ran
   return digest_report(feed);
 }
 
-TEST_F(RunSamplesTest, DigestDoesNotDependOnHowTheyAreMade) {
+TEST_F(RunSamplesTest, HasADigestIndependentOfExecution) {
   const auto mixed = digest(config(), {Split::train, 0, 40});
   EXPECT_EQ(digest(config(kMixed, {"threads=2"}), {Split::train, 0, 40})["sha256"],
             mixed["sha256"]);
@@ -305,7 +305,7 @@ TEST_F(RunSamplesTest, DigestDoesNotDependOnHowTheyAreMade) {
   EXPECT_NE(digest(config(kMixed, {"seed=8"}), {Split::train, 0, 40})["sha256"], mixed["sha256"]);
   EXPECT_NE(digest(config(), {Split::train, 1, 40})["sha256"], mixed["sha256"]);
 
-  // The batch has no part in what is held out, nor in the order of a single source.
+  // Neither held-out samples nor the order of a single source depends on the batch size.
   const auto held = digest(config(), {Split::evaluation, 0, {}});
   const auto jets = digest(config(kSets), {Split::train, 0, 33});
   for (const char* batch : {"5", "64"}) {
@@ -315,14 +315,14 @@ TEST_F(RunSamplesTest, DigestDoesNotDependOnHowTheyAreMade) {
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["columns"], jets["columns"]);
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["sha256"], jets["sha256"]);
   }
-  // A single source that is not augmented gives what its generator gives under its seed.
+  // A single source without augmentation gives the samples of its generator under its seed.
   const RunConfig run = config(kSets);
   const auto generator = make_generator("ginkgo", 1, {{"items", "12", {}}});
   EXPECT_EQ(jets["sha256"],
             sample_digest(*generator, {source_seed(run.data.sources[0].spec, 3), 0, 33}));
 }
 
-TEST_F(RunSamplesTest, DigestSaysWhichVersionsMadeThem) {
+TEST_F(RunSamplesTest, ReportsVersionsWithTheDigest) {
   const auto report = digest(config(), {Split::train, 2, 10});
   EXPECT_EQ(report["split"], "train");
   EXPECT_EQ(report["step"], 2);
@@ -332,14 +332,14 @@ TEST_F(RunSamplesTest, DigestSaysWhichVersionsMadeThem) {
   EXPECT_EQ(report["sources"][0]["generator_version"], find_generator("shapes").version);
   EXPECT_EQ(report["sources"][1]["rows"], 15);
   EXPECT_EQ(report["columns"].size(), 6u) << report["columns"];
-  // What it says reads back to the same samples.
+  // The reported settings give the same samples.
   const RunConfig again =
       RunConfig::parse(report["configuration"].dump(), "again.yaml",
                        std::vector<std::string>{"data.root=" + folder_.path().string()});
   EXPECT_EQ(digest(again, {Split::train, 2, 10})["sha256"], report["sha256"]);
 }
 
-TEST_F(RunSamplesTest, SetsAreExportedInPieces) {
+TEST_F(RunSamplesTest, ExportsSetsInPieces) {
   RunSamples feed(config(kSets), {Split::train, 0, 37});
   const auto path = folder_.path() / "jets.npz";
   export_samples(feed, path);
@@ -360,8 +360,8 @@ TEST_F(RunSamplesTest, SetsAreExportedInPieces) {
   EXPECT_EQ(feed.overflow().samples, again.overflow().samples);
 }
 
-// What was exported, read as a data set and exported again: all columns are called as before.
-TEST_F(RunSamplesTest, ColumnsOfFilesKeepTheirNames) {
+// An export that is read as a data set and exported again keeps all column names.
+TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   RunSamples made(config(kSets), {Split::train, 0, 16});
   export_samples(made, folder_.path() / "jets.npz");
   std::string files(kSets);
@@ -380,9 +380,8 @@ TEST_F(RunSamplesTest, ColumnsOfFilesKeepTheirNames) {
   EXPECT_TRUE(equal(after.latents, before.latents));
 }
 
-// Of a last batch, of which a part alone is made, nothing else is counted.
-// The number of a sample counts the rows that are used; its place in the file is told beside it.
-TEST_F(RunSamplesTest, StoredOnesAreNamedByTheirPlaceInTheFile) {
+// The number of a sample counts the rows in use; its row in the file is printed next to it.
+TEST_F(RunSamplesTest, NamesStoredSamplesByTheirRowInTheFile) {
   const RunConfig limited =
       config(kMixed, {"data.sources.1.limit_per_class=2", "data.schedule.1.at=50%"});
   RunSamples feed(limited, {Split::train, 0, 48});
@@ -394,7 +393,7 @@ TEST_F(RunSamplesTest, StoredOnesAreNamedByTheirPlaceInTheFile) {
   const auto sample = samples.as<std::int64_t>();
   const auto text = location.as<std::uint8_t>();
   ASSERT_EQ(location.spec.shape, (std::vector<std::int64_t>{48, 13}));
-  // Three classes of five rows each, one behind the other.
+  // Three classes of five consecutive rows each.
   const int rows[] = {0, 1, 5, 6, 10, 11};
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < 48; ++i) {
@@ -423,7 +422,7 @@ std::vector<double> numbers(const std::filesystem::path& path, const std::string
   return all;
 }
 
-TEST_F(RunSamplesTest, OneGeneratorsAreWrittenAsItsCommunityHasThem) {
+TEST_F(RunSamplesTest, WritesOneGeneratorInTheFormatOfItsCommunity) {
   const std::vector<std::string> telescope = {
       "data.sources.0.generator=nu_telescope",
       "data.sources.0.params={output: truth, strings: 12, items: 200}"};
@@ -455,7 +454,8 @@ TEST_F(RunSamplesTest, OneGeneratorsAreWrittenAsItsCommunityHasThem) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "no.h5"));
 }
 
-TEST_F(RunSamplesTest, OverflowIsThatOfTheSamplesAlone) {
+// In a partial last batch only the requested samples count.
+TEST_F(RunSamplesTest, CountsOverflowOfTheSamplesOnly) {
   RunSamples feed(config(kSets), {Split::train, 0, 37});
   collect(feed);
   const RunConfig run = config(kSets);
@@ -466,7 +466,7 @@ TEST_F(RunSamplesTest, OverflowIsThatOfTheSamplesAlone) {
   EXPECT_EQ(feed.overflow().items, maker.overflow().items);
 }
 
-TEST_F(RunSamplesTest, MoreThanTheRunHasIsRefused) {
+TEST_F(RunSamplesTest, RefusesMoreSamplesThanTheRunHas) {
   const auto refused = [&](const RunSampleRange& range, const RunConfig& run) {
     return test::message_of(ErrorKind::config, [&] { RunSamples(run, range); });
   };

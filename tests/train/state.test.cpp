@@ -1,5 +1,5 @@
-// State is what the memory plan says it is: whoever reserves a state block gets it compared by
-// --graph check, copied by snapshots and kept by checkpoints, and needs to tell nobody.
+// State is defined by the memory plan: --graph check compares every reserved state block, snapshots
+// copy it and checkpoints keep it, without further registration.
 #include "generators/generator.h"
 #include "sources/procedural.h"
 #include "tests/train/training_testing.h"
@@ -19,7 +19,7 @@ using test::quick;
 using test::small_run;
 using test::TemporaryFolder;
 
-/// Noise that counts its steps in a state block of its own, on the CPU.
+/// Noise that counts its steps in its own state block, on the CPU.
 class CountingNoise final : public Source {
  public:
   enum class Counts : std::uint8_t { state, host };
@@ -46,7 +46,7 @@ class CountingNoise final : public Source {
     std::uint64_t* count = count_.data();
     if (counts_ == Counts::state) {
       stream.run(NodeKind::kernel, "count", [count] { ++*count; });
-    } else {  // what no node may do: the host's counter is read when the node is made
+    } else {  // forbidden in a node: the host's counter is read at recording time
       stream.run(NodeKind::kernel, "count", [count, calls = ++calls_] { *count = calls; });
     }
   }
@@ -74,7 +74,7 @@ std::unique_ptr<Trainer> counting_trainer(
       std::move(mixture), observer, std::move(options));
 }
 
-TEST(State, ANewBlockIsResumedWithTheRest) {
+TEST(State, ResumesANewBlockWithTheRest) {
   const TemporaryFolder straight, broken;
   const auto whole = counting_trainer(straight.path(), "on");
   whole->train_until(17);
@@ -82,20 +82,20 @@ TEST(State, ANewBlockIsResumedWithTheRest) {
     const auto first = counting_trainer(broken.path(), "on");
     first->train_until(9);
     first->checkpoint();
-    first->train_until(11);  // lost
+    first->train_until(11);  // these steps are lost
   }
   const auto second = counting_trainer(broken.path(), "on");
   EXPECT_EQ(second->step(), 9u);
   second->train_until(17);
   const std::vector<std::uint8_t> bytes = second->state_bytes();
   EXPECT_EQ(bytes, whole->state_bytes());
-  // The count is the last block that was reserved.
+  // The count is the last reserved block.
   std::uint64_t count = 0;
   std::memcpy(&count, bytes.data() + bytes.size() - sizeof count, sizeof count);
   EXPECT_EQ(count, 17u);
 }
 
-TEST(State, ANewBlockIsComparedByGraphCheck) {
+TEST(State, ComparesANewBlockInGraphCheck) {
   const auto honest =
       counting_trainer("unused", "check", CountingNoise::Counts::state, test::in_memory());
   EXPECT_NO_THROW(honest->train_until(6));
@@ -105,8 +105,8 @@ TEST(State, ANewBlockIsComparedByGraphCheck) {
                {"step 2: ", "differ in counting noise/steps seen, byte 0"});
 }
 
-// The host's count of emitted batches is the last block that was reserved.
-TEST(State, ResidentStepsEmitNoBatch) {
+// The host's count of emitted batches is the last reserved block.
+TEST(State, EmitsNoBatchInResidentSteps) {
   const auto trainer =
       counting_trainer("unused", "off", CountingNoise::Counts::host, test::in_memory());
   trainer->time_steps(2);
@@ -135,8 +135,8 @@ TEST_P(ResidentSteps, RestoreTheState) {
 
 INSTANTIATE_TEST_SUITE_P(Each, ResidentSteps, testing::Values("on", "off"));
 
-// A run whose state has other blocks than the checkpoint is refused, whichever side has more.
-TEST(State, ACheckpointWithoutABlockOrWithAnotherIsRefused) {
+// The run may have more or fewer state blocks than the checkpoint.
+TEST(State, RefusesACheckpointWithOtherBlocks) {
   const TemporaryFolder with, without;
   TrainObserver observer;
   const auto plain = [&](const std::filesystem::path& folder) {
@@ -154,7 +154,7 @@ TEST(State, ACheckpointWithoutABlockOrWithAnotherIsRefused) {
                {"state.safetensors", "counting noise/steps seen is unknown in this run"});
 }
 
-TEST(State, ACheckpointOfAnotherFormatIsRefused) {
+TEST(State, RefusesACheckpointOfAnotherFormat) {
   const TemporaryFolder folder;
   TrainObserver observer;
   Trainer(small_run(folder.path()), observer, quick()).checkpoint();
@@ -170,8 +170,8 @@ TEST(State, ACheckpointOfAnotherFormatIsRefused) {
       {"was written by another version of this program", "'wellspring checkpoint 1'", "init.from"});
 }
 
-// The ring's length follows log_every, which a run may change when it is resumed.
-TEST(State, TheRingOfMetricsMayBeginAnew) {
+// The ring's length follows log_every, which may change on a resume.
+TEST(State, AllowsAnotherLengthOfTheMetricsRing) {
   const TemporaryFolder folder;
   TrainObserver observer;
   {

@@ -1,5 +1,5 @@
-// A network for sets learns from a file and its generator together: class and regression, resident
-// and streamed, and on after an interruption.
+// A network for sets learns a class and a regression from a file and its generator together:
+// resident, streamed, and resumed after an interruption.
 #include "core/signals.h"
 #include "export/export.h"
 #include "tests/train/training_testing.h"
@@ -48,7 +48,7 @@ struct StoredSets : ::testing::Test {
   fs::path file;
 };
 
-TEST_F(StoredSets, MixedWithTheirGeneratorTheyTrainAndResume) {
+TEST_F(StoredSets, TrainAndResumeMixedWithTheirGenerator) {
   std::vector<std::uint8_t> straight;
   for (const std::string storage : {"resident", "streamed"}) {
     const TemporaryFolder whole_out, broken_out;
@@ -56,7 +56,7 @@ TEST_F(StoredSets, MixedWithTheirGeneratorTheyTrainAndResume) {
     Trainer whole(run(whole_out.path(), storage), listener, quick());
     whole.run();
     EXPECT_LT(listener.steps.back().loss, listener.steps.front().loss);
-    // Where rows are kept changes nothing; the identity of the runs is the same, too.
+    // Resident and streamed runs have equal bytes and one identity.
     if (straight.empty()) straight = whole.state_bytes();
     EXPECT_EQ(whole.state_bytes(), straight);
     {
@@ -73,7 +73,7 @@ TEST_F(StoredSets, MixedWithTheirGeneratorTheyTrainAndResume) {
   }
 }
 
-TEST_F(StoredSets, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
+TEST_F(StoredSets, RefuseAMismatchBeforeTheFirstStep) {
   Listener listener;
   const auto refused = [&](const std::vector<std::string>& overrides) {
     return message_of(ErrorKind::config, [&] {
@@ -91,7 +91,7 @@ TEST_F(StoredSets, WhatDoesNotFitIsRefusedBeforeTheFirstStep) {
       {"target 'momentum' of source 'jets' has the range [400, 500] GeV", "[400, 400] GeV"});
 }
 
-TEST_F(StoredSets, ListsOfNamesAreWrittenAsTheyAreRead) {
+TEST_F(StoredSets, RoundTripListsOfNames) {
   const RunConfig config = run(folder / "out", "resident", {"data.sources.0.latents=[latents]"});
   const RunConfig again = RunConfig::parse(config.to_yaml(), "config.resolved.yaml");
   EXPECT_EQ(again.to_yaml(), config.to_yaml());
@@ -99,7 +99,7 @@ TEST_F(StoredSets, ListsOfNamesAreWrittenAsTheyAreRead) {
   EXPECT_NO_THROW(Trainer(again, listener, quick()));
 }
 
-TEST_F(StoredSets, ItemsWithoutRoomAreReported) {
+TEST_F(StoredSets, ReportItemsThatDoNotFit) {
   const TemporaryFolder out;
   Listener listener;
   Trainer trainer(

@@ -25,7 +25,7 @@ using test::slurp;
 using test::small_run;
 using test::TemporaryFolder;
 
-TEST(TrainerTest, ARunLeavesItsFolder) {
+TEST(TrainerTest, WritesItsFolder) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer trainer(small_run(folder.path(), {"eval.every=15"}), listener, quick());
@@ -37,7 +37,7 @@ TEST(TrainerTest, ARunLeavesItsFolder) {
   EXPECT_EQ(listener.evaluations.size(), 2u);
   EXPECT_EQ(listener.checkpoints.size(), 3u);
   ASSERT_TRUE(finish.evaluation.has_value());
-  EXPECT_EQ(finish.evaluation->results[0].samples, 20u);  // 2 batches of 8 and one of 4
+  EXPECT_EQ(finish.evaluation->results[0].samples, 20u);  // two batches of 8 and one of 4
   for (const char* name : {"config.resolved.yaml", "metrics.jsonl", "preview.png", "report.html",
                            "checkpoints/step-30/model.safetensors"})
     EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
@@ -45,10 +45,10 @@ TEST(TrainerTest, ARunLeavesItsFolder) {
   EXPECT_NE(report.find("<svg"), std::string::npos);
   EXPECT_NE(report.find("data:image/png;base64,"), std::string::npos);
   EXPECT_EQ(report.find("<script"), std::string::npos);
-  EXPECT_EQ(report.find("http"), std::string::npos) << "the report needs nothing from elsewhere";
+  EXPECT_EQ(report.find("http"), std::string::npos) << "the report must load nothing";
 }
 
-TEST(TrainerTest, CheckpointsComeByTimeWhereNoStepsAreGiven) {
+TEST(TrainerTest, WritesCheckpointsByTimeWithoutAnInterval) {
   const TemporaryFolder folder;
   Listener listener;
   TrainerOptions options = quick();
@@ -56,7 +56,7 @@ TEST(TrainerTest, CheckpointsComeByTimeWhereNoStepsAreGiven) {
                                               "train.keep=9"};
   EXPECT_GT(options.checkpoint_seconds, 60);
   EXPECT_LE(options.checkpoint_seconds, 900);
-  options.checkpoint_seconds = 0;  // every step is late enough
+  options.checkpoint_seconds = 0;  // a checkpoint is due at every step
   Trainer(small_run(folder.path(), overrides), listener, options).run();
   EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{1, 2, 3, 4}));
   const TemporaryFolder patient;
@@ -64,8 +64,8 @@ TEST(TrainerTest, CheckpointsComeByTimeWhereNoStepsAreGiven) {
   EXPECT_EQ(CheckpointStore(patient.path()).steps(), (std::vector<std::uint64_t>{4}));
 }
 
-// Not at step 10, when the first one is due.
-TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
+// The first checkpoint would be due at step 10.
+TEST(TrainerTest, RefusesAnUnwritableFolderBeforeTheFirstStep) {
   const TemporaryFolder folder;
   Listener listener;
   test::spill(folder / "config.resolved.yaml", "");  // a run's folder
@@ -77,11 +77,11 @@ TEST(TrainerTest, ACheckpointThatCannotBeWrittenIsFoundBeforeTheFirstStep) {
   EXPECT_TRUE(listener.steps.empty());
 }
 
-// The rehearsal of one leaves neither a checkpoint nor a trace in the run.
-TEST(TrainerTest, OfTheFirstAttemptNothingIsLeft) {
+// The trial at step 0 leaves neither a checkpoint nor a temporary folder.
+TEST(TrainerTest, LeavesNoTraceOfTheTrialCheckpoint) {
   const TemporaryFolder folder;
   Listener listener;
-  const SignalGuard signals;  // takes the request back
+  const SignalGuard signals;  // clears the request
   listener.interrupt_at = 1;
   Trainer(small_run(folder.path(), {"train.log_every=1"}), listener, quick()).run();
   ASSERT_FALSE(listener.steps.empty());
@@ -91,7 +91,7 @@ TEST(TrainerTest, OfTheFirstAttemptNothingIsLeft) {
             CheckpointStore(folder.path()).steps().size());
 }
 
-TEST(TrainerTest, MetricsCoverEveryStepOnce) {
+TEST(TrainerTest, ReportsMetricsOfEveryStepOnce) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer(small_run(folder.path()), listener, quick()).run();
@@ -110,7 +110,7 @@ TEST(TrainerTest, MetricsCoverEveryStepOnce) {
   EXPECT_EQ(read_metrics(folder.path()).steps.size(), 8u);
 }
 
-TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
+TEST(TrainerTest, EndsWithEqualBytesByGraphAndEagerly) {
   std::vector<std::uint8_t> ends[3];
   int k = 0;
   for (const char* graph : {"train.graph=off", "train.graph=on", "train.graph=check"}) {
@@ -123,8 +123,7 @@ TEST(TrainerTest, GraphAndEagerRunsEndWithEqualBytes) {
   EXPECT_EQ(ends[0], ends[2]);
 }
 
-/// Noise with another seed whenever it is enqueued: the step then depends on the host, as no step
-/// may.
+/// Noise with a new seed at every enqueue: the step then depends on the host, which is forbidden.
 class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
@@ -145,7 +144,7 @@ class RestlessNoise final : public Generator {
   std::uint64_t calls_ = 0;
 };
 
-TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {
+TEST(TrainerTest, StopsIfACheckedStepDependsOnTheHost) {
   const auto train = [](const std::string& graph) {
     Mixture mixture(7);
     mixture.add(std::make_unique<ProceduralSource>("restless", std::make_unique<RestlessNoise>(),
@@ -161,11 +160,11 @@ TEST(TrainerTest, ACheckedStepThatDependsOnTheHostStopsTheRun) {
       message_of(ErrorKind::runtime, [&] { train("check"); }),
       {"step 2: the recorded step and the eager one differ in parameters/master weights, byte ",
        "depends on something that is not device memory", "--graph off"});
-  EXPECT_NO_THROW(train("on")) << "only a check can tell";
+  EXPECT_NO_THROW(train("on")) << "only a check can detect it";
 }
 
-// Four shards a step, also where a run is gone on with by another number of threads.
-TEST(TrainerTest, ThreadsDoNotChangeAByte) {
+// Four shards per step, also in a run that is resumed with another number of threads.
+TEST(TrainerTest, EndsWithEqualBytesForAnyNumberOfThreads) {
   const auto config = [](const std::string& folder, int threads) {
     return small_run(folder, {"data.size=32", "train.batch=64", "train.steps=6",
                               "train.log_every=2", "model.widths=[16, 32]", "model.pool=[1, 1]",
@@ -189,20 +188,20 @@ TEST(TrainerTest, ThreadsDoNotChangeAByte) {
   }
 }
 
-TEST(TrainerTest, TheStepHasNoHostTransfer) {
+TEST(TrainerTest, RecordsStepsWithoutHostTransfers) {
   Listener listener;
   Trainer(small_run("unused"), listener, in_memory()).run();
   EXPECT_TRUE(listener.census.no_host_transfer());
   EXPECT_GT(listener.census.kernels, 10);
 }
 
-TEST(TrainerTest, NothingGrowsOnceTheStepIsRecorded) {
+TEST(TrainerTest, KeepsHeapAndDeviceMemoryConstantOnceRecorded) {
   Listener listener;
-  // A window longer than what is counted: reports are made between windows. Libraries may take
-  // memory within a step if they give it back.
+  // Reports come between windows, so the window is longer than the counted steps. Libraries may
+  // allocate within a step if they free it.
   Trainer trainer(small_run("unused", {"train.log_every=100", "train.steps=100"}), listener,
                   in_memory());
-  trainer.train_until(3);  // two eager steps, and the first one that is replayed
+  trainer.train_until(3);  // two eager steps and the first replayed one
   const std::uint64_t device_before = device_allocation_count();
   const std::int64_t live_before = test::heap_blocks_alive();
   trainer.train_until(90);
@@ -210,7 +209,7 @@ TEST(TrainerTest, NothingGrowsOnceTheStepIsRecorded) {
   EXPECT_EQ(device_allocation_count(), device_before);
 }
 
-TEST(TrainerTest, EagerStepsAllocateNoDeviceMemory) {
+TEST(TrainerTest, AllocatesNoDeviceMemoryInEagerSteps) {
   Listener listener;
   Trainer trainer(small_run("unused", {"train.graph=off"}), listener, in_memory());
   trainer.train_until(2);
@@ -219,7 +218,7 @@ TEST(TrainerTest, EagerStepsAllocateNoDeviceMemory) {
   EXPECT_EQ(device_allocation_count(), before);
 }
 
-TEST(TrainerTest, ANonFiniteLossStopsTheRun) {
+TEST(TrainerTest, StopsAtANonFiniteLoss) {
   const TemporaryFolder folder;
   Listener listener;
   const std::string message = message_of(ErrorKind::runtime, [&] {
@@ -234,7 +233,7 @@ TEST(TrainerTest, ANonFiniteLossStopsTheRun) {
   EXPECT_NE(message.find("checkpoints/step-"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, ANonFiniteLossIsSeenAtTheNextReport) {
+TEST(TrainerTest, DetectsANonFiniteLossAtTheNextReport) {
   Listener listener;
   message_of(ErrorKind::runtime, [&] {
     Trainer(small_run("unused", {"optimizer.kind=sgd", "optimizer.lr=1000", "train.clip=0",
@@ -246,7 +245,7 @@ TEST(TrainerTest, ANonFiniteLossIsSeenAtTheNextReport) {
   EXPECT_LT(listener.steps.back().step, 400u);
 }
 
-TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
+TEST(TrainerTest, ShowsThePlanOfABatchThatCannotFit) {
   Listener listener;
   const std::string message = message_of(ErrorKind::device, [&] {
     Trainer(small_run("unused", {"memory=0.0001"}), listener, in_memory());
@@ -255,8 +254,8 @@ TEST(TrainerTest, ABatchThatCannotFitShowsThePlan) {
   EXPECT_NE(message.find("parameters"), std::string::npos) << message;
 }
 
-// A system that kills for memory leaves no other trace of why.
-TEST(TrainerTest, ThePlanIsToldBeforeItIsAllocated) {
+// If the system kills the process for lack of memory, this is the only trace.
+TEST(TrainerTest, ReportsThePlanBeforeItsAllocation) {
   struct MemoryListener : TrainObserver {
     std::string table;
     std::uint64_t allocations = 0;
@@ -272,7 +271,7 @@ TEST(TrainerTest, ThePlanIsToldBeforeItIsAllocated) {
   EXPECT_GT(device_allocation_count(), before);
 }
 
-TEST(TrainerTest, SourcesOfOneHeadNeedItsClasses) {
+TEST(TrainerTest, RefusesSourcesOfOneHeadWithOtherClasses) {
   Listener listener;
   const std::string shared = message_of(ErrorKind::config, [&] {
     Trainer(small_run("unused", {"data.sources.1.head=shapes"}), listener, in_memory());
@@ -289,7 +288,7 @@ TEST(TrainerTest, SourcesOfOneHeadNeedItsClasses) {
   EXPECT_NE(held_out.find("has 4"), std::string::npos) << held_out;
 }
 
-TEST(TrainerTest, AnAbsentDeviceIsNamed) {
+TEST(TrainerTest, NamesAnAbsentDevice) {
   Listener listener;
   const std::string message = message_of(ErrorKind::device, [&] {
     Trainer(small_run("unused", {"device=cuda:7"}), listener, in_memory());
@@ -297,7 +296,7 @@ TEST(TrainerTest, AnAbsentDeviceIsNamed) {
   EXPECT_NE(message.find("cuda:7"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, AnEvaluationLeavesTheRunAsItWas) {
+TEST(TrainerTest, LeavesTheRunUnchangedByAnEvaluation) {
   Listener listener;
   Trainer plain(small_run("unused"), listener, in_memory());
   plain.run();
@@ -310,9 +309,9 @@ TEST(TrainerTest, AnEvaluationLeavesTheRunAsItWas) {
   EXPECT_EQ(other.state_bytes(), plain.state_bytes());
 }
 
-TEST(TrainerTest, EvaluationIgnoresTheRowsBeyondTheLastSample) {
+TEST(TrainerTest, IgnoresRowsAfterTheLastSampleInEvaluation) {
   // 20 samples in batches of 8 and of 20 must give the same counts and nearly the same loss: the
-  // sums are taken in another order, in float.
+  // order of the float sums differs.
   Listener a, b;
   const TemporaryFolder folder;
   Trainer trained(small_run(folder.path()), a, quick());
@@ -339,8 +338,8 @@ TEST(TrainerTest, Learns) {
   EXPECT_GT(finish.evaluation->results[0].accuracy, 0.65);
 }
 
-// The committed configuration, all of it: what no classifier can exceed is known in closed form.
-TEST(TrainerTest, TheMuonRunComesWithinThreeTenthsOfAPercentagePointOfTheBestPossible) {
+// The whole committed run. The best possible accuracy is known in closed form.
+TEST(TrainerTest, ComesWithinThreeTenthsOfAPointOfTheBestPossibleOnMuons) {
   const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0"};
   Listener listener;
   Trainer trainer(RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/ee_mumu.yaml", on_the_cpu),
@@ -348,12 +347,12 @@ TEST(TrainerTest, TheMuonRunComesWithinThreeTenthsOfAPercentagePointOfTheBestPos
   const EvaluationResult result = trainer.run().evaluation->results.at(0);
   ASSERT_TRUE(result.best_accuracy.has_value());
   EXPECT_GT(result.accuracy, *result.best_accuracy - 0.003);
-  // The accuracy is itself measured: five standard errors are as good as never.
+  // The accuracy is measured: allow five standard errors.
   const double error = std::sqrt(0.25 / static_cast<double>(result.samples));
   EXPECT_LT(result.accuracy, *result.best_accuracy + 5 * error);
 }
 
-TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
+TEST(TrainerTest, StartsFromAnotherRunsWeights) {
   const TemporaryFolder from;
   Listener listener;
   Trainer first(small_run(from.path()), listener, quick());
@@ -363,7 +362,7 @@ TEST(TrainerTest, BeginsWithAnotherRunsWeights) {
   const auto old_results = first.evaluate(), new_results = kept.evaluate();
   for (const std::size_t head : {0, 1})
     EXPECT_EQ(old_results.results[head].loss, new_results.results[head].loss);
-  // A head is found by its name, wherever its logits lie.
+  // A head is found by its name, at any position of its logits.
   Trainer moved(small_run("unused", {init, "init.head=keep", "eval.sources=[{of: noise}]",
                                      "data.sources=[{name: noise, kind: generator, "
                                      "generator: noise}]"}),

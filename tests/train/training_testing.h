@@ -1,4 +1,4 @@
-// What the tests of training share: a run so small that a test takes a fraction of a second. Host
+// A run so small that a test takes a fraction of a second. Called by the tests of training; host
 // only.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace wellspring::test {
 
-/// Two generators with heads of their own and a network with every kind of layer.
+/// Two generators with separate heads and a network with every kind of layer.
 inline const std::string kSmallRun = R"(name: small
 seed: 7
 device: cpu
@@ -38,7 +38,7 @@ optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
 train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
 )";
 
-/// Keeps what a run tells.
+/// Keeps the reports of a run.
 struct Listener : TrainObserver {
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
@@ -58,7 +58,7 @@ struct Listener : TrainObserver {
   void on_finish(const FinishReport&) override { ++finishes; }
 };
 
-/// On the device that an override names, else on that of WELLSPRING_TEST_DEVICE, else on the CPU.
+/// Device: an override, else WELLSPRING_TEST_DEVICE, else the CPU.
 inline RunConfig small_run(const std::filesystem::path& folder,
                            std::vector<std::string> overrides = {}) {
   overrides.insert(overrides.begin(), "out=" + folder.string());
@@ -70,14 +70,14 @@ inline RunConfig small_run(const std::filesystem::path& folder,
   return RunConfig::parse(kSmallRun, "small.yaml", overrides);
 }
 
-/// Options that differ from the defaults in `resume` alone.
+/// Default options except for `resume`.
 inline TrainerOptions quick(ResumeChoice resume = {}) {
   TrainerOptions options;
   options.resume = std::move(resume);
   return options;
 }
 
-/// No run folder at all.
+/// Without a run folder.
 inline TrainerOptions in_memory() {
   TrainerOptions options = quick();
   options.write_files = false;

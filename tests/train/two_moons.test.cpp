@@ -1,16 +1,16 @@
-// The committed run of two_moons against what its law allows.
+// The committed run of two_moons, compared with the best possible error.
 #include "tests/train/training_testing.h"
 
 namespace wellspring {
 namespace {
 
 // The error of theta has the same root mean square for the best predictor and for any sign of the
-// moon: 0.41102. Squared errors of 100000 samples lie below 4 and scatter by about 0.2 around 0.17,
-// so that five standard errors of their mean are 0.0032, and of its root 0.004; the network may add
-// 1 %.
+// moon: 0.41102. Squared errors are below 4, with a mean of 0.17 and a standard deviation of about
+// 0.2. For 100000 samples five standard errors are 0.0032 of the mean and 0.004 of its root. The
+// network may add 1 %.
 TEST(TwoMoonsRun, ReachesTheBestPossible) {
 #ifdef WELLSPRING_SANITIZED
-  GTEST_SKIP() << "a question of accuracy, slow under sanitizers";
+  GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
 #endif
   const test::TemporaryFolder folder;
   const RunConfig config = RunConfig::load(

@@ -1,5 +1,5 @@
-// What takes minutes on large data is told while it is done: decoding, comparing, reading, checking
-// and evaluating, each to its end.
+// Progress of work that takes minutes on large data: decoding, comparing, reading, checking and
+// evaluating, each up to its end.
 #include "core/work_watch.h"
 
 #include "tests/support/image_fixtures.h"
@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// How often each work was told of, and how far it came.
+/// Number of reports of a kind of work, and its last progress.
 struct Work {
   int times = 0;
   std::uint64_t done = 0, total = 0;
@@ -22,7 +22,7 @@ struct Work {
 
 struct Told : TrainObserver {
   std::map<std::string, Work> of;
-  bool plan = false;  ///< before whose end nothing is evaluated
+  bool plan = false;  ///< the plan was reported: only evaluations follow
   void on_plan(const PlanReport&) override { plan = true; }
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
     Work& work = of[what];
@@ -57,7 +57,7 @@ train: {{batch: 4, steps: 2}}
   return observer;
 }
 
-TEST(WorkWatch, ARunTellsWhatItDoesBeforeAndBetweenItsSteps) {
+TEST(WorkWatch, ReportsWorkBeforeAndBetweenSteps) {
   Told resident = told("resident"), streamed = told("streamed");
   for (Told* run : {&resident, &streamed})
     for (const auto& [what, total] : std::map<std::string, std::uint64_t>{

@@ -28,7 +28,7 @@ Augmentation drawn(AugmentationPlan plan, std::uint64_t ordinal = 0, std::uint32
   return draw_augmentation(plan, {kSeed, ordinal});
 }
 
-/// The words of an operation, by the layout that augmentation.h promises.
+/// The random words of an operation, in the layout that augmentation.h documents.
 struct Words {
   std::uint64_t ordinal;
   AugmentOp op;
@@ -44,7 +44,7 @@ struct Words {
   }
 };
 
-/// A homography in double, written row by row.
+/// A homography in double precision, row-major.
 struct Map {
   std::array<double, 9> m = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   Map after(const Map& first) const {
@@ -68,13 +68,13 @@ Map moved(double x, double y) {
 Map stretched(double x, double y) {
   return {{x, 0, 0, 0, y, 0, 0, 0, 1}};
 }
-/// About the centre of a frame.
+/// `map` about the centre of a frame.
 Map about(const Map& map, double width, double height) {
   return moved(width / 2, height / 2).after(map).after(moved(-width / 2, -height / 2));
 }
 
-/// Compares where output points are looked up. A dozen f32 operations on numbers up to `size`:
-/// within 2^-24 * 12 * size each, times how much the map stretches.
+/// Compares source points of output points. A dozen f32 operations on numbers up to `size`: errors
+/// of 12 * 2^-24 * size, times the stretch of the map.
 void expect_map(const Augmentation& a, const Map& expected, FrameSize out, double size,
                 double stretch = 1) {
   const double tolerance = 12 * 0x1p-24 * size * stretch;
@@ -88,7 +88,7 @@ void expect_map(const Augmentation& a, const Map& expected, FrameSize out, doubl
   }
 }
 
-TEST(Augmentation, EmptyListIsTheIdentity) {
+TEST(Augmentation, IsTheIdentityForAnEmptyList) {
   for (const FrameSize size : {FrameSize{48, 32}, FrameSize{1, 1}, FrameSize{37, 4096}}) {
     const AugmentationPlan plan = plan_of("[]", size);
     const Augmentation a = drawn(plan, 77);
@@ -107,7 +107,7 @@ TEST(Augmentation, EmptyListIsTheIdentity) {
   }
 }
 
-TEST(Augmentation, FlipsAndShiftsAreExact) {
+TEST(Augmentation, FlipsAndShiftsExactly) {
   const FrameSize size = {37, 20};
   const AugmentationPlan plan = plan_of("[flip_x: 0.5, flip_y: 0.5, shift: 0.3]", size);
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -115,7 +115,7 @@ TEST(Augmentation, FlipsAndShiftsAreExact) {
     const bool fx = Words{i, op_of<augment::FlipX>}.uniform(0) < 0.5;
     const bool fy = Words{i, op_of<augment::FlipY>}.uniform(0) < 0.5;
     const Words shift{i, op_of<augment::Shift>};
-    // The flip comes first in the list: what is flipped is then moved by the opposite way.
+    // The flip comes first in the list; the shift then moves the flipped image.
     const double dx = shift.whole(1, 22) - 11, dy = shift.whole(2, 12) - 6;
     const auto lookup = [](bool flipped, double moved_by, double at, double side) {
       return flipped ? side - (at + moved_by) : at + moved_by;
@@ -129,7 +129,7 @@ TEST(Augmentation, FlipsAndShiftsAreExact) {
   }
 }
 
-TEST(Augmentation, EveryGeometryMatchesItsFormula) {
+TEST(Augmentation, MatchesTheFormulaOfEveryGeometry) {
   const FrameSize size = {60, 44};
   for (std::uint64_t i = 0; i < 50; ++i) {
     const double scale = 0.5 * std::pow(4., Words{i, op_of<augment::Zoom>}.uniform(1));
@@ -140,7 +140,7 @@ TEST(Augmentation, EveryGeometryMatchesItsFormula) {
     const Map rotation = about(
         {{std::cos(turn), -std::sin(turn), 0, std::sin(turn), std::cos(turn), 0, 0, 0, 1}}, 60, 44);
     expect_map(drawn(plan_of("[rotate: 40]", size), i), rotation, size, 60);
-    // In the order of the list: the picture is turned, then made larger, then moved.
+    // In the order of the list: rotate, zoom, shift.
     const Words shift{i, op_of<augment::Shift>};
     const Map all = rotation.after(about(stretched(1 / scale, 1 / scale), 60, 44))
                         .after(moved(shift.whole(1, 12) - 6, shift.whole(2, 8) - 4));
@@ -149,12 +149,12 @@ TEST(Augmentation, EveryGeometryMatchesItsFormula) {
   }
 }
 
-TEST(Augmentation, CropsAreScaledToTheOutput) {
+TEST(Augmentation, ScalesCropsToTheOutput) {
   const FrameSize source = {90, 70}, out = {32, 24};
   const AugmentationPlan plan =
       plan_of("[crop_resize: {scale: [0.2, 0.5], ratio: [0.8, 1.25]}]", source, out);
   for (std::uint64_t i = 0; i < 100; ++i) {
-    // With these ranges every first try fits: words 1 to 4.
+    // With these ranges the first try always fits: words 1 to 4.
     const Words words{i, op_of<augment::CropResize>};
     const double area = 90 * 70 * (0.2 + 0.3 * words.uniform(1));
     const double ratio = 0.8 * std::pow(1.25 / 0.8, words.uniform(2));
@@ -168,7 +168,7 @@ TEST(Augmentation, CropsAreScaledToTheOutput) {
   }
 }
 
-/// The homography that takes four points to four others, by elimination.
+/// The homography that maps four points to four others, by elimination.
 Map solve(const std::array<std::pair<double, double>, 4>& from,
           const std::array<std::pair<double, double>, 4>& to) {
   double rows[8][9];
@@ -196,7 +196,7 @@ Map solve(const std::array<std::pair<double, double>, 4>& from,
   return map;
 }
 
-TEST(Augmentation, PerspectiveTakesItsCornersToThoseOfTheImage) {
+TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
   const FrameSize size = {61, 40};
   const AugmentationPlan plan = plan_of("[perspective: {distortion: 0.5, probability: 1}]", size);
   bool bent = false;
@@ -211,18 +211,18 @@ TEST(Augmentation, PerspectiveTakesItsCornersToThoseOfTheImage) {
     const Map expected = solve(corner, {{{0, 0}, {61, 0}, {61, 40}, {0, 40}}});
     const Augmentation a = drawn(plan, i);
     bent |= a.projective;
-    // Where the depth is not small: the quadrilateral and around it.
+    // Points whose depth is not small: in the quadrilateral and around it.
     for (int k = 0; k < 81; ++k) {
       const double x = k % 9 * 61 / 8., y = k / 9 * 40 / 8.;
       const double depth = expected.m[6] * x + expected.m[7] * y + 1;
       const double at_centre = expected.m[6] * 30.5 + expected.m[7] * 20 + 1;
       if (depth / at_centre < 0.25) continue;
       const auto [ex, ey] = expected(x, y);
-      // 40 f32 operations, with cancellation up to the ratio of the sides' products to the depth.
+      // 40 f32 operations; cancellation up to the ratio of the product of the sides to the depth.
       ASSERT_NEAR(a.source_x(static_cast<float>(x), static_cast<float>(y)), ex, 2e-3);
       ASSERT_NEAR(a.source_y(static_cast<float>(x), static_cast<float>(y)), ey, 2e-3);
     }
-    // The footprint is the root of the area that a small square at the centre covers.
+    // The footprint is the square root of the area scale at the centre.
     const auto [x0, y0] = expected(30.5, 20);
     const auto [x1, y1] = expected(30.5 + 1e-5, 20);
     const auto [x2, y2] = expected(30.5, 20 + 1e-5);
@@ -232,7 +232,7 @@ TEST(Augmentation, PerspectiveTakesItsCornersToThoseOfTheImage) {
   EXPECT_TRUE(bent);
 }
 
-TEST(Augmentation, NothingBehindTheHorizonIsSeen) {
+TEST(Augmentation, HidesEverythingBeyondTheHorizon) {
   const FrameSize size = {64, 64};
   const AugmentationPlan plan = plan_of("[perspective: {distortion: 0.65, probability: 1}]", size);
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -248,7 +248,7 @@ TEST(Augmentation, NothingBehindTheHorizonIsSeen) {
   }
 }
 
-TEST(Augmentation, ShiftsReachExactlyTheFraction) {
+TEST(Augmentation, ShiftsUpToExactlyTheFraction) {
   for (int percent = 1; percent < 100; ++percent) {
     for (const int side : {1, 10, 28, 32, 100, 224, 225, 4096}) {
       const auto plan = plan_of("[shift: " + std::to_string(percent / 100.) + "]", {side, side});
@@ -257,7 +257,7 @@ TEST(Augmentation, ShiftsReachExactlyTheFraction) {
   }
 }
 
-TEST(Augmentation, LargerSourcesJustCoverTheOutput) {
+TEST(Augmentation, FitsLargerSourcesToTheOutput) {
   const Augmentation a = drawn(plan_of("[]", {80, 60}, {30, 30}));
   EXPECT_EQ(a.footprint, 2);
   EXPECT_EQ(a.source_x(15, 15), 40);
@@ -266,11 +266,11 @@ TEST(Augmentation, LargerSourcesJustCoverTheOutput) {
   EXPECT_FALSE(a.on_grid);
 }
 
-// ---- laws ---------------------------------------------------------------------------------------
+// ---- distributions ------------------------------------------------------------------------------
 
 constexpr int kCount = 20000;
 
-TEST(AugmentationLaws, RangesAreReachedAndKept) {
+TEST(AugmentationDraws, ReachAndKeepTheirRanges) {
   const AugmentationPlan plan = plan_of(
       "[flip_x: 0.3, flip_y: 0.6, shift: 0.1, zoom: [0.5, 2], rotate: {angle: 40}, "
       "brightness: 0.3, hue: 0.2, erase: 6]",
@@ -310,8 +310,8 @@ TEST(AugmentationLaws, RangesAreReachedAndKept) {
   EXPECT_GT(test::kolmogorov_p(hue, uniform(-0.2, 0.2)), test::kGate);
 }
 
-TEST(AugmentationLaws, CropsHaveTheirAreasRatiosAndPlaces) {
-  // Of a square with ratio 1 the side is round(40 sqrt(u)), u uniform in [0.25, 1].
+TEST(AugmentationDraws, GiveCropsTheirAreasRatiosAndPositions) {
+  // With ratio 1 the side of a crop is round(40 sqrt(u)), u uniform in [0.25, 1].
   const auto square = plan_of("[crop_resize: {scale: [0.25, 1], ratio: [1, 1]}]", {40, 40});
   std::vector<double> sides(21), places(11);
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -330,8 +330,8 @@ TEST(AugmentationLaws, CropsHaveTheirAreasRatiosAndPlaces) {
   EXPECT_GT(test::chi_square_p(sides, expected), test::kGate);
   EXPECT_GT(test::uniform_chi_square_p(places), test::kGate);
 
-  // Small boxes of any ratio always fit. On 4096 pixels the rounding of sides near 1000 moves the
-  // logarithm of the ratio by less than 0.001, a hundredth of what the test resolves.
+  // Small boxes of any ratio always fit. On 4096 pixels the rounding of sides near 1000 changes the
+  // logarithm of the ratio by less than 0.001, a hundredth of the resolution of the test.
   const auto wide = plan_of("[crop_resize: {scale: [0.06, 0.06], ratio: [0.5, 2]}]", {4096, 4096});
   std::vector<double> ratios;
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -343,7 +343,7 @@ TEST(AugmentationLaws, CropsHaveTheirAreasRatiosAndPlaces) {
             test::kGate);
 }
 
-TEST(AugmentationLaws, CropsThatNeverFitFallBackToTheCentre) {
+TEST(AugmentationDraws, FallBackToACentreCropIfNoneFits) {
   const auto plan = plan_of("[crop_resize: {scale: [1, 1], ratio: [2, 2]}]", {40, 40});
   const Augmentation a = drawn(plan);
   EXPECT_EQ(a.source_x(0, 0), 0);
@@ -352,7 +352,7 @@ TEST(AugmentationLaws, CropsThatNeverFitFallBackToTheCentre) {
   EXPECT_EQ(a.source_y(0, 40), 30);
 }
 
-TEST(AugmentationLaws, ProbabilitiesAreKept) {
+TEST(AugmentationDraws, FollowTheProbabilities) {
   const auto plan = plan_of(
       "[grey: 0.2, solarise: {threshold: 0.5, probability: 0.3}, blur: {probability: 0.5, sigma: "
       "[1, 2]}, erase: {side: 4, probability: 0.7}]",
@@ -372,7 +372,7 @@ TEST(AugmentationLaws, ProbabilitiesAreKept) {
   }
 }
 
-TEST(AugmentationLaws, AnOperationMovesNoOther) {
+TEST(AugmentationDraws, KeepTheirValuesWhenOtherOperationsChange) {
   const FrameSize size = {40, 40};
   const auto few = plan_of("[rotate: 30, brightness: 0.4, erase: 5]", size);
   const auto many = plan_of(
@@ -391,7 +391,7 @@ TEST(AugmentationLaws, AnOperationMovesNoOther) {
   }
 }
 
-TEST(AugmentationLaws, ViewsOfASampleAreIndependent) {
+TEST(AugmentationDraws, AreIndependentBetweenViewsOfASample) {
   const auto plan = plan_of("[rotate: 90]", {40, 40});
   double product = 0;
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -400,7 +400,7 @@ TEST(AugmentationLaws, ViewsOfASampleAreIndependent) {
     product += first * second;
     ASSERT_EQ(drawn(plan, i, 1).m00, b.m00);
   }
-  // Each angle is uniform with variance pi^2 / 12; the products of independent ones average to 0.
+  // Each angle is uniform with variance pi^2 / 12; products of independent angles average to 0.
   const double variance = 3.14159265358979323846 * 3.14159265358979323846 / 12;
   EXPECT_GT(test::normal_p(product / (std::sqrt(kCount) * variance)), test::kGate);
 }

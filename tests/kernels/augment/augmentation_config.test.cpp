@@ -24,7 +24,7 @@ std::string yaml_of(const Augmentations& values) {
   return config_yaml(writer.entries());
 }
 
-/// What is said about `text`.
+/// The error message for `text`.
 std::string refusal(const std::string& text) {
   try {
     plan_augmentation(read(text), {32, 32}, {32, 32});
@@ -46,7 +46,7 @@ const OperationParams<Op>& params(const Augmentations& values, std::size_t i) {
   return std::get<OperationParams<Op>>(values.list[i].params);
 }
 
-TEST(AugmentationOps, NamesAndNumbersAreUnique) {
+TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
   std::set<std::string> names;
   std::set<AugmentOp> ops = {op_of<augment::ContrastAboutMean>};
   for (const AugmentEntry& entry : augmentation_table()) {
@@ -61,7 +61,7 @@ TEST(AugmentationOps, NamesAndNumbersAreUnique) {
   EXPECT_EQ(names.size(), 23u);
 }
 
-TEST(AugmentationOps, AListIsReadInItsOrder) {
+TEST(AugmentationOps, KeepTheOrderOfTheList) {
   const Augmentations values = read(R"(
 augment:
   - crop_resize: {scale: [0.2, 1], ratio: [0.8, 1.25]}
@@ -95,7 +95,7 @@ padding: edge
   EXPECT_EQ(plan.inv_std[2], 2);
 }
 
-TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
+TEST(AugmentationOps, HaveTheDocumentedDefaults) {
   const Augmentations values = read("augment: [flip_x, crop_resize, blur]");
   EXPECT_EQ(params<augment::FlipX>(values, 0).probability, 0.5);
   EXPECT_EQ(params<augment::CropResize>(values, 1).scale, (std::vector<double>{0.08, 1}));
@@ -103,7 +103,7 @@ TEST(AugmentationOps, DefaultsAreThoseOfThePage) {
   EXPECT_EQ(plan_augmentation(read(""), {8, 8}, {8, 8}).colour_count, 0);
 }
 
-TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
+TEST(AugmentationOps, ReplaceTheWholeListInASource) {
   const ConfigDocument document = ConfigDocument::parse(
       "augment: [flip_x: 0.5, grey: 1]\nnormalise: {mean: [0.5]}\n"
       "own: {augment: [shift: 0.1], normalise: {std: [2]}}\nbare: {augment: []}\n",
@@ -121,7 +121,7 @@ TEST(AugmentationOps, ASourceReplacesTheListAsAWhole) {
   EXPECT_TRUE(bare.list.empty());
 }
 
-TEST(AugmentationOps, YamlReadsBack) {
+TEST(AugmentationOps, RoundTripThroughYaml) {
   const Augmentations values = read(
       "augment: [rotate: 30, zoom: [0.8, 1.25], hue: 0.1, blur: [0.1, 2]]\n"
       "normalise: {std: [0.25]}\n");
@@ -132,7 +132,7 @@ TEST(AugmentationOps, YamlReadsBack) {
   EXPECT_EQ(yaml_of(read(yaml_of({}))), yaml_of({}));
 }
 
-TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
+TEST(AugmentationOps, RefuseMistakesWithTheirLocation) {
   expect_refused("augment:\n  - flip_x: 0.5\n  - flipy: 0.5\n", "a.yaml:3", "flip_y");
   expect_refused("augment: [flipx]", "a.yaml:1:11", "flip_x");
   expect_refused("augment:\n  - flip_x: 1.5\n", "a.yaml:2", "1.5");
@@ -154,7 +154,7 @@ TEST(AugmentationOps, MistakesAreRefusedWhereTheyStand) {
   expect_refused("normalise: {std: [0]}", "a.yaml:1", "std");
 }
 
-TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
+TEST(AugmentationOps, PlanRandAugmentAsGeometryAndColours) {
   const AugmentationPlan plan = plan_augmentation(
       read("augment: [crop_resize, rand_augment: {operations: 3, magnitude: 12}, grey: 0.2]"),
       {64, 64}, {32, 32});
@@ -171,13 +171,13 @@ TEST(AugmentationOps, ARandAugmentStandsForGeometryAndColours) {
       plan_augmentation(read("augment: [erase_box: {fill: noise}]"), {9, 9}, {9, 9}).whole_images);
 }
 
-TEST(AugmentationOps, WhatMixesSamplesBelongsElsewhere) {
+TEST(AugmentationOps, RefuseOperationsThatMixSamples) {
   expect_refused("augment:\n  - flip_x\n  - mixup: 0.8\n", "a.yaml:3",
                  "mix: {mixup: 1} under data");
   expect_refused("augment: [cutmix]", "a.yaml:1:11", "mix: {cutmix: 1} under data");
 }
 
-TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
+TEST(AugmentationOps, RefuseImpossibleOrders) {
   expect_refused("augment:\n  - blur\n  - rotate: 10\n", "a.yaml:3", "before blur");
   expect_refused("augment:\n  - erase: 4\n  - grey\n", "a.yaml:3", "before erase");
   expect_refused("augment:\n  - equalise\n  - rotate: 10\n", "a.yaml:3", "before equalise");
@@ -189,16 +189,16 @@ TEST(AugmentationOps, OrdersThatCannotBeKeptAreRefused) {
   expect_refused("augment:\n  - erase: 4\n  - erase_box\n", "a.yaml:3", "remove one");
   read("augment: [contrast: 0.3, flip_x]");
   read("augment: [grey, sharpen: 2, hue: 0.1, equalise, rand_augment, blur, solarise, erase_box]");
-  // Colours may stand before, between and behind geometry, and behind the blur.
+  // Colours may come before, between and after geometry, and after the blur.
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }
 
-TEST(AugmentationOps, TheFormerKeyIsNamedWithItsSuccessor) {
+TEST(AugmentationOps, NameTheSuccessorOfTheFormerKey) {
   expect_refused("view: {flip_x: 0.5}", "a.yaml:1", "augment: [flip_x: 0.5");
   expect_refused("view: {mean: [0.5]}", "a.yaml:1", "normalise:");
 }
 
-TEST(AugmentationOps, RegressionIsRefusedWhereTruthCannotFollow) {
+TEST(AugmentationOps, RefuseRegressionWhereLatentsCannotFollow) {
   const auto refuses = [](const std::string& list, LatentRole role) {
     try {
       expect_mappable(read("augment: " + list), role, "angle");

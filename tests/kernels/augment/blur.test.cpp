@@ -53,7 +53,7 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   return {batch.x().begin(), batch.x().end()};
 }
 
-/// The blur of one sample in double, both directions at once, mirrored at the border.
+/// The blur of one sample in double precision, both directions at once, mirrored at the border.
 double blurred(const float* image, SampleShape shape, double sigma, int radius, int row, int column,
                int c) {
   const auto mirror = [](int i, int size) {

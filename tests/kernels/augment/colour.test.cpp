@@ -13,15 +13,15 @@ namespace {
 using Colour = std::array<double, 3>;
 constexpr int kRun = 32;
 
-/// Colours all over the unit cube, its corners and greys among them.
+/// A grid of colours in the unit cube, including its corners and greys.
 std::vector<Colour> colours() {
   std::vector<Colour> all;
   for (int i = 0; i < 7 * 7 * 7; ++i) all.push_back({i % 7 / 6., i / 7 % 7 / 6., i / 49 / 6.});
   return all;
 }
 
-/// What the step makes of every colour, against `expected` in double. A step is at most a dozen
-/// f32 operations on numbers up to 6 (hues): 12 * 6 * 2^-24.
+/// Compares the step with `expected` in double precision for every colour. A step has at most a
+/// dozen f32 operations on numbers up to 6 (hues): 12 * 6 * 2^-24.
 template <class Expected>
 void expect_step(AugmentOp op, float value, const Expected& expected,
                  double tolerance = 72 * 0x1p-24) {
@@ -55,7 +55,7 @@ double luma_of(const Colour& c) {
   return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2];
 }
 
-TEST(Colour, BrightnessContrastAndSaturationBlendAndClamp) {
+TEST(Colour, BlendsAndClampsBrightnessContrastAndSaturation) {
   for (const float f : {0.f, 0.3f, 1.f, 1.7f}) {
     expect_step(op_of<augment::Brightness>, f, [&](const Colour& c) {
       return Colour{clamped(f * c[0]), clamped(f * c[1]), clamped(f * c[2])};
@@ -71,20 +71,20 @@ TEST(Colour, BrightnessContrastAndSaturationBlendAndClamp) {
   }
 }
 
-TEST(Colour, GreyIsLuma) {
+TEST(Colour, TurnsGreyByLuma) {
   expect_step(op_of<augment::Grey>, 0, [](const Colour& c) {
     return Colour{luma_of(c), luma_of(c), luma_of(c)};
   });
 }
 
-TEST(Colour, SolariseTurnsOverFromTheThresholdOn) {
+TEST(Colour, SolarisesFromTheThreshold) {
   const auto turned = [](double v) { return static_cast<float>(v) < 0.5f ? v : 1 - v; };
   expect_step(op_of<augment::Solarise>, 0.5f, [&](const Colour& c) {
     return Colour{turned(c[0]), turned(c[1]), turned(c[2])};
   });
 }
 
-/// By hue, saturation and value: the colour circle in six sectors.
+/// Via hue, saturation and value: the colour circle in six sectors.
 Colour hue_shifted(const Colour& c, double shift) {
   const double high = std::max({c[0], c[1], c[2]}), low = std::min({c[0], c[1], c[2]});
   const double range = high - low;
@@ -117,7 +117,7 @@ Colour hue_shifted(const Colour& c, double shift) {
   }
 }
 
-TEST(Colour, HueTurnsTheCircle) {
+TEST(Colour, RotatesHueOnTheCircle) {
   for (const float shift : {0.f, 0.1f, -0.25f, 0.5f, -0.5f}) {
     expect_step(op_of<augment::Hue>, shift, [&](const Colour& c) {
       return hue_shifted(
@@ -126,7 +126,7 @@ TEST(Colour, HueTurnsTheCircle) {
   }
 }
 
-TEST(Colour, StepsAreAppliedInOrder) {
+TEST(Colour, AppliesStepsInOrder) {
   Augmentation a;
   a.colour[0] = {op_of<augment::Brightness>, 2};
   a.colour[1] = {op_of<augment::Solarise>, 0.5f};
@@ -135,10 +135,10 @@ TEST(Colour, StepsAreAppliedInOrder) {
   apply_colour(a, 0, 2, r, g, b);
   EXPECT_EQ(r[0], 1 - 0.6f);
   EXPECT_EQ(g[0], 0.4f);
-  EXPECT_EQ(b[0], 0.f) << "clamped to 1 before it is turned over";
+  EXPECT_EQ(b[0], 0.f) << "clamped to 1 before solarise inverts it";
 }
 
-TEST(Colour, NormalisationAndErasureComeLast) {
+TEST(Colour, NormalisesAndErasesLast) {
   Augmentation a;
   a.gain[0] = 4;
   a.bias[0] = -2;

@@ -18,8 +18,7 @@ AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize ou
   return test::plan_of("augment: " + list, source, out);
 }
 
-/// Area and centroid of the output points (4 x 4 per pixel) whose lookup is inside a disc of the
-/// source.
+/// Area and centroid of the output points (4 x 4 per pixel) whose source point is inside a disc.
 struct Visible {
   double area = 0, x = 0, y = 0;
 };
@@ -92,11 +91,11 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
-    // Heads are 10 to 50 pixels above: 0.06 / 10.
+    // The upper disc is 10 to 50 pixels above: 0.06 / 10.
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // The direction of the same axis: a quarter turn further.
+    // The direction of the same axis is a quarter turn further.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
@@ -169,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
              {128, 128},
              {128, 128}}));
 
-TEST(MapLatents, IdentityKeepsPositions) {
+TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
   const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
   LatentRoles roles;
   roles.count = 2;
@@ -182,7 +181,7 @@ TEST(MapLatents, IdentityKeepsPositions) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
     float latents[2] = {x, y};
     map_latents(a, roles, latents);
-    // Two roundings of numbers up to 64, about the centre and back: 64 * 2^-23 / 64.
+    // Two roundings of numbers up to 64, to the centre and back: 64 * 2^-23 / 64.
     EXPECT_NEAR(latents[0], x, 0x1p-22);
     EXPECT_NEAR(latents[1], y, 0x1p-22);
   }

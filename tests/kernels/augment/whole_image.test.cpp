@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kSeed = 5;
 constexpr SampleShape kShape = {36, 40, 3};
 
-/// The image of tests/truth/torchvision_values.py, and how it is stored.
+/// The image of tests/truth/torchvision_values.py as stored bytes.
 std::vector<std::uint8_t> test_image(SampleShape shape = kShape) {
   std::vector<std::uint8_t> bytes;
   for (std::int64_t i = 0; i < shape.elements(); ++i)
@@ -37,7 +37,7 @@ struct Emitted {
   SampleShape source_shape = kShape, shape = kShape;
   int members = 1;
 
-  /// Samples of these ordinals, all of the one image.
+  /// Samples of these ordinals, all of one image.
   template <class T = float>
   std::vector<T> operator()(const std::string& yaml, std::vector<std::uint64_t> ordinals = {0}) {
     const auto count = static_cast<std::int64_t>(ordinals.size());
@@ -66,7 +66,7 @@ struct Emitted {
   }
 };
 
-/// Both sides make a few f32 operations on values up to 2: 2^-24 each, 16 of them.
+/// Both sides have 16 f32 operations on values up to 2: 2^-24 each.
 constexpr double kRounding = 32 * 0x1p-24;
 
 void expect_probes(const std::vector<float>& seen, std::span<const float> expected,
@@ -89,8 +89,8 @@ TEST(WholeImage, EqualsTorchvision) {
   expect_probes(emit("augment: [sharpen: {factor: 0.2, probability: 1}]"), tv::kSmooth);
 }
 
-TEST(WholeImage, ContrastIsAboutTheMeanWhereItIsAskedFor) {
-  // Its factor is drawn; that of the stored values is put in its place. Weights of luma differ,
+TEST(WholeImage, AppliesContrastAboutTheMean) {
+  // The program draws the factor; torchvision's values have a fixed one. The red weight of luma is
   // 0.299 here and 0.2989 there: a mean below 0.5 differs by 5e-5, the result by 0.6 of that.
   Emitted emit;
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
@@ -104,13 +104,12 @@ TEST(WholeImage, ContrastIsAboutTheMeanWhereItIsAskedFor) {
   mean /= static_cast<double>(plain.size()) / 3;
   for (std::size_t i = 0; i < plain.size(); ++i)
     ASSERT_NEAR(seen[i], std::clamp(mean + factor * (plain[i] - mean), 0., 1.), 6e-5);
-  // The formula above is torchvision's.
+  // Torchvision uses the formula above.
   for (std::size_t i = 0; i < std::size(tv::kContrast); ++i)
     ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
 }
 
-/// An ordinal whose two operations of rand_augment are these; words as augment_rng.h lays them
-/// out.
+/// An ordinal whose rand_augment draws these two operations; words in the layout of augment_rng.h.
 std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp second,
                          int second_sign) {
   for (std::uint64_t ordinal = 0;; ++ordinal) {
@@ -128,7 +127,7 @@ std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp 
   }
 }
 
-TEST(RandAugment, ChainsOfColoursEqualTorchvisions) {
+TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
   using augment::RandOp;
   Emitted emit;
   const auto chain = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
@@ -139,23 +138,23 @@ TEST(RandAugment, ChainsOfColoursEqualTorchvisions) {
                 tv::kSharpenThenAutocontrast);
   expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
   expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
-  // Saturation by the weights of luma above, then 7 bits: a value near the border of a level may
-  // fall to either side. 9e-5 of 1 / 128 are 1.2 % of values; of the 27, none to be expected.
+  // Saturation with the luma weights above, then 7 bits: a value near the border of a level may
+  // get either level. 9e-5 of 1 / 128 are 1.2 % of the values, 0.3 of the 27 compared.
   expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
 }
 
-/// Where three pixels of an image of 80 x 64 are looked up.
+/// Compares the source points of three pixels of an 80 x 64 image.
 void expect_places(const Augmentation& a, std::span<const float> expected) {
   const float at[3][2] = {{40.5f, 30.5f}, {50.5f, 36.5f}, {36.5f, 44.5f}};
   for (std::size_t i = 0; i < 3; ++i) {
-    // Torchvision's grid has coordinates in units of half a side, 2^-24 of 40 pixels, and reads a
-    // ramp of 80 in them: 2e-5 for each of the two, doubled for our own.
+    // Torchvision's grid has coordinates in units of half a side (rounding: 2^-24 of 40 pixels) and
+    // reads a ramp of 80 pixels: 2e-5 for each of the two, doubled for our own rounding.
     EXPECT_NEAR(a.source_x(at[i][0], at[i][1]), expected[2 * i], 8e-5) << i;
     EXPECT_NEAR(a.source_y(at[i][0], at[i][1]), expected[2 * i + 1], 8e-5) << i;
   }
 }
 
-TEST(RandAugment, GeometryEqualsTorchvisionsInItsOrder) {
+TEST(RandAugment, EqualsTorchvisionInGeometryAndItsOrder) {
   using augment::RandOp;
   const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
   const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
@@ -177,7 +176,7 @@ TEST(RandAugment, GeometryEqualsTorchvisionsInItsOrder) {
   EXPECT_TRUE(seen(RandOp::translate_x, 1, RandOp::translate_y, -1).on_grid);
 }
 
-TEST(RandAugment, AffineEqualsTorchvisions) {
+TEST(Augmentation, EqualsTorchvisionInAffine) {
   Augmentation a;
   const Homography map =
       Homography::translation(40, 32) *
@@ -192,7 +191,7 @@ TEST(RandAugment, AffineEqualsTorchvisions) {
   expect_places(a, tv::kAffine);
 }
 
-TEST(RandAugment, MagnitudesAreThoseOfTheTable) {
+TEST(RandAugment, HasTheMagnitudesOfTheTable) {
   for (int level = 0; level <= 30; ++level) {
     const augment::RandStep brighter{augment::RandOp::brightness, static_cast<float>(level) / 30,
                                      1};
@@ -214,7 +213,7 @@ TEST(RandAugment, MagnitudesAreThoseOfTheTable) {
   }
 }
 
-TEST(RandAugment, OperationsSignsAndMagnitudesHaveTheirLaws) {
+TEST(RandAugment, DrawsOperationsSignsAndMagnitudesAsDocumented) {
   AugmentStep step;
   step.probability = 1;
   step.value[0] = 2;
@@ -239,7 +238,7 @@ TEST(RandAugment, OperationsSignsAndMagnitudesHaveTheirLaws) {
       test::kGate);
 }
 
-TEST(WholeImage, IdentitiesLeaveEveryByte) {
+TEST(WholeImage, KeepsEveryByteUnderIdentities) {
   Emitted emit;
   const auto plain = emit("normalise: {mean: [0.4], std: [0.3]}", {0, 1, 2});
   for (const char* const list :
@@ -253,8 +252,8 @@ TEST(WholeImage, IdentitiesLeaveEveryByte) {
   }
 }
 
-// What is in front of, between and behind the operations on whole images, with and without a blur.
-TEST(WholeImage, TheListIsKeptInItsOrder) {
+// Operations before, between and after those on whole images, with and without a blur.
+TEST(WholeImage, KeepsTheOrderOfTheList) {
   Emitted emit;
   const auto lit = emit("augment: [brightness: 0.4]");
   const auto whole = emit(
@@ -286,7 +285,7 @@ TEST(WholeImage, TheListIsKeptInItsOrder) {
       ASSERT_EQ(whole[i], std::floor(4 * std::min(level, 254) / 255.f) / 4 * 2) << i;
     }
   }
-  // A blur behind a sharpened image reads that image.
+  // A blur after `sharpen` reads the sharpened image.
   const std::string blur = "blur: {sigma: [1, 1], kernel: 5, probability: 1}";
   Emitted sharp;
   const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
@@ -300,7 +299,7 @@ TEST(WholeImage, TheListIsKeptInItsOrder) {
     ASSERT_NEAR(both[i], expected[i], 0.5 / 255 + kRounding);
 }
 
-TEST(WholeImage, BytesDoNotDependOnTeamsOrTheBatch) {
+TEST(WholeImage, GivesEqualBytesForAnyTeamAndBatchSize) {
   Emitted emit;
   const std::string yaml =
       "augment: [crop_resize, rand_augment: {operations: 4, deviation: 1}, noise: 0.1, "
@@ -319,7 +318,7 @@ TEST(WholeImage, BytesDoNotDependOnTeamsOrTheBatch) {
     ASSERT_EQ(static_cast<float>(half[i]), static_cast<float>(static_cast<bf16>(whole[i])));
 }
 
-TEST(WholeImage, ImagesOfOneChannelAndOfOneValue) {
+TEST(WholeImage, HandlesImagesOfOneChannelOrOneValue) {
   Emitted emit;
   emit.shape = emit.source_shape = {36, 40, 1};
   emit.bytes = test_image(emit.shape);
@@ -328,11 +327,11 @@ TEST(WholeImage, ImagesOfOneChannelAndOfOneValue) {
   std::ranges::fill(emit.bytes, std::uint8_t{77});
   const auto flat = emit("augment: [autocontrast: 1, sharpen: {factor: 2, probability: 1}]");
   for (const float v : flat) ASSERT_NEAR(v, 77 / 255., 1e-6);
-  // One level: no step, and what 8 bits make of it.
+  // One level: equalise has no effect but the rounding to 8 bits.
   for (const float v : emit("augment: [equalise: 1]")) ASSERT_EQ(v, 77 / 255.f);
 }
 
-TEST(Augmentation, BicubicEqualsTorchvisions) {
+TEST(Augmentation, EqualsTorchvisionInBicubicScaling) {
   const auto expect_part = [](const std::vector<float>& seen, SampleShape shape, int y0, int y1,
                               int x0, int x1, std::span<const float> expected) {
     std::size_t i = 0;
@@ -349,11 +348,11 @@ TEST(Augmentation, BicubicEqualsTorchvisions) {
   expect_part(emit(yaml), emit.shape, 16, 20, 18, 20, tv::kLarger);
   emit.shape = {18, 20, 3};
   expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
-  emit.shape = kShape;  // as it is: a copy
+  emit.shape = kShape;  // unchanged: a copy
   expect_probes(emit(yaml), tv::kImage, 0);
 }
 
-TEST(Augmentation, NoiseIsNormalAndClamped) {
+TEST(Augmentation, AddsClampedNormalNoise) {
   Emitted emit;
   std::ranges::fill(emit.bytes, std::uint8_t{51});
   std::vector<double> values;
@@ -374,7 +373,7 @@ TEST(Augmentation, NoiseIsNormalAndClamped) {
   for (const float v : emit("augment: [noise: 3]")) ASSERT_TRUE(v >= 0 && v <= 1);
 }
 
-TEST(Augmentation, ErasedBoxesHaveTheirAreasAndLieWithin) {
+TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   const auto plan = test::plan_of("augment: [erase_box: {fill: noise}]", {200, 160, 3});
   std::vector<double> areas, ratios;
   double count = 0;
@@ -392,10 +391,10 @@ TEST(Augmentation, ErasedBoxesHaveTheirAreasAndLieWithin) {
     ratios.push_back(h / w);
     areas.push_back(w * h / (200 * 160));
   }
-  // All of the ten tries fail with a chance below 1e-6.
+  // All ten tries fail with a probability below 1e-6.
   EXPECT_GT(test::normal_p((count - kCount * 0.5) / std::sqrt(kCount * 0.25)), test::kGate);
-  // Tall or wide boxes that do not fit are drawn again, so small areas alone are uniform: below a
-  // share of 0.15 the longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
+  // Boxes that do not fit are drawn again, so only small areas are uniform: below a share of 0.15
+  // the longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
   std::vector<double> small;
   for (const double a : areas)
     if (a < 0.14 && a > 0.03) small.push_back(a);
@@ -405,7 +404,7 @@ TEST(Augmentation, ErasedBoxesHaveTheirAreasAndLieWithin) {
   EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
   EXPECT_LT(*std::ranges::max_element(ratios), 3.5);
   EXPECT_GT(*std::ranges::min_element(ratios), 0.28);
-  // Filled with numbers as wide as normalised values, whatever the normalisation.
+  // The fill has the spread of normalised values under any normalisation.
   Emitted emit;
   const auto seen = emit(
       "augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}",

@@ -29,7 +29,7 @@ bool contains(const std::string& text, const std::string& part) {
 /// A finished small run with checkpoints of steps 10, 20 and 30.
 class Checkpoints : public ::testing::Test {
  protected:
-  // Trained once, copied for each test.
+  // Trains once; each test gets a copy.
   static void SetUpTestSuite() {
     trained_ = std::make_unique<TemporaryFolder>();
     Trainer(small_run(trained_->path()), silent(), quick()).run();
@@ -49,14 +49,14 @@ class Checkpoints : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Checkpoints, TheNewestAreKept) {
+TEST_F(Checkpoints, KeepTheNewest) {
   EXPECT_EQ(CheckpointStore(folder_.path()).steps(), (std::vector<std::uint64_t>{10, 20, 30}));
   const TemporaryFolder other;
   Trainer(small_run(other.path(), {"train.keep=1"}), silent(), quick()).run();
   EXPECT_EQ(CheckpointStore(other.path()).steps(), (std::vector<std::uint64_t>{30}));
 }
 
-TEST_F(Checkpoints, ModelFilesNameTensorsAsTorchDoes) {
+TEST_F(Checkpoints, NameTensorsAsTorchDoes) {
   const SafetensorsFile file(checkpoint(30) / "model.safetensors");
   file.verify();
   EXPECT_EQ(file.tensor("stage0.stem.conv.weight").shape, (std::vector<std::int64_t>{4, 3, 3, 3}));
@@ -71,7 +71,7 @@ TEST_F(Checkpoints, ModelFilesNameTensorsAsTorchDoes) {
   EXPECT_EQ(model.heads[1].begin, 4);
 }
 
-TEST_F(Checkpoints, AModelFileAloneIsEnoughToEvaluate) {
+TEST_F(Checkpoints, EvaluateFromAModelFileAlone) {
   const RunConfig config = config_of_checkpoint(folder_.path());
   EXPECT_EQ(config.to_yaml(), small_run(trained_->path()).to_yaml());
   const EvaluationReport report =
@@ -79,7 +79,7 @@ TEST_F(Checkpoints, AModelFileAloneIsEnoughToEvaluate) {
   EXPECT_EQ(report.results.size(), 2u);
 }
 
-TEST_F(Checkpoints, TruncatedFilesAreRefused) {
+TEST_F(Checkpoints, RefuseTruncatedFiles) {
   for (const char* name : {"model.safetensors", "state.safetensors"}) {
     const fs::path file = checkpoint(30) / name;
     const std::string whole = slurp(file);
@@ -90,7 +90,7 @@ TEST_F(Checkpoints, TruncatedFilesAreRefused) {
   }
 }
 
-TEST_F(Checkpoints, AlteredFilesAreRefused) {
+TEST_F(Checkpoints, RefuseAlteredFiles) {
   for (const char* name : {"model.safetensors", "state.safetensors"}) {
     const fs::path file = checkpoint(30) / name;
     std::string bytes = slurp(file);
@@ -103,7 +103,7 @@ TEST_F(Checkpoints, AlteredFilesAreRefused) {
   }
 }
 
-TEST_F(Checkpoints, AnUnreadableHeaderIsRefused) {
+TEST_F(Checkpoints, RefuseADamagedHeader) {
   spill(checkpoint(30) / "checkpoint.json", "{\"step\": 3");
   EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged"));
   spill(checkpoint(30) / "checkpoint.json", "[]");
@@ -118,13 +118,13 @@ TEST_F(Checkpoints, AnUnreadableHeaderIsRefused) {
   }
 }
 
-TEST_F(Checkpoints, AFolderWithoutHeaderIsNoCheckpoint) {
+TEST_F(Checkpoints, IgnoreAFolderWithoutHeader) {
   fs::remove(checkpoint(30) / "checkpoint.json");
   const Trainer trainer(small_run(folder_.path()), silent(), quick());
   EXPECT_EQ(trainer.step(), 20u);
 }
 
-TEST_F(Checkpoints, AnotherNetworkIsRefusedWithWhatDiffers) {
+TEST_F(Checkpoints, RefuseAnotherNetworkAndNameTheDifference) {
   const std::string message = resume_refused(ErrorKind::config, {"model.widths=[4, 12]"});
   EXPECT_TRUE(contains(message, "another network")) << message;
   EXPECT_TRUE(contains(message, "stage1.stem.conv.weight is F32 [8, 4, 3, 3] in the file"))
@@ -133,14 +133,14 @@ TEST_F(Checkpoints, AnotherNetworkIsRefusedWithWhatDiffers) {
                        "stage1.block0.0.conv.weight is unknown in this network"));
 }
 
-TEST_F(Checkpoints, AnotherConfigurationIsRefusedWithWhatDiffers) {
+TEST_F(Checkpoints, RefuseAnotherConfigurationAndNameTheDifference) {
   const std::string message =
       resume_refused(ErrorKind::config, {"train.batch=16", "data.sources.0.params.contrast=0.4"});
   EXPECT_TRUE(contains(message, "train.batch: 8 there, 16 here")) << message;
   EXPECT_TRUE(contains(message, "data.sources[0].params.contrast: 0.3 there, 0.4 here")) << message;
 }
 
-TEST_F(Checkpoints, APathThatIsNoCheckpointIsRefused) {
+TEST_F(Checkpoints, RefuseAPathWithoutCheckpoint) {
   const std::string message = message_of(ErrorKind::data, [&] {
     Trainer(small_run(folder_.path()), silent(),
             quick(ResumeChoice::parse((folder_.path() / "checkpoints/step-40").string())));
@@ -152,7 +152,7 @@ TEST_F(Checkpoints, APathThatIsNoCheckpointIsRefused) {
                        "no checkpoint found"));
 }
 
-TEST_F(Checkpoints, ARunResumesFromACheckpointOrRunFolderElsewhere) {
+TEST_F(Checkpoints, ResumeFromACheckpointOrRunFolderElsewhere) {
   const TemporaryFolder other;
   for (const fs::path& from : {checkpoint(20), folder_.path()}) {
     const Trainer trainer(small_run(other.path()), silent(),
@@ -161,7 +161,7 @@ TEST_F(Checkpoints, ARunResumesFromACheckpointOrRunFolderElsewhere) {
   }
 }
 
-TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
+TEST_F(Checkpoints, RemoveLeftoversOfAKilledRun) {
   std::vector<std::string> before;
   {
     AtomicFolder unfinished(checkpoint(40));
@@ -175,19 +175,20 @@ TEST_F(Checkpoints, WhatKilledRunsLeftIsRemoved) {
   EXPECT_EQ(CheckpointStore(folder_.path()).steps().size(), 3u);
 }
 
-TEST_F(Checkpoints, WhatAKilledRemovalLeftIsRemoved) {
-  fs::rename(checkpoint(10), checkpoint(8));  // beyond `keep`, but whole
+TEST_F(Checkpoints, RemoveLeftoversOfAKilledRemoval) {
+  fs::rename(checkpoint(10), checkpoint(8));  // more than `keep`, but complete
   fs::remove(checkpoint(20) / "checkpoint.json");
   fs::copy(checkpoint(30), folder_.path() / "checkpoints/step-mine", fs::copy_options::recursive);
   const CheckpointStore store(folder_.path());
   store.clean(30, 1);
   EXPECT_EQ(store.steps(), (std::vector<std::uint64_t>{30}));
   EXPECT_FALSE(fs::exists(checkpoint(20)));
-  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/step-mine")) << "not ours";
+  EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/step-mine"))
+      << "not a checkpoint of this program";
 }
 
-// For want of a descriptor, say: it is tried again with the next checkpoint.
-TEST_F(Checkpoints, WhatCouldNotBeRemovedIsRemovedWithTheNextOne) {
+// A removal may fail, for example when no file descriptor is free.
+TEST_F(Checkpoints, RetryAFailedRemovalWithTheNextCheckpoint) {
   Trainer again(small_run(folder_.path()), silent(),
                 quick(ResumeChoice::parse(checkpoint(20).string())));
   again.train_until(25);
@@ -197,7 +198,7 @@ TEST_F(Checkpoints, WhatCouldNotBeRemovedIsRemovedWithTheNextOne) {
   EXPECT_FALSE(fs::exists(left));
 }
 
-TEST_F(Checkpoints, ARunTakenUpEarlierGoesOnFromWhereItIs) {
+TEST_F(Checkpoints, DropLaterStepsAfterAResumeFromAnEarlierOne) {
   Trainer again(small_run(folder_.path(), {"train.keep=1"}), silent(),
                 quick(ResumeChoice::parse(checkpoint(10).string())));
   again.train_until(15);
@@ -205,7 +206,7 @@ TEST_F(Checkpoints, ARunTakenUpEarlierGoesOnFromWhereItIs) {
   EXPECT_EQ(CheckpointStore(folder_.path()).steps(), (std::vector<std::uint64_t>{15}));
 }
 
-TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
+TEST(CheckpointOnAFullDisk, KeepsTheOlderOne) {
   const TemporaryFolder folder;
   auto trainer = std::make_unique<Trainer>(small_run(folder.path()), silent(), quick());
   trainer->train_until(10);
@@ -223,7 +224,7 @@ TEST(CheckpointOnAFullDisk, TheOlderOneSurvives) {
   int entries = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder / "checkpoints"))
     ++entries;
-  EXPECT_EQ(entries, 1) << "the unfinished one is removed";
+  EXPECT_EQ(entries, 1) << "the unfinished checkpoint must be removed";
   trainer.reset();
   Trainer resumed(small_run(folder.path()), silent(), quick());
   EXPECT_EQ(resumed.step(), 10u);

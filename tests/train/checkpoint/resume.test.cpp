@@ -1,4 +1,4 @@
-// Runs that go on: after a signal, from a checkpoint, beyond their end; and folders of runs.
+// Resumed runs (after a signal, from a checkpoint, with more steps) and run folders.
 #include "train/checkpoint/resume.h"
 
 #include "core/signals.h"
@@ -20,7 +20,7 @@ using test::slurp;
 using test::small_run;
 using test::TemporaryFolder;
 
-TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
+TEST(TrainerTest, ResumesToEqualBytes) {
   const std::string mix = "data.mix={mixup: 0.8, cutmix: 1}";
   const std::string noise = "data.sources.1={name: noise, kind: generator, weight: 1, generator: ";
   for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
@@ -55,15 +55,15 @@ TEST(TrainerTest, ResumedRunsEndWithEqualBytes) {
   }
 }
 
-TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
+TEST(TrainerTest, ResumesToEqualMetrics) {
   const TemporaryFolder straight, broken;
   Listener listener;
   Trainer(small_run(straight.path()), listener, quick()).run();
   {
     Trainer first(small_run(broken.path()), listener, quick());
-    first.train_until(10);  // in the middle of a window
+    first.train_until(10);  // inside a window
     first.checkpoint();
-    first.train_until(14);  // lost
+    first.train_until(14);  // these steps are lost
   }
   Trainer(small_run(broken.path()), listener, quick()).run();
   const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
@@ -79,9 +79,9 @@ TEST(TrainerTest, AResumedRunsMetricsAreThoseOfAStraightOne) {
   }
 }
 
-// Two sources of constant weights: a longer run deals their slots as the shorter one did, or is
-// refused. A schedule over the run is another one in a longer run.
-TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
+// With two sources of constant weights a longer run assigns batch slots as the shorter run did. A
+// schedule that spans the run depends on its length, so a longer run is refused.
+TEST(TrainerTest, ExtendsARunWithEqualSamplesOrRefuses) {
   const TemporaryFolder folder, straight, ramped;
   const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
     settings.insert(settings.end(), {"optimizer.floor=1", "optimizer.warmup=0"});
@@ -109,7 +109,7 @@ TEST(TrainerTest, ALongerRunHasTheSamplesOfTheShorterOneOrIsRefused) {
       {"planned for 16 steps and cannot be extended to 30", "assignment of batch slots"});
 }
 
-TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
+TEST(TrainerTest, RepeatsAnInterruptedEvaluationAfterAResume) {
   const TemporaryFolder folder;
   const std::vector<std::string> averaged = {"train.ema=0.9"};
   Listener listener;
@@ -120,7 +120,7 @@ TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
     const std::vector<std::uint8_t> before = first.state_bytes();
     request_interrupt();  // at the last step: only the evaluation is left
     EXPECT_EQ(first.run().status, RunStatus::interrupted);
-    EXPECT_EQ(first.state_bytes(), before) << "weights and their average have changed places";
+    EXPECT_EQ(first.state_bytes(), before) << "weights and their average are swapped";
   }
   EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());
   Trainer second(small_run(folder.path(), averaged), listener, quick());
@@ -129,7 +129,7 @@ TEST(TrainerTest, ASignalEndsAnEvaluationThatTheNextProcessMakes) {
   EXPECT_EQ(read_metrics(folder.path()).evaluations.size(), 1u);
 }
 
-TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
+TEST(TrainerTest, CutsMetricsBackToTheCheckpoint) {
   const TemporaryFolder folder;
   {
     const SignalGuard guard;
@@ -137,7 +137,7 @@ TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
     stopper.interrupt_at = 20;
     Trainer(small_run(folder.path()), stopper, quick()).run();
   }
-  // As if the run had been killed after the checkpoint of step 10 had been its last.
+  // As if the run was killed when its last checkpoint was that of step 10.
   for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
     if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
   Listener listener;
@@ -147,7 +147,7 @@ TEST(TrainerTest, MetricsAreCutBackToTheCheckpoint) {
   EXPECT_EQ(steps, (std::vector<std::uint64_t>{4, 8, 12, 16, 20, 24, 28, 30}));
 }
 
-TEST(TrainerTest, OneRunAtATimeInAFolder) {
+TEST(TrainerTest, RefusesASecondRunInAFolder) {
   const TemporaryFolder folder;
   Listener listener;
   {
@@ -155,13 +155,13 @@ TEST(TrainerTest, OneRunAtATimeInAFolder) {
     const std::string message = message_of(
         ErrorKind::runtime, [&] { Trainer(small_run(folder.path()), listener, quick()); });
     expect_parts(message, {folder.path().string() + ": in use by process ", "another out=FOLDER"});
-    // What writes nothing disturbs nobody.
+    // A run without a folder needs no lock.
     EXPECT_EQ(Trainer(small_run(folder.path()), listener, in_memory()).step(), 0u);
   }
   EXPECT_EQ(Trainer(small_run(folder.path()), listener, quick()).run().step, 30u);
 }
 
-TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
+TEST(TrainerTest, RefusesAUsedFolderUnderResumeNever) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer(small_run(folder.path()), listener, quick()).run();
@@ -171,7 +171,7 @@ TEST(TrainerTest, NeverResumingRefusesAUsedFolder) {
   EXPECT_NE(message.find("holds checkpoints"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, AFinishedRunIsLeftAsItIs) {
+TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   const TemporaryFolder folder;
   Listener listener;
   Trainer(small_run(folder.path()), listener, quick()).run();
@@ -187,7 +187,7 @@ TEST(TrainerTest, AFinishedRunIsLeftAsItIs) {
   EXPECT_TRUE(finish.checkpoint.has_value());
 }
 
-TEST(TrainerTest, ResumeChoices) {
+TEST(ResumeChoice, ParsesItsThreeForms) {
   EXPECT_EQ(ResumeChoice::parse("auto").kind, ResumeChoice::Kind::automatic);
   EXPECT_EQ(ResumeChoice::parse("never").kind, ResumeChoice::Kind::never);
   EXPECT_EQ(ResumeChoice::parse("a/b").path, "a/b");

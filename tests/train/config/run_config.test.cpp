@@ -36,7 +36,7 @@ TEST(RunConfigTest, ReadsASmallRun) {
   EXPECT_EQ(config.optimizer.spec.weight_decay, 0.01f);
 }
 
-TEST(RunConfigTest, ResolvedConfigurationReadsBackToItself) {
+TEST(RunConfigTest, RoundTripsTheResolvedConfiguration) {
   for (const std::vector<std::string>& overrides :
        {std::vector<std::string>{},
         {"train.graph=off", "precision=f32", "init.from=/tmp/x"},
@@ -47,7 +47,7 @@ TEST(RunConfigTest, ResolvedConfigurationReadsBackToItself) {
   }
 }
 
-TEST(RunConfigTest, CommittedConfigurationsReadBackToThemselves) {
+TEST(RunConfigTest, RoundTripsCommittedConfigurations) {
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(
            std::filesystem::path(WELLSPRING_SOURCE_DIR) / "configs")) {
@@ -61,13 +61,13 @@ TEST(RunConfigTest, CommittedConfigurationsReadBackToThemselves) {
   EXPECT_GE(seen, 4);
 }
 
-TEST(RunConfigTest, OverridesWin) {
+TEST(RunConfigTest, PrefersOverrides) {
   const RunConfig config = parse(kSmallRun, {"train.batch=32", "data.sources.0.weight=9"});
   EXPECT_EQ(config.train.batch, 32);
   EXPECT_EQ(config.data.schedule[0].weights[0], 9);
 }
 
-TEST(RunConfigTest, UnknownKeysAreRefusedWithTheirPlaceAndTheNearestName) {
+TEST(RunConfigTest, RefusesUnknownKeysWithLocationAndNearestName) {
   std::string text = kSmallRun;
   text.replace(text.find("lr: 0.01"), 8, "lrr: 0.1");
   const std::string message = message_of(ErrorKind::config, [&] { parse(text); });
@@ -76,7 +76,7 @@ TEST(RunConfigTest, UnknownKeysAreRefusedWithTheirPlaceAndTheNearestName) {
   EXPECT_TRUE(contains(message, "did you mean 'lr'")) << message;
 }
 
-TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
+TEST(RunConfigTest, ListsOnlyKeysThatApply) {
   EXPECT_TRUE(contains(refusal({"data.viev=1"}),
                        "known: root, size, limit_per_class, augment, normalise, padding, "
                        "interpolation, sources, schedule, mix"))
@@ -90,7 +90,7 @@ TEST(RunConfigTest, KnownKeysAreThoseThatApply) {
                        "augment on a source of events"));
 }
 
-TEST(RunConfigTest, NamesOfOthersAreChecked) {
+TEST(RunConfigTest, SuggestsTheNearestName) {
   EXPECT_TRUE(contains(refusal({"model.name=cnm"}), "did you mean 'cnn'"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.generator=shape"}), "did you mean 'shapes'"));
   EXPECT_TRUE(contains(refusal({"data.sources.0.params.clases=4"}), "did you mean 'classes'"));
@@ -98,7 +98,7 @@ TEST(RunConfigTest, NamesOfOthersAreChecked) {
   EXPECT_TRUE(contains(refusal({"model.width=[4, 8]"}), "did you mean 'widths'"));
 }
 
-TEST(RunConfigTest, ValuesAreChecked) {
+TEST(RunConfigTest, ChecksValues) {
   EXPECT_TRUE(contains(refusal({"train.batch=0"}), "out of range"));
   EXPECT_TRUE(contains(refusal({"train.batch=many"}), "integer"));
   EXPECT_TRUE(contains(refusal({"optimizer.kind=adam"}), "adamw"));
@@ -113,7 +113,7 @@ TEST(RunConfigTest, ValuesAreChecked) {
   parse(kSmallRun, {"data.sources.0.repeats=3", "data.augment=[flip_x]"});
 }
 
-TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
+TEST(RunConfigTest, RefusesRegressionOfLatentsThatGeometryLoses) {
   const auto overrides = [](const char* target, const char* list) {
     return std::vector<std::string>{"loss.kind=mse", std::string("loss.targets=[") + target + "]",
                                     std::string("data.augment=") + list};
@@ -125,7 +125,7 @@ TEST(RunConfigTest, RegressionOfWhatGeometryLosesIsRefused) {
   parse(kSmallRun, overrides("shape_r", "[perspective]"));
 }
 
-TEST(RunConfigTest, RegressionOfWhatNeverVariesIsRefused) {
+TEST(RunConfigTest, RefusesRegressionOfConstants) {
   const auto heads = [](const char* target, const char* list) {
     const RunConfig config =
         parse(kSmallRun,
@@ -141,10 +141,10 @@ TEST(RunConfigTest, RegressionOfWhatNeverVariesIsRefused) {
   EXPECT_TRUE(contains(refused("scale", "[]"), "target 'scale' is 0.2 image side in every sample"));
   EXPECT_TRUE(contains(refused("texture", "[]"), "target 'texture' is 2 in every sample"));
   EXPECT_TRUE(contains(refused("texture", "[flip_x]"), "target 'texture' is 2 in every sample"));
-  EXPECT_EQ(heads("scale", "[zoom: [0.8, 1.2]]"), 1u) << "the scale that is seen varies";
+  EXPECT_EQ(heads("scale", "[zoom: [0.8, 1.2]]"), 1u) << "zoom varies the visible scale";
 }
 
-TEST(RunConfigTest, RequiredKeysAreAskedFor) {
+TEST(RunConfigTest, RefusesMissingRequiredKeys) {
   const std::string no_steps = message_of(ErrorKind::config, [] {
     parse("data: {sources: [{name: a, kind: generator, generator: noise}]}\nmodel: {name: mlp}\n");
   });
@@ -176,11 +176,11 @@ TEST(RunConfigTest, ReadsASchedule) {
                        "before"));
 }
 
-TEST(RunConfigTest, AWeightBesideAScheduleIsRefused) {
+TEST(RunConfigTest, RefusesAWeightWithASchedule) {
   EXPECT_TRUE(contains(refusal({kSchedule}), "schedule"));
 }
 
-TEST(RunConfigTest, PathsBeginAtTheRoot) {
+TEST(RunConfigTest, ResolvesPathsFromTheRoot) {
   RunConfig config = parse(kSmallRun, {"data.root=/data"});
   EXPECT_EQ(config.resolve("a.tar"), "/data/a.tar");
   EXPECT_EQ(config.resolve("/b.tar"), "/b.tar");
@@ -188,7 +188,7 @@ TEST(RunConfigTest, PathsBeginAtTheRoot) {
   EXPECT_EQ(config.resolve("a.tar"), "a.tar");
 }
 
-TEST(RunConfigTest, IdentityLeavesOutWhatWeightsDoNotDependOn) {
+TEST(RunConfigTest, LeavesOutOfTheIdentityWhatDoesNotAffectWeights) {
   const std::string identity = parse(kSmallRun).identity_yaml();
   for (const char* same : {"out=elsewhere", "threads=3", "train.log_every=7", "eval.samples=5",
                            "train.graph=off", "train.keep=9", "device=auto", "data.root=/x"})
@@ -199,7 +199,7 @@ TEST(RunConfigTest, IdentityLeavesOutWhatWeightsDoNotDependOn) {
     EXPECT_NE(parse(kSmallRun, {other}).identity_yaml(), identity) << other;
 }
 
-TEST(RunConfigTest, IdentityNamesTheVersionOfWhatFillsLeaves) {
+TEST(RunConfigTest, NamesTheVersionOfAFillInTheIdentity) {
   const std::vector<std::string> filled = {
       "data.sources.0.generator=dead_leaves",
       "data.sources.0.params={fill: [textures, kind=perlin], fills: 7}"};
@@ -209,7 +209,7 @@ TEST(RunConfigTest, IdentityNamesTheVersionOfWhatFillsLeaves) {
                        "uses:\n        textures:\n          generator_version: " + version))
       << config.identity_yaml();
   const std::string resolved = config.to_yaml();
-  EXPECT_FALSE(contains(resolved, "uses")) << "nobody can set it";
+  EXPECT_FALSE(contains(resolved, "uses")) << "`uses` is no setting";
   EXPECT_EQ(parse(resolved).identity_yaml(), config.identity_yaml());
   EXPECT_TRUE(contains(refusal({"data.sources.0.generator=dead_leaves",
                                 "data.sources.0.params={fill: {generator: textures}}"}),
@@ -224,14 +224,14 @@ bool is_described(const ConfigEntry& entry) {
   }
   for (const ConfigSection& known : config_sections()) {
     if (known.path != section) continue;
-    if (!known.others.empty()) return true;  // keys of a generator, a model, the sources' names
+    if (!known.others.empty()) return true;  // keys of a generator or a model, or names of sources
     for (const ParamRow& row : known.rows)
       if (row.name == entry.path.back()) return true;
   }
   return false;
 }
 
-TEST(RunConfigTest, EveryKeyThatIsReadOrWrittenIsDescribed) {
+TEST(RunConfigTest, DescribesEveryKeyThatIsReadOrWritten) {
   std::vector<ConfigEntry> entries = config_settings(parse(kSmallRun).entries());
   for (const auto& file : std::filesystem::directory_iterator(
            std::filesystem::path(WELLSPRING_SOURCE_DIR) / "configs")) {
@@ -245,7 +245,7 @@ TEST(RunConfigTest, EveryKeyThatIsReadOrWrittenIsDescribed) {
   EXPECT_FALSE(is_described({{"data", "sources", "[0]", "lr"}, "1"}));
 }
 
-TEST(RunConfigTest, Bf16NeedsAGpu) {
+TEST(RunConfigTest, RefusesBf16WithoutAGpu) {
   const RunConfig config = parse(kSmallRun, {"precision=bf16"});
   message_of(ErrorKind::config, [&] { config.compute_type(Device::cpu()); });
   EXPECT_EQ(config.compute_type(Device::cuda(0)), DType::bf16);

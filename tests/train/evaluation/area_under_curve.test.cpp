@@ -12,7 +12,7 @@ namespace {
 
 using ops::ScoredSample;
 
-/// By its definition, every pair: the sums are multiples of a half below 2^53, so it is exact.
+/// The definition: all pairs. Exact, because the sums are multiples of 1/2 below 2^53.
 double by_pairs(const std::vector<ScoredSample>& samples) {
   double won = 0, pairs = 0;
   for (const ScoredSample& one : samples)
@@ -24,13 +24,13 @@ double by_pairs(const std::vector<ScoredSample>& samples) {
   return won / pairs;
 }
 
-TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
+TEST(AreaUnderCurve, EqualsTheShareOfOrderedPairs) {
   std::mt19937 random(1);
   for (const int distinct : {2, 7, 1 << 20}) {
     std::vector<ScoredSample> samples;
     for (int i = 0; i < 300; ++i) {
       const auto label = static_cast<std::int32_t>(random() % 4) - 1;  // -1 and 2 do not count
-      // Label 1 lies a third of the range higher, by a whole number.
+      // Scores of label 1 are higher by a third of the range, rounded to an integer.
       const auto shift = static_cast<float>((distinct + 2) / 3 * label);
       samples.push_back(
           {static_cast<float>(random() % static_cast<unsigned>(distinct)) + shift, label});
@@ -50,11 +50,11 @@ TEST(AreaUnderCurve, IsOneForOrderAndAHalfForEqualScores) {
   EXPECT_EQ(area_under_curve(samples), 0.5);
 }
 
-TEST(AreaUnderCurve, IsNotSaidWhereItIsNotDefined) {
+TEST(AreaUnderCurve, IsEmptyWhereItIsNotDefined) {
   std::vector<ScoredSample> samples = {{2, 1}, {1, 1}, {3, -1}};
   EXPECT_EQ(area_under_curve(samples), std::nullopt) << "one class";
   samples = {{2, 1}, {std::numeric_limits<float>::quiet_NaN(), 0}, {1, 0}};
-  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "not a number";
+  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "NaN";
   EXPECT_EQ(area_under_curve({}), std::nullopt);
 }
 

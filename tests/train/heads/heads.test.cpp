@@ -12,8 +12,8 @@ namespace {
 using test::expect_parts;
 using test::message_of;
 
-/// Shapes have a class, a place and a size; jets the same place, further back, and two soft labels;
-/// files nothing but labels.
+/// Shapes have a class, a place and a size; jets have the same place in later columns and two soft
+/// labels; files have labels only.
 std::vector<SourceTruth> three_sources() {
   const HeadTarget x{"x", "mm", -2, 6}, y{"y", "mm", -2, 6}, size{"size", "mm", 0, 1};
   return {{"shapes", "shapes", "shapes", {"disc", "ring"}, {x, y, size}, {}, 1},
@@ -38,7 +38,7 @@ HeadConfig head(const std::string& name, LossKind loss, std::vector<std::string>
   return config;
 }
 
-TEST(Heads, LieSideBySideAndKnowWhoTeachesThem) {
+TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::soft_label),
                                            head("place", LossKind::regression, {"y", "x"}),
@@ -65,7 +65,7 @@ TEST(Heads, LieSideBySideAndKnowWhoTeachesThem) {
             (std::vector<std::int32_t>{1, 0, 2, 1}));
 }
 
-TEST(Heads, ARegressionMayReadTheTargetColumn) {
+TEST(Heads, ReadRegressionTargetsFromTheTargetColumn) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("p", LossKind::regression, {"mass", "qcd"})};
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
@@ -75,7 +75,7 @@ TEST(Heads, ARegressionMayReadTheTargetColumn) {
             (std::vector<std::int32_t>{0, -2}));
 }
 
-TEST(Heads, WhatCannotBeLearntIsRefused) {
+TEST(Heads, RefuseWhatCannotBeLearnt) {
   const auto refused = [](std::vector<HeadConfig> configs,
                           std::vector<SourceTruth> sources = three_sources()) {
     return message_of(ErrorKind::config, [&] { make_heads(configs, sources); });
@@ -108,7 +108,7 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"mass"})}, sources),
                {"run.yaml:4:5: head 'p': target 'mass' is 100 GeV in every sample",
                 "remove it from the targets"});
-  EXPECT_EQ(make_heads({shapes, jets}, sources).size(), 2u) << "nobody learns it";
+  EXPECT_EQ(make_heads({shapes, jets}, sources).size(), 2u) << "no head learns mass";
   EXPECT_EQ(make_heads({shapes, jets, head("p", LossKind::regression, {"x"})}, sources).size(), 3u)
       << "another source varies it";
   sources = three_sources();
@@ -117,7 +117,7 @@ TEST(Heads, WhatCannotBeLearntIsRefused) {
                {"source 'files' has 2 classes (ring, disc), an earlier source 2 (disc, ring)"});
 }
 
-TEST(Heads, OneClassIsNothingToLearn) {
+TEST(Heads, RefuseASingleClass) {
   std::vector<SourceTruth> sources = three_sources();
   sources[1].classes = {"jet"};
   const HeadConfig shapes = head("shapes", LossKind::class_label),
@@ -128,11 +128,11 @@ TEST(Heads, OneClassIsNothingToLearn) {
                           }),
                {"run.yaml:4:5", "head 'jets': there is only one class, 'jet'", "the loss is 0",
                 "samples of another class", "loss: regression"});
-  // Its other columns may be learnt all the same.
+  // Other columns of the source can still be learnt.
   EXPECT_EQ(make_heads({shapes, head("p", LossKind::regression, {"mass"})}, sources).size(), 2u);
 }
 
-TEST(Heads, HeldOutDataMustMeanTheSame) {
+TEST(Heads, RefuseHeldOutDataWithOtherClasses) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::class_label)};
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
@@ -145,7 +145,7 @@ TEST(Heads, HeldOutDataMustMeanTheSame) {
                {"source 'shapes': the network has no head for it"});
 }
 
-TEST(Heads, SayToMixingWhereTheirLabelsAre) {
+TEST(Heads, TellMixingWhereTheirLabelsAre) {
   for (const LossKind loss : {LossKind::class_label, LossKind::soft_label, LossKind::multi_label}) {
     const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                              head("jets", loss)};
@@ -161,13 +161,14 @@ TEST(Heads, SayToMixingWhereTheirLabelsAre) {
   }
 }
 
-// Micro-averaged: of 10 labels that are there 6 are said to be, and 2 that are not.
+// Micro-averaged: 6 of 10 present labels are predicted, and 2 absent ones.
 TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::multi_label)};
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
   EXPECT_EQ(heads[1].scores(), 3);
-  EXPECT_EQ(heads[1].classes, (std::vector<std::string>{"w", "qcd"})) << "of the target column";
+  EXPECT_EQ(heads[1].classes, (std::vector<std::string>{"w", "qcd"}))
+      << "classes of the target column";
   const std::vector<HeadSources> feeds = feed_heads(heads, configs, three_sources());
   const MeasureLayout layout(heads, 3);
   ASSERT_EQ(layout.count(), 2 + 1 + 3);
@@ -183,11 +184,11 @@ TEST(Heads, ReportTheF1ScoreOfSeveralLabels) {
   EXPECT_EQ(scores[1].what, "f1");
   EXPECT_DOUBLE_EQ(scores[0].value, 0.7);
   EXPECT_DOUBLE_EQ(scores[1].value, 12.0 / 18);
-  EXPECT_EQ(report(10, 0, 0)[1].value, 0) << "none there, none said to be";
+  EXPECT_EQ(report(10, 0, 0)[1].value, 0) << "no label present, none predicted";
 }
 
-// A model file knows heads and no configuration.
-TEST(Heads, AreFedWithoutTheirConfiguration) {
+// A model file contains heads but no configuration.
+TEST(Heads, FindTheirSourcesWithoutAConfiguration) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("jets", LossKind::class_label),
                                            head("p", LossKind::regression, {"x"})};
@@ -203,7 +204,7 @@ TEST(Heads, ReportAccuraciesAndErrorsInTheirUnits) {
   const std::vector<HeadSources> feeds = feed_heads(heads, configs, three_sources());
   const MeasureLayout layout(heads, 3);
   ASSERT_EQ(layout.count(), 3 + 1 + 1 + 4);
-  // Source 0: 4 samples, 3 right; squares of errors add up to 1 and 16, sizes to 2 and 8.
+  // Source 0: 4 samples, 3 correct; squared errors sum to 1 and 16, absolute ones to 2 and 8.
   std::vector<double> sums(static_cast<std::size_t>(layout.sums()), 0);
   const double of_shapes[] = {2, 0, 1, 3, 0, 1, 2, 16, 8, 4};
   for (std::size_t m = 0; m < 10; ++m) sums[m * 3] = of_shapes[m];
@@ -241,7 +242,7 @@ std::string written(const std::vector<HeadConfig>& heads) {
   return config_yaml(writer.entries());
 }
 
-TEST(HeadConfigs, LossIsTheShortForm) {
+TEST(HeadConfigs, AcceptLossAsTheShortForm) {
   const std::vector<HeadConfig> classes = read("loss: {label_smoothing: 0.1}");
   ASSERT_EQ(classes.size(), 2u);
   EXPECT_EQ(classes[1].name, "jets");
@@ -253,7 +254,7 @@ TEST(HeadConfigs, LossIsTheShortForm) {
   EXPECT_EQ(regression[0].targets, (std::vector<std::string>{"x", "y"}));
 }
 
-TEST(HeadConfigs, AreWrittenAsTheyReadBack) {
+TEST(HeadConfigs, RoundTripThroughYaml) {
   const std::string text =
       written(read("heads: [{name: shapes, label_smoothing: 0.1, weight: 2}, {name: jets, loss: "
                    "multi_label, positives: balanced}, {name: p, loss: regression, targets: [x, "
@@ -263,7 +264,7 @@ TEST(HeadConfigs, AreWrittenAsTheyReadBack) {
                       "sources: [b]"});
 }
 
-TEST(HeadConfigs, WhatMakesNoSenseIsRefusedWithItsPlace) {
+TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   const auto refused = [](const std::string& yaml) {
     return message_of(ErrorKind::config, [&] { read(yaml); });
   };

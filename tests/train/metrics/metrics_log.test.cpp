@@ -32,7 +32,7 @@ StepReport step_report(std::uint64_t step) {
   return report;
 }
 
-TEST(MetricsLogTest, WritesWhatItReads) {
+TEST(MetricsLogTest, RoundTripsItsRecords) {
   const TemporaryFolder folder;
   EvaluationReport evaluation;
   evaluation.step = 10;
@@ -77,7 +77,7 @@ TEST(MetricsLogTest, WritesWhatItReads) {
   EXPECT_FALSE(regression.heads[0].scores[0].error || regression.heads[0].scores[0].best);
 }
 
-TEST(MetricsLogTest, OpeningAtAStepDropsWhatFollows) {
+TEST(MetricsLogTest, DropsLaterRecordsWhenOpenedAtAStep) {
   const TemporaryFolder folder;
   {
     MetricsLog log(folder.path(), 0);
@@ -103,7 +103,7 @@ RunRecord run_from(std::uint64_t step) {
   return run_record(plan, step);
 }
 
-TEST(MetricsLogTest, SaysWhereWhenAndByWhatARunWasTrained) {
+TEST(MetricsLogTest, RecordsWhereWhenAndByWhatARunWasTrained) {
   EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
   EXPECT_EQ(utc_text(1794996334), "2026-11-18T10:05:34Z");
   const TemporaryFolder folder;
@@ -124,8 +124,8 @@ TEST(MetricsLogTest, SaysWhereWhenAndByWhatARunWasTrained) {
   EXPECT_EQ(record.last_step, 100u);
 }
 
-// One from 0 on, which a process left at 20, one from there to its end at 30.
-TEST(MetricsLogTest, AProcessOfWhichNoStepIsLeftIsForgotten) {
+// One process ran from step 0 to 20, another from 20 to the end at 30.
+TEST(MetricsLogTest, ForgetsAProcessWithoutRemainingSteps) {
   const TemporaryFolder folder;
   {
     MetricsLog log(folder.path(), 0);
@@ -178,14 +178,14 @@ TEST(MetricsLogTest, KeepsTheRate) {
       << none;
 }
 
-TEST(MetricsLogTest, ALineOfSomethingElseIsNamed) {
+TEST(MetricsLogTest, NamesALineThatIsNoRecord) {
   const TemporaryFolder folder;
   spill(folder / "metrics.jsonl", "{\"kind\":\"step\"}\n");
   const std::string message = message_of(ErrorKind::data, [&] { read_metrics(folder.path()); });
   EXPECT_NE(message.find("metrics.jsonl:1"), std::string::npos) << message;
 }
 
-TEST(MetricsLogTest, NoFileIsAnEmptyHistory) {
+TEST(MetricsLogTest, ReadsAMissingFileAsAnEmptyHistory) {
   const TemporaryFolder folder;
   EXPECT_TRUE(read_metrics(folder.path()).steps.empty());
 }

@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Rates, TextHasTheIntervalIfThereAreEnoughWindows) {
+TEST(Rates, PrintTheIntervalGivenEnoughWindows) {
   EXPECT_EQ(rate_text(summarise_rates({4000, 4010, 3990, 3950, 4050, 4020})),
             "4.00 k (95 %: 3.95 k to 4.05 k; median of 6 windows)");
   EXPECT_EQ(rate_text(summarise_rates({5000})), "5.00 k (1 window, too few for an interval)");

@@ -49,7 +49,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
   input_.x = uniform(elements, random, -1, 1, compute);
   input_.globals = uniform(globals_.size(), random, -1, 1, DType::f32);
   for (std::size_t i = 0; i < rows; ++i) {
-    // An empty set, a full one, and between.
+    // From an empty set to a full one.
     input_.count.push_back(static_cast<std::int32_t>(i) * in.items /
                            std::max(1, static_cast<int>(batch) - 1));
     input_.slots.push_back(

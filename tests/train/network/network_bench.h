@@ -1,4 +1,4 @@
-// A recorded list on a device and its oracle: one pass forwards and backwards, compared value by value.
+// A recorded list on a device and its oracle: one forward and one backward pass, compared by value.
 // Called by the tests of networks; host only.
 #pragma once
 
@@ -14,18 +14,18 @@ namespace wellspring::test {
 
 class NetworkBench {
  public:
-  /// Random samples, parameters and statistics, all of order one, from a fixed seed.
+  /// Random samples, parameters and statistics of order one, from a fixed seed.
   /// `shards`: as NetworkSpec::shards.
   NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32,
                std::int64_t shards = 0);
 
   /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
-  /// After outputs(PassMode::train): the gradient of dot(outputs, direction()) by tensor's name,
-  /// and of the samples by "x".
+  /// Gradients of dot(outputs, direction()) by tensor name; "x" is that of the samples. Requires
+  /// outputs(PassMode::train) first.
   std::map<std::string, Doubles> gradients();
   const Doubles& direction() const { return direction_; }
-  /// Parameters and buffers as they are on the device, by name.
+  /// Parameters and buffers on the device, by name.
   std::map<std::string, Doubles> tensors();
   /// Input of the oracle for the same pass.
   ReferenceInput reference(PassMode mode) const;

@@ -1,5 +1,5 @@
-// Every operation of the tape, alone and fused, against the oracle: outputs in both modes, running
-// statistics, and all gradients by finite differences, on every back end of this machine.
+// Every operation of the tape, alone and fused, compared with the oracle: outputs in both modes,
+// running statistics, and all gradients by finite differences, on every back end of this machine.
 #include "tests/ops/operation_test.h"
 #include "tests/train/network/network_bench.h"
 
@@ -22,11 +22,11 @@ struct OperationCase {
   std::string name;
   SampleLayout input;
   std::function<void(Tape&)> page;
-  /// Roundings along the longest way from a sample to an output: the terms of its sums and one for
-  /// each step, through a head of `16` terms at most.
+  /// Number of roundings on the longest path from a sample to an output: the terms of its sums and
+  /// one per step, through a head of at most 16 terms.
   double roundings = 32;
-  /// By how much the steepest operation, a normalisation, magnifies an error; gradients, which are
-  /// made from what it divided twice, by its square.
+  /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
+  /// through its division twice: the square.
   double gain = 1;
 };
 
@@ -192,8 +192,8 @@ double largest(const Doubles& values) {
 
 class Operations : public ops::test::OperationTest {
  protected:
-  /// u: the rounding of the compute type. f32 sums of f32 products everywhere, so in bf16 only what
-  /// is stored between operations is rounded to it: the steps, not the terms.
+  /// u: the rounding of the compute type. Sums and products are f32, so bf16 rounds only the values
+  /// stored between operations: once per step, not per term.
   void expect_oracle(const OperationCase& c, DType compute,
                      std::int64_t shards = NetworkSpec::kWholeBatch) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
@@ -222,7 +222,7 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
-  /// A term more a row of the batch in sums over it; 1e-8 from the differences themselves.
+  /// Sums over the batch have one more term per row; the differences have errors of 1e-8.
   void expect_gradients(NetworkBench& bench, const Tape& tape, const ReferenceInput& input,
                         double bound) {
     const auto along = [&](const ReferenceInput& at) {
@@ -247,14 +247,13 @@ TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32);
 }
 
-// A CPU divides the batch, here into shards of 1, 1 and 2 rows; a GPU takes it whole all the same.
+// A CPU divides the batch, here into shards of 1, 1 and 2 rows; a GPU does not.
 TEST_P(Operations, AgreeInShards) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32, 3);
 }
 
-// Shards and the order of their sums are a matter of network and batch: every bit is the same
-// however many threads take them.
-TEST(ShardedNetwork, ThreadsDoNotChangeABit) {
+// Network and batch alone determine the shards and the order of their sums.
+TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
     Tape tape(c.name, c.input, kOutputs);
@@ -273,10 +272,10 @@ TEST(ShardedNetwork, ThreadsDoNotChangeABit) {
   }
 }
 
-// Convolutions that threads share, between others that run in shards; here two in a row with the same
-// weights. The results are those of the whole batch, up to the roundings of three sums over 9 * 64
+// Two consecutive convolutions of equal weights that threads share, between others that run in
+// shards. The results agree with the unsharded batch up to the roundings of three sums over 9 * 64
 // terms and of the sums over the pixels.
-TEST(ShardedNetwork, ThreadsShareConvolutionsOfManyWeights) {
+TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
   Tape tape("shared", SampleLayout::image(8, 8, 3), kOutputs);
   Tensor x = tape.relu(tape.conv(tape.input(), "a", {.channels = 64, .stride = 2}));
   x = tape.relu(tape.conv(x, "b", {.channels = 64}));
@@ -301,8 +300,8 @@ TEST_P(Operations, AgreeInBf16) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
 }
 
-// Every kind of operation is in the table; a new one fails here until it is added.
-TEST(OperationTable, HoldsEveryOperation) {
+// A new kind of operation fails this test until the table has it.
+TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   for (const OperationCase& c : cases()) {
     Tape tape(c.name, c.input, kOutputs);
@@ -313,9 +312,9 @@ TEST(OperationTable, HoldsEveryOperation) {
 }
 
 // A NaN among the samples must reach the outputs, whichever library applies the ReLU.
-TEST_P(Operations, NaNsAreNotSwallowed) {
+TEST_P(Operations, PassNaNsThrough) {
   for (const OperationCase& c : cases()) {
-    if (c.input.globals > 0) continue;  // a set's items that do not exist are not read
+    if (c.input.globals > 0) continue;  // items after a set's count are not read
     SCOPED_TRACE(c.name);
     Tape tape(c.name, c.input, kOutputs);
     c.page(tape);

@@ -18,7 +18,7 @@ ParameterArena planned(MemoryPlan& memory) {
   return arena;
 }
 
-TEST(Parameters, MatricesComeFirstAndTensorsAreAligned) {
+TEST(Parameters, PutMatricesFirstAndAlignTensors) {
   MemoryPlan memory(Device::cpu());
   const ParameterArena arena = planned(memory);
   const ops::ParameterView view = arena.view();
@@ -31,7 +31,7 @@ TEST(Parameters, MatricesComeFirstAndTensorsAreAligned) {
   }
 }
 
-TEST(Parameters, BeginAsAFunctionOfSeedAndNameAlone) {
+TEST(Parameters, DependOnSeedAndNameAlone) {
   const ParameterTensor tensor{
       "conv.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal};
   ParameterTensor moved = tensor;
@@ -42,9 +42,9 @@ TEST(Parameters, BeginAsAFunctionOfSeedAndNameAlone) {
   EXPECT_NE(initial_values(tensor, 1), initial_values(moved, 1));
 }
 
-// The sample variance of n normal values deviates from its law by sigma^2 sqrt(2 / n), the mean by
-// sigma / sqrt(n): both are gated at 5 standard deviations, a false alarm in 1.7 million.
-TEST(Parameters, HeNormalHasItsVariance) {
+// The standard deviation of the sample variance of n normal values is sigma^2 sqrt(2 / n), that of
+// their mean sigma / sqrt(n). Both limits are 5 standard deviations: a false alarm in 1.7 million.
+TEST(Parameters, HaveTheVarianceOfHeNormal) {
   const ParameterTensor tensor{"w", TensorLayout::dense, {512, 128}, Init::he_normal};
   const std::vector<float> values = initial_values(tensor, 3);
   const auto n = static_cast<double>(values.size());
@@ -58,7 +58,7 @@ TEST(Parameters, HeNormalHasItsVariance) {
   EXPECT_NEAR(squares / n, variance, 5 * variance * std::sqrt(2 / n));
 }
 
-TEST(Parameters, GapsStayZero) {
+TEST(Parameters, KeepGapsAtZero) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena = planned(memory);
   Stream stream(Device::cpu(), 1);
@@ -74,7 +74,7 @@ TEST(Parameters, GapsStayZero) {
     }
 }
 
-TEST(Parameters, FileOrderIsOihwAndComesBack) {
+TEST(Parameters, RoundTripThroughTheOihwOrderOfFiles) {
   const ParameterTensor tensor{"w", TensorLayout::convolution, {2, 3, 3, 4}, Init::zeros};
   std::vector<float> memory(static_cast<std::size_t>(tensor.elements()));
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
@@ -87,7 +87,7 @@ TEST(Parameters, FileOrderIsOihwAndComesBack) {
   EXPECT_EQ(back, memory);
 }
 
-TEST(Parameters, RefuseAName) {
+TEST(Parameters, RefuseADuplicateName) {
   ParameterArena arena;
   arena.vector("a", 1, Init::zeros);
   EXPECT_THROW(arena.vector("a", 1, Init::zeros), std::logic_error);

@@ -1,5 +1,5 @@
-// The oracle of networks: evaluates a recorded list in double precision, operation by operation as
-// it was recorded, without fusions, in Eigen. Host only.
+// The oracle of networks: evaluates a recorded list in double precision with Eigen, one operation
+// after the other, without fusions. Called by the tests of networks; host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -27,8 +27,8 @@ struct ReferenceInput {
   std::map<std::string, Doubles> tensors;  ///< parameters and buffers by name, in memory order
 };
 
-/// The outputs [batch, outputs]. Training also moves the running statistics of `input.tensors` when
-/// `moved` is given.
+/// The outputs [batch, outputs]. In training mode it also writes the updated running statistics of
+/// `input.tensors` to `moved` if given.
 Doubles reference_outputs(const Tape& tape, const ReferenceInput& input,
                           std::map<std::string, Doubles>* moved = nullptr);
 

@@ -1,4 +1,4 @@
-// resnet18 against PyTorch's on the same weights, in both modes, forwards and backwards.
+// resnet18 compared with PyTorch's on equal weights: both modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
@@ -31,7 +31,7 @@ std::vector<double> formula(const std::string& name, std::size_t count) {
   return values;
 }
 
-/// In file order, as PyTorch has it.
+/// In PyTorch's order of files.
 std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   const bool matrix = tensor.layout != TensorLayout::vector;
   const bool about_one = tensor.name.ends_with("weight") || tensor.name.ends_with("running_var");
@@ -45,12 +45,12 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
 
 class Resnet18Test : public ops::test::OperationTest {};
 
-// Roundings of a sum of n terms grow as sqrt(n) u where their signs are random; the longest sums
-// have 512 * 9 terms, and 20 layers follow each other, whose errors add in quadrature: sqrt(4608 *
-// 20) u = 1.8e-5 of the largest logit. Eight times that is far beyond chance, and far below what a
-// wrong constant does: an epsilon of 1e-3 in place of 1e-5 moves the logits by 1e-3 and more.
-// Gradients pass the layers twice and are divided by each normalisation's deviation: eight times as
-// much again.
+// The rounding error of a sum of n terms with random signs grows as sqrt(n) u. The longest sums
+// have 512 * 9 terms, and the errors of 20 layers add in quadrature: sqrt(4608 * 20) u = 1.8e-5 of
+// the largest logit. The tolerance is eight times that: chance does not exceed it, and a wrong
+// constant does (an epsilon of 1e-3 instead of 1e-5 moves the logits by at least 1e-3). Gradients
+// pass the layers twice and are divided by each normalisation's deviation: eight times as much
+// again.
 TEST_P(Resnet18Test, AgreesWithPyTorch) {
   const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
   for (const Resnet18Reference& expected : test::resnet18_reference()) {

@@ -14,7 +14,7 @@ struct Resnet18Reference {
   int size;
   std::vector<double> evaluated, trained;         // logits [2, 10]
   std::vector<double> running_mean, running_var;  // first 8 of bn1 and layer4.1.bn2, after training
-  std::map<std::string, double> gradient_norms;   // of dot(trained, direction)
+  std::map<std::string, double> gradient_norms;   // gradients of dot(trained, direction)
 };
 
 inline const std::vector<Resnet18Reference>& resnet18_reference() {

@@ -44,17 +44,17 @@ TEST(Shards, HoldEveryRowOnceAndInOrder) {
     }
 }
 
-TEST(Shards, AreAsManyAsTheWorkIsWorth) {
-  const Node wide = convolution(32, 32, 32);  // 9.4 million multiplications a row
-  EXPECT_EQ(shards_of(wide, 1024), 32u);      // the most
+TEST(Shards, FollowTheAmountOfWork) {
+  const Node wide = convolution(32, 32, 32);  // 9.4 million multiplications per row
+  EXPECT_EQ(shards_of(wide, 1024), 32u);      // the maximum
   EXPECT_EQ(shards_of(wide, 128), 8u);        // 16 rows each
   EXPECT_EQ(shards_of(wide, 15), 1u);
-  EXPECT_EQ(shards_of(convolution(8, 8, 8), 512), 4u);  // 36,864 a row: 4.5 times 2^22 in all
-  EXPECT_EQ(shards_of(dense(2048, 2048), 128), 2u);     // 64 rows for a gradient as large
+  EXPECT_EQ(shards_of(convolution(8, 8, 8), 512), 4u);  // 36,864 per row: 4.5 * 2^22 in all
+  EXPECT_EQ(shards_of(dense(2048, 2048), 128), 2u);     // 64 rows: as large as the gradient
   EXPECT_EQ(shards_of(dense(4, 4), 128), 1u);
 }
 
-TEST(Shards, RowsBeginWhereTheirColumnsDo) {
+TEST(Shards, StartRowsWhereTheirColumnsStart) {
   SampleLayout layout = SampleLayout::set(5, 3);
   layout.globals = 2;
   std::array<float, 8 * 15> x{};

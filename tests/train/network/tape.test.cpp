@@ -1,4 +1,4 @@
-// Recording, fusion and reuse of memory.
+// Recording, fusion and memory reuse.
 #include "train/network/tape.h"
 
 #include "core/error.h"
@@ -31,7 +31,7 @@ Tape image_tape() {
   return Tape("test", SampleLayout::image(8, 8, 3), 2);
 }
 
-TEST(Fusion, PoolingAndReluBecomePartOfAConvolutionInEitherOrder) {
+TEST(Fusion, MergesPoolingAndReluIntoAConvolutionInEitherOrder) {
   for (const bool relu_first : {false, true}) {
     Tape tape = image_tape();
     Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
@@ -44,7 +44,7 @@ TEST(Fusion, PoolingAndReluBecomePartOfAConvolutionInEitherOrder) {
   }
 }
 
-TEST(Fusion, ANormTakesTheResidualAndTheRelu) {
+TEST(Fusion, MergesResidualAndReluIntoANorm) {
   Tape tape = image_tape();
   const Tensor x = tape.conv(tape.input(), "a", {.channels = 4, .bias = false});
   const Tensor y = tape.group_norm(x, "n", {.groups = 2});
@@ -56,7 +56,7 @@ TEST(Fusion, ANormTakesTheResidualAndTheRelu) {
   EXPECT_EQ(nodes[1].inputs[1].value, x.value);
 }
 
-TEST(Fusion, OfTwoNormsTheLaterOneTakesTheOther) {
+TEST(Fusion, MergesTheEarlierOfTwoNormsIntoTheLater) {
   Tape tape = image_tape();
   const Tensor a = tape.batch_norm(tape.input(), "a"), b = tape.batch_norm(tape.input(), "b");
   tape.head(tape.relu(tape.add(b, a)), "head");
@@ -65,14 +65,14 @@ TEST(Fusion, OfTwoNormsTheLaterOneTakesTheOther) {
   EXPECT_EQ(nodes[1].inputs[1].value, a.value);
 }
 
-TEST(Fusion, NothingIsFusedThatIsReadTwice) {
+TEST(Fusion, SkipsValuesThatAreReadTwice) {
   Tape tape = image_tape();
   const Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
   tape.head(tape.add(tape.relu(x), x), "head");
   EXPECT_EQ(fuse(tape.nodes()).size(), 4u);
 }
 
-/// How the matrices of a network begin, by name.
+/// Initialisation of each matrix of a network, by name.
 std::map<std::string, Init> initialisations(const Tape& tape) {
   Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
@@ -83,8 +83,8 @@ std::map<std::string, Init> initialisations(const Tape& tape) {
   return result;
 }
 
-// The value before the ReLU is read once, and fused, or twice, and not fused.
-TEST(Fusion, DoesNotChangeInitialWeights) {
+// A value before the ReLU that is read once is fused; one that is read twice is not.
+TEST(Fusion, KeepsInitialWeights) {
   for (const bool twice : {false, true}) {
     Tape tape = image_tape();
     const auto activated = [&](Tensor x) {
@@ -102,16 +102,16 @@ TEST(Fusion, DoesNotChangeInitialWeights) {
   }
 }
 
-TEST(Liveness, TensorsShareABlockWhenTheirLivesDoNot) {
+TEST(Liveness, SharesABlockBetweenTensorsOfDisjointLifetimes) {
   const BlockAssignment a = assign_blocks({{100, 0, 2}, {80, 3, 5}, {50, 2, 3}, {0, 0, 9}});
   EXPECT_EQ(a.block_of[0], a.block_of[1]);
   EXPECT_NE(a.block_of[0], a.block_of[2]);
   EXPECT_EQ(a.block_bytes, (std::vector<std::size_t>{100, 50}));
 }
 
-// A chain of layers: its activations stay for the backward pass, and their gradients need at most two
+// The activations of a chain of layers stay for the backward pass; their gradients need at most two
 // more blocks.
-TEST(Liveness, GradientsAreHandedOn) {
+TEST(Liveness, ReusesTheMemoryOfGradients) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::size_t> blocks;
   for (const int depth : {4, 12}) {
@@ -126,7 +126,7 @@ TEST(Liveness, GradientsAreHandedOn) {
     for (const Reservation& r : memory.reservations()) n += r.group == "activations" ? 1 : 0;
     blocks.push_back(n);
   }
-  EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation a layer, and no gradient
+  EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation per layer, no gradient
 }
 
 TEST(Tape, DescribesItself) {
@@ -167,7 +167,7 @@ TEST(Tape, RefusesWhatDoesNotFit) {
   EXPECT_NE(refused([](Tape& t) { t.globals(); }).find("no global columns"), std::string::npos);
 }
 
-TEST(Tape, MisuseIsALogicError) {
+TEST(Tape, ThrowsALogicErrorOnMisuse) {
   Tape endless = image_tape();
   endless.relu(endless.input());
   EXPECT_THROW(endless.nodes(), std::logic_error);
@@ -182,7 +182,7 @@ TEST(Tape, MisuseIsALogicError) {
   EXPECT_THROW(Network(unshared, {.batch = 2}, stream, memory), std::logic_error);
 }
 
-TEST(Models, BeginHeNormalBeforeReluAndLecunNormalInTheHead) {
+TEST(Models, UseHeNormalBeforeReluAndLecunNormalInTheHead) {
   for (const ModelEntry& entry : model_registry()) {
     const Tape tape = entry.make({})->record(entry.example, 10);
     const std::string head = tape.nodes().back().name + ".weight";
@@ -192,7 +192,7 @@ TEST(Models, BeginHeNormalBeforeReluAndLecunNormalInTheHead) {
   }
 }
 
-TEST(Models, EachDescribesItsExample) {
+TEST(Models, DescribeTheirExamples) {
   for (const ModelEntry& entry : model_registry()) {
     const Tape tape = entry.make({})->record(entry.example, 10);
     EXPECT_NE(describe(tape).find("head"), std::string::npos) << entry.name;

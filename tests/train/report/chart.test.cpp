@@ -12,8 +12,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The paths of a chart's curves: what stands in d of those that no legend and no bar of errors
-/// has.
+/// The paths (attribute d) of a chart's curves; the legend and the error bars do not count.
 std::vector<std::string> curves(const std::string& html) {
   std::vector<std::string> found;
   const std::regex path("<path class=\"([^\"]*)\" d=\"([^\"]*)\"");
@@ -29,8 +28,8 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// A curve is not drawn on where there is nothing: it ends, and begins anew.
-TEST(Chart, WhatIsNotFiniteIsAGap) {
+// A curve ends at a missing point and starts again after it.
+TEST(Chart, LeavesAGapAtNonFiniteValues) {
   const std::string html =
       to_html({"Loss",
                "step",
@@ -41,21 +40,21 @@ TEST(Chart, WhatIsNotFiniteIsAGap) {
   const std::string path = curves(html)[0];
   EXPECT_EQ(count_of(path, "M"), 3u) << path;
   EXPECT_EQ(count_of(path, "L"), 2u) << path;
-  EXPECT_EQ(count_of(path, "h0"), 1u) << "a point alone is seen, too: " << path;
+  EXPECT_EQ(count_of(path, "h0"), 1u) << "a single point must be visible: " << path;
 }
 
-TEST(Chart, CurvesEndWhereTheirPointsEnd) {
+TEST(Chart, EndsCurvesAtTheirLastPoints) {
   const std::string html = to_html(
       {"Loss", "step", "loss", {{"a", {{100, 1}, {1100, 2}}}, {"b", {{100, 1}, {600, 2}}}}});
   const std::vector<std::string> paths = curves(html);
   ASSERT_EQ(paths.size(), 2u);
-  // The plot lies between 58 and 426; its left end is step 0, its right end the last point.
+  // The plot is between x = 58 (step 0) and x = 426 (last point).
   EXPECT_EQ(paths[0].substr(0, 5), "M91.5");
   EXPECT_NE(paths[0].find("L426.0"), std::string::npos) << paths[0];
   EXPECT_NE(paths[1].find("L258.7"), std::string::npos) << paths[1];
 }
 
-TEST(Chart, SeriesOfAGroupShareAColour) {
+TEST(Chart, GivesSeriesOfAGroupOneColour) {
   const std::string html = to_html({"Accuracy",
                                     "step",
                                     "%",
@@ -67,10 +66,10 @@ TEST(Chart, SeriesOfAGroupShareAColour) {
   EXPECT_NE(html.find("class=\"c1\" d=\"M58"), std::string::npos);
   EXPECT_NE(html.find("class=\"c1 dashed\" d=\"M4"), std::string::npos);
   EXPECT_NE(html.find("class=\"c1 error\""), std::string::npos);
-  EXPECT_EQ(html.find(">nothing<"), std::string::npos) << "a legend of what is not drawn";
+  EXPECT_EQ(html.find(">nothing<"), std::string::npos) << "a legend of a curve that is not drawn";
 }
 
-TEST(Chart, BarsOfErrorsEndAtTheMostThereCanBe) {
+TEST(Chart, ClipsErrorBarsAtTheMaximum) {
   Chart chart = {"Accuracy", "step", "%", {{"a", {{0, 60}, {1, 100}}}}, true, 100};
   chart.series[0].errors = {5, 5};
   EXPECT_EQ(to_html(chart).find(">120<"), std::string::npos);
@@ -79,8 +78,8 @@ TEST(Chart, BarsOfErrorsEndAtTheMostThereCanBe) {
   EXPECT_NE(to_html(chart).find(">150<"), std::string::npos);
 }
 
-// Every colour has a value on light and on dark paper.
-TEST(Chart, ColoursAreThoseOfThePaper) {
+// Every colour has a value in the light and in the dark theme.
+TEST(Chart, TakesItsColoursFromTheTheme) {
   const std::string style = chart_style();
   const std::size_t dark = style.find("@media (prefers-color-scheme: dark)");
   ASSERT_NE(dark, std::string::npos);
@@ -91,7 +90,7 @@ TEST(Chart, ColoursAreThoseOfThePaper) {
   }
 }
 
-TEST(Chart, SaysWhenThereIsNothing) {
+TEST(Chart, DrawsNothingWithoutPoints) {
   EXPECT_EQ(to_html({"Loss", "step", "loss", {{"a", {}}}}).find("<svg"), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// The page of a run: what it shows, and that it fits.
+// The report page of a run: its content and its width.
 #include "train/report/report.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// Two sources, of which the second begins at step 30 and the first ends at step 40; one
-/// regression.
+/// Two sources and one regression. The second source starts at step 30, the first ends at step 40.
 ReportInput input() {
   ReportInput all;
   all.plan.name = "a <run>";
@@ -64,7 +63,7 @@ std::string figure(const std::string& page, const std::string& title) {
                                     : page.substr(begin, page.find("</figure>", begin) - begin);
 }
 
-/// Where the curve of a class begins and ends, as pixels from the left.
+/// Start and end of the curve of a CSS class, in pixels from the left.
 std::pair<double, double> extent(const std::string& chart, const std::string& colour) {
   const std::regex path("<path class=\"" + colour + "\" d=\"(M(?!2 5H26)[^\"]*)\"");
   std::smatch found;
@@ -74,8 +73,8 @@ std::pair<double, double> extent(const std::string& chart, const std::string& co
   return {std::stod(d.substr(1)), std::stod(d.substr(last + 1))};
 }
 
-// A chart's plot lies between 58 (step 0) and 426 (step 60).
-TEST(Report, CurvesBeginAndEndWithTheirSources) {
+// A chart's plot is between x = 58 (step 0) and x = 426 (step 60).
+TEST(Report, StartsAndEndsCurvesWithTheirSources) {
   const std::string page = report_html(input());
   for (const char* title : {"Loss", "Accuracy"}) {
     const auto drawn = extent(figure(page, title), "c0"),
@@ -85,12 +84,12 @@ TEST(Report, CurvesBeginAndEndWithTheirSources) {
     EXPECT_NEAR(photos.first, 58 + 368 * 30 / 60., 0.1) << title;
     EXPECT_NEAR(photos.second, 426, 0.1) << title;
   }
-  // A share of nothing is a share.
+  // A share of 0 is drawn, too.
   EXPECT_NEAR(extent(figure(page, "Share of the samples"), "c0").second, 426, 0.1);
 }
 
-// A source that was off for a while has a gap; a rare one that only missed a window has none.
-TEST(Report, OnlyASourceThatIsOffHasAGap) {
+// A curve has a gap where its source is off, but not where a rare source misses a window.
+TEST(Report, LeavesGapsOnlyWhereASourceIsOff) {
   for (const double wanted : {0.0, 0.01}) {
     ReportInput all = input();
     all.history.steps[2].sources[0].samples = 0;
@@ -123,19 +122,19 @@ TEST(Report, SaysWhereEveryProcessRan) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
 }
 
-TEST(Report, TheBestPossibleStandsInTheCharts) {
+TEST(Report, DrawsTheBestPossibleResult) {
   const std::string page = report_html(input());
   const std::string accuracy = figure(page, "Accuracy");
   EXPECT_NE(accuracy.find(">drawn, best possible<"), std::string::npos);
-  EXPECT_NE(accuracy.find("c0 dotted"), std::string::npos) << "in the colour of its source";
+  EXPECT_NE(accuracy.find("c0 dotted"), std::string::npos) << "must have the colour of its source";
   EXPECT_EQ(accuracy.find(">120<"), std::string::npos) << "more than 100 %";
   const std::string errors = figure(page, "Errors of place");
   EXPECT_NE(errors.find(">photos: x, best possible<"), std::string::npos);
   EXPECT_NE(errors.find("root mean square, mm"), std::string::npos);
-  EXPECT_EQ(errors.find("photos: t"), std::string::npos) << "another unit, another chart";
+  EXPECT_EQ(errors.find("photos: t"), std::string::npos) << "another unit needs another chart";
 }
 
-TEST(Report, NumbersAreWrittenAsAPersonDoes) {
+TEST(Report, FormatsNumbersForReaders) {
   const std::string page = report_html(input());
   for (const char* part :
        {"1,234,567 parameters", "4.01 M (95 %: 3.66 M to 4.36 M; median of 9 windows)",
@@ -145,8 +144,8 @@ TEST(Report, NumbersAreWrittenAsAPersonDoes) {
   }
 }
 
-// What may be wider than 360 pixels scrolls by itself; charts are no wider than the page.
-TEST(Report, NothingIsWiderThanATelephone) {
+// Elements that may be wider than 360 pixels scroll; charts are no wider than the page.
+TEST(Report, FitsOnAPhone) {
   const std::string page = report_html(input());
   EXPECT_NE(page.find("width=device-width, initial-scale=1"), std::string::npos);
   EXPECT_NE(page.find("minmax(min(400px, 100%), 1fr)"), std::string::npos);
@@ -159,10 +158,10 @@ TEST(Report, NothingIsWiderThanATelephone) {
   EXPECT_EQ(found, 3) << "two pictures and the sources";
 }
 
-TEST(Report, IsDarkWhereTheReaderWantsIt) {
+TEST(Report, FollowsTheReadersDarkTheme) {
   const std::string page = report_html(input());
   EXPECT_NE(page.find("@media (prefers-color-scheme: dark) { :root { --paper"), std::string::npos);
-  // No colour is written into what is drawn.
+  // The drawings contain no colour values.
   const std::size_t body = page.find("<body>");
   EXPECT_EQ(page.find("stroke=\"#", body), std::string::npos);
   EXPECT_EQ(page.find("fill:#", body), std::string::npos);
