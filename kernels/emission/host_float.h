@@ -50,7 +50,7 @@ struct Elements<HostFloat> {
   }
 };
 
-/// Where functors with this type of x run.
+/// The place that functors with this type of x run on.
 template <class T>
 inline constexpr RunsOn kRunsOn = std::is_same_v<T, HostFloat> ? RunsOn::host : RunsOn::device;
 

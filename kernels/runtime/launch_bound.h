@@ -60,7 +60,7 @@ constexpr bool shares_warps() {
 
 enum class RunsOn : std::uint8_t { both, host, device };
 
-/// Where functor F is compiled for: `static constexpr RunsOn kRunsOn`, both if it declares none.
+/// The side that functor F is compiled for: `static constexpr RunsOn kRunsOn`, both if it declares none.
 template <class F>
 constexpr RunsOn runs_on() {
   if constexpr (requires { F::kRunsOn; }) {

@@ -43,7 +43,7 @@ TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {
   }
 }
 
-// cuBLASLt documents no f32 bias for a bf16 result, so none is requested.
+// cuBLASLt documents no f32 bias for a bf16 result, so there is no request for it.
 TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
   DenseSpec spec;
   for (const DType compute : {DType::f32, DType::bf16}) {
