@@ -76,7 +76,7 @@ std::string number_text(const ParamRow& row, double value) {
                             const ConfigLocation& place) {
   const std::string got = trim(text).empty() ? "nothing" : "'" + text + "'";
   ErrorText message{
-      fmt::format("{}'{}' wants {}, got {}", place.prefix(), row.name, row.type_text(), got),
+      fmt::format("{}'{}' must be {}, got {}", place.prefix(), row.name, row.type_text(), got),
       row.help};
   if (row.type == ParamType::choice) message.advice = name_advice(text, row.choices);
   fail(ErrorKind::config, message);
@@ -138,7 +138,7 @@ double parse_real(const ParamRow& row, const std::string& text, const ConfigLoca
   if (!value) fail_type(row, text, place);
   if (!std::isfinite(*value)) {
     fail(ErrorKind::config,
-         {fmt::format("{}'{}' wants a finite number, got '{}'", place.prefix(), row.name, text),
+         {fmt::format("{}'{}' must be a finite number, got '{}'", place.prefix(), row.name, text),
           row.help});
   }
   check_range(row, *value, text, place);

@@ -319,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"CountThatIsNoNumber",
                 {"digest", "shapes", "--count", "many"},
                 2,
-                "'--count' wants an integer, got 'many'"},
+                "'--count' must be an integer, got 'many'"},
         Refusal{"FirstThatWouldWrap",
                 {"digest", "shapes", "--count", "1", "--first", "18446744073709551616"},
                 2,

@@ -117,11 +117,11 @@ TEST(ConfigDocument, RefusesDuplicateKeys) {
 
 TEST(ConfigDocument, RefusesMistypedValues) {
   EXPECT_EQ(refusal("optimizer:\n  steps: abc\n"),
-            "train.yaml:2:10: 'steps' wants an integer, got 'abc' (how many)");
+            "train.yaml:2:10: 'steps' must be an integer, got 'abc' (how many)");
   EXPECT_EQ(refusal("optimizer:\n  steps: 0\n"),
             "train.yaml:2:10: steps = 0 is out of range [1, 100] (how many)");
   EXPECT_EQ(refusal("optimizer:\n  steps:\n"),
-            "train.yaml:2:3: 'steps' wants an integer, got nothing (how many)");
+            "train.yaml:2:3: 'steps' must be an integer, got nothing (how many)");
   EXPECT_EQ(refusal("optimizer:\n  steps: {a: 1}\n"),
             "train.yaml:2:10: 'steps' must be an integer, got a section (how many)");
   EXPECT_EQ(refusal("optimizer:\n  steps: [1, 2]\n"),

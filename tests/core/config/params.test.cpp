@@ -107,22 +107,22 @@ TEST(ParamTable, RefusesUnknownNames) {
 
 TEST(ParamTable, RefusesMistypedValues) {
   EXPECT_EQ(refusal("batch", "abc"),
-            "train.yaml:12:3: 'batch' wants an integer, got 'abc' (samples a step)");
+            "train.yaml:12:3: 'batch' must be an integer, got 'abc' (samples a step)");
   EXPECT_EQ(refusal("batch", ""),
-            "train.yaml:12:3: 'batch' wants an integer, got nothing (samples a step)");
+            "train.yaml:12:3: 'batch' must be an integer, got nothing (samples a step)");
   EXPECT_EQ(refusal("law", "gausian"),
-            "train.yaml:12:3: 'law' wants one of uniform, gaussian, got 'gausian' (law of each "
+            "train.yaml:12:3: 'law' must be one of uniform, gaussian, got 'gausian' (law of each "
             "value)\n  did you mean 'gaussian'? known: uniform, gaussian");
   EXPECT_EQ(refusal("nesterov", "2"),
-            "train.yaml:12:3: 'nesterov' wants true or false, got '2' (look ahead)");
+            "train.yaml:12:3: 'nesterov' must be true or false, got '2' (look ahead)");
   for (const char* text : {"1.5", "1e-1", "0x10", "1__0", "_1", "1_", "1 2", "--1", "+-1", "1,2"}) {
-    expect_parts(refusal("batch", text), {"wants an integer", text});
+    expect_parts(refusal("batch", text), {"must be an integer", text});
   }
   for (const char* text : {"", "abc", "1e", "1.2.3", "0.1px", "1e999", "+-1", "1,5"}) {
-    EXPECT_NE(refusal("lr", text).find("wants a number"), std::string::npos) << text;
+    EXPECT_NE(refusal("lr", text).find("must be a number"), std::string::npos) << text;
   }
   for (const char* text : {"[1", "1]", "[1,]", "[1,,2]", "[a]", "[", "[[1]]"}) {
-    EXPECT_NE(refusal("milestones", text).find("'milestones' wants a list of numbers"),
+    EXPECT_NE(refusal("milestones", text).find("'milestones' must be a list of numbers"),
               std::string::npos)
         << text;
   }
@@ -143,11 +143,11 @@ TEST(ParamTable, RefusesValuesOutOfRange) {
 
 TEST(ParamTable, RefusesNonFiniteValues) {
   for (const char* text : {"inf", "-inf", "nan", "infinity", ".inf", ".nan"}) {
-    expect_parts(refusal("lr", text), {"wants a", text});
-    expect_parts(refusal("batch", text), {"wants an integer", text});
+    expect_parts(refusal("lr", text), {"must be a", text});
+    expect_parts(refusal("batch", text), {"must be an integer", text});
   }
   EXPECT_EQ(refusal("lr", "nan"),
-            "train.yaml:12:3: 'lr' wants a finite number, got 'nan' (learning rate)");
+            "train.yaml:12:3: 'lr' must be a finite number, got 'nan' (learning rate)");
   struct Single {
     float x = 0;
   };
@@ -235,11 +235,11 @@ TEST(ParamTable, ReadsListsOfIntegersAndTexts) {
     return message_of(ErrorKind::config, [&] { table.set(lists, name, text, {"a.yaml", 2, 3}); });
   };
   EXPECT_EQ(refused("widths", "[1, 2.5]"),
-            "a.yaml:2:3: 'widths' wants a list of integers, got '2.5' (of each stage)");
+            "a.yaml:2:3: 'widths' must be a list of integers, got '2.5' (of each stage)");
   EXPECT_EQ(refused("widths", "[0]"),
             "a.yaml:2:3: widths = 0 is out of range [1, 4096] channels (of each stage)");
   for (const char* text : {"[a, \"b]", "[a", "[a, ]", "[[a]]", "[a \"b\"]"}) {
-    EXPECT_NE(refused("names", text).find("wants a list of texts"), std::string::npos) << text;
+    EXPECT_NE(refused("names", text).find("must be a list of texts"), std::string::npos) << text;
   }
 }
 
