@@ -95,7 +95,7 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
                  "slots");
   }
   generator_.emit(stream_,
-                  {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count), {}});
+                  {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count)});
   return {batch_.end(stream_, count), {host_slots_.data(), static_cast<std::size_t>(count)}};
 }
 

@@ -7,11 +7,11 @@ else
   bold='' red='' green='' plain=''
 fi
 
-# step TEXT: a heading, with the seconds since the script began.
+# step TEXT: prints a heading with the seconds since the script began.
 step() { printf '%s==> [%3d s] %s%s\n' "$bold" "$SECONDS" "$*" "$plain"; }
 die() { printf '%serror:%s %s\n' "$red" "$plain" "$*" >&2; exit "${exit_code:-1}"; }
 
-# Puts the CUDA compiler on PATH where it stands in its usual place. False where there is none.
+# Puts the CUDA compiler in its usual place on PATH. Returns false if there is no compiler.
 find_cuda_compiler() {
   command -v nvcc >/dev/null && return 0
   if [[ -x "${CUDACXX:-}" ]]; then
@@ -24,19 +24,19 @@ find_cuda_compiler() {
   export PATH
 }
 
-# True where a driver answers and shows at least one GPU.
+# True if a driver answers and shows at least one GPU.
 has_gpu() {
   [[ "${WELLSPRING_DISABLE_CUDA:-0}" != 1 ]] && command -v nvidia-smi >/dev/null &&
     nvidia-smi -L 2>/dev/null | grep -q '^GPU '
 }
 
-# True where build folder $1 is configured with WELLSPRING_CUDA=$2.
+# True if build folder $1 is configured with WELLSPRING_CUDA=$2.
 configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
-# place_in LOG: where the work that writes LOG is: its last "12/345" (ninja, ctest) as
-# "  3% 12/345", else its last line.
+# place_in LOG: progress of the work that writes LOG: its last "12/345" (ninja, ctest) as "  3% 12/345", else its last
+# line.
 place_in() {
   local counts
   counts="$(tail -c 4000 "$1" | tr '\r' '\n' |
@@ -49,20 +49,19 @@ place_in() {
   fi
 }
 
-# A terminal that can redraw a line.
+# True on a terminal that can redraw a line.
 redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
 
-# watch_log LOG: where the work is, until whoever started it ends: a line that is redrawn on a
-# terminal, cut to its width; elsewhere a line every $progress_seconds, where something has changed. It looks every
-# $progress_tick.
+# watch_log LOG: shows the progress until the caller kills it. On a terminal it redraws one line, cut to the width;
+# elsewhere it prints a line every $progress_seconds if something has changed. It polls every $progress_tick.
 progress_seconds=30 progress_tick=1
 watch_log() {
   local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
-  exec {idle}<> <(:)  # nobody writes to it: waiting for it is a sleep without a process
+  exec {idle}<> <(:)  # nobody writes to it: reading from it sleeps without a process
   while kill -0 "$$" 2>/dev/null; do
     read -r -t "$progress_tick" -u "$idle" || true
     if redraws; then
-      size="$(stty size <&1 2>/dev/null)" || size=''  # each time: a window may be made wider
+      size="$(stty size <&1 2>/dev/null)" || size=''  # each time: the window may change its width
       [[ "${size#* }" -le 1 ]] || columns="${size#* }"
       text="    $(place_in "$1")  $((SECONDS - begin)) s"
       printf '\r\e[2K%s' "${text:0:columns-1}"
@@ -75,7 +74,7 @@ watch_log() {
   done
 }
 
-# with_progress LOG COMMAND...: its output goes to LOG, and where it is is shown; its exit status.
+# with_progress LOG COMMAND...: sends its output to LOG and shows the progress; returns its exit status.
 with_progress() {
   local log="$1" status=0 watcher
   shift
@@ -90,7 +89,7 @@ with_progress() {
   return "$status"
 }
 
-# run_quietly LOG COMMAND...: output goes to LOG; on failure its end is shown.
+# run_quietly LOG COMMAND...: sends its output to LOG; shows the end of LOG on failure.
 run_quietly() {
   local log="$1"
   if ! with_progress "$@"; then

@@ -1,11 +1,11 @@
-"""The device code of a configured build, by its compile commands. For kernel-report and issue-slots."""
+"""The device code of a configured build, from its compile commands. Used by kernel-report and issue-slots."""
 import json
 import pathlib
 import shlex
 
 
 def cuda_commands(build):
-    """(source, folder, arguments) of each .cu file. FileNotFoundError where nothing is configured."""
+    """(source, folder, arguments) of each .cu file. FileNotFoundError if the build is not configured."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if entry["file"].endswith(".cu"):
             yield pathlib.Path(entry["file"]), entry["directory"], shlex.split(entry["command"])

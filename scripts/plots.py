@@ -1,11 +1,11 @@
-"""Plots as SVG, for the scripts that measure: curves, and dots in rows. Nothing but the standard library."""
+"""SVG plots for the scripts that measure: curves, and rows of dots. Needs only the standard library."""
 
 import math
 
 COLOURS = ["#1b6ca8", "#d1495b", "#2e8b57", "#8a5fbf", "#d98e04", "#008b8b", "#7a4b2a", "#444444", "#c2185b",
            "#5a7d00", "#0b3954"]
 
-MOST_COLUMNS = 12  # more places than these are not written below an axis
+MOST_COLUMNS = 12  # an axis has at most this many labels
 
 
 def begin(width, height, title, left):
@@ -22,7 +22,7 @@ def line(x0, y0, x1, y1, colour, width=1, dashes=""):
 
 
 def decade_marks(low, high):
-    """Marks of a logarithmic axis from low to high: powers of ten, and parts between them where those are few."""
+    """Marks of a logarithmic axis from low to high: powers of ten, and marks between them if those are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = [1] if last - first > 3 else [1, 2, 5] if high > 4 * low else [0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 7]
     marks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -32,7 +32,7 @@ def decade_marks(low, high):
 
 
 def apart(places, step, most):
-    """The places, which rise, moved so that they are a step apart and, where there is room, none is above `most`."""
+    """Moves the ascending places a step apart and, if there is room, at or below `most`."""
     moved = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)
@@ -44,7 +44,7 @@ def apart(places, step, most):
 
 def curves_svg(title, x_label, y_label, curves, levels=None):
     """A plot with two logarithmic axes. curves: {name: [(x, y) or (x, y, lowest, highest)]}, the latter with a bar;
-    levels: {name: y}, dashed lines through the whole plot in the colour of the curve of that name, or in grey."""
+    levels: {name: y}, dashed lines through the whole plot in the colour of the curve with that name, or in grey."""
     levels = levels or {}
     width, height, left, right, top, bottom = 760, 460, 70, 150, 36, 50
     xs = [point[0] for curve in curves.values() for point in curve]
@@ -86,15 +86,15 @@ def curves_svg(title, x_label, y_label, curves, levels=None):
         if name not in curves:
             ends.append(((x, y), name, colour))
     ends.sort(key=lambda end: end[0][1])
-    for ((x, y), name, colour), beside in zip(ends, apart([y for (_, y), _, _ in ends], 14, height - bottom)):
-        parts.append(f'<text x="{width - right + 8}" y="{beside + 4:.1f}" fill="{colour}">{name}</text>')
-        parts.append(line(x, y, width - right + 5, beside, colour, 0.5))
+    for ((x, y), name, colour), label_y in zip(ends, apart([y for (_, y), _, _ in ends], 14, height - bottom)):
+        parts.append(f'<text x="{width - right + 8}" y="{label_y + 4:.1f}" fill="{colour}">{name}</text>')
+        parts.append(line(x, y, width - right + 5, label_y, colour, 0.5))
     return "\n".join([*parts, "</svg>", ""])
 
 
 def rows_svg(title, x_label, rows, low, high, marks):
-    """Dots on a linear axis from low to high, a row each. rows: [(name, [(label, value, error)])]; what lies below low
-    is drawn at low."""
+    """Dots on a linear axis from low to high, one row each. rows: [(name, [(label, value, error)])]; values below low
+    are drawn at low."""
     left, right, top, step, bottom, width = 250, 130, 44, 24, 46, 760
     height = top + step * sum(len(dots) for _, dots in rows) + bottom
 

@@ -76,7 +76,7 @@ struct PaintPicture {
   BatchView batch;
   Band whole;
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   /// Estimated cost of row b, for the scheduling of host threads.

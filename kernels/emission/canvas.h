@@ -65,7 +65,7 @@ struct PaintCanvasInScratch {
   BatchView batch;
   std::int64_t cells;
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>

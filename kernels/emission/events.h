@@ -65,7 +65,7 @@ struct EventCellOf<F> {
 /// row t.
 template <class F, class T>
 struct MakeEvents {
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;
   F event;
   const Slot* slots;
@@ -112,7 +112,7 @@ struct MakeEventsInTeams {
   BatchView batch;
   typename detail::EventCellOf<F>::type* cells;  ///< cells of all rows; null: in scratch, or none
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;
   static constexpr bool kSharesWarps = F::kForm.shares_warps;
 

@@ -8,6 +8,7 @@
 
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 
 #include <cstdint>
@@ -49,9 +50,9 @@ struct Elements<HostFloat> {
   }
 };
 
-/// True for types of x whose functors run on devices only.
+/// The place that functors with this type of x run on.
 template <class T>
-inline constexpr bool kOnlyOnDevice = !std::is_same_v<T, HostFloat>;
+inline constexpr RunsOn kRunsOn = std::is_same_v<T, HostFloat> ? RunsOn::host : RunsOn::device;
 
 /// True if functor F makes the dense labels of another (plane.h).
 template <class F>

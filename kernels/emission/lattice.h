@@ -59,7 +59,7 @@ struct RelaxInScratch {
   BatchView batch;
   std::int64_t words;
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
   template <class Team>

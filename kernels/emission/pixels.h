@@ -54,7 +54,7 @@ struct PaintImages {
   BatchView batch;
   Tiling tiling;
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   /// Estimated cost of a tile, for the scheduling of host threads.

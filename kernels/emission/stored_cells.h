@@ -23,7 +23,7 @@ struct ShadeStored {
   const Value* planes;
   std::int64_t stride;
 
-  static constexpr bool kOnlyOnDevice = detail::kOnlyOnDevice<T>;
+  static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = detail::pixel_bound<F>();
 
   template <class Team>

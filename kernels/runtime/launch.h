@@ -137,13 +137,15 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
   detail::check_map(name, n, launch_bound<F>());
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) {
-    const MapBlock<F> block{n, f};
-    return cuda::launch_kernel(stream, cuda::map_kernel<F>(), cuda::map_shape(n, launch_bound<F>()),
-                               &block, sizeof block);
+  if constexpr (runs_on<F>() != RunsOn::host) {
+    if (stream.device().is_cuda()) {
+      const MapBlock<F> block{n, f};
+      return cuda::launch_kernel(stream, cuda::map_kernel<F>(),
+                                 cuda::map_shape(n, launch_bound<F>()), &block, sizeof block);
+    }
   }
 #endif
-  if constexpr (only_on_device<F>()) {
+  if constexpr (runs_on<F>() == RunsOn::device) {
     detail::refuse_host(name);
   } else {
     stream.run(NodeKind::kernel, name,
@@ -157,14 +159,16 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
   detail::check_league(name, n, shape, launch_bound<F>(), shares_warps<F>(), stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) {
-    const LaunchShape launched = cuda::league_shape(n, shape);
-    const LeagueBlock<F> block{n, launched.scratch_bytes / static_cast<unsigned>(launched.teams),
-                               f};
-    return cuda::launch_kernel(stream, cuda::league_kernel<F>(), launched, &block, sizeof block);
+  if constexpr (runs_on<F>() != RunsOn::host) {
+    if (stream.device().is_cuda()) {
+      const LaunchShape launched = cuda::league_shape(n, shape);
+      const LeagueBlock<F> block{n, launched.scratch_bytes / static_cast<unsigned>(launched.teams),
+                                 f};
+      return cuda::launch_kernel(stream, cuda::league_kernel<F>(), launched, &block, sizeof block);
+    }
   }
 #endif
-  if constexpr (only_on_device<F>()) {
+  if constexpr (runs_on<F>() == RunsOn::device) {
     detail::refuse_host(name);
   } else {
     stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {

@@ -6,6 +6,8 @@
 // more, fewer threads are resident to hide latency.
 #pragma once
 
+#include <cstdint>
+
 namespace wellspring {
 
 struct LaunchBound {
@@ -56,13 +58,15 @@ constexpr bool shares_warps() {
   }
 }
 
-/// True if functor F is compiled only for devices: `static constexpr bool kOnlyOnDevice = true`.
+enum class RunsOn : std::uint8_t { both, host, device };
+
+/// The side that functor F is compiled for: `static constexpr RunsOn kRunsOn`, both if it declares none.
 template <class F>
-constexpr bool only_on_device() {
-  if constexpr (requires { F::kOnlyOnDevice; }) {
-    return F::kOnlyOnDevice;
+constexpr RunsOn runs_on() {
+  if constexpr (requires { F::kRunsOn; }) {
+    return F::kRunsOn;
   } else {
-    return false;
+    return RunsOn::both;
   }
 }
 

@@ -1,1 +1,1 @@
-"""Modules of scripts/gpu-check: how checks run (running, report, installation) and what is checked."""
+"""Modules of scripts/gpu-check: running, report and installation run the checks; the others define them."""

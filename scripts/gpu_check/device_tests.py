@@ -1,4 +1,4 @@
-"""The tests that need a device, and those again under NVIDIA's sanitizer."""
+"""Checks that run the device tests, directly and under NVIDIA's sanitizer."""
 
 import functools
 import re
@@ -6,12 +6,12 @@ import shutil
 
 from gpu_check.running import Check, Failed, NotMade
 
-# Tests whose kernels write what the host checks next; the sanitizer makes them 10 to 100 times slower.
+# Tests whose kernels write data that the host checks next; the sanitizer makes them 10 to 100 times slower.
 SANITIZED = {"kernels": "*", "generators": "*OnAGpu*", "ops": "*/cuda", "sources": "*AGpu*"}
 
 
 def run_tests(context, log, program, names, seconds):
-    """Fails unless all ran and passed. A parameterised test is Instance/Suite.Name/0; */cpu is for ./test."""
+    """Fails unless all tests ran and passed. A parameterised test is Instance/Suite.Name/0; ./test runs */cpu."""
     if not program.is_file():
         raise Failed(f"{program} does not exist")
     patterns = ":".join(p for name in names for p in (name, f"*/{name}/*", f"{name}/*"))
@@ -25,8 +25,8 @@ def run_tests(context, log, program, names, seconds):
 
 
 def tests(context):
-    """Each program in one process. After a failure each suite in its own: a CUDA error fails all that
-    follows in its process, and a crash or a hang hides it."""
+    """Runs each program in one process. After a failure runs each suite in its own process, because a CUDA error fails
+    all later tests in its process, and a crash or a hang hides them."""
     programs = context.installation.device_tests()
     if not programs:
         raise Failed("this bundle has no tests")
@@ -47,7 +47,7 @@ def tests(context):
 
 
 def find_tool(context, name, *folders):
-    """A tool of NVIDIA's."""
+    """The path of an NVIDIA tool."""
     if context.stand_in:
         raise NotMade("there is no GPU")
     path = shutil.which(name) or shutil.which(name, path=":".join(folders))

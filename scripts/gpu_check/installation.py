@@ -1,4 +1,4 @@
-"""Where the program, its tests and its configurations are, and what machine this is."""
+"""Paths of the program, its tests and its configurations, and a description of this machine."""
 
 import datetime
 import os
@@ -34,7 +34,7 @@ class Installation:
             raise SystemExit(f"gpu-check: {self.program} does not exist; build the program first")
 
     def device_tests(self):
-        """{test program: [Suite.Name]} of the tests that need a device."""
+        """{test program: [Suite.Name]} for the tests that need a device."""
         if self.source:
             text = run([sys.executable, self.source / "scripts/device-tests"]).stdout
         else:
@@ -54,7 +54,7 @@ def first_line(command):
 
 
 def nvidia_smi(device, fields):
-    """{field: value} of a device; empty without a driver."""
+    """{field: value} for a device; empty without a driver."""
     query = [f"--query-gpu={','.join(fields)}", "--format=csv,noheader", "-i", device.partition(":")[2] or "0"]
     row = first_line(["nvidia-smi", *query]).split(", ")
     return dict(zip(fields, row)) if len(row) == len(fields) and row[0] else {}
@@ -65,9 +65,9 @@ def describe_machine(installation, device, version):
     fields = ["name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem", "power.limit"]
     named = nvidia_smi(device, fields)
     doctor = run([installation.program, "doctor"], 120).stdout
-    if STAND_IN in doctor:  # whatever else this machine has
+    if STAND_IN in doctor:  # even if this machine has a GPU
         named = {"name": STAND_IN}
-    elif not named:  # no nvidia-smi: the program's name of it
+    elif not named:  # no nvidia-smi: use the program's name for the device
         match = re.search(rf"^\s*{re.escape(device)}\s+([^,\n]+)", doctor, re.MULTILINE)
         named = {"name": match.group(1).strip() if match else "GPU"}
     machine = {

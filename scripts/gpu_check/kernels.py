@@ -1,4 +1,4 @@
-"""What the programs of bench/gpu measure: kernel starts, launch bounds, plans of cuDNN, the kernels of a step."""
+"""Checks with the programs of bench/gpu: kernel launches, launch bounds, cuDNN plans, the kernels of a step."""
 
 import collections
 import functools
@@ -12,7 +12,7 @@ from gpu_check.running import Check, Failed, NotMade
 
 # Networks with convolutions, the most informative first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
-FASTER = 1.05  # factor from which another plan or launch bound is named
+FASTER = 1.05  # speed-up from which the report names another plan or launch bound
 FEW_BOUNDS = ["--size", 32, "--batch", 8, "shapes", "visual_atom"]  # with --quick
 TRACER = "libkernel_trace.so"
 NAMED = 12  # kernels in the report's text; its JSON has all
@@ -26,7 +26,7 @@ def tool(context, name):
 
 
 def measure(context, record, name, arguments, key, words_of, seconds):
-    """Runs a program, keeps its rows under the name `record`, returns words about them."""
+    """Runs a program, keeps its rows under the name `record`, returns a summary."""
     result = context.run(name, [tool(context, name), *arguments], seconds)
     rows, others, last = read_lines(result.stdout, key)
     words = words_of(rows, others, last)
@@ -57,7 +57,7 @@ def bounds(context):
 
 
 def bound_words(rows, *_):
-    """For each generator the rate of the program's kernel, and the fastest variant."""
+    """For each generator, the rate of the program's kernel and the fastest variant."""
     words, generators = [], collections.defaultdict(list)
     for row in rows:
         positive(row, "us", "samples")
@@ -94,7 +94,7 @@ def plans(context):
 
 
 def plan_words(rows):
-    """How many plans there are, and where another one than cuDNN's choice is faster."""
+    """The number of plans, and where another plan is faster than cuDNN's choice."""
     graphs = collections.defaultdict(list)
     for row in rows:
         graphs[row["convolution"], row["bias"], row["relu"], row["pass"]].append(row)
@@ -113,7 +113,7 @@ def plan_words(rows):
 
 
 def nodes(context):
-    """The kernels of a step by name and time, as CUPTI sees them (bench/gpu/kernel_trace.cpp)."""
+    """The kernels of a step by name and time, as CUPTI records them (bench/gpu/kernel_trace.cpp)."""
 
     def check(config, seconds):
         tracer = tool(context, TRACER)
@@ -146,8 +146,8 @@ def read_trace(text):
 
 
 def steps_of(records):
-    """Replays of the graph replayed most, each in order of time: a repeated node begins the next. The first
-    half is left out as warm-up."""
+    """Replays of the most replayed graph, each in time order: a repeated node starts the next replay. Drops the first
+    half as warm-up."""
     graphs = collections.Counter(record["graph"] for record in records if record["graph"])
     if not graphs:
         raise ValueError("no graph launched anything")
@@ -167,7 +167,7 @@ def steps_of(records):
 
 
 def busy_and_gaps(step):
-    """Nanoseconds in which anything ran (records may overlap), and the pauses between."""
+    """Nanoseconds in which anything ran (records may overlap), and the gaps between."""
     busy, gaps, until = 0, [], step[0]["start"]
     for record in step:
         gaps.append(max(0, record["start"] - until))

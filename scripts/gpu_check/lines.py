@@ -1,10 +1,10 @@
-"""The output of the programs in bench/gpu: one JSON object per line, and last {"end": number of rows}."""
+"""Parser for the output of the programs in bench/gpu: one JSON object per line, and last {"end": number of rows}."""
 
 import json
 
 
 def read_lines(text, key):
-    """(rows: the objects that have `key`; the others; the last). ValueError if cut off or anything else."""
+    """(rows with `key`, other objects, last object). ValueError if the output is cut off or malformed."""
     objects = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -22,7 +22,7 @@ def read_lines(text, key):
 
 
 def positive(row, *keys):
-    """These numbers of a row; ValueError unless all are above 0 and finite."""
+    """The values of these keys in a row; ValueError unless all are positive and finite."""
     for key in keys:
         if not isinstance(row.get(key), (int, float)) or not 0 < row[key] < float("inf"):
             raise ValueError(f"'{key}' is {row.get(key)!r} in {json.dumps(row)[:200]}")

@@ -1,4 +1,4 @@
-"""The report, written after every check, so that nothing seen is lost when the time is over."""
+"""The report, written after every check, so nothing is lost when the time is over."""
 
 import io
 import json
@@ -15,7 +15,7 @@ class Report:
 
     def __init__(self, machine, folder, name):
         self.machine, self.folder, self.name = machine, folder, name
-        self.checks, self.rates, self.records = [], [], {}  # records: {what: as the program wrote it}
+        self.checks, self.rates, self.records = [], [], {}  # records: {name: rows as the program wrote them}
         self.lost = ""  # why the last write failed
 
     def add(self, section, name, passed, detail, seconds):
@@ -37,12 +37,12 @@ class Report:
         return self.folder / (self.name + suffix)
 
     def write(self):
-        """After a failure (a full disk) the next check tries again."""
+        """Writes the files. If that fails (a full disk), the next check tries again."""
         content = {key: getattr(self, key) for key in ("machine", "checks", "rates", "records")}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for suffix, text in ((".json", json.dumps(content, indent=2) + "\n"), (".md", self.as_markdown())):
-                temporary = self.path(suffix + ".tmp")  # the file is whole, or the old one
+                temporary = self.path(suffix + ".tmp")  # the file is the complete new one or the old one
                 temporary.write_text(text)
                 temporary.replace(self.path(suffix))
             self.lost = ""

@@ -1,4 +1,4 @@
-"""How commands and checks run: each within its time, none able to stop another."""
+"""Runs commands and checks, each within its time; none can stop another."""
 
 import os
 import signal
@@ -7,27 +7,27 @@ import time
 import traceback
 from typing import Callable, NamedTuple
 
-LEAST_SECONDS = 5  # to begin a check: a program with CUDA takes seconds to start
+LEAST_SECONDS = 5  # minimum to start a check: a program with CUDA takes seconds to start
 NO_TIME = "no time was left"
 TIMED_OUT = 124
 
 
 class Failed(Exception):
-    """Raised by a check; the text says what was seen."""
+    """Raised by a check that fails; the text says what it saw."""
 
 
 class NotMade(Exception):
-    """Raised by a check that cannot be made here; the text says why."""
+    """Raised by a check that cannot run here; the text says why."""
 
 
 class Check(NamedTuple):
     name: str
-    run: Callable[[float], str]  # takes the seconds it has, returns what it saw
+    run: Callable[[float], str]  # takes the time limit in seconds, returns what it saw
     seconds: float = 300
 
 
 class Result(NamedTuple):
-    """A command that has ended, or was ended."""
+    """A command that has ended or was stopped."""
 
     returncode: int
     stdout: str
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
 
 def run(command, seconds=60, **options):
-    """Runs a command and its children, at most so long. A missing command ends with 127, as in a shell."""
+    """Runs a command and its children with a time limit. A missing command ends with 127, as in a shell."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         process = subprocess.Popen([str(part) for part in command], text=True, errors="backslashreplace",
@@ -60,14 +60,14 @@ def run(command, seconds=60, **options):
 
 
 class Context:
-    """What checks need: where things are, which device, how thorough to be."""
+    """The input of all checks: paths, device, thoroughness."""
 
     def __init__(self, installation, report, arguments, stand_in):
         self.installation, self.report, self.program = installation, report, installation.program
         self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
         self.steps = arguments.steps or (30 if arguments.quick else 300)
-        self.stand_in = stand_in  # no GPU: tools that inspect one have nothing to see
-        self.known = {}  # results that several checks use
+        self.stand_in = stand_in  # no GPU: tools that inspect one find nothing
+        self.known = {}  # results shared by several checks
 
     def attempt(self, log, command, seconds, **environment):
         """Runs a command and keeps its output under the name `log`."""
@@ -78,7 +78,7 @@ class Context:
         return result
 
     def run(self, log, command, seconds, lines=12, **environment):
-        """The same; Failed with the last lines unless the exit code is 0."""
+        """Like attempt, but raises Failed with the last lines unless the exit code is 0."""
         result = self.attempt(log, command, seconds, **environment)
         if result.returncode != 0:
             raise Failed(result.tail(lines))
@@ -86,7 +86,7 @@ class Context:
 
 
 def run_section(report, section, checks, end):
-    """Runs the checks of a section until `end`. An exception fails the check, or the list itself."""
+    """Runs the checks of a section until `end`. An exception fails the check, or the list of checks."""
     checks = iter(checks)
     while True:
         begin, name = time.monotonic(), "the list of checks"

@@ -1,4 +1,4 @@
-"""Samples of the device compared with those of the host: the same bytes."""
+"""Compares samples made on the device with samples made on the host: the bytes must be equal."""
 
 import ast
 import bisect
@@ -14,13 +14,13 @@ from array import array
 
 from gpu_check.running import Check, Failed
 
-FAR = 2**40  # sample ids that a 32-bit counter would not reach
-# For --quick: the slowest generators, made faster.
+FAR = 2**40  # sample ids beyond a 32-bit counter
+# For --quick: faster settings of the slowest generators.
 QUICK_SETTINGS = {
     "gray_scott": ["warm_up=20"], "ifs3d": ["categories=4"], "ising": ["rounds=4"], "rcdb": ["orbits_high=20"],
     "visual_atom": ["orbits_high=20"], "xy": ["rounds=4"],
 }  # fmt: skip
-# Every form of sample that training sees: augmented images, events, sets, targets.
+# Every form of sample in training: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"
 CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
                   "lund_quark_gluon", "nu_telescope", "pde")  # fmt: skip
@@ -36,7 +36,7 @@ def digest(context, name, arguments, seconds):
 
 
 def compare(context, name, host, device, seconds):
-    """`host` and `device` are the arguments of digest and export on each."""
+    """Compares a digest on both; `host` and `device` are the arguments of digest and export."""
     key = ("digest", *map(str, host))
     if key not in context.known:
         context.known[key] = digest(context, f"{name}, host", host, seconds)
@@ -48,19 +48,19 @@ def compare(context, name, host, device, seconds):
 
 
 def difference(context, name, host, device, seconds):
-    """Exports the same samples and says where they differ."""
+    """Exports the same samples from both and describes the first difference."""
     with tempfile.TemporaryDirectory() as folder:
         files = [pathlib.Path(folder) / "host.npz", pathlib.Path(folder) / "device.npz"]
         for arguments, file in zip((host, device), files):
             command = [context.program, "export", *arguments, "--out", file]
             result = context.attempt(f"export {name}", command, seconds)
             if result.returncode != 0:
-                return "where they differ is not known: " + result.tail(3)
+                return "cannot export the samples to compare them: " + result.tail(3)
         return first_difference(*files) or "exports of the same samples are equal"
 
 
 def read_arrays(path):
-    """{name: (type, shape, bytes)} of NumPy's format 1.0. NumPy may be absent."""
+    """{name: (type, shape, bytes)} from NumPy's format 1.0. Does not need NumPy."""
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
@@ -72,7 +72,7 @@ def read_arrays(path):
 
 
 def first_difference(host, device):
-    """For each array that differs: how many values do, and sample id, index and both values of the first."""
+    """For each array that differs: number of differing values; sample id, index and both values of the first one."""
     one, other = read_arrays(host), read_arrays(device)
     ids, offsets = (array("q", one[name][2]) if name in one else () for name in ("sample", "offsets"))
     words = []
@@ -91,7 +91,7 @@ def first_difference(host, device):
         for extent in reversed(shape[1:]):
             index.insert(0, rest % extent)
             rest //= extent
-        if name == "x" and offsets:  # sets: the first item of each sample
+        if name == "x" and offsets:  # sets: offset of the first item of each sample
             row = bisect.bisect_right(offsets, row) - 1
         values = f"host {array(code, expected)[at]!r}, device {array(code, seen)[at]!r}"
         ulps = f", {abs(ordered(a[at]) - ordered(b[at]))} ulp" if code == "f" else ""
@@ -101,7 +101,7 @@ def first_difference(host, device):
 
 
 def ordered(bits):
-    """Consecutive floats have consecutive integers."""
+    """Maps consecutive floats to consecutive integers."""
     return -(bits & 0x7FFFFFFF) if bits & 0x80000000 else bits
 
 
@@ -119,7 +119,7 @@ def smoke(context):
 
 
 def generators(context):
-    """Names and whether they have dense labels, from `wellspring list` and `describe`."""
+    """Generator names and whether they have dense labels, from `wellspring list` and `describe`."""
     listing = context.run("list", [context.program, "list", "generators"], 60)
     names = re.findall(r"^  (\w+) ", listing.stdout, re.MULTILINE)
     if not names:
@@ -130,7 +130,7 @@ def generators(context):
 
 
 def digests(context):
-    """Every generator, at small and large ids, with two batch sizes; then augmented configurations."""
+    """Every generator at small and large ids with two batch sizes, then augmented configurations."""
     count = 40 if context.quick else 1000
     for generator, dense in generators(context):
         near = (f"first {count}", ["--count", count])

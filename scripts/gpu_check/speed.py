@@ -13,11 +13,11 @@ from gpu_check.installation import nvidia_smi
 from gpu_check.lines import positive
 from gpu_check.running import Check, Failed, NotMade
 
-# What a rate depends on: clocks, power, and what limits them.
+# State that determines a rate: clocks, power, and throttling.
 STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_throttle_reasons.active",
          "utilization.gpu"]  # fmt: skip
 QUICK_ROWS = "^(shapes|noise) 224"
-# Enough to show that the benchmarks run.
+# The least work that shows that the benchmarks run.
 TINY = {
     "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
     "train": ["--filter", "^mlp"],
@@ -64,11 +64,11 @@ def rates(context):
 
 
 def variants(context):
-    """Batches that fill the device, and ImageNet's image size."""
+    """Measures batches that fill the device, and ImageNet's image size."""
     if context.quick:
         yield bench_check(context, "train", [*TINY["train"], "--batch", 64], 60)
         return
-    for batch in (512, 1024, 2048, 4096):  # the usual one is 128
+    for batch in (512, 1024, 2048, 4096):  # the default is 128
         yield bench_check(context, "train", ["--filter", NETWORK, "--batch", batch], 60)
     large = ["--filter", f"{NETWORK}|^residual", "--size", 224, "--batch", 64]
     yield bench_check(context, "train", large, 120)
@@ -87,7 +87,7 @@ def peers(context):
             raise Failed(result.tail())
         seen = json.loads(result.stdout)
         words = [f"{seen['peer']} {seen['version']}, {seen['work']}"]
-        # Ours generates each batch; its ceiling is the step on a resident one.
+        # Ours generates each batch; its ceiling is the step on a resident batch.
         ours = next((row for row in context.report.rates if row["name"] == PEER_NETWORK), None)
         own = {"generating": ours["rate"], "resident": ours["ceiling"]["rate"]} if ours else {}
         for way in [way for way in ("resident", "generating") if way in seen]:
@@ -104,7 +104,7 @@ def peers(context):
 
 
 def profiles(context):
-    """All counters of one launch of each generator's kernel, and of a training step."""
+    """All counters for one launch of each generator's kernel and for a training step."""
     try:
         tool = find_tool(context, "ncu", "/usr/local/cuda/bin")
     except NotMade as reason:

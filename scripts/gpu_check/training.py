@@ -1,4 +1,4 @@
-"""Training on the device: replayed, streamed and resumed runs have the bytes of straight ones."""
+"""Training on the device: replayed, streamed and resumed runs must give the bytes of uninterrupted eager runs."""
 
 import functools
 import hashlib
@@ -19,12 +19,12 @@ from gpu_check.running import Check, Failed, NotMade
 
 FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
-# A budget in GiB that the artificial images exceed, and the shortest ring: its rows are reused at once.
+# A budget in GiB that is smaller than the artificial images, and the shortest ring, which reuses its rows at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
 CENSUS = re.compile(
     r"step graph: (\d+) kernels?, (\d+) fills?, (\d+) cop(?:y|ies) on the device, (\d+) host transfers?"
 )
-SEEDS = (1, 2, 3)  # with --quick the first alone, and a few steps
+SEEDS = (1, 2, 3)  # with --quick only the first, and a few steps
 STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of freedom
 
 
@@ -38,7 +38,7 @@ def png(side, shade):
 
 
 def image_set(context):
-    """An artificial CIFAR-10 under the names that the configuration knows; its folder goes with the context."""
+    """An artificial CIFAR-10 with the file names that the configuration expects; the context deletes its folder."""
     if "images" not in context.known:
         context.known["images"] = tempfile.TemporaryDirectory()
         for split in ("train", "test"):
@@ -72,7 +72,7 @@ class Run:
         return context.run(f"train {self.config} graph {graph}", command, seconds, lines=20)
 
     def tensors(self):
-        """SHA-256 of the newest model's tensors, without the header, which names the run."""
+        """SHA-256 of the newest model's tensors, without the header, which contains the run's name."""
         models = sorted((self.folder / "run").glob("checkpoints/step-*/model.safetensors"))
         if not models:
             raise Failed("the run left no checkpoint")
@@ -80,13 +80,13 @@ class Run:
         return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little") :]).hexdigest()
 
     def accuracy(self):
-        """On the first source of the last evaluation."""
+        """The accuracy on the first source of the last evaluation."""
         lines = (self.folder / "run/metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines if '"evaluation"' in line][-1]["results"][0]["accuracy"]
 
 
 def short(context, precision="bf16"):
-    """Overrides of a run that only has to run."""
+    """Overrides for a run that only has to finish."""
     batch = [f"train.batch={context.batch}"] if context.batch else []
     return [f"train.steps={context.steps}", *batch, "eval.samples=512", f"precision={precision}"]
 
@@ -106,7 +106,7 @@ def graph(context):
 
 def streaming(context):
     def resident(seconds):
-        """The run that streamed ones are compared with, once."""
+        """The resident run that streamed runs are compared with; made once."""
         if "resident" not in context.known:
             with Run(context, FILES, short(context)) as training:
                 training.train("on", seconds)
@@ -134,7 +134,7 @@ def same_weights(name, expected, other, seen):
 
 
 def resuming(context):
-    """A run that is resumed in the middle ends with the weights of the run that left the checkpoint."""
+    """Resumes a run in the middle; its weights must equal the final weights of the run that left the checkpoint."""
     half = context.steps // 2
 
     def check(seconds):
@@ -151,7 +151,7 @@ def resuming(context):
 
 
 def accuracy(context):
-    """The whole quickstart in both precisions: the means of three seeds may not differ by more than chance
+    """Runs the whole quickstart in both precisions. The means of three seeds must not differ by more than chance
     allows in 99 of 100 cases."""
     seen = {"f32": [], "bf16": []}
 
@@ -165,11 +165,11 @@ def accuracy(context):
     def compare(_):
         if any(len(values) < len(SEEDS) for values in seen.values()):
             raise NotMade("not all runs have an accuracy")
-        # Student's test of equal means, with the variance of both together.
+        # Student's t-test of equal means with pooled variance.
         variance = statistics.mean(map(statistics.variance, seen.values()))
         allowed = STUDENT_T * math.sqrt(2 * variance / len(SEEDS))
         f32, bf16 = map(statistics.mean, seen.values())
-        detail = f"f32 {f32:.2%}, bf16 {bf16:.2%}: {bf16 - f32:+.2%}, {allowed:.2%} are chance"
+        detail = f"f32 {f32:.2%}, bf16 {bf16:.2%}: {bf16 - f32:+.2%}, {allowed:.2%} allowed by chance"
         if abs(bf16 - f32) > allowed:
             raise Failed(detail)
         return detail

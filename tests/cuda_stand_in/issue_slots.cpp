@@ -1,8 +1,8 @@
-// How many instructions a GPU issues to its warps for a sample of each generator: the batches of
+// Counts the warp instructions that a GPU issues per sample of each generator: the batches of
 // `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names.
-// Called by scripts/issue-slots, which makes the listings; prints a line a row of the table,
+// Called by scripts/issue-slots, which makes the listings. Prints one line per row of the table:
 //
-//     generator | what | side | samples counted | warp instructions a sample | bytes of one
+//     generator | what | side | samples counted | warp instructions per sample | bytes per sample
 //
 // Exit codes: 0 done, 1 a kernel could not be run, 2 usage.
 #include "bench/generator_batches.h"
@@ -27,11 +27,11 @@ struct Case {
   std::vector<ParamSetting> settings;
   int side;
 
-  /// Whether what one batch leaves resident is of use to the next.
+  /// True if later batches reuse data that one batch leaves resident.
   bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
 };
 
-/// Sides of images that rates are asked for; `bench` measures the first two.
+/// Image sides with target rates; `bench` measures the first two.
 std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
   if (entry.kind != SampleKind::image) return {1};
   return side != 0 ? std::vector{side} : std::vector{224, 32, 64};
@@ -52,8 +52,8 @@ std::vector<Case> cases_of(const GeneratorEntry& entry) {
   return cases;
 }
 
-/// Runs a batch from the listings, after one by the host where something is then resident; returns
-/// its warp instructions a sample and the bytes of one.
+/// Runs a batch from the listings, after one on the host if data then stays resident; returns its
+/// warp instructions per sample and the bytes per sample.
 struct Counted {
   double warp_instructions;
   std::size_t bytes;
@@ -72,9 +72,9 @@ Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
   return {issued / static_cast<double>(samples), batches.sample_bytes()};
 }
 
-/// Whole warps of samples where a thread makes or draws one: of events 1024, or 256 of long ones;
-/// of images 128, 32 of large ones. Fewer of those that would take minutes: threads that draw are
-/// then nothing beside those that paint. Of chains under way a frame each.
+/// Number of samples that fills whole warps where a thread makes or draws one: 1024 events, or 256
+/// long ones; 128 images, or 32 large ones. Fewer samples if they would take minutes: the drawing
+/// threads are then negligible next to the painting ones. For running chains, one frame each.
 std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
   constexpr double kMost = 1e9;  // instructions
   if (of.is_cached()) return 64;

@@ -1,6 +1,6 @@
-// Takes the place of kernels/runtime/launch_cuda.cpp: a launch enqueues the host's loop, with a copy of the
-// parameters; or, where WELLSPRING_STAND_IN_LISTINGS names a folder of listings, the kernel's own
-// code, instruction by instruction.
+// Replaces kernels/runtime/launch_cuda.cpp: a launch enqueues the host's loop with a copy of the
+// parameters. If WELLSPRING_STAND_IN_LISTINGS names a folder of listings, it enqueues the kernel's
+// own code, instruction by instruction. Host only.
 #include "kernels/runtime/launch.h"
 
 #include "tests/cuda_stand_in/sass/kernels.h"
@@ -14,7 +14,7 @@ namespace wellspring::cuda {
 
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes) {
-  std::vector<std::byte> block(bytes);  // aligned as operator new has it: to 16 bytes
+  std::vector<std::byte> block(bytes);  // operator new aligns it to 16 bytes
   std::memcpy(block.data(), parameters, bytes);
   if (sass::Kernels* const kernels = sass::Kernels::of_environment();
       kernels != nullptr && kernels->in_use()) {

@@ -1,4 +1,4 @@
-// Memory of the stand-in's device, which the host can touch only while queued work runs. Called by
+// Memory of the stand-in's device, which the host can access only while queued work runs. Called by
 // the stand-in's runtime, under its lock; host only.
 #pragma once
 
@@ -7,19 +7,19 @@
 
 namespace wellspring::stand_in {
 
-/// Blocks that are inaccessible to the whole process (PROT_NONE) unless an Access is alive, so that
-/// a host that reads or writes device memory faults as it would with a GPU. Each block ends, up to
-/// its alignment, at a page that stays inaccessible: kernels that run past it fault, too.
+/// Blocks that are inaccessible to the whole process (PROT_NONE) unless an Access is alive: a host
+/// that reads or writes device memory faults as with a GPU. Each block ends, up to its alignment, at
+/// a page that stays inaccessible: kernels that run past the end fault, too.
 class DeviceMemory {
  public:
-  /// Null when there is not enough. The content is arbitrary: a pattern, so that it is never 0.
+  /// Null if memory is exhausted. The content is a pattern that is never 0.
   void* allocate(std::size_t bytes);
-  /// False when it is no block.
+  /// False if the pointer is not a block.
   bool release(void* block);
-  /// Whether [begin, begin + bytes) lies in one block.
+  /// True if [begin, begin + bytes) is inside one block.
   bool holds(const void* begin, std::size_t bytes) const;
 
-  /// Opens device memory to the process for as long as it lives; may be nested.
+  /// Opens device memory to the process while it lives; may be nested.
   class Access {
    public:
     explicit Access(DeviceMemory& memory);
@@ -35,7 +35,7 @@ class DeviceMemory {
   struct Block {
     std::size_t bytes;
     void* pages;
-    std::size_t page_bytes;  ///< without the last page
+    std::size_t page_bytes;  ///< without the guard page
   };
   void protect(int protection);
 
@@ -43,7 +43,7 @@ class DeviceMemory {
   int open_ = 0;
 };
 
-/// Page-locked memory of the host: asynchronous copies are asynchronous with this alone.
+/// Page-locked host memory: asynchronous copies are asynchronous only with it.
 class PinnedMemory {
  public:
   void* allocate(std::size_t bytes);

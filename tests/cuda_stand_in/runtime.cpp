@@ -1,7 +1,7 @@
-// The runtime API on top of streams.h and memory.h. Semantics are those of the CUDA Runtime API's
+// The runtime API on top of streams.h and memory.h. Semantics follow the CUDA Runtime API's
 // reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
-// Management") and of the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
-// documentation leaves a choice, the one that forgives the program least.
+// Management") and the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
+// documentation leaves a choice, the stand-in takes the least forgiving one.
 #include "tests/cuda_stand_in/memory.h"
 #include "tests/cuda_stand_in/streams.h"
 
@@ -20,7 +20,7 @@ using namespace wellspring::stand_in;
 
 struct CUevent_st {
   bool timing = true;
-  std::shared_ptr<Moment> last;  ///< of the latest record; null before the first
+  std::shared_ptr<Moment> last;  ///< the latest record; null before the first
 };
 
 struct CUgraphExec_st {
@@ -34,7 +34,7 @@ unsigned seed_of_environment() {
   return text == nullptr ? 0 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
 
-/// The device and all that the runtime knows of it; one a process, as with CUDA.
+/// The device and all runtime state; one per process, as with CUDA.
 struct Runtime {
   std::recursive_mutex mutex;  ///< recursive: kernels are host code that might call the runtime
   DeviceMemory device;
@@ -53,14 +53,14 @@ Runtime& runtime() {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local cudaStream_t capturing_here = nullptr;
 
-/// Keeps the error for cudaGetLastError and says on stderr what was wrong, which CUDA does not.
+/// Keeps the error for cudaGetLastError and prints the reason to stderr, which CUDA does not.
 cudaError_t refuse(cudaError_t error, const char* call, const char* why) {
   std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
   return last_error = error;
 }
 
-/// "Any unsafe call" ends a capture of this thread as invalid (Programming Guide, "Prohibited and
-/// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). True when there was one.
+/// "Any unsafe call" invalidates a capture of this thread (Programming Guide, "Prohibited and
+/// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). True if a capture was active.
 bool unsafe_in_capture(const char* call) {
   if (capturing_here == nullptr) return false;
   capturing_here->capture_is_invalid = true;
@@ -68,7 +68,7 @@ bool unsafe_in_capture(const char* call) {
   return true;
 }
 
-/// Into the graph that is being captured, or onto the queue.
+/// Adds the work to the graph under capture, or to the queue.
 void add(cudaStream_t stream, CUgraphNode_st node) {
   if (stream->capture) {
     stream->capture->nodes.push_back(std::make_shared<CUgraphNode_st>(std::move(node)));
@@ -77,7 +77,7 @@ void add(cudaStream_t stream, CUgraphNode_st node) {
   }
 }
 
-/// Whether both ends of a copy lie where its kind says, as a whole.
+/// True if both ends of a copy are completely in the memory that its kind names.
 bool directed(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const DeviceMemory& device = runtime().device;
   const auto is_host = [&](const void* p) { return !device.holds(p, 1); };
@@ -94,7 +94,7 @@ bool directed(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind
 }
 
 constexpr const char* kMisdirected =
-    "the pointers do not lie where the kind of copy says, or the copy leaves its block";
+    "a pointer is not in the memory that the kind of copy names, or the copy leaves its block";
 
 }  // namespace
 
@@ -200,7 +200,7 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Waits for the device, as cudaFree and cudaFreeHost do: work that is queued may still use it.
+// Wait for the device, as cudaFree and cudaFreeHost do: queued work may still use the memory.
 cudaError_t cudaFree(void* block) {
   LOCKED;
   REFUSED_IN_CAPTURE;
@@ -252,7 +252,7 @@ cudaError_t cudaMemset(void* block, int value, std::size_t bytes) {
 cudaError_t cudaMemsetAsync(void* block, int value, std::size_t bytes, cudaStream_t stream) {
   LOCKED;
   if (!runtime().device.holds(block, bytes)) {
-    return refuse(cudaErrorInvalidValue, __func__, "not inside of a block of the device");
+    return refuse(cudaErrorInvalidValue, __func__, "not inside a block of the device");
   }
   add(stream, {cudaGraphNodeTypeMemset, "memset",
                [block, value, bytes] { std::memset(block, value, bytes); }});
@@ -302,7 +302,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   LOCKED;
   if (flags != cudaStreamNonBlocking) {
-    return refuse(cudaErrorInvalidValue, __func__, "only non-blocking streams are played");
+    return refuse(cudaErrorInvalidValue, __func__, "only non-blocking streams are supported");
   }
   *stream = runtime().streams.create();
   return cudaSuccess;
@@ -326,7 +326,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 // "The effect is that of the event's latest record at the time of the call; without one, none."
-// Inside a capture only events of that capture may be waited for, and none are recorded there.
+// Inside a capture, only events of that capture may be waited for, and no event may be recorded.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   LOCKED;
   if (stream->capture) {
@@ -349,7 +349,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   LOCKED;
   if (stream->capture) return refuse(cudaErrorInvalidValue, __func__, "captures already");
   if (mode != cudaStreamCaptureModeThreadLocal) {
-    return refuse(cudaErrorInvalidValue, __func__, "only thread-local captures are played");
+    return refuse(cudaErrorInvalidValue, __func__, "only thread-local captures are supported");
   }
   stream->capture = std::make_unique<CUgraph_st>();
   stream->capture_is_invalid = false;
@@ -366,7 +366,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   capturing_here = nullptr;
   const std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
   if (stream->capture_is_invalid) {
-    return refuse(cudaErrorStreamCaptureInvalidated, __func__, "an unsafe call came between");
+    return refuse(cudaErrorStreamCaptureInvalidated, __func__,
+                  "an unsafe call interrupted the capture");
   }
   *graph = new CUgraph_st(*captured);
   return cudaSuccess;
@@ -381,7 +382,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   LOCKED;
-  delete event;  // streams that wait hold the record itself
+  delete event;  // waiting streams hold the record itself
   return cudaSuccess;
 }
 
@@ -389,7 +390,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   LOCKED;
   if (stream->capture) {
     stream->capture_is_invalid = true;
-    return refuse(cudaErrorStreamCaptureUnsupported, __func__, "not played inside a capture");
+    return refuse(cudaErrorStreamCaptureUnsupported, __func__, "not supported inside a capture");
   }
   event->last = runtime().streams.record(stream);
   return cudaSuccess;
@@ -416,14 +417,14 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
     return refuse(cudaErrorInvalidResourceHandle, __func__, "an event without time or record");
   }
   if (!begin->last->reached || !end->last->reached) {
-    return refuse(cudaErrorNotReady, __func__, "an event that is not done yet");
+    return refuse(cudaErrorNotReady, __func__, "an event that is not complete yet");
   }
   *milliseconds =
       std::chrono::duration<float, std::milli>(end->last->when - begin->last->when).count();
   return cudaSuccess;
 }
 
-// Graphs: of one stream, so that a graph is a list
+// Graphs: captured from one stream, so a graph is a list
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
@@ -451,7 +452,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* kernel) {
-  kernel->func = node;  // what cudaFuncGetName below takes
+  kernel->func = node;  // cudaFuncGetName below takes it
   return cudaSuccess;
 }
 

@@ -1,4 +1,4 @@
-// The machine that runs listings, on small ones whose results and counts are known.
+// Tests of the machine that runs listings, on small ones with known results and counts.
 #include "tests/cuda_stand_in/sass/machine.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace wellspring::sass {
 namespace {
 
-/// Lines of a kernel as nvdisasm prints them, with the places that it gives them.
+/// Lines of a kernel as nvdisasm prints them, with their addresses.
 Code code_of(const std::vector<std::string>& lines) {
   std::string text = "\t.section\t.text.kernel,\"ax\",@progbits\n";
   int place = 0;
@@ -29,7 +29,7 @@ Code code_of(const std::vector<std::string>& lines) {
   return Code("kernel", parse_listings(text).at("kernel"));
 }
 
-/// What the threads of a block store at [address + 4 thread]; the address is the parameter.
+/// Words that the threads of a block store at [address + 4 thread]; the parameter is the address.
 std::vector<std::uint32_t> stored_by(Code& code, int threads) {
   std::vector<std::uint32_t> out(static_cast<std::size_t>(threads), 0xdeadbeef);
   const std::uint32_t* const to = out.data();
@@ -50,22 +50,22 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
   return lines;
 }
 
-// Of 32 threads 10 take the one way and 22 the other; both ways are issued, what follows once.
-TEST(Sass, ThreadsThatPartMeetAgain) {
+// 10 of 32 threads take one way and 22 the other. Both ways are issued, the code after them once.
+TEST(Sass, ReconvergesDivergedThreads) {
   Code code =
       code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
                           "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7", "BRA `(.L_x_2)",
                           ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0", ".L_x_1:"}));
   const std::vector<std::uint32_t> out = stored_by(code, 32);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
-  // 4 in common, 2 and 1 on either way, BSYNC by both, and the store once.
+  // 4 common instructions, 2 and 1 on the two ways, BSYNC by both, and the store once.
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
 }
 
-// Two rows of 16 threads share a warp. In each the threads from 8 on take a way of their own to
-// where their row meets, and the fourth has ended: what follows is issued once for all, and a row
-// knows its own.
-TEST(Sass, PartsOfAWarpMeet) {
+// Two rows of 16 threads share a warp. In each row the threads from 8 on take another way to the
+// meeting point, and the fourth has ended. The code after it is issued once for all, and a row knows
+// its own threads.
+TEST(Sass, JoinsPartsOfAWarp) {
   Code code = code_of({"S2R R0, SR_TID.X",
                        "S2R R1, SR_TID.Y",
                        "ISETP.EQ.AND P0, PT, R0, 0x3, PT",
@@ -98,8 +98,8 @@ TEST(Sass, PartsOfAWarpMeet) {
   EXPECT_EQ(code.issued[13], 1u);
 }
 
-// As many turns as a thread's number, one at least: a warp goes round as often as its last thread.
-TEST(Sass, AWarpTurnsAsOftenAsItsLastThread) {
+// A thread loops as often as its index, at least once. A warp loops as often as its last thread.
+TEST(Sass, LoopsAsOftenAsTheLastThread) {
   Code code = code_of(with_store(
       {"S2R R0, SR_TID.X", "MOV R8, RZ", "BSSY B0, `(.L_x_1)", ".L_x_0:", "VIADD R8, R8, 0x1",
        "ISETP.GT.U32.AND P0, PT, R0, R8, PT", "@P0 BRA `(.L_x_0)", "BSYNC B0", ".L_x_1:"}));
@@ -108,12 +108,12 @@ TEST(Sass, AWarpTurnsAsOftenAsItsLastThread) {
   EXPECT_EQ(code.issued[3], 31u + 63u);
 }
 
-TEST(Sass, CarriesAndBorrowsGoFromWordToWord) {
+TEST(Sass, PropagatesCarriesAndBorrows) {
   // 2^32 - 1 + 2 in the lower words.
   Code sum = code_of(with_store(
       {"MOV R2, 0xffffffff", "IADD3 R6, P0, R2, 0x2, RZ", "IADD3.X R8, RZ, 0x5, RZ, P0, !PT"}));
   EXPECT_EQ(stored_by(sum, 32)[0], 6u);
-  // 5 - 3 in the upper words, and what 0 - 1 borrows; 1 - 1 borrows nothing.
+  // 5 - 3 in the upper words, minus the borrow of 0 - 1; 1 - 1 borrows nothing.
   const auto difference = [](const std::string& lower) {
     Code code = code_of(with_store({"MOV R2, " + lower, "MOV R3, 0x1", "IADD3 R6, P0, R2, -R3, RZ",
                                     "MOV R9, 0x3", "IADD3.X R8, ~R9, 0x5, RZ, P0, !PT"}));
@@ -123,14 +123,14 @@ TEST(Sass, CarriesAndBorrowsGoFromWordToWord) {
   EXPECT_EQ(difference("0x1"), 2u);
 }
 
-TEST(Sass, WarpsOfABlockMeetAtItsBarrier) {
-  // The last thread's number, through shared memory.
+TEST(Sass, SynchronisesTheWarpsOfABlock) {
+  // The last thread's index, through shared memory.
   Code code = code_of(with_store({"S2R R0, SR_TID.X", "UMOV UR8, 0x400", "STS [UR8], R0",
                                   "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R8, [UR8]"}));
   for (const std::uint32_t value : stored_by(code, 96)) EXPECT_EQ(value, 95u);
 }
 
-TEST(Sass, NumbersAreRoundedAsAsked) {
+TEST(Sass, RoundsAsTheInstructionSays) {
   const auto bits_of = [](const std::string& line) {
     Code code = code_of(with_store({"HFMA2.MMA R2, -RZ, RZ, 1.875, 0", line}));
     return stored_by(code, 32)[0];
@@ -141,7 +141,7 @@ TEST(Sass, NumbersAreRoundedAsAsked) {
   EXPECT_EQ(bits_of("F2FP.BF16.F32.PACK_AB R8, R2, -R2"), 0x3f80bf80u);
 }
 
-TEST(Sass, WhatIsNotKnownIsRefusedByName) {
+TEST(Sass, RefusesUnknownInstructionsByName) {
   try {
     code_of({"FROBNICATE R0, R1"});
     FAIL() << "nothing was thrown";

@@ -1,4 +1,5 @@
-// The stand-in itself: it must be late where a GPU may be late, and refuse what CUDA refuses.
+// Tests of the stand-in itself: it must be late where a GPU may be late, and refuse what CUDA
+// refuses.
 #include "tests/cuda_stand_in/memory.h"
 #include "tests/cuda_stand_in/streams.h"
 
@@ -67,9 +68,9 @@ struct PinnedInts {
   int* data;
 };
 
-// Order. These tests run with seed 0 (CMakeLists.txt), where only waits make anything run.
+// Order. These tests run with seed 0 (CMakeLists.txt): only waits make work run.
 
-TEST(StandIn, NothingRunsBeforeItIsWaitedFor) {
+TEST(StandIn, RunsNothingBeforeAWait) {
   StreamOf stream, other;
   int value = 0, others = 0;
   other.run([&] { others = 1; });
@@ -78,12 +79,12 @@ TEST(StandIn, NothingRunsBeforeItIsWaitedFor) {
   EXPECT_EQ(value, 0);
   stream.synchronize();
   EXPECT_EQ(value, 2) << "in order";
-  EXPECT_EQ(others, 0) << "streams wait for themselves alone";
+  EXPECT_EQ(others, 0) << "a stream waits only for itself";
   expect_success(cudaDeviceSynchronize());
   EXPECT_EQ(others, 1);
 }
 
-TEST(StandIn, ADestroyedStreamFinishesLater) {
+TEST(StandIn, FinishesADestroyedStreamLater) {
   int value = 0;
   {
     StreamOf stream;
@@ -94,7 +95,7 @@ TEST(StandIn, ADestroyedStreamFinishesLater) {
   EXPECT_EQ(value, 1);
 }
 
-TEST(StandIn, AnEventBringsItsStreamAsFarAsItsRecord) {
+TEST(StandIn, RunsAStreamUpToTheRecordOfAnEvent) {
   StreamOf stream;
   EventOf event;
   int value = 0;
@@ -108,30 +109,30 @@ TEST(StandIn, AnEventBringsItsStreamAsFarAsItsRecord) {
   stream.synchronize();
 }
 
-TEST(StandIn, AWaitIsForTheLatestRecordAtThatTime) {
+TEST(StandIn, WaitsForTheLatestRecordAtTheCall) {
   StreamOf first, second;
   EventOf event;
   int value = 0, seen = -1;
-  event.wait(second);  // nothing recorded: no effect
+  event.wait(second);  // no record: no effect
   second.synchronize();
   first.run([&] { value = 1; });
   event.record(first);
   event.wait(second);
   first.run([&] { value = 2; });
-  event.record(first);  // not what is waited for
+  event.record(first);  // the wait ignores this record
   second.run([&] { seen = value; });
   second.synchronize();
   EXPECT_EQ(seen, 1);
   first.synchronize();
 }
 
-TEST(StandIn, AnEventThatWasNeverRecordedIsDone) {
+TEST(StandIn, TreatsAnUnrecordedEventAsComplete) {
   EventOf event;
   expect_success(cudaEventQuery(event.native));
   expect_success(cudaEventSynchronize(event.native));
 }
 
-TEST(StandIn, TimesNeedRecordsThatWereReached) {
+TEST(StandIn, RefusesTimesOfUnreachedRecords) {
   StreamOf stream;
   EventOf begin, end, untimed(cudaEventDisableTiming);
   float milliseconds = -1;
@@ -148,7 +149,7 @@ TEST(StandIn, TimesNeedRecordsThatWereReached) {
   EXPECT_GE(milliseconds, 0);
 }
 
-/// Which of two streams' ten items ran first, under a seed.
+/// The order in which two streams' ten items ran, under a seed.
 std::vector<int> order_under(unsigned seed) {
   DeviceMemory memory;
   Streams streams(memory, seed);
@@ -163,7 +164,7 @@ std::vector<int> order_under(unsigned seed) {
   return order;
 }
 
-TEST(StandIn, SeedsDrawOrdersThatKeepEachStreamsOwn) {
+TEST(StandIn, KeepsEachStreamsOrderUnderAnySeed) {
   std::vector<std::vector<int>> orders;
   for (const unsigned seed : {0u, 1u, 2u, 3u}) {
     const std::vector<int> order = order_under(seed);
@@ -184,7 +185,7 @@ TEST(StandIn, SeedsDrawOrdersThatKeepEachStreamsOwn) {
 
 // Memory
 
-TEST(StandInDeathTest, TheHostCannotTouchDeviceMemory) {
+TEST(StandInDeathTest, FaultsWhenTheHostTouchesDeviceMemory) {
   const DeviceInts there(4);
   EXPECT_DEATH(std::fprintf(stderr, "%d", there.data[0]), "");
   EXPECT_DEATH(there.data[3] = 1, "");
@@ -199,7 +200,7 @@ TEST(StandInDeathTest, TheHostCannotTouchDeviceMemory) {
   EXPECT_DEATH(there.data[3] = 1, "") << "closed again";
 }
 
-TEST(StandInDeathTest, AKernelCannotRunPastTheEndOfABlock) {
+TEST(StandInDeathTest, FaultsWhenAKernelRunsPastABlock) {
   const DeviceInts there(64);  // 256 bytes: no padding for alignment
   StreamOf stream;
   const auto write_behind = [&] {
@@ -209,14 +210,14 @@ TEST(StandInDeathTest, AKernelCannotRunPastTheEndOfABlock) {
   EXPECT_DEATH(write_behind(), "");
 }
 
-TEST(StandIn, FreshDeviceMemoryIsNotZero) {
+TEST(StandIn, FillsFreshDeviceMemoryWithAPattern) {
   const DeviceInts there(100);
   std::vector<int> here(100);
   expect_success(cudaMemcpy(here.data(), there.data, there.bytes, cudaMemcpyDeviceToHost));
   for (const int value : here) EXPECT_NE(value, 0);
 }
 
-TEST(StandIn, PointersTellWhereTheyLie) {
+TEST(StandIn, TellsTheMemoryOfAPointer) {
   const DeviceInts there(4);
   const PinnedInts pinned(4);
   const int plain = 0;
@@ -232,7 +233,7 @@ TEST(StandIn, PointersTellWhereTheyLie) {
 
 // Copies
 
-TEST(StandIn, CopiesOfTheWrongKindOrSizeAreRefused) {
+TEST(StandIn, RefusesCopiesOfTheWrongKindOrSize) {
   const DeviceInts there(4), twin(4);
   const PinnedInts here(8);
   StreamOf stream;
@@ -257,7 +258,7 @@ TEST(StandIn, CopiesOfTheWrongKindOrSizeAreRefused) {
   stream.synchronize();
 }
 
-TEST(StandIn, PinnedMemoryIsReadWhenTheCopyRunsPageableMemoryAtOnce) {
+TEST(StandIn, ReadsPinnedMemoryWhenTheCopyRunsAndPageableMemoryAtOnce) {
   const DeviceInts from_pinned(1), from_pageable(1);
   const PinnedInts pinned(1), result(2);
   StreamOf stream;
@@ -271,19 +272,19 @@ TEST(StandIn, PinnedMemoryIsReadWhenTheCopyRunsPageableMemoryAtOnce) {
   expect_success(cudaMemcpyAsync(result.data + 1, from_pageable.data, 4, down, stream.native));
   result.data[0] = result.data[1] = -1;
   stream.synchronize();
-  EXPECT_EQ(result.data[0], 2) << "as a host that writes too early would see it";
+  EXPECT_EQ(result.data[0], 2) << "a host that writes too early changes the copy";
   EXPECT_EQ(result.data[1], 1);
-  // Into pageable memory the call returns when the copy is done.
+  // A copy to pageable memory returns when it is done.
   expect_success(cudaMemcpyAsync(&pageable, from_pinned.data, 4, down, stream.native));
   EXPECT_EQ(pageable, 2);
 }
 
-TEST(StandIn, FillsAreLateEvenTheSynchronousOne) {
+TEST(StandIn, DelaysFillsEvenTheSynchronousOne) {
   const DeviceInts there(1);
   StreamOf stream;
   const PinnedInts here(1);
   expect_success(cudaMemset(there.data, 0, 4));
-  // Streams that do not block are not ordered after the default stream.
+  // Non-blocking streams are not ordered after the default stream.
   expect_success(cudaMemcpyAsync(here.data, there.data, 4, cudaMemcpyDeviceToHost, stream.native));
   stream.synchronize();
   EXPECT_NE(*here.data, 0);
@@ -304,7 +305,7 @@ void begin_capture(const StreamOf& stream) {
   expect_success(cudaStreamBeginCapture(stream.native, cudaStreamCaptureModeThreadLocal));
 }
 
-TEST(StandIn, ACaptureRunsNothingAndReplaysInOrder) {
+TEST(StandIn, CapturesWithoutRunningAndReplaysInOrder) {
   StreamOf stream;
   int value = 1;
   begin_capture(stream);
@@ -327,7 +328,7 @@ TEST(StandIn, ACaptureRunsNothingAndReplaysInOrder) {
   EXPECT_EQ(value, 21);
 }
 
-TEST(StandIn, ACaptureRefusesWhatIsUnsafe) {
+TEST(StandIn, RefusesUnsafeCallsInACapture) {
   StreamOf stream, other;
   EventOf event;
   event.record(other);
@@ -354,7 +355,7 @@ TEST(StandIn, ACaptureRefusesWhatIsUnsafe) {
     EXPECT_EQ(cudaStreamEndCapture(stream.native, &graph), cudaErrorStreamCaptureInvalidated);
     EXPECT_EQ(graph, nullptr);
   }
-  // A loader's thread may go on while this one captures.
+  // A loader's thread may continue while this one captures.
   begin_capture(stream);
   std::thread([&] { other.synchronize(); }).join();
   expect_success(cudaGraphDestroy(end_capture(stream)));

@@ -1,5 +1,5 @@
 // Streams of the stand-in: queues of work that runs as late as the program's waits allow, or in
-// orders that a seed draws. Called by the stand-in's runtime, under its lock; host only.
+// seeded random orders. Called by the stand-in's runtime, under its lock; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/memory.h"
@@ -18,7 +18,7 @@ struct CUgraphNode_st {
   cudaGraphNodeType type;
   std::string name;
   std::function<void()> work;
-  void* to = nullptr;  ///< of copies
+  void* to = nullptr;  ///< destination of a copy
   const void* from = nullptr;
 };
 
@@ -30,15 +30,15 @@ namespace wellspring::stand_in {
 
 using Clock = std::chrono::steady_clock;
 
-/// One call of cudaEventRecord: a place in a stream. What waits for an event waits for the record
-/// that was its last when the wait was asked for (CUDA Runtime API, "Event Management").
+/// One call of cudaEventRecord: a position in a stream. A wait for an event waits for the event's
+/// latest record at the time of the call (CUDA Runtime API, "Event Management").
 struct Moment {
   cudaStream_t stream = nullptr;  ///< alive until the moment is reached
   bool reached = false;
   Clock::time_point when;
 };
 
-/// What a stream does next: nothing before `after` is reached, then `work`.
+/// The next work of a stream: waits until `after` is reached, then runs `work`.
 struct Item {
   std::shared_ptr<Moment> after;
   std::function<void()> work;
@@ -55,28 +55,28 @@ struct CUstream_st {
 
 namespace wellspring::stand_in {
 
-/// All streams of the device. With seed 0 nothing runs but what somebody waits for and what that
-/// depends on: a device that lags as far behind as it can, and streams that meet only where events
-/// order them. Other seeds let work of any stream run at any call, in an order that they draw.
+/// All streams of the device. With seed 0 work runs only if a caller waits for it or for work that
+/// depends on it: the device lags as far as possible, and streams meet only where events order them.
+/// With other seeds any call may run work of any stream, in random order.
 class Streams {
  public:
   Streams(DeviceMemory& memory, unsigned seed) : memory_(memory), seed_(seed), random_(seed) {}
 
   cudaStream_t create();
-  /// Returns at once; what the stream holds still runs (CUDA Runtime API, cudaStreamDestroy).
+  /// Returns at once; work in the stream still runs (CUDA Runtime API, cudaStreamDestroy).
   void destroy(cudaStream_t stream);
   void enqueue(cudaStream_t stream, Item item);
   std::shared_ptr<Moment> record(cudaStream_t stream);
-  /// Chance for seeds other than 0 to run some work, whatever it is.
+  /// With a seed other than 0, runs some arbitrary work by chance.
   void let_time_pass();
 
-  // The only reasons for which work runs with seed 0.
+  // The only calls that run work with seed 0.
   void finish(cudaStream_t stream);
   void reach(const Moment& moment);
   void finish_all();
 
  private:
-  /// The stream whose next item brings `wanted` forward.
+  /// The stream whose next item brings `wanted` closer.
   cudaStream_t next_for(cudaStream_t wanted);
   std::vector<cudaStream_t> runnable() const;
   void run_one(cudaStream_t stream);

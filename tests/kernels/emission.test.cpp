@@ -229,7 +229,7 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step where each looks at the source pixel behind the one of the lane before it.
+// Lanes are in step where each views the source pixel after that of the previous lane.
 TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {

@@ -6,7 +6,7 @@
 
 namespace wellspring::test {
 
-/// A formula that shows where it is looked at.
+/// A formula that shows the location it is viewed at.
 struct Coordinates {
   static constexpr int kLatents = 1;
   static constexpr forms::Pixels kForm = {};

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# What belongs to the target machine: its C library and, in a bundle made without them, NVIDIA's.
+# Libraries of the target machine: its C library and, for a bundle without them, NVIDIA's.
 SYSTEM = re.compile(
     r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)"
     r"\.so"

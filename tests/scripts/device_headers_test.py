@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Device headers stand alone: each compiles by itself with a plain C++ compiler as freestanding code,
-and includes nothing but its kind and the standard headers that need no library behind them.
+"""Device headers are self-contained: each compiles by itself with a plain C++ compiler as freestanding code. It
+includes only other device headers and the standard headers that need no library.
 
     device_headers_test.py COMPILER
 """
@@ -12,8 +12,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Headers that a functor's code may include, and so any compiler must take, at run time too. What
-# launches it (launch.h), reads parameters or plans memory is for the host and stands elsewhere.
+# Headers that a functor's code may include. Any compiler must accept them, at run time too. Headers that launch
+# (launch.h), read parameters or plan memory are for the host and are not listed.
 DEVICE_HEADERS = """
 core/expect.h
 generators/events/integrate.h
@@ -51,8 +51,8 @@ kernels/runtime/team.h
 kernels/runtime/team_loop.h
 """.split()
 DEVICE_HEADERS += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "kernels/augment/operations").glob("*.h"))]
-# Freestanding (C++20, [compliance]): types and constants, no code but what the compiler inlines.
-# The intrinsics are the compiler's own; a host with AVX2 alone includes them.
+# Freestanding (C++20, [compliance]): types and constants, only code that the compiler inlines.
+# The intrinsics are the compiler's own; only a host with AVX2 includes them.
 FREESTANDING = {"immintrin.h", "atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 

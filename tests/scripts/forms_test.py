@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A functor that lacks what its form asks for, or misspells it, does not compile, and the error
+"""A functor that lacks a member its form requires, or misspells it, does not compile, and the error
 names the member.
 
     forms_test.py COMPILER
@@ -58,7 +58,7 @@ FunctorGenerator<Flat> generator({}, {4, 4, 3});
 
 
 def errors_of(source):
-    """What the compiler writes about a source; empty where it compiles."""
+    """The compiler's messages for a source; empty if it compiles."""
     result = subprocess.run(
         [COMPILER, "-std=c++20", "-fsyntax-only", "-I", str(ROOT), "-x", "c++", "-"],
         input=source, capture_output=True, text=True)

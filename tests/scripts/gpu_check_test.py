@@ -1,4 +1,4 @@
-"""scripts/gpu-check with a program that imitates Wellspring on a machine with a GPU."""
+"""Runs scripts/gpu-check with a program that imitates Wellspring on a machine with a GPU."""
 
 import concurrent.futures
 import json
@@ -14,7 +14,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
-# These answer as the programs do on a healthy GPU; `fault` names what is broken.
+# These programs answer as the real ones do on a healthy GPU; `fault` selects what is broken.
 HEAD = f"#!{sys.executable} -IS\nimport json, os, pathlib, struct, sys, time, zipfile\nfault = os.environ.get('FAULT', '')\n"
 PROGRAM = r"""
 command = sys.argv[1]
@@ -131,7 +131,7 @@ NVIDIA_SMI = r"""
 print("Imagined GPU" + ", 390.1, 8 GiB, 1, 1, 1" * ("," in sys.argv[1]))
 """
 FORWARD = "forward of conv2d a"
-# (fault, arguments, pattern of the names of the checks that fail, a text of the report).
+# (fault, arguments, pattern for the names of the failing checks, a text in the report).
 FAULTS = [
     ("digest", "--part A", "^shapes, ", "x: 1 of 6 values differ, first in sample 9 at [0]: host 5.0, "
      "device 5.00000095367431"),
@@ -165,10 +165,10 @@ FAULTS = [
     ("ring", "--part C", "streamed", "streamed"),
     ("resume", "--part C", "resumed half way", "straight"),
     ("resident", "--part C", "streamed", "the files were not streamed"),
-    ("accuracy", "--only accuracy", "bf16 reaches", "are chance"),
+    ("accuracy", "--only accuracy", "bf16 reaches", "allowed by chance"),
     ("test", "--part B", "test_kernels", "2 passed, 0 skipped"),
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
-    # A crash hides no other suite; a hang ends with the budget.
+    # A crash hides no other suite; the budget ends a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
     ("hang", "--part B --budget 6", "test_kernels$", "its time was over"),
     ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
@@ -248,7 +248,7 @@ class GpuCheck(unittest.TestCase):
         with tarfile.open(logs) as tar:
             for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
                 self.assertTrue(any(log in name for name in tar.getnames()), log)
-        # The four parts make the same checks.
+        # The four parts together make the same checks.
         parts = [self.check("", "--part", part, "--budget", "570", out=part)[1][0]["checks"] for part in "ABCD"]
         self.assertEqual([c["name"] for part in parts for c in part], [c["name"] for c in report["checks"]])
 

@@ -1,6 +1,5 @@
-"""The archive of scripts/gpu-pack, unpacked in an empty root: the C library, a shell, Python with its
-standard library and NVIDIA's libraries are there, and nothing else of this machine. Programs and tests
-start, and gpu-check says that there is no GPU.
+"""Unpacks the archive of scripts/gpu-pack in an empty root with only the C library, a shell, Python's standard library
+and NVIDIA's libraries. Programs and tests must start, and gpu-check must report that there is no GPU.
 
 usage: gpu_pack_test.py SOURCE_DIR BUILD_DIR         exit code 77: skipped, with the reason
 """
@@ -16,11 +15,11 @@ import tempfile
 
 SKIPPED = 77
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
-# Runs a command in another root; /proc is there, by which the loader knows where a program lies, and gone with
-# the command's own view of what is mounted.
+# Runs a command in another root. The loader finds a program's location through /proc, which disappears with the
+# command's mount namespace.
 ELSEWHERE = 'mount --bind /proc "$0/proc" && exec chroot "$0" /usr/bin/env -i -C /work "$@"'
 LIMIT = 40 << 20
-# What bin/wellspring-env and the shell scripts of the archive may call.
+# Commands that bin/wellspring-env and the shell scripts of the archive may call.
 PROGRAMS = ("bash", "env", "awk", "dirname", "tr")
 NVIDIA = re.compile(r"lib(cudnn|cublasLt|curand|nvrtc|cupti)[\w.-]*\.so")
 
@@ -35,14 +34,14 @@ def output(*command, **options):
 
 
 def libraries_of(program):
-    """{name: path} of what the loader opens for a program here."""
+    """{name: path} of the files that the loader opens for a program here."""
     found = re.findall(r"^\s*(\S+)(?: =>)?(?: (/\S+))? \(0x", output("ldd", program), re.MULTILINE)
     paths = {name: path or name for name, path in found}
     return {name: path for name, path in paths.items() if path.startswith("/")}
 
 
 class Root:
-    """An empty root directory, which is filled with what a test needs."""
+    """An empty root directory; a test fills it with what it needs."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -55,7 +54,7 @@ class Root:
     def place(self, path, at):
         target = self.folder / str(at).lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)  # what a link points to
+        shutil.copy(path, target)  # the target of a link
 
     def add_program(self, path, name):
         self.place(path, f"/usr/bin/{name}")
@@ -63,13 +62,13 @@ class Root:
             self.place(library, library)
 
     def add_c_library(self):
-        """All of it, where it lies."""
+        """Copies all parts of the C library to the same paths."""
         folder = pathlib.Path(libraries_of(os.path.realpath(shutil.which("bash")))["libc.so.6"]).parent
         for name in ("libc.so.6", "libm.so.6", "libmvec.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0"):
             self.place(folder / name, folder / name)
 
     def add_python(self):
-        """This one, where it lies, and its standard library."""
+        """Copies this Python and its standard library to the same paths."""
         self.add_program(os.path.realpath(sys.executable), "python3")
         library = pathlib.Path(sysconfig.get_path("stdlib"))
         kept_out = shutil.ignore_patterns("site-packages", "dist-packages", "test", "tests", "__pycache__",
@@ -81,14 +80,14 @@ class Root:
         self.environment["PYTHONHOME"] = sys.base_prefix
 
     def add_nvidia(self, programs):
-        """What the programs name of NVIDIA's, as a Python environment has it."""
+        """Installs the NVIDIA libraries that the programs name, laid out as in a Python environment."""
         for program in programs:
             for name, path in libraries_of(program).items():
                 if NVIDIA.match(name):
                     self.place(path, pathlib.Path(sysconfig.get_path("stdlib")) / f"nvidia/all/lib/{name}")
 
     def run(self, *command):
-        """(exit code, what it said)."""
+        """(exit code, output)."""
         settings = [f"{name}={value}" for name, value in self.environment.items()]
         result = subprocess.run(
             ["unshare", "--mount", "sh", "-c", ELSEWHERE, self.folder, *settings, *map(str, command)],
@@ -106,7 +105,7 @@ def main():
     source, build = (pathlib.Path(path) for path in sys.argv[1:])
     allowed = subprocess.run(["unshare", "--mount", "true"], env={"PATH": PATH}, check=False).returncode == 0
     if os.geteuid() != 0 or not allowed:
-        print("skipped: a root of its own takes root's rights, and mounts of its own")
+        print("skipped: a separate root needs root's rights and a mount namespace")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as name:
         archive = pathlib.Path(name) / "pack.tar.xz"
@@ -122,7 +121,7 @@ def main():
         root.place(archive, "/work/pack.tar.xz")
         root.expect(0, "", "python3", "-m", "tarfile", "-e", "pack.tar.xz", ".")
 
-        # Where NVIDIA's libraries are missing, it says what to do.
+        # Without NVIDIA's libraries it says what to do.
         bundle = root.folder / "work/wellspring"
         root.expect(1, "without NVIDIA's libraries is run as", "wellspring/bin/wellspring-env", "gpu-check")
         root.add_nvidia([bundle / "bin/wellspring", *(bundle / "libexec/wellspring").glob("test_*")])

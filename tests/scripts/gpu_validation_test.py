@@ -1,4 +1,4 @@
-"""scripts/gpu-validation: what reports show has been seen, and nothing else."""
+"""scripts/gpu-validation lists what reports show to have run, and nothing else."""
 
 import json
 import pathlib

@@ -1,7 +1,7 @@
-"""HDF5 files as others see and write them: exports through h5py, and files of h5py, chunked and compressed, through
-the program.
+"""HDF5 files as other programs read and write them: h5py reads exports, and the program reads files from h5py, chunked
+and compressed.
 
-Usage: hdf5_test.py PROGRAM. Exit code 77 where there is no h5py (Debian, Ubuntu: python3-h5py).
+Usage: hdf5_test.py PROGRAM. Exit code 77 without h5py (Debian, Ubuntu: python3-h5py).
 """
 
 import json
@@ -15,7 +15,7 @@ try:
     import h5py
     import numpy as np
 except ImportError:
-    if "/usr/bin" not in sys.executable:  # the packages of the system belong to its own Python
+    if "/usr/bin" not in sys.executable:  # the system's packages belong to the system's Python
         sys.exit(subprocess.run(["/usr/bin/python3", *sys.argv]).returncode)
     print("hdf5_test: skipped: no h5py (Debian, Ubuntu: python3-h5py)")
     sys.exit(77)
@@ -80,7 +80,7 @@ class Hdf5(unittest.TestCase):
             self.assertEqual(json.loads(file["metadata"][()])["generator"], "ginkgo")
 
     def write_showers(self, name, **options):
-        """A file as the challenge has them: f64, compressed; the showers in exact eighths of MeV."""
+        """A file in the challenge's format: f64, compressed; the showers in exact eighths of MeV."""
         showers = np.arange(40 * 6).reshape(40, 6) / 8
         energies = 1000.0 + 10 * np.arange(40).reshape(40, 1)
         with h5py.File(self.path / name, "w") as file:
@@ -138,7 +138,7 @@ class Hdf5(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_pulses_of_others_are_read(self):
-        """The tables of "Neutrinos in Deep Ice" as arrays, with booleans and small types as pandas would have them."""
+        """The tables of "Neutrinos in Deep Ice" as arrays, with booleans and small types as pandas writes them."""
         random = np.random.default_rng(4)
         counts = random.integers(0, 9, 30)
         ends, pulses = counts.cumsum(), counts.sum()
@@ -184,7 +184,7 @@ class Hdf5(unittest.TestCase):
             layout = h5py.VirtualLayout(shape=(40, 6), dtype="f8")
             layout[:] = h5py.VirtualSource("full.h5", "showers", shape=(40, 6))
             file.create_virtual_dataset("showers", layout)
-        self.assertIn("lies in other files", self.refusal("virtual.h5"))
+        self.assertIn("is stored in other files", self.refusal("virtual.h5"))
         self.write_showers("lzf.h5", compression="lzf")
         self.assertIn("is compressed by filter 32000 (lzf)", self.refusal("lzf.h5"))
 

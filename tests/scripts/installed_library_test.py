@@ -1,4 +1,4 @@
-"""The installed library serves a project of its own, whose samples are those of the program.
+"""A separate project can use the installed library, and its samples equal the program's.
 
 usage: installed_library_test.py CMAKE SOURCE_DIR BUILD_DIR PROGRAM
 """

@@ -1,7 +1,7 @@
-"""The tracer of kernels (bench/gpu/kernel_trace.cpp) with a library that plays CUPTI, and what gpu-check
-makes of the trace.
+"""Runs the kernel tracer (bench/gpu/kernel_trace.cpp) with a library that imitates CUPTI, and gpu-check's reader of
+the trace.
 
-usage: kernel_trace_test.py TRACER FOLDER_OF_THE_PLAYED_CUPTI
+usage: kernel_trace_test.py TRACER FOLDER_OF_THE_FAKE_CUPTI
 """
 
 import os
@@ -30,7 +30,7 @@ class Context:
 
 
 def trace(told=""):
-    """What is written while a process starts and ends."""
+    """The trace of a process that starts and ends."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "trace.jsonl"
         load = f"import ctypes; assert ctypes.CDLL({TRACER!r}).InitializeInjection() == 1"
@@ -62,7 +62,7 @@ class KernelTrace(unittest.TestCase):
     def test_steps_are_told_apart_and_added_up(self):
         outcome, step = self.outcome(trace())
         self.assertIs(outcome.passed, True, outcome.detail)
-        # Three replays, of which the first is warming up: 3 + 1 + 5 us of work in 12, gaps of 1 and 2.
+        # Three replays, the first is warm-up: 3 + 1 + 5 us of work in 12, gaps of 1 and 2.
         self.assertEqual((step["steps"], step["nodes"]), (2, 3))
         self.assertEqual((step["us"], step["us_busy"], step["us_to_next"]), (12, 9, 20))
         self.assertEqual(step["gaps_us"], [1, 2])

@@ -1,7 +1,7 @@
-"""No program looks for its libraries in the folder where it happens to be started.
+"""No program searches the current folder for its libraries.
 
-An empty entry of RPATH or RUNPATH is the current folder (ld.so(8)), and a relative one is looked for
-from there: a file called libz.so.1 in it would be loaded.
+An empty entry in RPATH or RUNPATH means the current folder (ld.so(8)), and a relative one starts there: the loader
+would load a file called libz.so.1 from it.
 
 usage: library_paths_test.py READELF FOLDER...
 """
@@ -15,7 +15,7 @@ ENTRY = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")
 
 
 def programs_below(folder):
-    """Executables that were linked, without CMake's own trials and libraries of others."""
+    """Linked executables, without CMake's trial programs and third-party libraries."""
     for path in sorted(pathlib.Path(folder).rglob("*")):
         ours = "CMakeFiles" not in path.parts and ".so" not in path.name
         if not ours or path.is_symlink() or not path.is_file():
@@ -25,7 +25,7 @@ def programs_below(folder):
 
 
 def bad_entries(text):
-    """Of `readelf -d`."""
+    """Entries of the library paths in the output of `readelf -d` that are empty or relative."""
     paths = ENTRY.findall(text)
     return [
         entry
@@ -36,7 +36,7 @@ def bad_entries(text):
 
 
 def main():
-    # What the check itself must see.
+    # Cases that the check must classify correctly.
     assert bad_entries(" 0x0f (RPATH)  Library rpath: [::]") == ["", "", ""]
     assert bad_entries(" 0x1d (RUNPATH)  Library runpath: [/a:lib:$ORIGIN/../lib]") == ["lib"]
     assert bad_entries(" 0x0f (RPATH)  Library rpath: [$ORIGIN/../lib:/opt/lib]") == []

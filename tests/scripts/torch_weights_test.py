@@ -1,6 +1,6 @@
-"""Weights of resnet18 go to PyTorch and back: a model that `wellspring train` wrote loads strictly into
-the network of scripts/torch-weights, and comes back to the bit in a file that `wellspring eval`
-takes. Skipped (77) where there is no PyTorch.
+"""Weights of resnet18 go to PyTorch and back. A model from `wellspring train` loads strictly into the network of
+scripts/torch-weights and returns, equal to the bit, in a file that `wellspring eval` takes. Skipped (77) without
+PyTorch.
 
 Usage: torch_weights_test.py SOURCE_FOLDER WELLSPRING
 """
@@ -53,7 +53,7 @@ def main(source, wellspring):
         metadata, tensors = module.read_safetensors(model)
         network = module.ResNet18("cifar", tensors["fc.bias"][0][0])
         network.load_state_dict(torch.load(folder / "weights.pt"))  # strict: no name is missing
-        assert not torch.equal(network.bn1.running_mean, torch.zeros(64)), "statistics did not come"
+        assert not torch.equal(network.bn1.running_mean, torch.zeros(64)), "the statistics were not loaded"
         torch.save(network.state_dict(), folder / "again.pt")
 
         run(sys.executable, script, "from-torch", folder / "again.pt", model, folder / "back.safetensors")

@@ -1,4 +1,4 @@
-// Plans of augmentation from the text of a configuration. Tests only; host only.
+// Augmentation plans from the text of a configuration. Tests only; host only.
 #pragma once
 
 #include "core/config/config.h"

@@ -18,15 +18,15 @@ struct LabelledImages {
   std::vector<std::int32_t> label;
 };
 
-/// Noise, sorted by class: the order in which folders are read.
+/// Noise images, sorted by class: the order in which folders are read.
 LabelledImages labelled_noise(int classes, int per_class, int side);
 
-/// As PNG files in a folder a class.
+/// PNG files with a folder per class.
 void write_as_folder(const std::filesystem::path& folder, const LabelledImages& images);
 void write_as_tar(const std::filesystem::path& path, const LabelledImages& images);
-/// x.npy, y.npy (int64) and classes.txt in `folder`.
+/// Writes x.npy, y.npy (int64) and classes.txt to `folder`.
 void write_as_npy(const std::filesystem::path& folder, const LabelledImages& images);
-/// data_batch_1.bin, data_batch_2.bin... and batches.meta.txt in `folder`. Images of 32 pixels.
+/// Writes data_batch_1.bin, data_batch_2.bin... and batches.meta.txt to `folder`. 32-pixel images.
 void write_as_cifar(const std::filesystem::path& folder, const LabelledImages& images,
                     int files = 2);
 

@@ -1,5 +1,5 @@
-// Counts the blocks of random numbers that host code draws. Used by tests; debug and sanitizer
-// builds count, in others such tests skip.
+// Counts the blocks of random numbers that host code draws. Called by tests; host only. Only debug
+// and sanitizer builds count; in other builds such tests skip.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring::test {
 
-/// Blocks of random numbers that `work` draws.
+/// Number of random blocks that `work` draws.
 inline std::uint64_t blocks_drawn_by([[maybe_unused]] const std::function<void()>& work) {
 #if WS_COUNTS_DRAWS
   const std::uint64_t before = detail::blocks_drawn;

@@ -1,22 +1,19 @@
-// A library for LD_PRELOAD that lets one call of the C library fail, or a signal come at it; for
-// tests of what a program makes of that. Not part of the program. Linux with glibc only.
+// A library for LD_PRELOAD that makes a call of the C library fail or a signal arrive at it, for
+// tests of how a program reacts. Not part of the program. Linux with glibc only.
 //
 //   WELLSPRING_FAULT        "CALL:N:FAULT": the N-th call (from 1) of a kind fails;
-//   "CALL:N+:FAULT": that
-//                           and all after it; "count:0:0": none, all are counted
+//                           "CALL:N+:FAULT": that call and all later ones fail;
+//                           "count:0:0": no call fails, all are counted
 //     CALL                  open, read, write, sync, truncate, close, rename, link, unlink, mkdir,
-//     map,
-//                           thread, allocate: each stands for the functions below that do it
-//     FAULT                 the number of an error ("28"), or of a signal after an S ("S9"), which
-//     comes
-//                           before the call is made
-//   WELLSPRING_FAULT_UNDER  counts only calls on what has such a path, or one that begins so
-//   WELLSPRING_FAULT_LOG    a file that is told what happened: "fault write 7 /path", and, where
-//   all are counted,
-//                           "calls write 12" at the end
+//                           map, thread, allocate: each stands for all functions below of its kind
+//     FAULT                 an error number ("28"), or S and a signal number ("S9"); the signal
+//                           arrives before the call
+//   WELLSPRING_FAULT_UNDER  counts only calls on this path or on paths that begin with it
+//   WELLSPRING_FAULT_LOG    a log file: "fault write 7 /path", and at the end "calls write 12" if
+//                           all calls are counted
 //
-// Counts from main() on. Calls that the C library makes inside of itself are not seen: those of
-// printf, and those by which malloc gets memory from the kernel.
+// Counts from main() on. Does not see calls inside the C library: the writes of printf, or malloc's
+// requests to the kernel.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -39,7 +36,7 @@
 #include <unistd.h>
 #include <utility>
 
-// The C library's own, which need nothing to be looked up.
+// The C library's own functions, which need no lookup.
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t size);
 extern "C" void* __libc_realloc(void* old, std::size_t size);
@@ -69,10 +66,10 @@ constexpr const char* kNames[kCalls] = {"open",  "read",   "write",   "sync",   
                                         "close", "rename", "link",    "unlink", "mkdir",
                                         "map",   "thread", "allocate"};
 
-/// Read once, without memory of its own: allocations are among the calls.
+/// The settings. They are read once, without allocating: allocations are among the counted calls.
 struct Plan {
   bool holds = false;
-  int call = kCalls;  ///< kCalls: none fails
+  int call = kCalls;  ///< kCalls: no call fails
   long number = 0;
   bool lasting = false;
   int error = 0, signal = 0;
@@ -82,7 +79,7 @@ struct Plan {
 
 Plan plan;
 std::atomic<long> calls[kCalls];
-thread_local bool inside = false;  ///< what is done here counts for nothing
+thread_local bool inside = false;  ///< true: calls are not counted
 
 void tell(const char* what, int call, long number, const char* path) {
   if (plan.log == nullptr) return;
@@ -96,8 +93,8 @@ void tell(const char* what, int call, long number, const char* path) {
   ::syscall(SYS_close, file);
 }
 
-/// Where the code of libraries lies that crash without memory, in which nothing of ours can be
-/// mended: oneDNN 2.6 and OpenSSL 3.0 go on with what they did not get.
+/// Code of libraries that crash without memory and that we cannot repair: oneDNN 2.6 and
+/// OpenSSL 3.0 ignore failed allocations.
 struct Code {
   const char* library;
   std::uintptr_t begin = 0, end = 0;
@@ -124,7 +121,7 @@ bool is_left_alone(const void* caller) {
   return false;
 }
 
-/// Called at main: before it the program can say nothing of what fails.
+/// Called at main: before it, the program cannot report failures.
 void begin() {
   const char* text = std::getenv("WELLSPRING_FAULT");
   if (text == nullptr) return;
@@ -149,7 +146,7 @@ __attribute__((destructor)) void end() {
   for (int i = 0; i < kCalls; ++i) tell("calls", i, calls[i].load(), "");
 }
 
-/// The path of an open file, or of a name as one sees it from `folder`.
+/// The path of an open file, or of a name relative to `folder`.
 void path_of(int folder, const char* name, char (&path)[kPathSize]) {
   path[0] = '\0';
   if (folder == -1 && name == nullptr) return;  // memory, a thread
@@ -166,7 +163,7 @@ void path_of(int folder, const char* name, char (&path)[kPathSize]) {
   if (name != nullptr) std::snprintf(path + length, kPathSize - length, "%s", name);
 }
 
-/// Counts a call of this kind; true where it shall fail, with errno set.
+/// Counts a call of this kind; true if it must fail, with errno set.
 bool fails(Call call, int folder, const char* name) {
   if (inside || !plan.holds || (plan.call != kCalls && plan.call != call)) return false;
   inside = true;
@@ -185,7 +182,8 @@ bool fails(Call call, int folder, const char* name) {
   }
   errno = before;
   if (failing && plan.signal != 0) {
-    ::kill(::getpid(), plan.signal);  // a handler runs before this returns, unless another thread's
+    ::kill(::getpid(),
+           plan.signal);  // the handler runs before this returns, unless in another thread
     failing = false;
   }
   if (failing) errno = plan.error;
@@ -295,7 +293,7 @@ extern "C" int truncate(const char* name, off_t size) noexcept {
   return fails(truncate_, AT_FDCWD, name) ? -1
                                           : static_cast<int>(::syscall(SYS_truncate, name, size));
 }
-/// Closes the file even so, as Linux does.
+/// Closes the file even if it reports an error, as Linux does.
 extern "C" int close(int file) {
   const bool failing = fails_file(close_, file);
   const int error = errno;
@@ -354,8 +352,8 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return next<Create>("pthread_create")(thread, attributes, work, argument);
 }
 
-// Allocations of the program and of its other libraries: oneDNN 2.6 goes on with what it did not
-// get.
+// Allocations of the program and of its other libraries. Allocations of oneDNN 2.6 must not fail: it
+// ignores failures.
 #define WS_FAILS_HERE \
   (plan.holds && !is_left_alone(__builtin_return_address(0)) && fails(allocate_, -1, nullptr))
 
@@ -372,7 +370,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
   return WS_FAILS_HERE ? nullptr : __libc_memalign(alignment, size);
 }
 extern "C" int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
-  const int before = errno;  // this one returns its error
+  const int before = errno;  // this function returns its error
   if (WS_FAILS_HERE) return std::exchange(errno, before);
   *out = __libc_memalign(alignment, size);
   return *out == nullptr ? ENOMEM : 0;
@@ -380,7 +378,7 @@ extern "C" int posix_memalign(void** out, std::size_t alignment, std::size_t siz
 
 namespace {
 
-/// As [new.delete.single] says: the handler is called until it throws, or there is memory.
+/// As [new.delete.single] says: calls the handler until it throws or memory is available.
 void* new_memory(std::size_t size, std::size_t alignment, bool failing) {
   for (;; failing = plan.lasting && failing) {
     void* const memory = failing ? nullptr : __libc_memalign(alignment, size == 0 ? 1 : size);
@@ -405,7 +403,8 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return WS_FAILS_HERE ? nullptr : __libc_malloc(size == 0 ? 1 : size);
 }
-// What the library's own operators do; they stand here since those above do.
+// The library's own operators do the same; they must be here because the operators above replace
+// them.
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -1,4 +1,4 @@
-// A full disk, for tests of what is written then. Called by tests; host only.
+// A full disk, for tests of writing. Called by tests; host only.
 #pragma once
 
 #include <signal.h>
@@ -6,8 +6,8 @@
 
 namespace wellspring::test {
 
-/// Stands for a full disk: no file of this process may grow beyond `bytes` while it lives. The
-/// signal that comes with it is ignored, so that write(2) returns EFBIG.
+/// Imitates a full disk: while it lives, no file of this process can grow beyond `bytes`. It
+/// ignores the signal, so write(2) returns EFBIG.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// A batch in host memory that is full of a value that no emission writes. Tests only; host only.
+// A batch in host memory, filled with a value that no emission writes. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/batch_columns.h"
@@ -30,7 +30,7 @@ class HostBatch {
   }
   HostBatch(const HostBatch&) = delete;
   HostBatch& operator=(const HostBatch&) = delete;
-  /// Fails the test where words behind a column were overwritten.
+  /// Fails the test if words after a column were overwritten.
   ~HostBatch() { EXPECT_NO_THROW(memory_.check_guards()); }
 
   const BatchView& view() const { return view_; }
@@ -46,7 +46,7 @@ class HostBatch {
   std::span<float> weight() const { return column(view_.weight, 1); }
   std::span<float> latents() const { return column(view_.latents, view_.layout.latents); }
 
-  /// Whether all columns are equal, byte for byte.
+  /// True if all columns are equal, byte for byte.
   friend bool operator==(const HostBatch& a, const HostBatch& b) {
     const auto left = columns_of(a.view_), right = columns_of(b.view_);
     for (std::size_t i = 0; i < left.size(); ++i) {

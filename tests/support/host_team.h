@@ -1,6 +1,6 @@
-// Teams of any size on the host: every member a thread, meeting at real barriers, so that a team
-// functor's races, diverging barriers and dependence on the team's size show without a GPU. Called
-// by the tests of generators and operations, also under the thread sanitizer. Host only.
+// Teams of any size on the host: one thread per member, with real barriers. They reveal a team
+// functor's races, diverging barriers and dependence on the team's size without a GPU. Called by the
+// tests of generators and operations, also under the thread sanitizer. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -26,11 +26,11 @@ struct TeamDivergence : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// What the members of a ThreadTeam share: the barrier and the scratch block.
+/// State that the members of a ThreadTeam share: the barrier and the scratch block.
 ///
-/// The barrier orders what it must and nothing else: a member that waits learns from the one that
-/// completes the phase alone. A mutex would also order it after members that have gone on since,
-/// and so hide their races from the thread sanitizer.
+/// The barrier orders only what it must: a waiting member synchronises only with the member that
+/// completes the phase. A mutex would also order it after members that have continued since, and so
+/// hide their races from the thread sanitizer.
 class TeamHall {
  public:
   TeamHall(int size, std::size_t scratch_bytes) : size_(size), scratch_(scratch_bytes) {}
@@ -38,7 +38,7 @@ class TeamHall {
   int size() const { return size_; }
   std::span<std::byte> scratch() { return scratch_; }
 
-  /// Waits for all members. Throws in every member when one has left, where CUDA would hang or read
+  /// Waits for all members. Throws in every member if one has left; CUDA would hang or read
   /// garbage.
   void meet() {
     const std::uint32_t phase = phase_.load();
@@ -46,7 +46,7 @@ class TeamHall {
     if (before >= kOneLeft) diverge();
     if (static_cast<int>(before) + 1 == size_) {
       census_.fetch_sub(static_cast<std::uint64_t>(size_));
-      // Not a store: a divergence that another member found must stay.
+      // Not a store: it must keep a divergence that another member found.
       phase_.fetch_add(1);
       phase_.notify_all();
     } else {
@@ -55,7 +55,7 @@ class TeamHall {
     if ((phase_.load() & kDiverged) != 0) diverge();
   }
 
-  /// The member has returned from the functor, normally or not.
+  /// Marks that the member has returned from the functor, normally or not.
   void leave() {
     const std::uint64_t before = census_.fetch_add(kOneLeft);
     if (before % kOneLeft == 0) return;
@@ -63,11 +63,11 @@ class TeamHall {
     phase_.notify_all();
   }
 
-  /// Prepares for the next league rank; all members have left.
+  /// Prepares for the next league rank after all members have left.
   void reset() {
     census_ = 0;
     phase_ = 0;
-    // Scratch is uninitialised on a GPU: a value that no functor can take for its own.
+    // Scratch is uninitialised on a GPU: fill it with a value that no functor takes for its own.
     std::fill(scratch_.begin(), scratch_.end(), std::byte{0xCD});
   }
 
@@ -87,13 +87,13 @@ class TeamHall {
   std::atomic<std::uint32_t> phase_ = 0;   ///< barriers completed, and kDiverged
 };
 
-/// What a member took with one call of scratch().
+/// The result of one scratch() call of a member.
 struct ScratchRange {
   std::size_t begin = 0, end = 0;
   bool operator==(const ScratchRange&) const = default;
 };
 
-/// One member, as the functor sees it: the same members as SoloTeam and cuda::BlockTeam.
+/// One member as the functor sees it: the interface of SoloTeam and cuda::BlockTeam.
 class ThreadTeam {
  public:
   ThreadTeam(TeamHall& hall, int rank)
@@ -136,7 +136,7 @@ class ThreadTeam {
   std::vector<ScratchRange> taken_;
 };
 
-/// Rethrows a failure; one that caused the others' divergence before a divergence.
+/// Rethrows a failure; prefers one that caused a divergence over the divergence itself.
 inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   std::exception_ptr divergence;
   for (const std::exception_ptr& failure : failures) {
@@ -151,8 +151,8 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
 }
 
 /// f(team, i) for i in [0, n), one after another, each with a team of `size` threads. Rethrows a
-/// member's exception; a divergence, or scratch taken otherwise than by the first member, is
-/// a std::logic_error.
+/// member's exception. Throws std::logic_error for a divergence, or if members take different
+/// scratch.
 template <class F>
 void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
   TeamHall hall(size, scratch_bytes);
@@ -165,7 +165,7 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
       members.emplace_back([&, rank] {
         try {
-          hall.meet();  // so that none has finished before the last begins
+          hall.meet();  // no member finishes before the last one begins
           f(teams[rank], i);
         } catch (...) {
           failures[rank] = std::current_exception();
@@ -190,8 +190,8 @@ std::span<std::byte> bytes_of(Container& values) {
 }
 
 /// Runs the functor as the host does (a team of one, SoloTeam) and with teams of 1, 7, 32 and 256
-/// threads, and expects equal bytes in `outputs`: the memory that the functor writes, through
-/// pointers it holds. Each run begins from what `outputs` held at the call; afterwards they hold
+/// threads, and expects equal bytes in `outputs`: the memory that the functor writes through
+/// pointers it holds. Each run begins with the initial contents of `outputs`; at the end they hold
 /// the result.
 template <class F>
 void expect_equal_for_all_team_sizes(const F& functor, std::int64_t n, TeamShape shape,

@@ -179,7 +179,7 @@ void TarWriter::long_link(const std::string& text, char type) {
   content(bytes);
 }
 
-/// Of a value so long that its length has three digits, which the length counts, too.
+/// A pax record with a length of three digits; the length counts its own digits, too.
 void TarWriter::pax_record(const std::string& key, const std::string& value) {
   const std::string rest = fmt::format(" {}={}\n", key, value);
   const std::string record = fmt::format("{}{}", rest.size() + 3, rest);

@@ -1,4 +1,4 @@
-// Small image files, tar archives and folders made on the spot. Tests only; host only.
+// Small image files, tar archives and folders, created by the tests. Tests only; host only.
 #pragma once
 
 #include "tests/support/temporary_folder.h"
@@ -12,21 +12,22 @@ namespace wellspring::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-void write_bytes(const std::filesystem::path& path, const Bytes& bytes);  ///< makes the folders
+void write_bytes(const std::filesystem::path& path,
+                 const Bytes& bytes);  ///< creates missing folders
 
-/// [height, width, 3] of noise that differs from seed to seed.
+/// Noise of shape [height, width, 3] that depends on the seed.
 Bytes noise_rgb(int width, int height, std::uint32_t seed);
 
 enum class JpegKind { rgb, grey, cmyk };
 Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegKind::rgb);
 
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
-/// Kinds other than RGB are derived from the same pixels. `level` 0 stores without compression.
+/// Derives kinds other than RGB from the same pixels. `level` 0 stores without compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
-/// A PNG whose header promises this size; it has no pixels to speak of.
+/// A PNG whose header promises this size, almost without pixels.
 Bytes huge_png_header(int width, int height);
 
-/// Members in order; a path that ends in "/" is a folder. Ends with the two zero blocks.
+/// Members in order; a path that ends in "/" is a folder. The archive ends with two zero blocks.
 class TarWriter {
  public:
   enum class LongNames { ustar_prefix, gnu, pax };
@@ -34,11 +35,11 @@ class TarWriter {
            LongNames long_names = LongNames::gnu);
   /// A member of another type: '2' symbolic link, 'S' sparse.
   void add_special(const std::string& path, char type);
-  /// A hard link to the member `target`, whose name is written as `long_names` says.
+  /// A hard link to the member `target`, whose name has the form that `long_names` gives.
   void add_link(const std::string& path, const std::string& target,
                 LongNames long_names = LongNames::gnu);
   Bytes finish() const;
-  /// Without the end mark, for archives that are cut off.
+  /// The archive without the end mark, for tests of truncated archives.
   const Bytes& body() const { return body_; }
 
  private:
@@ -51,12 +52,12 @@ class TarWriter {
 };
 
 /// `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below `root`;
-/// another seed, other images.
+/// the images depend on the seed.
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);
 
-/// The project's real data, or empty where it is not at hand: WELLSPRING_SHARED, else ../shared
-/// beside the repository.
+/// The project's real data, or empty if it is missing: WELLSPRING_SHARED, else ../shared next to
+/// the repository.
 std::filesystem::path shared_data();
 
 }  // namespace wellspring::test

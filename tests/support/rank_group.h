@@ -1,4 +1,4 @@
-// Several ranks of one process, a thread each, that add their numbers in memory. Tests only; host
+// Several ranks in one process, one thread each, that sum their numbers in memory. Tests only; host
 // only.
 #pragma once
 
@@ -22,7 +22,7 @@ class RankGroup {
 
   int size() const { return static_cast<int>(data_.size()); }
 
-  /// Runs `body` once a rank, all at the same time, and throws what the lowest of them failed with.
+  /// Runs `body` once per rank, all at the same time; rethrows the failure of the lowest rank.
   void run(const std::function<void(Communicator&)>& body) {
     std::vector<std::exception_ptr> failures(data_.size());
     {
@@ -34,7 +34,7 @@ class RankGroup {
             body(member);
           } catch (...) {
             failures[static_cast<std::size_t>(rank)] = std::current_exception();
-            meeting_.arrive_and_drop();  // the others do not wait for it
+            meeting_.arrive_and_drop();  // the other ranks do not wait for it
           }
         });
       }
@@ -64,7 +64,7 @@ class RankGroup {
     int rank_;
   };
 
-  /// In the order of ranks, on every rank.
+  /// Sums in rank order on every rank.
   template <class T>
   void add(std::size_t rank, T* data, std::size_t count) {
     data_[rank] = data;
@@ -78,13 +78,13 @@ class RankGroup {
       for (const void* other : data_) total += static_cast<float>(static_cast<const T*>(other)[i]);
       sum[i] = static_cast<T>(total);
     }
-    meeting_.arrive_and_wait();  // all have read
+    meeting_.arrive_and_wait();  // all ranks have read
     std::copy(sum.begin(), sum.end(), data);
     data_[rank] = nullptr;
-    meeting_.arrive_and_wait();  // all have written
+    meeting_.arrive_and_wait();  // all ranks have written
   }
 
-  std::vector<const void*> data_;  ///< of each rank that takes part in the sum; null outside of it
+  std::vector<const void*> data_;  ///< each rank's input during a sum, else null
   std::barrier<> meeting_;
 };
 

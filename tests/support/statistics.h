@@ -1,5 +1,5 @@
-// P-values for statistical tests: the chance, were the law right, of data at least as far off. Gate
-// at p < kGate: with fixed seeds the outcome never changes, and a new seed, or a change that moves
+// P-values for statistical tests: the chance of data at least this far off if the law is right.
+// Gate at p < kGate: with fixed seeds the outcome never changes; a new seed, or a change of the
 // draws, fails falsely once in a million. Called by tests; host only.
 #pragma once
 
@@ -48,7 +48,7 @@ inline double chi_square_p(const std::vector<double>& counts, const std::vector<
   }
   return upper_gamma(0.5 * static_cast<double>(counts.size() - 1), 0.5 * chi2);
 }
-/// The same against equal shares.
+/// The same test against equal shares.
 inline double uniform_chi_square_p(const std::vector<double>& counts) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
   return chi_square_p(

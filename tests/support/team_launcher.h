@@ -1,5 +1,5 @@
-// Runs all launches of an emission on the host with teams of a size that the test gives, see
-// host_team.h. Tests only; host only.
+// Runs all launches of an emission on the host with teams of a given size, see host_team.h. Tests
+// only; host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"

@@ -1,14 +1,14 @@
 // A stand-in for the part of the CUDA runtime API that Wellspring calls: the same names and rules,
-// carried out by the host, for tests on machines without a GPU or a toolkit. Included by kernels/
-// in builds with WELLSPRING_CUDA_STAND_IN, in place of the toolkit's header; host only.
+// implemented on the host, for tests on machines without a GPU or a toolkit. Replaces the toolkit's
+// header in builds with WELLSPRING_CUDA_STAND_IN; included by kernels/; host only.
 //
-// Streams are queues that run as late as the program's waits allow (streams.h), the host cannot
-// touch device memory (memory.h), captures refuse what CUDA refuses (runtime.cpp), kernels are
-// loops over the functors (kernels/runtime/launch.cuh), and cuDNN and cuBLASLt are oneDNN (operations.cpp).
-// So it shows errors of the host's code: a wait too few, a copy the wrong way, a step that depends
-// on the host. It shows nothing of device code as nvcc compiles it, of NVIDIA's libraries, of work
-// that truly runs at the same time, of drivers, or of speed. Nor does it see a kernel that reads
-// memory of the host: here that is the same address space.
+// Streams are queues that run as late as the program's waits allow (streams.h); the host cannot
+// touch device memory (memory.h); captures refuse what CUDA refuses (runtime.cpp); kernels are loops
+// over the functors (kernels/runtime/launch.cuh); cuDNN and cuBLASLt are oneDNN (operations.cpp).
+// So it reveals errors of host code: a missing wait, a copy in the wrong direction, a step that
+// depends on the host. It reveals nothing about device code as nvcc compiles it, NVIDIA's libraries,
+// truly concurrent work, drivers, or speed. Nor does it detect a kernel that reads host memory: here
+// that is the same address space.
 #pragma once
 
 #include <cstddef>
@@ -158,10 +158,10 @@ cudaError_t cudaFuncGetName(const char** name, const void* function);
 
 namespace wellspring::stand_in {
 
-/// What a KernelHandle leads to here: the host's loop, given the kernel's parameters.
+/// The target of a KernelHandle here: the host's loop with the kernel's parameters.
 using HostKernel = void (*)(const void* parameters);
 
-/// What cudaLaunchKernel would be: enqueues a kernel, which is work of the host. `stream` is a
+/// The stand-in's cudaLaunchKernel: enqueues a kernel, which is host work. `stream` is a
 /// cudaStream_t.
 void launch_kernel(void* stream, std::string name, std::function<void()> work);
 

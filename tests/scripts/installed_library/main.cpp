@@ -1,4 +1,4 @@
-// Prints the digest of eight samples of `shapes`, through the C++ API alone.
+// Prints the digest of eight samples of `shapes`, using only the C++ API.
 #include "export/digest.h"
 #include "generators/generator.h"
 

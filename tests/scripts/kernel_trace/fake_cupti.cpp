@@ -1,6 +1,6 @@
-// Plays CUPTI for the tests of bench/gpu/kernel_trace.cpp: three replays of a graph of a kernel, a
-// fill and a kernel, delivered when everything is flushed. FAKE_CUPTI=refuse: it cannot trace;
-// drop: it lost a record.
+// Imitates CUPTI for the tests of bench/gpu/kernel_trace.cpp: three replays of a graph with a
+// kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse: it cannot trace; drop: it
+// lost a record.
 #include <cstdlib>
 #include <cstring>
 #include <cupti.h>

@@ -1,5 +1,5 @@
-// Takes the place of kernels/runtime/launch.cuh in builds with the stand-in: a kernel is the functor's loop
-// on the host. Included by .cu files alone, which the host compiler then compiles.
+// Replaces kernels/runtime/launch.cuh in builds with the stand-in: a kernel is the functor's loop on
+// the host. Included only by .cu files, which the host compiler then compiles.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -12,8 +12,8 @@
 
 namespace wellspring::stand_in {
 
-/// A thread that works as the member of a device's team does, in the scratch of one: not by the
-/// ways of a host's lone team.
+/// A thread that works like the member of a device team, with the scratch of a team of one. It does
+/// not take the shortcuts of the host's SoloTeam.
 class Team : public SoloTeam {
  public:
   using SoloTeam::SoloTeam;
