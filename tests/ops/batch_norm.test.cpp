@@ -18,10 +18,10 @@ using test::random_values;
 
 class BatchNormTest : public test::OperationTest {};
 
-// The mean is a thousand times the spread, over more rows than one chunk has. Values are multiples
-// of 2^-13 there, so x itself is off by up to 2^-14 of a spread of 1/sqrt(3); sums around each
-// chunk's own mean keep everything else.
-TEST_P(BatchNormTest, KeepsItsDigitsFarFromZero) {
+// The mean is a thousand times the spread, over more rows than one chunk has. Floats there are
+// multiples of 2^-13, so x is off by up to 2^-14 with a spread of 1/sqrt(3). Sums about each
+// chunk's own mean lose nothing else.
+TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   BatchNormSpec spec;
   spec.rows = 5000;
   spec.channels = 3;
@@ -41,7 +41,7 @@ TEST_P(BatchNormTest, KeepsItsDigitsFarFromZero) {
     means[k] = means[k];
     variances[k] = 0.9 + 0.1 * variances[k] * 5000 / 4999;
   }
-  // A mean of 1000 is held to 4 roundings of it; that moves the variance by its square only.
+  // A mean of 1000 may be off by 4 roundings; the variance changes only by the square of that.
   test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
   test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
   test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
@@ -55,7 +55,7 @@ TEST_P(BatchNormTest, RefusesOneRow) {
 
 WS_ON_EVERY_BACKEND(BatchNormTest);
 
-TEST(BatchNormTeams, SameBitsForAnyTeamSize) {
+TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
   constexpr int kRows = 70, kChannels = 6, kEach = 32, kChunks = 3;
   constexpr std::size_t kSize = kRows * kChannels;
   const auto x = random_values<float>(kSize, 1), y = random_values<float>(kSize, 2),
@@ -70,7 +70,7 @@ TEST(BatchNormTeams, SameBitsForAnyTeamSize) {
   expect_equal_for_all_team_sizes(
       BatchNormChunk<float>{x.data(), sums.data(), squares.data(), kRows, kEach, kChannels},
       kChunks, shape, {bytes_of(sums), bytes_of(squares)});
-  // Without momentum the running statistics do not depend on what they were.
+  // Without momentum the running statistics do not depend on their old values.
   expect_equal_for_all_team_sizes(
       BatchNormTotal{sums.data(),
                      squares.data(),

@@ -17,7 +17,7 @@ TEST(BiasActivation, AddsToEachColumn) {
   EXPECT_EQ(y, (std::vector<float>{1.5f, -0.5f, 4, -3.5f, -7.5f, -5}));
 }
 
-TEST(BiasActivation, ReluComesAfterTheBias) {
+TEST(BiasActivation, AppliesReluAfterTheBias) {
   Stream stream(Device::cpu(), 1);
   std::vector<float> y = {1, -1, 3, -4};
   const std::vector<float> bias = {-2, 2};
@@ -33,11 +33,11 @@ TEST(BiasActivation, WorksInBf16AndWithoutBias) {
   EXPECT_EQ(static_cast<float>(y[1]), 0.0f);
 }
 
-TEST(BiasActivation, KeepsNotANumber) {
+TEST(BiasActivation, PassesNaNsThrough) {
   Stream stream(Device::cpu(), 1);
   std::vector<float> y = {std::numeric_limits<float>::quiet_NaN()};
   bias_activation(stream, {1, 1, DType::f32, Activation::relu}, nullptr, y.data());
-  EXPECT_TRUE(std::isnan(y[0])) << "a non-finite loss must be noticed, not hidden";
+  EXPECT_TRUE(std::isnan(y[0])) << "a NaN must reach the loss";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Values of both signs whose sums do not come out exact.
+/// Values of both signs whose sums are inexact.
 template <class T>
 std::vector<T> matrix(std::int64_t rows, int columns) {
   std::mt19937 random(7);
@@ -46,8 +46,8 @@ void expect_column_sums(std::int64_t rows, int columns) {
       exact += value;
       magnitude += std::abs(value);
     }
-    // A chunk is at most max(64, rows / 1024 + 1) terms, then come at most 4 and 8 roundings of the
-    // second pass; each rounding is half an epsilon (Higham 2002, section 4.2).
+    // A chunk has at most max(64, rows / 1024 + 1) terms, and the second pass at most 4 + 8
+    // roundings; each rounding is half an epsilon (Higham 2002, section 4.2).
     const double roundings = 64.0 + static_cast<double>(rows) / 1024 + 13;
     EXPECT_NEAR(sums[static_cast<std::size_t>(column)], exact, roundings * 0.6e-7 * magnitude)
         << rows << " rows, column " << column;
@@ -63,13 +63,13 @@ TEST(ColumnSum, AgreesWithDoublePrecision) {
   expect_column_sums<float>(3, 1000);
 }
 
-TEST(ColumnSum, SameBitsForAnyThreadCount) {
+TEST(ColumnSum, GivesEqualBitsForAnyThreadCount) {
   const ColumnSumSpec spec{5000, 37, DType::f32};
   const auto values = matrix<float>(spec.rows, spec.columns);
   EXPECT_EQ(sums_of(spec, values, 1), sums_of(spec, values, 2));
 }
 
-TEST(ColumnSum, SameBitsForAnyTeamSize) {
+TEST(ColumnSum, GivesEqualBitsForAnyTeamSize) {
   constexpr int kColumns = 3;
   constexpr std::int64_t kChunks = 1000;
   const auto partials = matrix<float>(kChunks, kColumns);

@@ -47,8 +47,8 @@ void each_product(const Conv2dSpec& s, Visit visit) {
 
 using Doubles = std::vector<double>;
 
-/// The convolution and its adjoints in double precision; with magnitudes instead of values they
-/// give the scale of the rounding errors.
+/// The convolution and its adjoints in double precision. Called with magnitudes, they give the
+/// scale of the rounding errors.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {
   Doubles y(y_size(s));
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -133,9 +133,9 @@ const std::vector<Conv2dSpec>& table() {
        .in_channels = 64,
        .out_channels = 128,
        .bias = false},
-      // Enough tiles for Winograd's algorithm: images that fill them and others that do not, a last
-      // group of few tiles, two parts of several groups each, and channels in two blocks, with one
-      // group and with several.
+      // Enough tiles for Winograd's algorithm: images that fill their tiles and images that do not,
+      // a small last group of tiles, two parts of several groups each, and channels in two blocks
+      // with one group and with several.
       {.batch = 4,
        .in_height = 8,
        .in_width = 8,
@@ -157,7 +157,7 @@ const std::vector<Conv2dSpec>& table() {
        .in_channels = 32,
        .out_channels = 160,
        .activation = relu},
-      // The same of a stride of 2.
+      // The same with a stride of 2.
       {.batch = 4,
        .in_height = 16,
        .in_width = 16,
@@ -293,9 +293,8 @@ TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
   for (const Conv2dSpec& spec : table()) check<bf16>(spec);
 }
 
-// The adjoints above are the gradients: finite differences of the oracle, which the operation
-// agrees with.
-TEST(Conv2dOracle, AdjointsAreTheGradients) {
+// Compares the oracle's adjoints above with its finite differences.
+TEST(Conv2dOracle, HasAdjointsThatAreTheGradients) {
   const Conv2dSpec s{
       .batch = 2, .in_height = 4, .in_width = 3, .in_channels = 2, .out_channels = 3};
   const Doubles x = in_double(random_values<float>(x_size(s), 1));
@@ -314,7 +313,7 @@ TEST(Conv2dOracle, AdjointsAreTheGradients) {
                 "dbias");
 }
 
-TEST_P(Conv2dTest, BiasGradientMayBeLeftOut) {
+TEST_P(Conv2dTest, SkipsTheBiasGradientOnRequest) {
   const Conv2dSpec s{
       .batch = 2, .in_height = 4, .in_width = 4, .in_channels = 16, .out_channels = 16};
   const auto convolution = Conv2d::plan(s, stream());
@@ -329,8 +328,8 @@ TEST_P(Conv2dTest, BiasGradientMayBeLeftOut) {
   EXPECT_EQ(with.values(), without.values());
 }
 
-// A step that is replayed, or run with other pointers in between, gives equal bits.
-TEST_P(Conv2dTest, SameBitsEveryTime) {
+// A repeated step gives equal bits, also after steps with other pointers.
+TEST_P(Conv2dTest, RepeatsEveryBit) {
   const Conv2dSpec s{
       .batch = 4, .in_height = 8, .in_width = 8, .in_channels = 32, .out_channels = 64};
   const auto convolution = Conv2d::plan(s, stream());
@@ -354,8 +353,8 @@ TEST_P(Conv2dTest, SameBitsEveryTime) {
 
 WS_ON_EVERY_BACKEND(Conv2dTest);
 
-// Without AVX-512 all threads never share a convolution: oneDNN divides its sums by their number.
-TEST(Conv2dPlan, WinogradsBitsDoNotDependOnThreads) {
+// Without AVX-512 threads never share a convolution: oneDNN splits its sums by thread count.
+TEST(Conv2dPlan, GivesEqualWinogradBitsForAnyThreadCount) {
   if (!cpu::winograd_available()) GTEST_SKIP() << "needs AVX-512";
   for (const int stride : {1, 2}) {
     const Conv2dSpec s{.batch = 3,
@@ -385,7 +384,7 @@ TEST(Conv2dPlan, WinogradsBitsDoNotDependOnThreads) {
   }
 }
 
-TEST(Conv2dPlan, ThreadsShareWhatHasMoreWeightsThanPixels) {
+TEST(Conv2dPlan, SharesConvolutionsWithMoreWeightsThanPixels) {
   Conv2dSpec s{.batch = 32, .in_height = 4, .in_width = 4, .in_channels = 512, .out_channels = 512};
   const bool can = cpu::winograd_available();
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
@@ -397,7 +396,7 @@ TEST(Conv2dPlan, ThreadsShareWhatHasMoreWeightsThanPixels) {
   s.stride = 2;
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
   s.in_width = 7;
-  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "not by Winograd's algorithm";
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "Winograd's algorithm does not apply";
   s.stride = 0;
   EXPECT_THROW(Conv2d::better_shared(s, 2), Error);
 }

@@ -13,8 +13,8 @@ using test::expect_within;
 using test::in_double;
 using test::random_values;
 
-/// The pooled convolution against convolution and pooling one after the other, which have their own
-/// tests. Both sum the same products, in different orders.
+/// Compares the pooled convolution with convolution and then pooling, which have separate tests.
+/// Both sum the same products in different orders.
 class ConvPool2dTest : public test::OperationTest {
  protected:
   template <class T>
@@ -59,14 +59,14 @@ class ConvPool2dTest : public test::OperationTest {
     const Buffer<std::uint8_t> winner2 = buffer<std::uint8_t>(out);
     convolution->forward(stream(), x, w, bias_or_none, full, space);
     max_pool_forward(stream(), pool, full, y2, winner2);
-    // Products of magnitude up to 1 of random sign: their sum is far below their number, which
-    // therefore is a generous bound in roundings.
+    // The products have magnitudes up to 1 and random signs. Their sum is far below their number,
+    // which is thus a generous bound in roundings.
     const double u = test::rounding(DType::f32);
     const double taps = static_cast<double>(s.kernel * s.kernel);
     const auto bound = [&](double terms) { return terms * u + 4 * test::rounding(s.compute); };
     expect_within(y.values(), in_double(y2.values()), bound(taps * s.in_channels + 1), "y");
 
-    // From here on from the winners of one of the two: a tie within rounding is no error.
+    // Both backward passes use the same winners: a tie within rounding is no error.
     together->backward(stream(), x, w, dy, winner, s.input_gradient ? dx.data() : nullptr, dw,
                        s.bias ? dbias.data() : nullptr, workspace);
     max_pool_backward(stream(), pool, dy, winner, full);

@@ -25,7 +25,7 @@ std::vector<double> elements(const Matrix& m) {
   return {m.data(), m.data() + m.size()};
 }
 
-/// terms * u * sum |a b| (Higham 2002, section 3.1) and one rounding of the result, or several.
+/// terms * u * sum |a b| (Higham 2002, section 3.1), and the roundings of the result.
 std::vector<double> bounds(const Matrix& magnitude, double terms, DType result, int roundings = 1) {
   return elements(magnitude *
                   ((terms + 1) * test::rounding(DType::f32) + roundings * test::rounding(result)));
@@ -64,7 +64,7 @@ class DenseTest : public test::OperationTest {
       magnitude.rowwise() += B.cwiseAbs().row(0);
     }
     if (s.activation == Activation::relu) expected = expected.cwiseMax(0.0);
-    // A bias that the product does not add itself comes to the rounded product.
+    // A bias outside of the product is added to the rounded product.
     expect_within(y.values(), elements(expected), bounds(magnitude, s.in + 1, s.output, 2), "y");
     if (s.input_gradient) {
       dense->backward_data(stream(), device_dy, device_w, dx, workspace);

@@ -39,9 +39,8 @@ class DropoutTest : public test::OperationTest {
   }
 };
 
-// The number of dropped values is binomial: five standard deviations, a false alarm in 1.7 million,
-// over three rows and two rates 4e-6 less one half for the gate's two sides: below 4e-6 / 1 here,
-// and the seed is fixed.
+// The number of dropped values is binomial. The limit is five standard deviations: a false alarm in
+// 1.7 million per rate, and the seed is fixed.
 TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   for (const float rate : {0.25f, 0.9f}) {
     const std::vector<float> y = dropped(0, slots(), rate);
@@ -52,7 +51,7 @@ TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   }
 }
 
-TEST_P(DropoutTest, IsAFunctionOfSeedLayerStepSourceAndOrdinal) {
+TEST_P(DropoutTest, DependsOnSeedLayerStepSourceAndOrdinalOnly) {
   const std::vector<float> all = dropped(5, slots());
   EXPECT_EQ(row(dropped(5, {slots()[1]}), 0), row(all, 1));  // in any row of any batch
   EXPECT_NE(row(all, 0), row(all, 1));                       // another ordinal
@@ -63,8 +62,8 @@ TEST_P(DropoutTest, IsAFunctionOfSeedLayerStepSourceAndOrdinal) {
   EXPECT_NE(dropped(5, slots(), 0.25f, 1, "b"), all);
 }
 
-// Repeated augmentation puts copies of a sample into one batch. They have ordinals of their own.
-TEST_P(DropoutTest, CopiesOfASampleHaveMasksOfTheirOwn) {
+// Repeated augmentation puts copies of a sample into one batch, with different ordinals.
+TEST_P(DropoutTest, GivesCopiesOfASampleSeparateMasks) {
   const std::vector<float> copies = dropped(5, {{7, 21, 0, 0}, {7, 22, 0, 1}, {7, 23, 0, 2}});
   EXPECT_NE(row(copies, 0), row(copies, 1));
   EXPECT_NE(row(copies, 1), row(copies, 2));
@@ -73,7 +72,7 @@ TEST_P(DropoutTest, CopiesOfASampleHaveMasksOfTheirOwn) {
 
 WS_ON_EVERY_BACKEND(DropoutTest);
 
-TEST(DropoutTeams, SameBitsForAnyTeamSize) {
+TEST(DropoutTeams, GiveEqualBitsForAnySize) {
   const std::vector<float> x(10000, 1);
   std::vector<float> y(x.size());
   const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 1, 0, 1}};

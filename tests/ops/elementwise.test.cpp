@@ -16,7 +16,7 @@ using test::expect_within;
 using test::in_double;
 using test::random_values;
 
-/// One element, part of a chunk, whole chunks and one more.
+/// One element, part of a chunk, one chunk, two chunks and one element.
 constexpr std::size_t kSizes[] = {1, 77, kChunk, 2 * kChunk + 1};
 
 class ElementwiseTest : public test::OperationTest {
@@ -26,7 +26,7 @@ class ElementwiseTest : public test::OperationTest {
     const DType dtype = DTypeOf<T>::value;
     auto x = random_values<T>(n, 1);
     const auto y = random_values<T>(n, 2);
-    x[0] = T(0.0f);  // ReLU passes nothing at zero
+    x[0] = T(0.0f);  // the gradient of ReLU at zero is zero
     const Buffer<T> device_x = buffer(x), device_y = buffer(y), sum = buffer<T>(n),
                     masked = buffer<T>(n);
     const auto count = static_cast<std::int64_t>(n);
@@ -48,21 +48,21 @@ class ElementwiseTest : public test::OperationTest {
   }
 };
 
-TEST_P(ElementwiseTest, AddAndReluBackward) {
+TEST_P(ElementwiseTest, AddsAndDifferentiatesRelu) {
   for (const std::size_t n : kSizes) {
     check<float>(n);
     check<bf16>(n);
   }
 }
 
-TEST_P(ElementwiseTest, ReluBackwardInPlace) {
+TEST_P(ElementwiseTest, DifferentiatesReluInPlace) {
   const Buffer<float> y = buffer(std::vector<float>{1, 0, -1, 2});
   const Buffer<float> dy = buffer(std::vector<float>{5, 6, 7, -8});
   relu_backward(stream(), DType::f32, 4, y, dy, dy);
   EXPECT_EQ(dy.values(), (std::vector<float>{5, 0, 0, -8}));
 }
 
-TEST_P(ElementwiseTest, ConvertRoundsToNearest) {
+TEST_P(ElementwiseTest, ConvertsByRoundingToNearest) {
   for (const std::size_t n : kSizes) {
     const auto x = random_values<float>(n, 3);
     const Buffer<float> from = buffer(x), back = buffer<float>(n);
@@ -77,7 +77,7 @@ TEST_P(ElementwiseTest, ConvertRoundsToNearest) {
 
 WS_ON_EVERY_BACKEND(ElementwiseTest);
 
-TEST(ElementwiseTeams, SameBitsForAnyTeamSize) {
+TEST(ElementwiseTeams, GiveEqualBitsForAnySize) {
   constexpr std::int64_t kSize = kChunk + 5;
   const auto x = random_values<float>(kSize, 1), y = random_values<float>(kSize, 2);
   std::vector<float> z(kSize);

@@ -39,27 +39,27 @@ TEST_P(ScheduleTest, WarmsUpThenFollowsHalfACosine) {
   }
 }
 
-TEST_P(ScheduleTest, WithoutWarmUpBeginsAtThePeak) {
+TEST_P(ScheduleTest, StartsAtThePeakWithoutWarmUp) {
   const ScheduleSpec s{0.1f, 0, 0, 4};
   EXPECT_EQ(rate_at(s, 0), 0.1f);
   EXPECT_EQ(rate_at(s, 4), 0);
 }
 
-TEST_P(ScheduleTest, WarmUpThatFillsTheRun) {
+TEST_P(ScheduleTest, AllowsAWarmUpOfTheWholeRun) {
   const ScheduleSpec s{1, 0, 4, 4};
   EXPECT_EQ(rate_at(s, 3), 0.75f);
   EXPECT_EQ(rate_at(s, 4), 0);
 }
 
-TEST_P(ScheduleTest, StepsBeyondThePrecisionOfFloats) {
+TEST_P(ScheduleTest, IsExactForStepsBeyondThePrecisionOfFloats) {
   const ScheduleSpec s{1, 0, std::uint64_t{1} << 40, std::uint64_t{1} << 41};
   EXPECT_EQ(rate_at(s, std::uint64_t{1} << 39), 0.5f);
   EXPECT_EQ(rate_at(s, std::uint64_t{1} << 40), 1);
 }
 
-TEST_P(ScheduleTest, EndStepCounts) {
+TEST_P(ScheduleTest, CountsStepsIn64Bits) {
   StepState state;
-  state.step = 0xffffffffu;  // 32 bits would turn over
+  state.step = 0xffffffffu;  // 32 bits would overflow
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
   end_step(stream(), device_state);
   EXPECT_EQ(device_state.values()[0].step, 0x100000000u);

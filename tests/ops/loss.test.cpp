@@ -61,7 +61,7 @@ struct Rows {
   }
 };
 
-/// Six samples of three sources; the second has no such head, one sample weighs nothing.
+/// Six samples of three sources. The second source lacks the head, and one sample has weight 0.
 Rows six_rows(std::int32_t outputs, DType gradient) {
   Rows rows;
   rows.head.batch = 6;
@@ -118,8 +118,8 @@ class LossTest : public test::OperationTest {
     return run_class(rows, {label}, smoothing);
   }
 
-  /// Loss and gradient against `row_loss` of a row's own outputs, unweighted and in double
-  /// precision; the gradient by finite differences of the mean.
+  /// Compares the loss with `row_loss`, the unweighted loss of a row's outputs in double precision,
+  /// and the gradient with finite differences of the mean.
   void expect_agrees(const Rows& rows, const Result& result,
                      const std::function<double(const double*, std::size_t)>& row_loss) {
     const Doubles z = in_double(rows.outputs);
@@ -130,7 +130,7 @@ class LossTest : public test::OperationTest {
     Doubles expected(rows.batch());
     for (std::size_t row = 0; row < rows.batch(); ++row) expected[row] = weighted(z, row);
     const double u = test::rounding(DType::f32);
-    // Some ten roundings of numbers below 16, and the error of exp and log, 2 ULP each.
+    // About ten roundings of numbers below 16, and errors of exp and log of 2 ULP each.
     expect_within(result.loss, expected, 16 * 16 * u, "loss");
     const auto mean = [&](const Doubles& v) {
       double sum = 0;
@@ -155,11 +155,11 @@ class LossTest : public test::OperationTest {
   }
 };
 
-TEST_P(LossTest, ClassAgreesWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, AgreesOnClassesWithDoublePrecisionAndFiniteDifferences) {
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Rows rows = six_rows(4, dtype);
-      const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: of another head
+      const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: label of another head
       const Result result = run_class(rows, labels, smoothing);
       expect_agrees(rows, result, [&](const double* z, std::size_t row) {
         Doubles wanted(4, 0);
@@ -176,7 +176,7 @@ TEST_P(LossTest, ClassAgreesWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-TEST_P(LossTest, HugeLogitsStayFinite) {
+TEST_P(LossTest, StaysFiniteForHugeLogits) {
   for (const float smoothing : {0.0f, 0.1f}) {
     const Result right = run_single({1e30f, -1e30f, 0}, 0, smoothing);
     EXPECT_TRUE(std::isfinite(right.loss[0]));
@@ -190,14 +190,14 @@ TEST_P(LossTest, HugeLogitsStayFinite) {
   }
 }
 
-TEST_P(LossTest, FirstOfEqualLogitsWins) {
+TEST_P(LossTest, PredictsTheFirstOfEqualLogits) {
   EXPECT_EQ(run_single({1, 2, 2, 0}, 1).scores[0], 1);
   EXPECT_EQ(run_single({1, 2, 2, 0}, 2).scores[0], 0);
   EXPECT_EQ(run_single({0, 0}, 0).scores[0], 1);
   EXPECT_NEAR(run_single({0, 0}, 0).loss[0], std::log(2.0), 1e-7);
 }
 
-TEST_P(LossTest, NotANumberIsNotHidden) {
+TEST_P(LossTest, PassesNaNsThrough) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   for (std::int32_t label = 0; label < 3; ++label) {
@@ -207,7 +207,7 @@ TEST_P(LossTest, NotANumberIsNotHidden) {
   }
 }
 
-TEST_P(LossTest, LabelOutsideOfTheHeadIsNotANumber) {
+TEST_P(LossTest, IsNaNForALabelOutsideOfTheHead) {
   for (const std::int32_t label : {-1, 3, 1 << 30}) {
     const Result result = run_single({1, 2, 3}, label);
     EXPECT_TRUE(std::isnan(result.loss[0])) << label;
@@ -226,7 +226,7 @@ std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uin
   return values;
 }
 
-TEST_P(LossTest, SoftLabelAgreesWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, AgreesOnSoftLabelsWithDoublePrecisionAndFiniteDifferences) {
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Rows rows = six_rows(4, dtype);
@@ -254,8 +254,8 @@ TEST_P(LossTest, SoftLabelAgreesWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// A label is a probability of 1.
-TEST_P(LossTest, SoftLabelsOfOneClassAreLabels) {
+// A label equals a soft label with one probability of 1.
+TEST_P(LossTest, TreatsOneHotSoftLabelsAsLabels) {
   const Rows rows = six_rows(4, DType::f32);
   const std::vector<std::int32_t> labels = {3, 0, 0, 1, 2, 1};
   std::vector<float> targets(24, 0);
@@ -271,13 +271,13 @@ TEST_P(LossTest, SoftLabelsOfOneClassAreLabels) {
   EXPECT_EQ(soft.scores, hard.scores);
 }
 
-TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, AgreesOnSeveralLabelsWithDoublePrecisionAndFiniteDifferences) {
   for (const auto positives : {PositiveWeight::equal, PositiveWeight::balanced}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
-      // 0 and 1, and something between, as mixed samples have it; one column more than the head. Of
-      // row 2 no label is there, of row 4 less than one.
+      // 0, 1 and values between, as in mixed samples; one column more than the head. Row 2 has no
+      // label, row 4 a total below one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
       std::fill_n(targets.begin() + 8, 3, 0.0f);
@@ -320,9 +320,9 @@ TEST_P(LossTest, SeveralLabelsAgreeWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// The loss is linear in the targets, so that what a mixture of two samples costs is what both cost,
-// by their shares: always with equal weights, and balanced where equally many labels are there.
-TEST_P(LossTest, AMixtureOfSeveralLabelsCostsTheMixtureOfBoth) {
+// The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses:
+// always with equal weights, and with balanced weights if both have equally many labels.
+TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
   const auto cost = [&](const std::vector<float>& targets, PositiveWeight positives) {
@@ -345,7 +345,7 @@ TEST_P(LossTest, AMixtureOfSeveralLabelsCostsTheMixtureOfBoth) {
         return all;
       };
       const Result of_both = cost(mixed, positives);
-      // As in expect_agrees, of three results.
+      // As in expect_agrees, for three results.
       const double u = test::rounding(DType::f32);
       expect_within(of_both.loss, mixture(of_a.loss, of_b.loss), 3 * 16 * 16 * u, "loss");
       expect_within(of_both.gradient, mixture(of_a.gradient, of_b.gradient), 3 * 16 * u,
@@ -363,10 +363,10 @@ TEST_P(LossTest, AMixtureOfSeveralLabelsCostsTheMixtureOfBoth) {
   expect_linear(two_of_a, two_of_b, PositiveWeight::balanced);
 }
 
-// K outputs of -30 cost 30 for each present label and nothing else, since e^-30 vanishes next to 1.
-// Balanced, the mean over the outputs is 30 for any number of present labels, also fractional ones;
-// for a total t below one it is 30 t.
-TEST_P(LossTest, BalancedLabelsWeighTogetherAsMuchAsAll) {
+// With all K outputs at -30 each present label costs 30 and absent ones nothing, as e^-30 vanishes
+// next to 1. Balanced, the mean over the outputs is 30 for any total of present labels, fractions
+// included; for a total t below one it is 30 t.
+TEST_P(LossTest, BalancesPresentLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
   rows.slots = slots_of({0, 0, 0, 0, 0, 0});
@@ -378,11 +378,11 @@ TEST_P(LossTest, BalancedLabelsWeighTogetherAsMuchAsAll) {
   const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
     sigmoid_cross_entropy(stream(), rows.head, in, targets, 4, PositiveWeight::balanced, out);
   });
-  // Powers of two times 30, but for the sums 1.75 and 2.5 that are divided by: four roundings.
+  // Powers of two times 30, except for the divisors 1.75 and 2.5: four roundings.
   expect_within(result.loss, {30, 30, 30, 15, 0, 30}, 30 * 4 * test::rounding(DType::f32), "loss");
 }
 
-TEST_P(LossTest, HugeOutputsOfSeveralLabelsStayFinite) {
+TEST_P(LossTest, StaysFiniteForHugeOutputsOfSeveralLabels) {
   for (const float sign : {1.0f, -1.0f}) {
     Rows rows = six_rows(2, DType::f32);
     rows.scores = kSigmoidScores;
@@ -396,13 +396,13 @@ TEST_P(LossTest, HugeOutputsOfSeveralLabelsStayFinite) {
   }
 }
 
-TEST_P(LossTest, RegressionAgreesWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     Rows rows = six_rows(2, dtype);
     rows.scores = 4;
     const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
                              targets = random_values<float>(18, 4, -5, 5);
-    // Source 0 has both among its latents, source 2 one of them in the target column.
+    // Source 0 has both targets among its latents, source 2 has one in the target column.
     std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
     column[0] = 3, column[1] = 1;
     column[4] = 0, column[5] = -3;
@@ -439,7 +439,7 @@ TEST_P(LossTest, RegressionAgreesWithDoublePrecisionAndFiniteDifferences) {
 
 WS_ON_EVERY_BACKEND(LossTest);
 
-TEST(LossTeams, SameBitsForAnyTeamSize) {
+TEST(LossTeams, GiveEqualBitsForAnySize) {
   HeadSlice head;
   head.batch = 3;
   head.width = 310;

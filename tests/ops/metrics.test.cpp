@@ -14,7 +14,7 @@ namespace {
 using test::Buffer;
 using test::random_values;
 
-constexpr std::size_t kBatch = 200;  // more than three rows a lane, and not a multiple
+constexpr std::size_t kBatch = 200;  // more than three rows per lane, and no multiple
 constexpr std::size_t kSources = 3;
 constexpr std::size_t kMeasures = 4;  // two losses, two scores
 constexpr std::size_t kSums = (kMeasures + 1) * kSources;
@@ -26,7 +26,7 @@ struct Batch {
     for (std::size_t i = 0; i < kBatch; ++i)
       slots[i].source = i % 7 == 0 ? 2 : static_cast<std::uint32_t>(i % 2);
   }
-  /// The sums of rows [0, rows), in double precision and another order.
+  /// The sums of rows [0, rows) in double precision, in another order than the operation.
   std::vector<double> sums(std::size_t rows) const {
     std::vector<double> result(kSums, 0);
     for (std::size_t m = 0; m <= kMeasures; ++m)
@@ -76,11 +76,11 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
     EXPECT_NEAR(found[1000003 % 8 * kSums + i], expected[i], kSumTolerance) << i;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i / kSums == 1000003 % 8) continue;
-    EXPECT_EQ(found[i], -1) << "of another line";
+    EXPECT_EQ(found[i], -1) << "written to another line";
   }
 }
 
-TEST_P(MetricsTest, NonFiniteLossIsRememberedByItsFirstStep) {
+TEST_P(MetricsTest, RemembersTheFirstStepWithANonFiniteLoss) {
   Batch batch;
   batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // second head
   StepState state;
@@ -100,8 +100,8 @@ TEST_P(MetricsTest, NonFiniteLossIsRememberedByItsFirstStep) {
   EXPECT_EQ(later.values()[0].nonfinite, 42u) << "the first step must stay";
 }
 
-// A score is no loss: what it holds stops nothing.
-TEST_P(MetricsTest, ScoresAreNotPartOfTheLoss) {
+// A non-finite score does not stop a run.
+TEST_P(MetricsTest, KeepsScoresOutOfTheLoss) {
   Batch batch;
   batch.values[2 * kBatch + 5] = std::numeric_limits<float>::infinity();
   const Buffer<Slot> slots = buffer(batch.slots);
@@ -113,7 +113,7 @@ TEST_P(MetricsTest, ScoresAreNotPartOfTheLoss) {
   EXPECT_EQ(state.values()[0].nonfinite, 0u);
 }
 
-TEST_P(MetricsTest, EvaluationAddsUpValidRowsOnly) {
+TEST_P(MetricsTest, SumsOnlyValidRowsInEvaluation) {
   const Batch batch;
   const Buffer<Slot> slots = buffer(batch.slots);
   const Buffer<float> values = buffer(batch.values);
@@ -127,7 +127,7 @@ TEST_P(MetricsTest, EvaluationAddsUpValidRowsOnly) {
 
 WS_ON_EVERY_BACKEND(MetricsTest);
 
-TEST(MetricsTeams, SameBitsForAnyTeamSize) {
+TEST(MetricsTeams, GiveEqualBitsForAnySize) {
   const Batch batch;
   std::vector<StepState> state(1);
   std::vector<StepMetrics> lines(2);

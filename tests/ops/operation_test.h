@@ -1,6 +1,6 @@
-// Test bench of operations on every back end of this machine: device buffers followed by guard words,
-// random inputs, and comparisons with double precision under stated bounds. Called by the tests of
-// kernels/ops; host only.
+// Test bench of operations on every back end of this machine: device buffers followed by guard
+// words, random inputs, and comparisons with double precision under stated bounds. Called by the
+// tests of kernels/ops; host only.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -22,13 +22,12 @@
 
 namespace wellspring::ops::test {
 
-/// Half the distance of 1 to the next number, the worst relative error of one rounding: bf16 has 8
-/// significant bits, f32 has 24.
+/// The largest relative error of one rounding: bf16 has 8 significant bits, f32 has 24.
 constexpr double rounding(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24;
 }
 
-/// Device memory of n elements, followed by guard words that are checked when it goes.
+/// Device memory of n elements and guard words, which the destructor checks.
 template <class T>
 class Buffer {
  public:
@@ -36,7 +35,7 @@ class Buffer {
       : stream_(&stream), n_(n), plan_(std::make_unique<MemoryPlan>(stream.device())) {
     memory_ = plan_->reserve<std::byte>("test", "buffer", n * sizeof(T) + kGuardBytes);
     plan_->commit();
-    // Unwritten memory stays recognisable: as a float it is a NaN.
+    // Makes unwritten memory recognisable: as a float it is a NaN.
     fill(std::vector<std::byte>(n * sizeof(T) + kGuardBytes, kPattern));
   }
   Buffer(Stream& stream, const std::vector<T>& values) : Buffer(stream, values.size()) {
@@ -55,7 +54,7 @@ class Buffer {
   operator T*() const { return data(); }  // NOLINT: reads as the pointer that operations take
   std::size_t size() const { return n_; }
 
-  /// The memory is not the object's: as with a pointer, a constant one may be written through.
+  /// const, as with a pointer: the memory is not part of the object.
   void assign(const std::vector<T>& values) const {
     ASSERT_EQ(values.size(), n_);
     stream_->copy(memory_.data(), values.data(), n_ * sizeof(T), CopyDirection::host_to_device,
@@ -114,7 +113,7 @@ std::vector<double> in_double(const std::vector<T>& values) {
   return result;
 }
 
-/// Every value within its own bound of the expected one; NaN is not.
+/// Expects every value within its own bound of the expected one; a NaN fails.
 template <class T>
 void expect_within(const std::vector<T>& got, const std::vector<double>& expected,
                    const std::vector<double>& bound, const std::string& what) {
@@ -137,7 +136,7 @@ void expect_within(const std::vector<T>& got, const std::vector<double>& expecte
 }
 
 /// df/dx_i by central differences in double precision. With a step of 1e-5 and values of order one
-/// both of its errors, f''' step^2 / 6 and rounding / step, are below 1e-9.
+/// both errors, f''' step^2 / 6 and rounding / step, are below 1e-9.
 inline double derivative(const std::function<double(const std::vector<double>&)>& f,
                          std::vector<double> x, std::size_t i) {
   constexpr double kStep = 1e-5;
@@ -149,7 +148,7 @@ inline double derivative(const std::function<double(const std::vector<double>&)>
   return (above - below) / (2 * kStep);
 }
 
-/// All of them.
+/// All derivatives.
 inline std::vector<double> gradient(const std::function<double(const std::vector<double>&)>& f,
                                     const std::vector<double>& x) {
   std::vector<double> result(x.size());

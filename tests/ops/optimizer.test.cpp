@@ -18,11 +18,11 @@ using test::in_double;
 using test::random_values;
 using Doubles = std::vector<double>;
 
-/// More than a chunk of each, and the border between them inside of one.
+/// More than a chunk of each, with the border between them inside a chunk.
 constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
 constexpr std::size_t kAll = kMatrices + kVectors;
 
-/// One weight after one step, in double precision, as the publications write it.
+/// One step in double precision, in the form of the publications.
 struct Reference {
   OptimizerSpec spec;
   double rate;
@@ -61,7 +61,7 @@ class OptimizerTest : public test::OperationTest {
     return buffer(std::vector<StepState>{state});
   }
 
-  /// Fifty steps with fresh gradients, clipped by half.
+  /// Fifty steps with new gradients, clipped to half.
   template <class T>
   void check(const OptimizerSpec& spec) {
     const auto start = random_values<float>(kAll, 1);
@@ -93,8 +93,8 @@ class OptimizerTest : public test::OperationTest {
       for (double& g : gradient) g *= 0.5;
       reference.step(gradient, t);
     }
-    // Each step rounds the weight, of magnitude below 2.5, twice, and moves it by a number of
-    // magnitude `move` that carries some 32 roundings of its own.
+    // Each step rounds the weight (magnitude below 2.5) twice. The step itself has a magnitude of
+    // `move` and about 32 roundings.
     const double u = test::rounding(DType::f32);
     const double move = spec.kind == OptimizerKind::adamw ? 0.01 : 0.01 * 5;
     expect_within(master.values(), reference.weight, 50 * (5 * u + 32 * u * move), "weights");
@@ -124,7 +124,7 @@ class OptimizerTest : public test::OperationTest {
     for (const double g : in_double(of_matrices)) square += g * g;
     for (const double g : in_double(of_vectors)) square += g * g;
     const StepState result = state.values()[0];
-    // A square, at most 33 terms a lane, two trees of 8, a root that halves the error.
+    // A square, at most 33 terms per lane, two trees of 8, and a root, which halves the error.
     const double relative = 32 * 0x1p-24;
     EXPECT_NEAR(result.gradient_norm, std::sqrt(square), relative * std::sqrt(square));
     const double scale =
@@ -134,7 +134,7 @@ class OptimizerTest : public test::OperationTest {
   }
 };
 
-TEST_P(OptimizerTest, SgdFollowsItsRecurrence) {
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfSgd) {
   OptimizerSpec spec;
   spec.kind = OptimizerKind::sgd;
   spec.weight_decay = 0.05f;
@@ -147,7 +147,7 @@ TEST_P(OptimizerTest, SgdFollowsItsRecurrence) {
   }
 }
 
-TEST_P(OptimizerTest, AdamWFollowsItsRecurrence) {
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfAdamW) {
   OptimizerSpec spec;
   for (const float decay : {0.0f, 0.05f}) {
     spec.weight_decay = decay;
@@ -156,14 +156,14 @@ TEST_P(OptimizerTest, AdamWFollowsItsRecurrence) {
   }
 }
 
-TEST_P(OptimizerTest, GradientNormAndClipping) {
+TEST_P(OptimizerTest, ComputesAndClipsTheGradientNorm) {
   for (const float clip : {0.0f, 1.0f, 1e6f}) {
     check_norm<float>(clip);
     check_norm<bf16>(clip);
   }
 }
 
-TEST_P(OptimizerTest, NonFiniteGradientSkipsTheUpdateAndIsRemembered) {
+TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f}) {
     for (const std::size_t place : {std::size_t{5}, kAll - 1}) {
@@ -186,8 +186,8 @@ TEST_P(OptimizerTest, NonFiniteGradientSkipsTheUpdateAndIsRemembered) {
       EXPECT_EQ(state.values()[0].gradient_scale, 0);
       EXPECT_EQ(state.values()[0].nonfinite, 8u);
       optimizer_step(stream(), {}, view, first, second, state);
-      EXPECT_EQ(master.values(), start) << "weights moved";
-      EXPECT_EQ(first.values(), std::vector<float>(kAll, 0.5f)) << "state moved";
+      EXPECT_EQ(master.values(), start) << "weights changed";
+      EXPECT_EQ(first.values(), std::vector<float>(kAll, 0.5f)) << "state changed";
     }
   }
 }
@@ -204,7 +204,7 @@ TEST(IntegerPower, AgreesWithTheMathsLibrary) {
   }
 }
 
-TEST(OptimizerTeams, SameBitsForAnyTeamSize) {
+TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
   const auto start = random_values<float>(kAll, 1), gradient = random_values<float>(kAll, 2);
   std::vector<float> master = start, first(kAll), second(kAll), partials(kNormParts);
   std::vector<StepState> state(1);

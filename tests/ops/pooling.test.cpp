@@ -92,7 +92,7 @@ class PoolingTest : public test::OperationTest {
       expected_y[o] = blocked ? 0 : xd[four[best]];
       if (!blocked) expected_dx[four[best]] = dyd[o];
     });
-    // Values are moved, not computed: they are exact.
+    // Values are copied, so they are exact.
     expect_within(y.values(), expected_y, 0, "y");
     EXPECT_EQ(winner.values(), expected_winner);
     expect_within(dx.values(), expected_dx, 0, "dx");
@@ -127,23 +127,23 @@ class PoolingTest : public test::OperationTest {
   }
 };
 
-TEST_P(PoolingTest, MaxTakesTheFirstOfTheLargest) {
+TEST_P(PoolingTest, TakesTheFirstOfTheLargestAsMaximum) {
   for (const PoolSpec& spec : table()) {
     check_max<float>(spec);
     check_max<bf16>(spec);
   }
 }
 
-TEST_P(PoolingTest, MeanAgreesWithDoublePrecision) {
+TEST_P(PoolingTest, AgreesOnTheMeanWithDoublePrecision) {
   for (const PoolSpec& spec : table()) {
     check_mean<float>(spec);
     check_mean<bf16>(spec);
   }
 }
 
-// Its own gradient, by finite differences of y in double precision; the step of 1e-5 moves no
-// winner, as no two random values of a window are that close.
-TEST_P(PoolingTest, MaxGradientAgreesWithFiniteDifferences) {
+// Finite differences of y in double precision. The step of 1e-5 changes no winner, because no two
+// random values of a window are that close.
+TEST_P(PoolingTest, AgreesOnTheMaximumGradientWithFiniteDifferences) {
   PoolSpec s;
   s.batch = 2;
   s.height = 5;
@@ -169,7 +169,7 @@ TEST_P(PoolingTest, MaxGradientAgreesWithFiniteDifferences) {
   expect_within(dx.values(), test::gradient(objective, in_double(x)), 1e-8, "dx");
 }
 
-TEST_P(PoolingTest, NanIsNotHidden) {
+TEST_P(PoolingTest, PassesNaNsThrough) {
   PoolSpec s;
   s.activation = Activation::relu;
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -179,13 +179,13 @@ TEST_P(PoolingTest, NanIsNotHidden) {
     const Buffer<float> device_x = buffer(x), y = buffer<float>(1);
     const Buffer<std::uint8_t> winner = buffer<std::uint8_t>(1);
     max_pool_forward(stream(), s, device_x, y, winner);
-    EXPECT_TRUE(std::isnan(y.values()[0])) << "in place " << place;
+    EXPECT_TRUE(std::isnan(y.values()[0])) << "at position " << place;
   }
 }
 
 WS_ON_EVERY_BACKEND(PoolingTest);
 
-TEST(PoolingTeams, SameBitsForAnyTeamSize) {
+TEST(PoolingTeams, GiveEqualBitsForAnySize) {
   PoolSpec s;
   s.batch = 2;
   s.height = 5;

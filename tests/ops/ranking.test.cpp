@@ -14,7 +14,7 @@ using test::random_values;
 
 class RankingTest : public test::OperationTest {};
 
-TEST_P(RankingTest, TakesTheTwoColumnsOfItsHeadAndNoMoreRowsThanAsked) {
+TEST_P(RankingTest, ReadsTheTwoColumnsOfItsHeadAndTheRequestedRows) {
   constexpr std::size_t kRows = 37, kAsked = 30, kWidth = 5, kBegin = 2;
   const std::vector<float> values = random_values<float>(kRows * kWidth, 1, -4, 4);
   std::vector<std::int32_t> label(kRows);

@@ -15,7 +15,7 @@ using test::random_values;
 
 class SetsTest : public test::OperationTest {};
 
-TEST_P(SetsTest, ItemsThatDoNotExistAreNotRead) {
+TEST_P(SetsTest, SkipsItemsAfterTheCount) {
   ItemPoolSpec spec;
   spec.rows = 3;
   spec.items = 2;
@@ -34,7 +34,7 @@ TEST_P(SetsTest, ItemsThatDoNotExistAreNotRead) {
   EXPECT_EQ(y.values(), (std::vector<float>{4, 8, 5, 4, 0, 0}));
 }
 
-TEST_P(SetsTest, ConcatenatesAndTakesApart) {
+TEST_P(SetsTest, ConcatenatesAndSplits) {
   ConcatenateSpec spec;
   spec.rows = 2;
   spec.first = 1;
@@ -51,7 +51,7 @@ TEST_P(SetsTest, ConcatenatesAndTakesApart) {
 
 WS_ON_EVERY_BACKEND(SetsTest);
 
-TEST(SetsTeams, SameBitsForAnyTeamSize) {
+TEST(SetsTeams, GiveEqualBitsForAnySize) {
   constexpr int kItems = 9, kFeatures = 5, kSets = 3;
   const auto x = random_values<float>(kSets * kItems * kFeatures, 1);
   const std::vector<std::int32_t> count = {9, 0, 4};

@@ -27,9 +27,9 @@ PoolSpec windows(int window, int stride, int padding) {
 
 class WindowPoolingTest : public test::OperationTest {};
 
-// By hand: windows of 3x3 with stride 2 and padding 1 over a 3x3 image are its four corners of 2x2
-// pixels, and the centre belongs to all of them. The first among equals wins.
-TEST_P(WindowPoolingTest, AddsUpTheWindowsThatAValueWon) {
+// Computed by hand: windows of 3x3 with stride 2 and padding 1 over a 3x3 image are its four
+// corners of 2x2 pixels, and all contain the centre. The first of equal values wins.
+TEST_P(WindowPoolingTest, SumsTheGradientsOfTheWindowsOfAWinner) {
   const PoolSpec spec = windows(3, 2, 1);
   const Buffer<float> x = buffer(std::vector<float>{1, 2, 2, 4, 3, 2, -1, -2, -3}),
                       y = buffer<float>(4), dx = buffer<float>(9),
@@ -42,7 +42,7 @@ TEST_P(WindowPoolingTest, AddsUpTheWindowsThatAValueWon) {
   EXPECT_EQ(dx.values(), (std::vector<float>{0, 0, 0, 101, 1010, 0, 0, 0, 0}));
 }
 
-TEST_P(WindowPoolingTest, NaNsWin) {
+TEST_P(WindowPoolingTest, SelectsNaNsAsWinners) {
   const float nan = std::nanf("");
   const Buffer<float> x = buffer(std::vector<float>{1, 2, 3, 4, 5, 6, 7, nan, 9}),
                       y = buffer<float>(4);
@@ -52,7 +52,7 @@ TEST_P(WindowPoolingTest, NaNsWin) {
   EXPECT_TRUE(std::isnan(y.values()[2]) && std::isnan(y.values()[3]));
 }
 
-TEST_P(WindowPoolingTest, RefusesWindowsThatMakeNoSense) {
+TEST_P(WindowPoolingTest, RefusesImpossibleWindows) {
   for (const PoolSpec& spec :
        {windows(4, 1, 0), windows(3, 0, 1), windows(3, 2, 2), windows(16, 1, 8)})
     EXPECT_THROW(max_pool_forward(stream(), spec, nullptr, nullptr, nullptr), Error);
@@ -60,7 +60,7 @@ TEST_P(WindowPoolingTest, RefusesWindowsThatMakeNoSense) {
 
 WS_ON_EVERY_BACKEND(WindowPoolingTest);
 
-TEST(WindowPoolingTeams, SameBitsForAnyTeamSize) {
+TEST(WindowPoolingTeams, GiveEqualBitsForAnySize) {
   constexpr WindowGeometry kIn{7, 5, 3, 4, 3, 3, 2, 1};
   const auto x = random_values<float>(2 * 7 * 5 * 3, 1),
              dy = random_values<float>(2 * 4 * 3 * 3, 2);

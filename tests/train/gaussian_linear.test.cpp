@@ -82,7 +82,7 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 // - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
 //   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
 // - The variance from both, averaged over x, is within S_ii / 2.
-// The prior alone would give a mean squared error of 1 - S_ii, about 4 S_ii, in the first.
+// The prior's mean would miss the first by 1 - S_ii = 4 S_ii (squared).
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";

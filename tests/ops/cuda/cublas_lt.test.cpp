@@ -14,22 +14,22 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-// Opening the library needs no GPU and no driver: every function that dense layers call is there.
+// Opening the library needs no GPU and no driver. It must have every function of dense layers.
 TEST(CublasLt, OpensWithoutDevice) {
   const CublasLt& library = cublas_lt();
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
   EXPECT_TRUE(cublas_lt_version().starts_with(std::to_string(CUBLAS_VER_MAJOR) + "."));
-  EXPECT_EQ(&library, &cublas_lt()) << "opened once";
+  EXPECT_EQ(&library, &cublas_lt()) << "the library must be opened once";
 }
 
-TEST(CublasLt, WorkspacesAreHeldToTheDocumentedAlignment) {
+TEST(CublasLt, RequiresTheDocumentedAlignmentOfWorkspaces) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
   EXPECT_NO_THROW(require_aligned("workspace", {nullptr, at(512)}, kWorkspaceAlignment));
   EXPECT_THROW(require_aligned("workspace", {at(16)}, kWorkspaceAlignment), std::logic_error);
   EXPECT_THROW(require_aligned("operand", {at(8)}), std::logic_error);
 }
 
-TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {
+TEST(CublasLt, ReportsTheFailedCallItsDeviceAndAdvice) {
   EXPECT_NO_THROW(check_cublas(CUBLAS_STATUS_SUCCESS, "cublasLtMatmul", Device::cuda(1)));
   try {
     check_cublas(CUBLAS_STATUS_ALLOC_FAILED, "cublasLtMatmul", Device::cuda(1));
@@ -43,7 +43,7 @@ TEST(CublasLt, ErrorsSayWhatFailedWhereAndWhy) {
   }
 }
 
-// cuBLASLt documents no f32 bias for a bf16 result, so there is no request for it.
+// cuBLASLt documents no f32 bias for a bf16 result, so the program requests no such bias.
 TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
   DenseSpec spec;
   for (const DType compute : {DType::f32, DType::bf16}) {

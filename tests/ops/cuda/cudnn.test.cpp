@@ -1,7 +1,5 @@
-// Asks cuDNN, on a machine without a GPU, whether it has a plan for every convolution of the
-// program on an H200. The description of that chip is written from NVIDIA's published figures in
-// the form in which cuDNN serialises a device; the function that plans is the one that runs on a
-// live device.
+// Asks cuDNN, on a machine without a GPU, for a plan of every convolution of the program on an
+// H200. h200.h explains how.
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "core/error.h"
@@ -38,8 +36,8 @@ TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
       conv(64, 224, 3, 64, 7, 2, 3),  // the stem of He et al. 2016
       conv(64, 56, 64, 64, 1, 1, 0),  // pointwise
       conv(64, 56, 64, 128, 1, 2, 0), conv(64, 56, 64, 128, 3, 2, 1),
-      conv(1, 9, 5, 7, 3, 2, 1),    // odd in every number
-      conv(1, 1, 1, 1, 1, 1, 0),    // one in every number
+      conv(1, 9, 5, 7, 3, 2, 1),    // all sizes odd
+      conv(1, 1, 1, 1, 1, 1, 0),    // all sizes 1
       conv(7, 1, 64, 10, 1, 1, 0),  // a dense layer written as a convolution
   };
   for (Conv2dSpec spec : shapes) {
@@ -53,7 +51,7 @@ TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
   }
 }
 
-// The fallback of a device that cannot fuse bias and ReLU.
+// The fallback of devices that cannot fuse bias and ReLU.
 TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
   ConvGraphSpec spec = graph(conv(128, 32, 3, 32), ConvPass::forward, DType::bf16);
   spec.conv.activation = Activation::relu;
@@ -61,7 +59,7 @@ TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
   expect_planned(spec);
 }
 
-// This shows that a graph without a plan is seen: cuDNN 9.19 has none for it.
+// Shows that a missing plan is detected: cuDNN 9.19 has no plan for this graph.
 TEST_F(CudnnOnH200, RefusesF32WeightGradientsOfBf16) {
   ConvGraphSpec spec = graph(conv(128, 32, 32, 64), ConvPass::backward_weights, DType::bf16);
   spec.result = DType::f32;
@@ -83,7 +81,7 @@ TEST(CudnnTarget, RefusesUnreadableDescriptions) {
   EXPECT_THROW(CudnnTarget::described_by(R"({"deviceName": "x", "deviceVer": 900})"), Error);
 }
 
-TEST(Cudnn, SaysItsVersion) {
+TEST(Cudnn, ReportsItsVersion) {
   EXPECT_TRUE(cudnn_version().starts_with("9.")) << cudnn_version();
 }
 

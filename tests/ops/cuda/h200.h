@@ -1,6 +1,6 @@
-// Plans convolutions for an H200 that is not there. Its description is written from NVIDIA's
-// published figures, in the form in which cuDNN serialises a device; the code that plans is the one
-// that runs on a live device. Called by the tests of cuDNN graphs; host only.
+// Plans convolutions for an H200 without having one. The device description holds NVIDIA's
+// published figures in cuDNN's serialised form; the planning code is that of a real device. Called
+// by the tests of cuDNN graphs; host only.
 #pragma once
 
 #include "core/error.h"
@@ -35,10 +35,9 @@ inline ConvGraphSpec graph(Conv2dSpec conv, ConvPass pass, DType compute) {
 class CudnnOnH200 : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // cuDNN's engines that compile at run time count only where this can be loaded.
+    // cuDNN offers its run-time compiled engines only if this library loads.
     ASSERT_NE(dlopen("libcuda.so.1", RTLD_NOW), nullptr)
-        << dlerror()
-        << ": run this through ctest, which puts the CUDA toolkit's stub of the driver "
+        << dlerror() << ": run this with ctest, which puts the CUDA toolkit's driver stub "
         << "on LD_LIBRARY_PATH";
   }
 
@@ -46,13 +45,13 @@ class CudnnOnH200 : public testing::Test {
   void expect_planned(const ConvGraphSpec& spec) {
     try {
       const ConvGraph planned(spec, target_);
-      EXPECT_EQ(planned.workspace_bytes(), 0u) << "nothing is built without a device";
+      EXPECT_EQ(planned.workspace_bytes(), 0u) << "cuDNN builds nothing without a device";
     } catch (const Error& error) {
       ADD_FAILURE() << error.what();
     }
   }
 
-  /// All passes that a convolution of the program runs, in both compute types.
+  /// Plans all passes of a convolution in both compute types.
   void expect_planned(const Conv2dSpec& spec) {
     for (const DType compute : {DType::f32, DType::bf16}) {
       for (const ConvPass pass : kPasses) {
