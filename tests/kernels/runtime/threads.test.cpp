@@ -63,7 +63,7 @@ TEST(ChooseThreads, RefusesOrCutsAbsurdCounts) {
   for (const std::int64_t count : {std::int64_t{65}, std::int64_t{4096}, INT64_MAX}) {
     limits.configured = count;
     expect_parts(message_of(ErrorKind::config, [&] { choose_threads(limits); }),
-                 {std::to_string(count), "8 processors", "at most 64", "threads: 0"});
+                 {std::to_string(count), "8 processors", "the limit is 64", "threads: 0"});
   }
   limits.configured = -1;
   expect_parts(message_of(ErrorKind::config, [&] { choose_threads(limits); }), {"-1 is negative"});
@@ -71,7 +71,7 @@ TEST(ChooseThreads, RefusesOrCutsAbsurdCounts) {
   for (const char* text : {"4096", "99999999999999999999"}) {
     limits.environment = text;
     EXPECT_EQ(choose_threads(limits).count, 64);
-    expect_parts(choose_threads(limits).decided_by, {text, "cut"});
+    expect_parts(choose_threads(limits).decided_by, {text, "capped"});
   }
 }
 
