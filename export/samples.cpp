@@ -94,8 +94,7 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
     stream_.copy(slots_.data(), host_slots_.data(), slots_.bytes(), CopyDirection::host_to_device,
                  "slots");
   }
-  generator_.emit(stream_,
-                  {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count)});
+  generator_.emit(stream_, {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count)});
   return {batch_.end(stream_, count), {host_slots_.data(), static_cast<std::size_t>(count)}};
 }
 

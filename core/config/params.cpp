@@ -378,7 +378,8 @@ ParamRow make_row(ParamType type, const RowText& text, Bounds bounds) {
 void add_row(BoundTable& table, BoundRow bound, const void* defaults) {
   for (const BoundRow& other : table.rows) {
     if (other.row.name == bound.row.name) {
-      throw std::logic_error("parameter '" + bound.row.name + "' is declared twice in " + table.section);
+      throw std::logic_error("parameter '" + bound.row.name + "' is declared twice in " +
+                             table.section);
     }
   }
   if (!(bound.row.low < bound.row.high)) {  // {0, {}} for {0}: the end would be 0, not open

@@ -95,8 +95,8 @@ struct CaloGflash {
   using EventCell = std::uint64_t;
   WS_HD std::int64_t cells() const { return calorimeter_.cells; }
   SampleLayout layout() const { return SampleLayout::event(calorimeter_.cells); }
-  static constexpr forms::EventTeams kForm = {.bound = {256, 3},
-                                              .cells = true};  ///< a fourth block would spill registers
+  static constexpr forms::EventTeams kForm = {
+      .bound = {256, 3}, .cells = true};  ///< a fourth block would spill registers
   int members() const { return kForm.bound.threads; }
   std::size_t scratch_bytes() const {
     return sizeof(Calorimeter) + sizeof(Shared) + 16 +
