@@ -1,9 +1,9 @@
 // Data sets of named arrays: events, sets, showers, jets and pulses. The input is not the archive
-// itself, whose checksums and headers hardly any change would survive (the fuzzer npy has those):
-// its first byte says how the file is read, and each array that follows is a byte for its name, one
-// for its type, one for its dimensions (up to 3) and one for each extent, and then its numbers; of
-// the text `metadata` a byte for the name and two for the length. HDF5's library is not fuzzed
-// here; its arrays go the same way once it has read them.
+// itself, whose checksums and headers hardly any mutation would survive (the fuzzer npy covers
+// those). Its first byte selects how the file is read. Each array then has a byte for its name, one
+// for its type, one for its dimensions (up to 3) and one for each extent, and then its numbers; the
+// text `metadata` has a byte for the name and two for the length. HDF5's library is not fuzzed; its
+// arrays take the same path once it has read them.
 #include "core/io/npy.h"
 #include "sources/datasets/dataset.h"
 #include "sources/files/format.h"
@@ -46,7 +46,7 @@ constexpr std::array<const char*, 20> kNames = {"x",
 constexpr std::array<const char*, 14> kTypes = {"<f4", "<i8", "<i4", "|u1", "<f8", "|b1", "<f2",
                                                 "<i2", "<u4", "|i1", "<u2", ">f4", ">i8", "<u8"};
 
-/// Takes what is asked for from the front of an input, zeros where it has ended.
+/// Takes bytes from the front of an input; returns zeros after its end.
 class Remaining {
  public:
   explicit Remaining(fuzz::Input input) : input_(input) {}
@@ -64,7 +64,7 @@ class Remaining {
   fuzz::Input input_;
 };
 
-/// A whole .npy file.
+/// A complete .npy file.
 std::string next_array(Remaining& input) {
   const std::string type = kTypes[input.byte() % kTypes.size()];
   std::vector<std::int64_t> shape(input.byte() % 4);

@@ -42,7 +42,7 @@ const ParamTable<Rows>& rows_table() {
   return table;
 }
 
-/// What is read is written as it was: a run reads the configuration again that it wrote.
+/// Values read back as written: a run reads the configuration that it wrote.
 void read_rows(const ConfigNode& node) {
   const Rows rows = node.read(rows_table());
   const std::string yaml = rows_table().to_yaml(rows);
@@ -51,7 +51,7 @@ void read_rows(const ConfigNode& node) {
 }
 
 void walk(const ConfigNode& node) {
-  fuzz::expect(!node.describe().empty(), "every value has a place");
+  fuzz::expect(!node.describe().empty(), "every value has a location");
   switch (node.kind()) {
     case ConfigKind::map:
       for (const std::string& key : node.keys()) walk(node.at(key));

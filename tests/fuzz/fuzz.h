@@ -1,7 +1,7 @@
-// What the fuzzers share. Each is one file, NAME.cpp, with its first inputs in corpus/NAME: it
-// hands the input to a parser, lets the Error pass that bad input shall give, and checks what the
-// parser promises of the rest. Anything else that is thrown, and whatever the sanitizers see, ends
-// the fuzzer.
+// Common code of the fuzzers; host only. Each fuzzer is one file, NAME.cpp, with its first inputs
+// in corpus/NAME. It passes the input to a parser, accepts the Error that bad input must raise, and
+// checks the parser's promises for the rest. Any other exception, and any finding of the
+// sanitizers, ends the fuzzer.
 #pragma once
 
 #include "core/error.h"
@@ -26,12 +26,12 @@ inline std::string_view text_of(Input input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};
 }
 
-/// A folder for what must lie in files; TMPDIR says where.
+/// A folder for input files, below TMPDIR.
 class InputFolder {
  public:
   InputFolder() {
     std::string name = std::filesystem::temp_directory_path() / "wellspring-fuzz-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder " + name);
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create folder " + name);
     path_ = name;
   }
   ~InputFolder() {
@@ -42,7 +42,7 @@ class InputFolder {
   InputFolder& operator=(const InputFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// The input as a file of this folder.
+  /// Writes the input to a file in this folder.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path file = path_ / name;
     std::ofstream stream(file, std::ios::binary | std::ios::trunc);
@@ -55,22 +55,21 @@ class InputFolder {
   std::filesystem::path path_;
 };
 
-/// Ends the fuzzer where a promise of the parser does not hold.
+/// Ends the fuzzer if a promise of the parser is broken.
 inline void expect(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken promise: %s\n", promise);
   std::abort();
 }
 
-/// Runs `read`. An Error of the kinds that are about input is a refusal; of another it is a
-/// finding.
+/// Runs `read`. An Error of a kind for bad input is a refusal; of any other kind it is a finding.
 template <class Read>
 void refused_or(const Read& read) {
   try {
     read();
   } catch (const Error& error) {
     expect(error.kind() == ErrorKind::config || error.kind() == ErrorKind::data,
-           "bad input is an error of configuration or data");
+           "bad input gives an error of configuration or data");
     expect(*error.what() != '\0', "a refusal says why");
   }
 }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   fuzz::refused_or([&] {
     const NpyHeader header = read_npy_header(InputFile(path));
-    fuzz::expect(header.data_offset <= size, "the data lie in the file");
+    fuzz::expect(header.data_offset <= size, "the data are inside the file");
     expect_array(read_npy(path));
   });
   fuzz::refused_or([&] {

@@ -1,5 +1,5 @@
-// Overrides of the command line, one a line of the input, over a small document; and that any text
-// of a value reads back as it was written.
+// Command-line overrides, one per line of the input, on a small document; also checks that any text
+// of a value reads back as written.
 #include "core/config/config.h"
 #include "core/text/text.h"
 #include "tests/fuzz/fuzz.h"
@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Of what a file may hold: no control characters.
+/// Text that a file may contain: no control characters.
 void read_back(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 || c == '\t';

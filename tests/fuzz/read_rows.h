@@ -1,4 +1,4 @@
-// What the fuzzers of data sets do with one that was opened.
+// Reads rows of an open data set, for the fuzzers of data sets; host only.
 #pragma once
 
 #include "sources/datasets/dataset.h"
@@ -8,7 +8,7 @@
 
 namespace wellspring::fuzz {
 
-/// Reads as training does: the facts of every row, and a row or two.
+/// Reads like training: metadata of every row, and the data of a row or two.
 inline void read_rows(const Dataset& set) {
   const auto classes = static_cast<std::int32_t>(set.classes().size());
   const auto reader = set.reader();

@@ -1,4 +1,4 @@
-// A safetensors file: what its header lists can be read, and no tensor is larger than the file.
+// A safetensors file: every tensor in its header can be read and is no larger than the file.
 #include "core/io/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::refused_or([&] {
     const SafetensorsFile file(path);
     for (const TensorInfo& tensor : file.tensors()) {
-      fuzz::expect(tensor.bytes <= size, "a tensor lies in its file");
+      fuzz::expect(tensor.bytes <= size, "a tensor is inside its file");
       std::vector<std::byte> bytes(tensor.bytes);
       file.read(tensor, bytes);
       fuzz::expect(file.find(tensor.name) != nullptr, "a tensor is found by its name");

@@ -1,4 +1,4 @@
-// The index of a tar archive: every file that it lists can be read.
+// The index of a tar archive: every file in it can be read.
 #include "sources/files/tar.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::expect(!member.path.empty() && !member.path.starts_with('/'), "paths are relative");
       if (member.kind != TarMemberKind::file) continue;
       fuzz::expect(member.bytes <= file.size() && member.offset <= file.size() - member.bytes,
-                   "a member lies in its archive");
-      if (++listed > 64) continue;  // many links to one large member take their time
+                   "a member is inside its archive");
+      if (++listed > 64) continue;  // many links to one large member take long
       std::vector<std::byte> bytes(member.bytes);
       file.read(member.offset, bytes);
     }

@@ -352,7 +352,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return next<Create>("pthread_create")(thread, attributes, work, argument);
 }
 
-// Allocations of the program and of its other libraries. Allocations of oneDNN 2.6 must not fail: it
+// Allocations of the program and of its other libraries. Calls by oneDNN 2.6 must not fail: it
 // ignores failures.
 #define WS_FAILS_HERE \
   (plan.holds && !is_left_alone(__builtin_return_address(0)) && fails(allocate_, -1, nullptr))

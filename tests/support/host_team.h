@@ -1,6 +1,6 @@
 // Teams of any size on the host: one thread per member, with real barriers. They reveal a team
-// functor's races, diverging barriers and dependence on the team's size without a GPU. Called by the
-// tests of generators and operations, also under the thread sanitizer. Host only.
+// functor's races, diverging barriers and dependence on the team's size without a GPU. Called by
+// the tests of generators and operations, also under the thread sanitizer. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"

@@ -1,5 +1,5 @@
-// The forms that operations have: results, then numbers, then conditions. Called by the families of
-// operations; host only.
+// The operand forms of operations: results, then numbers, then conditions. Called by the families
+// of operations; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/sass/machine.h"
@@ -17,16 +17,16 @@ namespace wellspring::sass {
 /// !PT.
 struct Form {
   Operand to = {OperandKind::vector_register, kZeroRegister};
-  std::vector<Operand> flags;       ///< predicates that are written
-  std::vector<Operand> from;        ///< numbers that are read
-  std::vector<Operand> conditions;  ///< predicates that are read
+  std::vector<Operand> flags;       ///< predicates written
+  std::vector<Operand> from;        ///< numbers read
+  std::vector<Operand> conditions;  ///< predicates read
 
   Operand condition(std::size_t i) const {
     return i < conditions.size() ? conditions[i] : Operand{OperandKind::predicate, kTrue};
   }
 };
 
-/// Where an operation writes a register.
+/// The form of an operation that writes a register.
 inline Form form_with_target(const Line& line) {
   Form form;
   std::size_t i = 0;
@@ -41,7 +41,7 @@ inline Form form_with_target(const Line& line) {
   return form;
 }
 
-/// Where an operation writes `flags` predicates and nothing else.
+/// The form of an operation that writes only `flags` predicates.
 inline Form form_of_flags(const Line& line, std::size_t flags) {
   Form form;
   std::size_t i = 0;
@@ -56,7 +56,7 @@ inline bool bit(Lanes lanes, std::size_t lane) {
   return (lanes >> lane & 1) != 0;
 }
 
-/// to = f(a), f(a, b), f(a, b, c) of 32 bits, for each thread.
+/// to = f(a), f(a, b), f(a, b, c) in 32 bits, for each thread.
 template <class F>
 Operation each1(const Form& form, Sense sense, F f) {
   return [to = form.to, a = form.from.at(0), sense, f](Warp& warp, Lanes lanes) {
@@ -115,7 +115,7 @@ enum class Comparison : std::uint8_t {
 };
 struct ComparisonName {
   Comparison how;
-  bool or_unordered;  ///< "GEU": holds where one is not a number, too
+  bool or_unordered;  ///< "GEU": also holds if an operand is NaN
 };
 inline ComparisonName comparison_of(const std::string& name) {
   static const std::map<std::string, ComparisonName> names = {
@@ -127,7 +127,7 @@ inline ComparisonName comparison_of(const std::string& name) {
       {"GE", {Comparison::at_least, false}}, {"GEU", {Comparison::at_least, true}},
       {"NUM", {Comparison::ordered, false}}, {"NAN", {Comparison::unordered, true}}};
   const auto found = names.find(name);
-  if (found == names.end()) throw std::runtime_error("a comparison that is not known: " + name);
+  if (found == names.end()) throw std::runtime_error("unknown comparison: " + name);
   return found->second;
 }
 template <class T>
@@ -163,7 +163,7 @@ inline Lanes joined(Joint joint, Lanes a, Lanes b) {
   if (joint == Joint::both) return a & b;
   return joint == Joint::either ? a | b : a ^ b;
 }
-/// Writes what came out, and into a second predicate the same of its opposite.
+/// Writes the result, and into a second predicate the same for its opposite.
 inline void set_flags(Warp& warp, const Form& form, Joint joint, Lanes result, Lanes lanes) {
   const Lanes condition = warp.holds(form.condition(0));
   warp.set(form.flags.at(0), joined(joint, result, condition), lanes);

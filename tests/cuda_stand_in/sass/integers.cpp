@@ -1,4 +1,4 @@
-// Whole numbers, bits and predicates.
+// Operations on integers, bits and predicates.
 #include "tests/cuda_stand_in/sass/forms.h"
 #include "tests/cuda_stand_in/sass/operations.h"
 
@@ -21,8 +21,8 @@ u64 high_to_low(i64 x) {
   return static_cast<u64>(x);
 }
 
-/// The 33 bits that a number adds: one that is negated adds its complement and 1, so that the carry
-/// tells that nothing was borrowed.
+/// The 33 bits that an operand adds. A negated one adds its complement and 1, so a carry means that
+/// nothing was borrowed.
 u64 summand(const Operand& operand, u32 complemented) {
   return u64{complemented} + (operand.negative ? 1 : 0);
 }
@@ -99,14 +99,14 @@ Operation multiply_add(const Line& line) {
   };
 }
 
-/// to = (a << shift) + b, or the upper half of the 64 bits of a (with its upper half c) so shifted.
+/// to = (a << shift) + b, or the upper half of the shifted 64 bits of a (with its upper half c).
 Operation shift_add(const Line& line) {
   const Form form = form_with_target(line);
   const bool upper = line.has("HI"), carries_in = line.has("X"), extends = line.has("SX32");
   const bool has_upper_half = upper && !extends;
   return [=](Warp& warp, Lanes lanes) {
     Row spare[3], out;
-    // A carry out of a difference needs the complement and 1, as in add3.
+    // The carry of a difference needs the complement and 1, as in add3.
     const Sense sense = upper ? Sense::whole : Sense::wholes_complement;
     const u32* a = warp.read(form.from[0], spare[0], Sense::whole);
     const u32* b = warp.read(form.from[1], spare[1], carries_in ? Sense::wholes_complement : sense);
@@ -173,7 +173,7 @@ Operation predicate_logic(const Line& line) {
   };
 }
 
-/// A funnel: the 64 bits of a and its upper half c are shifted, and one half of them comes out.
+/// Funnel shift: shifts the 64 bits of a and its upper half c and returns one half.
 Operation shift(const Line& line) {
   const Form form = form_with_target(line);
   const bool left = line.has("L"), upper = line.has("HI"), wraps = line.has("W");
@@ -183,7 +183,7 @@ Operation shift(const Line& line) {
   return each3(form, Sense::whole, [=](u32 a, u32 by, u32 c) {
     const u32 n = wraps ? by & (wide ? 63u : 31u) : std::min(by, most);
     if (left) {
-      // Of 32 bits without HI the upper half takes no part.
+      // With 32 bits and without HI the upper half is unused.
       const u64 shifted = (a | u64{c} << 32) << n;
       return static_cast<u32>(upper ? shifted >> 32 : shifted);
     }
@@ -207,12 +207,12 @@ Operation compare(const Line& line) {
     const u32* b = warp.read(form.from[1], spare[1], Sense::whole);
     Lanes result = 0, equal = 0;
     for (std::size_t i = 0; i < kLanes; ++i) {
-      // Of opposite signs the order of unsigned numbers is the other one.
+      // With opposite signs the unsigned order is reversed.
       const u32 turn = is_unsigned ? 0 : 0x80000000u;
       result |= Lanes{compared(how, a[i] ^ turn, b[i] ^ turn)} << i;
       equal |= Lanes{a[i] == b[i]} << i;
     }
-    // Of a pair's upper halves: where they are equal the lower halves have decided.
+    // Upper halves of a pair: if they are equal, the lower halves decide.
     if (extended) result = (result & ~equal) | (warp.holds(form.condition(1)) & equal);
     set_flags(warp, form, joint, result, lanes);
   };
@@ -230,7 +230,7 @@ Operation lesser(const Line& line) {
   });
 }
 
-/// Of three numbers, or of a sum and a number.
+/// Minimum or maximum of three numbers, or of a sum and a number.
 Operation lesser_of_three(const Line& line) {
   const Form form = form_with_target(line);
   const bool is_unsigned = line.has("U32"), adds = line.opcode == "VIADDMNMX";
@@ -249,7 +249,7 @@ Operation lesser_of_three(const Line& line) {
   };
 }
 
-/// Four bytes out of the eight of a and c; a selector's upper bit spreads the sign.
+/// Four of the eight bytes of a and c; a selector's upper bit spreads the sign.
 u32 permuted(u32 a, u32 selectors, u32 c) {
   const u64 both = a | u64{c} << 32;
   u32 out = 0;
@@ -288,12 +288,12 @@ Operation unpack_predicates(const Line& line) {
   };
 }
 
-/// The sum or the greatest of all threads that take part.
+/// The sum, union or maximum over all active threads.
 Operation reduce(const Line& line) {
   const Form form = form_with_target(line);
   const bool adds = line.has("SUM"), unites = line.has("OR"), greatest = line.has("MAX");
   const bool is_signed = line.has("S32");
-  if (!adds && !unites && !greatest) throw std::runtime_error("a reduction that is not known");
+  if (!adds && !unites && !greatest) throw std::runtime_error("unknown reduction");
   return [=](Warp& warp, Lanes lanes) {
     Row spare, out;
     const u32* x = warp.read(form.from[0], spare, Sense::whole);
@@ -312,7 +312,7 @@ Operation reduce(const Line& line) {
   };
 }
 
-/// Who of those that take part fulfils a condition.
+/// The active threads for which a condition holds.
 Operation vote(const Line& line) {
   const auto& all = line.operands;
   Operand to = {OperandKind::vector_register, kZeroRegister};
@@ -329,10 +329,10 @@ Operation vote(const Line& line) {
   };
 }
 
-/// For each thread those that have the same number.
+/// For each thread, the threads with the same number.
 Operation match(const Line& line) {
   const Operand to = line.operands.at(0), number = line.operands.at(1);
-  if (!line.has("ANY")) throw std::runtime_error("a way to match that is not known");
+  if (!line.has("ANY")) throw std::runtime_error("unknown kind of match");
   return [=](Warp& warp, Lanes lanes) {
     Row spare, out;
     const u32* const numbers = warp.read(number, spare, Sense::whole);

@@ -31,7 +31,7 @@ std::string key_of_mangled(const std::string& mangled) {
   return {};
 }
 
-/// The same of "... wellspring::cuda::map_kernel() [with F = ...]".
+/// The same key for "... wellspring::cuda::map_kernel() [with F = ...]".
 std::string key_of_handle(std::string_view name) {
   const std::string_view mark = "[with F = ";
   const std::size_t begin = name.find(mark) + mark.size(), end = name.rfind(']');
@@ -54,7 +54,7 @@ Code& Kernels::find(const std::string& name) {
     for (const auto& [mangled, listing] : listings_) mangled_[key_of_mangled(mangled)] = mangled;
   }
   const auto found = mangled_.find(key_of_handle(name));
-  if (found == mangled_.end()) throw std::runtime_error("there is no listing of " + name);
+  if (found == mangled_.end()) throw std::runtime_error("no listing for " + name);
   code = std::make_unique<Code>(key_of_handle(name), listings_.at(found->second));
   return *code;
 }

@@ -1,5 +1,5 @@
 // The kernels of a folder of listings, found by the names that the launchers give them. Called by
-// the stand-in's launcher and by what counts issue slots; host only.
+// the stand-in's launcher and by the issue-slot counter; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/sass/machine.h"
@@ -14,19 +14,18 @@ namespace wellspring::sass {
 
 class Kernels {
  public:
-  /// Throws std::runtime_error for a listing that cannot be read.
+  /// Throws std::runtime_error for an unreadable listing.
   explicit Kernels(const std::filesystem::path& folder) : listings_(read_listings(folder)) {}
 
-  /// That of the folder that WELLSPRING_STAND_IN_LISTINGS names; null where it names none.
+  /// The kernels of the folder that WELLSPRING_STAND_IN_LISTINGS names; null if it is not set.
   static Kernels* of_environment();
 
-  /// `name`: of a KernelHandle. Throws std::runtime_error where there is none, or where it has an
-  /// instruction that is not known.
+  /// `name`: a KernelHandle's name. Throws std::runtime_error for an unknown name or instruction.
   Code& find(const std::string& name);
-  /// Whether launches run listings from now on; the host's loops otherwise. At first they do.
+  /// Selects listings (the default) or the host's loops for later launches.
   void use(bool listings) { in_use_ = listings; }
   bool in_use() const { return in_use_; }
-  /// Warp instructions of all that ran.
+  /// Warp instructions of all runs.
   std::uint64_t warp_instructions() const;
 
  private:

@@ -1,4 +1,4 @@
-// The compiler's listing of device code as nvdisasm prints it, read into instructions with their
+// The compiler's listing of device code as nvdisasm prints it, parsed into instructions and
 // operands. Called by the machine that runs them; host only.
 #pragma once
 
@@ -18,7 +18,7 @@ enum class OperandKind : std::uint8_t {
   uniform_predicate,  ///< UP0 to UP6; UPT is kTrue
   barrier,            ///< B0 to B15
   immediate,          ///< bits, or a decimal number whose bits depend on the instruction
-  constant,           ///< c[bank][offset], offset perhaps beyond a register
+  constant,           ///< c[bank][offset], perhaps with a register in the offset
   address,            ///< [R4.64+UR2+0x10]
   special,            ///< SR_TID.X
   label               ///< an instruction of the kernel
@@ -27,14 +27,14 @@ inline constexpr int kZeroRegister = 255, kZeroUniform = 63, kTrue = 7, kNoRegis
 
 struct Operand {
   OperandKind kind = OperandKind::immediate;
-  int index = kNoRegister;    ///< of a register, predicate, barrier; of an address its register
-  int uniform = kNoRegister;  ///< of an address: its uniform register
-  bool wide = false;          ///< of an address: its register is a pair
+  int index = kNoRegister;    ///< register, predicate or barrier; an address's register
+  int uniform = kNoRegister;  ///< an address's uniform register
+  bool wide = false;          ///< an address's register is a pair
   bool negative = false, absolute = false, inverted = false;  ///< - || ~ or !
-  bool decimal = false;    ///< an immediate that stands as a number, not as bits
-  std::int64_t value = 0;  ///< bits, offset in bytes, or place of a label
+  bool decimal = false;    ///< an immediate written as a number, not as bits
+  std::int64_t value = 0;  ///< bits, offset in bytes, or position of a label
   double number = 0;
-  std::string name = {};  ///< of a special register
+  std::string name = {};  ///< name of a special register
 
   bool is_predicate() const {
     return kind == OperandKind::predicate || kind == OperandKind::uniform_predicate;
@@ -43,7 +43,7 @@ struct Operand {
 
 struct Line {
   std::string text;                    ///< for messages
-  std::string opcode;                  ///< "IMAD", of the uniform ones without their U
+  std::string opcode;                  ///< "IMAD"; uniform instructions drop the U
   std::vector<std::string> modifiers;  ///< "WIDE", "U32"
   std::vector<Operand> operands;
   Operand guard = {OperandKind::predicate, kTrue};
@@ -51,13 +51,13 @@ struct Line {
   bool has(std::string_view modifier) const;
 };
 
-/// The instructions of a kernel and of the functions behind it, 16 bytes of code each.
+/// The instructions of a kernel and of the functions after it, 16 bytes of code each.
 using Listing = std::vector<Line>;
 
-/// Those of all kernels in the files *.sass of a folder, by the kernel's mangled name. Throws
-/// std::runtime_error that names file and line where one cannot be read.
+/// Listings of all kernels in the files *.sass of a folder, by mangled name. Throws
+/// std::runtime_error with file and line for an unreadable one.
 std::map<std::string, Listing> read_listings(const std::filesystem::path& folder);
-/// Of one text.
+/// Listings of the kernels in one text.
 std::map<std::string, Listing> parse_listings(const std::string& text);
 
 }  // namespace wellspring::sass

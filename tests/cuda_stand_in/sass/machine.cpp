@@ -13,10 +13,10 @@
 namespace wellspring::sass {
 namespace {
 
-// The bank of constants of compute capability 9.0: what lies where is seen in any listing.
+// Layout of the constant bank of compute capability 9.0, as seen in any listing.
 constexpr std::size_t kBlockShape = 0x0, kGridShape = 0xc, kLocalBase = 0x20, kStackEnd = 0x28,
                       kParameters = 0x210;
-/// Shared memory in front of a block's own, which the system has.
+/// Shared memory before a block's own, which the system reserves.
 constexpr std::size_t kReservedShared = 0x400;
 
 std::uint32_t changed(std::uint32_t value, const Operand& operand, Sense sense) {
@@ -29,7 +29,7 @@ std::uint32_t changed(std::uint32_t value, const Operand& operand, Sense sense) 
   return sense == Sense::wholes_complement ? ~value : 0u - value;
 }
 
-/// An immediate's 32 bits: a number that stands in decimals is an f32.
+/// The 32 bits of an immediate; a decimal number is an f32.
 std::uint32_t immediate_bits(const Operand& operand) {
   return operand.decimal ? std::bit_cast<std::uint32_t>(static_cast<float>(operand.number))
                          : static_cast<std::uint32_t>(operand.value);
@@ -72,7 +72,7 @@ void Warp::run() {
   const bool all_wait = std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
     return group.state == State::waits_for_block;
   });
-  if (!all_wait) throw std::runtime_error(code_.name + ": threads of a warp wait for ever");
+  if (!all_wait) throw std::runtime_error(code_.name + ": threads of a warp wait forever");
 }
 
 bool Warp::choose() {
@@ -104,7 +104,7 @@ const std::uint32_t* Warp::read(const Operand& operand, Row& spare, Sense sense)
       return spare.data();
     }
     default:
-      throw std::logic_error("an operand that is no number");
+      throw std::logic_error("the operand is not a number");
   }
 }
 
@@ -135,7 +135,7 @@ void Warp::read_wide(const Operand& operand, WideRow& out, Sense sense) const {
       break;
     }
     default:
-      throw std::logic_error("an operand that is no number");
+      throw std::logic_error("the operand is not a number");
   }
   constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
   for (std::uint64_t& value : out) {
@@ -193,7 +193,7 @@ std::uint32_t Warp::read_part(const Operand& source, int part, int lane) const {
     return source.index == kZeroUniform ? 0
                                         : uniforms_[static_cast<std::size_t>(source.index + part)];
   if (source.kind != OperandKind::vector_register)
-    throw std::logic_error("what is stored must be a register");
+    throw std::logic_error("the stored operand must be a register");
   return source.index == kZeroRegister ? 0
                                        : registers_[static_cast<std::size_t>(source.index + part)]
                                                    [static_cast<std::size_t>(lane)];
@@ -245,7 +245,7 @@ std::uint32_t Warp::special(const std::string& name, int lane) const {
   if (name == "SR_LANEID") return static_cast<std::uint32_t>(lane);
   if (name == "SR_CgaCtaId" || name == "SRZ") return 0;
   if (name == "SR_SWINHI") return kSharedWindow;
-  throw std::runtime_error("a special register that is not known: " + name);
+  throw std::runtime_error("unknown special register: " + name);
 }
 
 std::byte* Warp::global(std::uint64_t address, int lane, std::size_t bytes) {
@@ -277,7 +277,7 @@ const std::byte* Warp::constant(std::int64_t offset, std::size_t bytes) const {
 
 // Control
 
-/// The current group becomes `lanes`; the others of it stay behind, at the next instruction.
+/// The current group becomes `lanes`; its other threads stay at the next instruction.
 Lanes Warp::split_off(Lanes lanes) {
   Group& group = groups_[current_];
   const Lanes rest = group.lanes & ~lanes;
@@ -337,7 +337,7 @@ void Warp::wait_for_block() {
   groups_[current_].state = State::waits_for_block;
 }
 
-/// Joins the groups at a barrier of which all have come.
+/// Joins the groups at a barrier that all its threads have reached.
 void Warp::release(int barrier) {
   Lanes here = 0;
   const auto is_here = [barrier](const Group& group) {

@@ -1,12 +1,12 @@
-// Device code run on the host as its listing says, a warp of 32 threads at a time: what a kernel
-// writes, and how often each of its instructions is issued, divergence included. What the listing
-// does not tell is not known: no caches, no latencies, no clock.
+// Runs device code on the host from its listing, a warp of 32 threads at a time: what a kernel
+// writes, and how often each instruction is issued, divergence included. It knows only the listing:
+// no caches, no latencies, no clock.
 //
-// A warp is groups of threads that stand at one instruction. A branch that threads take differently
-// parts a group; BSYNC joins what its BSSY held together, as the convergence barriers of Volta and
-// later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions are those of
-// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper; how they work is not documented
-// there and was found by running them: the samples they make are held against the host's.
+// A warp consists of groups of threads at the same instruction. A divergent branch splits a group;
+// BSYNC joins the threads that its BSSY held together, as the convergence barriers of Volta and
+// later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions follow
+// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper. It does not document how they work;
+// that was found by running them and comparing the samples with the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once
@@ -25,19 +25,19 @@
 namespace wellspring::sass {
 
 inline constexpr int kLanes = 32;
-using Lanes = std::uint32_t;  ///< a bit a thread
+using Lanes = std::uint32_t;  ///< one bit per thread
 using Row = std::array<std::uint32_t, kLanes>;
 using WideRow = std::array<std::uint64_t, kLanes>;
 inline constexpr Lanes kAll = ~Lanes{0};
 
-/// visit(lane) for each of those that take part, in order.
+/// visit(lane) for each active lane, in order.
 template <class Visit>
 void each_lane(Lanes lanes, const Visit& visit) {
   for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
 }
 
 class Warp;
-/// What an instruction does for the threads whose guard holds.
+/// The effect of an instruction on the threads whose guard holds.
 using Operation = std::function<void(Warp&, Lanes)>;
 
 struct Instruction {
@@ -45,27 +45,27 @@ struct Instruction {
   Operand guard;
 };
 
-/// A kernel that can be run, and how often each instruction was issued to a warp.
+/// A kernel that can run, and how often each instruction was issued to a warp.
 struct Code {
   std::string name;
   Listing listing;
   std::vector<Instruction> instructions;
   std::vector<std::uint64_t> issued;
 
-  /// Throws std::runtime_error for an instruction that is not known.
+  /// Throws std::runtime_error for an unknown instruction.
   explicit Code(std::string kernel, Listing lines);
   std::uint64_t warp_instructions() const;
 };
 
-/// Where a block runs: its place, and the memory that its threads share.
+/// A block: its index, and the memory that its threads share.
 struct Block {
   std::uint32_t index = 0;
-  int row_threads = 0;  ///< of its x dimension
+  int row_threads = 0;  ///< threads in its x dimension
   std::vector<std::byte> shared;
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
 };
 
-/// How integers or floating-point numbers are negated.
+/// How an operand is negated: as an integer, by complement, or as a floating-point number.
 enum class Sense : std::uint8_t { whole, wholes_complement, real };
 
 class Warp {
@@ -74,44 +74,44 @@ class Warp {
 
   /// Runs until all its threads have ended or wait for the block.
   void run();
-  /// Lets those go on that wait for the block.
+  /// Releases the threads that wait for the block.
   void leave_block_barrier();
   bool ended() const { return alive_ == 0; }
 
-  // For operations. Rows hold all threads; those that do not take part read as anything.
+  // For operations. Rows hold all threads; lanes that do not take part hold arbitrary values.
   const std::uint32_t* read(const Operand& operand, Row& spare, Sense sense) const;
   void read_wide(const Operand& operand, WideRow& out, Sense sense) const;
   void write(const Operand& target, const Row& values, Lanes lanes);
   void write_wide(const Operand& target, const WideRow& values, Lanes lanes);
-  /// Several registers from that of the operand on: part 0 is the operand's own.
+  /// Accesses one of several consecutive registers; part 0 is the operand's own.
   void write_part(const Operand& target, int part, int lane, std::uint32_t value);
   std::uint32_t read_part(const Operand& source, int part, int lane) const;
   Lanes holds(const Operand& predicate) const;
   void set(const Operand& predicate, Lanes values, Lanes lanes);
-  /// Bits of all of P0 to P6 of a thread.
+  /// The bits of P0 to P6 of a thread.
   std::uint32_t predicates_of(int lane) const;
   std::uint64_t address(const Operand& operand, int lane) const;
   std::uint32_t special(const std::string& name, int lane) const;
-  /// `bytes` at an address of the kind of memory that `opcode` reaches.
+  /// `bytes` at an address in one kind of memory.
   std::byte* global(std::uint64_t address, int lane, std::size_t bytes);
   std::byte* shared(std::uint64_t address, std::size_t bytes);
   std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
   const std::byte* constant(std::int64_t offset, std::size_t bytes) const;
 
-  // Control, by the group that runs.
+  // Control, called by the running group.
   Lanes group() const { return groups_[current_].lanes; }
-  Lanes alive() const { return alive_; }  ///< all that have not ended
+  Lanes alive() const { return alive_; }  ///< threads that have not ended
   void jump(std::int64_t target, Lanes lanes);
   void end(Lanes lanes);
   void hold_together(int barrier);
   void part_from(int barrier, Lanes lanes);
   void meet(int barrier, Lanes lanes);
-  /// With the threads of a mask, which each thread has of its own.
+  /// Synchronises the threads in a mask; each thread has its own mask.
   void meet_some(const Operand& mask);
   void wait_for_block();
 
-  /// A generic address of shared memory has this as its upper half, one of local memory the other:
-  /// no address of the host does.
+  /// Upper half of a generic address in shared and in local memory; no address on the host has
+  /// either.
   static constexpr std::uint32_t kSharedWindow = 0x7f000001, kLocalWindow = 0x7f000002;
   static constexpr std::size_t kLocalBytes = 16 * 1024;
 
@@ -119,9 +119,9 @@ class Warp {
   enum class State : std::uint8_t { ready, meets, waits_for_block };
   struct Group {
     Lanes lanes;
-    std::int64_t next;  ///< instruction
+    std::int64_t next;  ///< next instruction
     State state = State::ready;
-    int barrier = 0;  ///< that it meets at
+    int barrier = 0;  ///< the barrier it waits at
   };
   static constexpr int kBarriers = 17, kByMask = 16;
 
@@ -139,11 +139,11 @@ class Warp {
   std::array<Row, 256> registers_{};
   std::array<std::uint32_t, 64> uniforms_{};
   std::array<Lanes, 8> predicates_{}, uniform_predicates_{};
-  std::array<Row, kBarriers> together_{};  ///< of each thread, who meets with it
+  std::array<Row, kBarriers> together_{};  ///< for each thread, the threads it meets
   std::vector<std::byte> local_;
 };
 
-/// Runs a grid. `parameters`: the kernel's one parameter.
+/// Runs a grid. `parameters`: the kernel's single parameter.
 void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes);
 
 }  // namespace wellspring::sass

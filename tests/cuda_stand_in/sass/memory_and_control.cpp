@@ -1,4 +1,4 @@
-// Memory, and what decides which instruction is next.
+// Operations on memory, and control flow.
 #include "tests/cuda_stand_in/sass/forms.h"
 #include "tests/cuda_stand_in/sass/operations.h"
 
@@ -59,7 +59,7 @@ Operation load(const Line& line) {
   const Width width = width_of(line);
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
-    // All addresses first: a load may overwrite its own.
+    // Read all addresses first: a load may overwrite its own.
     std::array<u64, kLanes> addresses;
     each_lane(lanes, [&](int lane) {
       addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane);
@@ -104,7 +104,7 @@ Operation load_constant(const Line& line) {
   };
 }
 
-// Atomic operations, thread after thread.
+// Atomic operations, one thread after another.
 
 enum class Change : std::uint8_t { add, most, any, exchange, count };
 Change change_of(const Line& line) {
@@ -113,7 +113,7 @@ Change change_of(const Line& line) {
   if (line.has("MAX")) return Change::most;
   if (line.has("OR")) return Change::any;
   if (line.has("EXCH")) return Change::exchange;
-  throw std::runtime_error("an atomic operation that is not known");
+  throw std::runtime_error("unknown atomic operation");
 }
 
 u64 changed(Change change, bool is_signed, std::size_t bytes, u64 old, u64 value) {
@@ -146,7 +146,7 @@ void write_value(Warp& warp, const Operand& to, int lane, std::size_t bytes, u64
   if (bytes == 8) warp.write_part(to, 1, lane, static_cast<u32>(value >> 32));
 }
 
-/// Writes a value where another one is found, and says in a register whether it was.
+/// Compare and swap: writes a value if another is found, and reports in a register whether it did.
 Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
@@ -163,7 +163,7 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   };
 }
 
-/// Of 64 bits at a generic address: nothing where that is shared memory, which a predicate tells;
+/// With a generic address and a predicate, does nothing in shared memory: the predicate tells, and
 /// other instructions then do it.
 Operation atomic(const Line& line) {
   const std::size_t bytes = line.has("64") ? 8 : 4;
@@ -199,9 +199,9 @@ Operation atomic(const Line& line) {
   };
 }
 
-/// Whether a generic address is one of shared memory.
+/// Tests whether a generic address is in shared memory.
 Operation query_space(const Line& line) {
-  if (!line.has("S")) throw std::runtime_error("a kind of memory that is not known");
+  if (!line.has("S")) throw std::runtime_error("unknown kind of memory");
   Operand place = line.operands.at(2);
   place.wide = line.has("E");
   return [flag = line.operands.at(0), place](Warp& warp, Lanes lanes) {
@@ -219,11 +219,11 @@ Operation nothing(const Line&) {
 }
 
 Operation branch(const Line& line) {
-  // "BRA P1, `(.L_x_2)" has a condition beside its guard.
+  // "BRA P1, `(.L_x_2)" has a condition in addition to its guard.
   const auto& all = line.operands;
   const std::int64_t target = all.back().value;
-  if (all.back().kind != OperandKind::label) throw std::runtime_error("a branch that is not known");
-  if (line.has("DIV")) {  // where not all threads of a mask are here
+  if (all.back().kind != OperandKind::label) throw std::runtime_error("unknown branch");
+  if (line.has("DIV")) {  // taken if threads of the mask are missing here
     return [=](Warp& warp, Lanes lanes) {
       Row spare;
       const Lanes mask = *warp.read(all[0], spare, Sense::whole);
@@ -234,7 +234,7 @@ Operation branch(const Line& line) {
   return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
 }
 
-/// To the address in a register, which all threads that go there share.
+/// Jumps to the address in a register, which all its threads must share.
 Operation return_to(const Line& line) {
   return [from = line.operands.at(0)](Warp& warp, Lanes lanes) {
     if (lanes == 0) return;
@@ -264,7 +264,7 @@ Operation part_from(const Line& line) {
     warp.part_from(barrier, lanes & warp.holds(condition));
   };
 }
-/// WARPSYNC.ALL, or with a mask; what a COLLECTIVE one begins ends at ENDCOLLECTIVE.
+/// WARPSYNC.ALL or with a mask; a COLLECTIVE one ends at ENDCOLLECTIVE.
 Operation meet_some(const Line& line) {
   Operand mask = {OperandKind::immediate};
   mask.value = kAll;
@@ -303,7 +303,7 @@ Operation operation_of(const Line& line) {
     const auto found = family->find(line.opcode);
     if (found != family->end()) return found->second(line);
   }
-  throw std::runtime_error("an instruction that is not known");
+  throw std::runtime_error("unknown instruction");
 }
 
 }  // namespace wellspring::sass

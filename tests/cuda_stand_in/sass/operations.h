@@ -1,4 +1,4 @@
-// What the instructions of a listing do, by families. Called by the machine; host only.
+// The operations of a listing's instructions, by families. Called by the machine; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/sass/machine.h"
@@ -16,7 +16,7 @@ const Family& real_family();
 const Family& memory_family();
 const Family& control_family();
 
-/// Throws std::runtime_error where it is not known.
+/// Throws std::runtime_error for an unknown instruction.
 Operation operation_of(const Line& line);
 
 }  // namespace wellspring::sass

@@ -1,4 +1,4 @@
-// Floating-point numbers, of 32 and 64 bits, and what turns one type into another.
+// Floating-point operations, in 32 and 64 bits, and conversions between types.
 #include "tests/cuda_stand_in/sass/forms.h"
 #include "tests/cuda_stand_in/sass/operations.h"
 
@@ -16,7 +16,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-constexpr u32 kNotANumber = 0x7fffffff;  ///< the one that operations of 32 bits make
+constexpr u32 kNotANumber = 0x7fffffff;  ///< the NaN that 32-bit operations return
 
 float real(u32 bits) {
   return std::bit_cast<float>(bits);
@@ -31,7 +31,7 @@ float without_subnormal(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.f, x) : x;
 }
 
-/// How a result is rounded and trimmed.
+/// Rounding and clamping of a result.
 struct Finish {
   int rounding = FE_TONEAREST;
   bool flushes = false, saturates = false;
@@ -50,7 +50,7 @@ struct Finish {
   float operand(float x) const { return flushes ? without_subnormal(x) : x; }
 };
 
-/// `f` reads what is volatile, and its result is: nothing is moved across a change of rounding.
+/// `f` reads volatile values and its result is volatile: nothing moves across a change of rounding.
 template <class F>
 auto rounded(int rounding, F f) {
   std::fesetround(rounding);
@@ -133,7 +133,7 @@ Operation compare(const Line& line) {
   };
 }
 
-/// Which of two numbers is the greater one, and whether neither is a number.
+/// Tests which of two numbers is greater, and whether both are NaN.
 Operation compare_greater64(const Line& line) {
   const Form form = form_of_flags(line, 2);
   return [form](Warp& warp, Lanes lanes) {
@@ -170,7 +170,7 @@ Operation compare64(const Line& line) {
   };
 }
 
-/// 1 or 0 as a number.
+/// Comparison with the result 1 or 0 as a floating-point number.
 Operation compare_to_number(const Line& line) {
   const Form form = form_with_target(line);
   const ComparisonName name = comparison_of(line.modifiers.at(1));
@@ -181,7 +181,7 @@ Operation compare_to_number(const Line& line) {
   });
 }
 
-/// Of a number and what is none the number, unless NAN is asked for; -0 lies below 0.
+/// Minimum or maximum. One NaN gives the other operand unless NAN is set; -0 is below 0.
 Operation lesser(const Line& line) {
   const bool spreads = line.has("NAN"), flushes = line.has("FTZ");
   return choose2(form_with_target(line), Sense::real, [=](u32 a, u32 b, bool less) {
@@ -199,8 +199,8 @@ Operation select(const Line& line) {
                  [](u32 a, u32 b, bool p) { return p ? a : b; });
 }
 
-/// Approximations: an exact value stands for one that is off by about its last bit. What is built
-/// on them corrects them.
+/// Approximations: returns the exact value; the device is off by about the last bit. Code that uses
+/// them corrects them.
 Operation approximate(const Line& line) {
   const Form form = form_with_target(line);
   const auto of = [&](float (*f)(float)) {
@@ -210,17 +210,17 @@ Operation approximate(const Line& line) {
   if (line.has("RSQ"))
     return of([](float x) { return static_cast<float>(1. / std::sqrt(double{x})); });
   if (line.has("SQRT")) return of([](float x) { return std::sqrt(x); });
-  // Upper halves of f64; the lower one is taken as 0.
+  // Upper halves of f64, with a lower half of 0.
   const bool root = line.has("RSQ64H");
-  if (!root && !line.has("RCP64H")) throw std::runtime_error("an approximation that is not known");
+  if (!root && !line.has("RCP64H")) throw std::runtime_error("unknown approximation");
   return each1(form, Sense::real, [root](u32 x) {
     const double number = real64(u64{x} << 32);
     return static_cast<u32>(std::bit_cast<u64>(root ? 1 / std::sqrt(number) : 1 / number) >> 32);
   });
 }
 
-/// Whether a quotient a / b needs the long way: where the short one's products could be too large
-/// or too small. The limits are ours, near those of the device.
+/// Tests whether a quotient a / b needs the slow path: products in the fast one could overflow or
+/// underflow. The limits are ours, near the device's.
 Operation check_division(const Line& line) {
   const Form form = form_of_flags(line, 1);
   return [form](Warp& warp, Lanes lanes) {
@@ -253,7 +253,7 @@ Operation round_to_whole(const Line& line) {
   });
 }
 
-/// Beyond the type its limit; 0 for what is no number.
+/// Clamps to the type's limits; a NaN gives 0, or the minimum in 64 bits.
 template <class I>
 I to_whole(double x) {
   using Limits = std::numeric_limits<I>;
@@ -263,7 +263,7 @@ I to_whole(double x) {
   return static_cast<I>(x);
 }
 
-/// The last type that is named is the source's where it is of the other kind: F2I.S64.F64.
+/// The last type named is the source's if it is of the other kind: F2I.S64.F64.
 Operation real_to_whole(const Line& line) {
   const Form form = form_with_target(line);
   const bool from64 = line.has("F64"), flushes = line.has("FTZ");
@@ -343,8 +343,7 @@ Operation whole_to_real(const Line& line) {
 Operation real_to_real(const Line& line) {
   const Form form = form_with_target(line);
   const std::size_t wider = line.modifiers.at(0) == "F64" ? 0 : 1;
-  if (!line.has("F64") || !line.has("F32"))
-    throw std::runtime_error("a conversion that is not known");
+  if (!line.has("F64") || !line.has("F32")) throw std::runtime_error("unknown conversion");
   return [=](Warp& warp, Lanes lanes) {
     WideRow wide;
     Row spare, narrow;
@@ -366,12 +365,12 @@ u32 rounded_to_bf16(u32 bits) {
   return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
 }
 Operation pack_halves(const Line& line) {
-  if (!line.has("BF16")) throw std::runtime_error("a conversion that is not known");
+  if (!line.has("BF16")) throw std::runtime_error("unknown conversion");
   return each2(form_with_target(line), Sense::real,
                [](u32 a, u32 b) { return rounded_to_bf16(a) << 16 | rounded_to_bf16(b); });
 }
 
-/// Bits of an f16, of a number that it holds exactly.
+/// Bits of an f16, from a number that it holds exactly.
 u32 half_bits(const Operand& operand) {
   const double x = operand.number;
   if (x != x) return 0x7fffu | (operand.negative ? 0x8000u : 0u);
@@ -383,12 +382,12 @@ u32 half_bits(const Operand& operand) {
   const double fraction = std::frexp(size, &exponent);  // in [0.5, 1)
   return sign | static_cast<u32>(exponent + 14) << 10 | (static_cast<u32>(fraction * 2048) & 1023u);
 }
-/// The compiler writes constants so, as two f16 that are added to zero: no arithmetic of f16 else.
+/// The compiler writes constants as two f16 that it adds to zero; other f16 arithmetic is unknown.
 Operation halves(const Line& line) {
   const auto& all = line.operands;
   const bool constant = all.size() == 5 && all[1].index == kZeroRegister &&
                         all[2].index == kZeroRegister && all[3].decimal && all[4].decimal;
-  if (!constant) throw std::runtime_error("arithmetic of f16");
+  if (!constant) throw std::runtime_error("unsupported arithmetic in f16");
   const u32 value = half_bits(all[3]) << 16 | half_bits(all[4]);
   return [to = all[0], value](Warp& warp, Lanes lanes) {
     Row out;
