@@ -14,7 +14,7 @@ POINTS = (  # F and k of alpha to mu
 
 
 class Chain:
-    """One grid as it ages."""
+    """One grid over time."""
 
     def __init__(self, p, seed, number):
         self.n = n = p["cells"]

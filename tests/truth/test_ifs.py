@@ -1,6 +1,6 @@
 """ifs: labels, latents and images rebuilt from docs/generators/algorithms/ifs.md, with the program's roundings.
 
-Longer than 500 lines: three modes share systems, surveys and walks.
+Longer than 500 lines because three modes share systems, surveys and walks.
 """
 
 import functools
@@ -37,7 +37,7 @@ def upto_of(maps):
 
 
 def choose(words, upto):
-    """Which map: how many of the ends lie at or below the 16 bits."""
+    """Which map: number of ends at or below the 16 bits."""
     return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
@@ -213,7 +213,7 @@ def latest(row, column, words, size, stamp):
     top = np.zeros((size, size), np.int64)
     for r in range(3):
         for q in range(3):
-            # The point lies at the pixel less (r - 1, q - 1).
+            # The point is at the pixel less (r - 1, q - 1).
             cell = canvas[2 - r : 2 - r + size, 2 - q : 2 - q + size]
             top = np.maximum(top, cell >> 9 << 1 | cell >> (3 * r + q) & 1)
     return np.where(top & 1, (top >> 1) - 1, -1)
@@ -355,7 +355,7 @@ def plasma(sample, size, decay):
 
 
 def lit(maps, upto, window, start):
-    """Share of the pixels of the picture by which one_parameter judges."""
+    """Share of lit pixels in the picture that one_parameter judges."""
     x, y, words = chaos(maps, upto, start, 100000, Sample(CATEGORY_SEED, 2**63))
     column = place(x, *window[:2], F(0), False, 512, 1, 6 / 512)
     row = place(y, *window[2:], F(0), False, 512, 1, 6 / 512)
@@ -518,7 +518,7 @@ class Ifs(TruthTest):
                     gone, rate = filled(orbit(maps[None], choose(halves, upto))[:, 0])[:2]
                 self.assertEqual(not gone and rate >= 0.2, attempt == ATTEMPTS[number])
 
-    # NumPy's own numbers; the walk is made of composed blocks, whose 10^-16 move no pixel of a filling rate near 0.2.
+    # NumPy's own numbers. The walk consists of composed blocks; their 10^-16 move no pixel of a filling rate near 0.2.
 
     def test_the_published_search(self):
         self.compare(6, categories=3, search="official")

@@ -1,9 +1,9 @@
 """Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
-Roundings: a parton's pt carries a few of each emission it gave (relative 2^-24), a place some 2^-23 of it, and momenta
-those of an exponential and a sine. An emission that comes about on one side alone would change a jet; with jets of some
-30 partons the chance of it is some 10^-6 a jet, and it happens here in none. What depends on edges of pixels, or on which
-of two equal pairs is joined, is left out and counted.
+Roundings: a parton's pt has a few per emission (relative 2^-24), a place about 2^-23 of it, and momenta have the
+roundings of an exponential and a sine. An emission on only one side would change a jet; with about 30 partons per jet
+the chance is about 10^-6 per jet, and it does not happen here. Values that depend on edges of pixels, or on which of
+two equal pairs is joined, are skipped and counted.
 """
 
 import unittest
@@ -149,7 +149,7 @@ class LundShower(JetTest):
         self.assertLessEqual(left, 6)
 
     def test_published_laws(self):
-        # Chances of a false alarm of 10^-7 each.
+        # The chance of a false alarm is 10^-7 each.
         rho, room = 2 * 0.12 / np.pi, np.log(400)
         for kind, colour in (("quark", 4 / 3), ("gluon", 3)):
             got = self.samples("lund_shower", 20000, f"classes=[{kind}]", seed=9)["latents"].astype(float)

@@ -1,10 +1,10 @@
 """Pictures rebuilt from docs/generators/algorithms/mandelbulb.md in double precision, with explicit angles.
 
-A rounding of f32 grows by the power n at every power of an orbit, so that no tolerance holds for all pixels. So each
-picture is made twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, what roundings of a point
-amount to: a pixel may differ by TOLERANCE, and by FACTOR times what the shift makes of it, which is 0.001 or more of
-every tenth pixel at most. Where a ray passes by the solid the shift need not show that it may hit: one pixel of each
-comparison is free.
+A rounding of f32 grows by the power n at every power of an orbit, so no tolerance holds for all pixels. Each picture is
+therefore rendered twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, the size of a point's
+roundings. A pixel may differ by TOLERANCE plus FACTOR times the effect of the shift, which is 0.001 or more for at most
+every tenth pixel. If a ray grazes the solid, the shift need not show that it may hit: each comparison may miss one
+pixel.
 """
 
 import unittest
@@ -217,8 +217,8 @@ class MandelbulbTest(TruthTest):
         self.compare(2, 9, {"form": "classic", "iterations": 15}, seed=7)
 
     def test_no_ray_passes_through_the_inside(self):
-        """What stays near for all powers is inside: a ray stops before its first such point. As the estimate is no
-        bound, a few may come out behind a thin part."""
+        """Points that stay near for all powers are inside: a ray stops before its first such point. The estimate is no
+        bound, so a few rays may come out after a thin part."""
         for settings in (["preset=mandelbulb-8"], []):
             count, size = 4, 10
             made = self.samples("mandelbulb", count, *settings, "palette=depth", seed=21, size=size)
