@@ -109,7 +109,7 @@ class DeadLeaves(TruthTest):
         return weights / side
 
     def read(self, p, fills, sample, shown, px, py):
-        """The fill of leaf `shown`, a place each: [places, 3]."""
+        """The fill of leaf `shown` at each place: [places, 3]."""
         w = sample.block("texture", 2**31 + shown)
         count, side = fills[0].shape[:2]
         low, high = p["fill_scale_low"], p["fill_scale_high"]

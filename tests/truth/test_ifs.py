@@ -236,7 +236,7 @@ def coloured(number, palette):
 
 
 class Words:
-    """The words of a stream of purpose `scene`, as many as wanted."""
+    """An endless stream of words of purpose `scene`."""
 
     def __init__(self, number):
         self.sample, self.made, self.at = Sample(CATEGORY_SEED, number), [], 0
@@ -394,7 +394,7 @@ def one_parameter_class(number, perturbation, sigma):
 
 
 def counts(row, column, mask, size):
-    """How many patches cover each pixel."""
+    """Number of patches that cover each pixel."""
     inside = on_canvas(row, column, size)
     cells = row[inside] * (size + 2) + column[inside]
     canvas = np.bincount(cells, minlength=(size + 2) ** 2).reshape(size + 2, size + 2)
@@ -497,8 +497,8 @@ class Ifs(TruthTest):
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 16 * 2.0**-24
             self.assertLessEqual(differ.mean(), share)
 
-    # Every step rounds as the program's does, so that pixels are the same to the last one. (The survey is made
-    # without fma; its 10^-16 move a window's number by an ulp in one of 10^8.)
+    # Every step rounds like the program's, so pixels are exactly equal. (The survey runs without fma; its 10^-16 move a
+    # window's number by an ulp in one case of 10^8.)
 
     def test_fractaldb(self):
         self.compare(6, categories=2)

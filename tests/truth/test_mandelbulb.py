@@ -21,7 +21,7 @@ RULES = """107 106 263 334 205 271 434 225 331 413 141 167 424 196 222 461 488 1
 143 96 180 388 397 68 135 197 360 40 465 243 506 160 327 175 105 223 198 332 452 174 281 395 238 386 161 168 204 416 244
 418 297"""
 RULES = np.array([int(rule) for rule in RULES.split()])
-# Of pairs: those that the published ones do not have come last.
+# Pairs of rules: those that are not in the published pairs come last.
 LATE = [32, 40, 68, 96, 105, 109, 151, 190, 222, 223, 243, 297, 332, 360, 434, 506, 507]
 FIRST = np.concatenate([RULES[~np.isin(RULES, LATE)], RULES[np.isin(RULES, LATE)]])
 SECOND = np.array([32, 109, 222, 434])
@@ -114,7 +114,7 @@ class Pictures:
         return r * np.log(r) / (2 * growth), traps
 
     def march(self, start, d, t, end, near, slope, image):
-        """Where rays stop, and which hit: nearer than near + slope t."""
+        """The end points of rays, and which rays hit: distance below near + slope t."""
         t, hit, going = t.copy(), np.ones(len(t), bool), np.arange(len(t))
         for _ in range(self.p["steps"]):
             distance = self.estimate(start[going] + t[going, None] * d[going], image[going])[0]

@@ -219,7 +219,7 @@ class SmallArray:
         return np.where((t < self.times[0]) | (t > self.times[-1]), 0.0, np.exp(rows * (1 - f) + more * f))
 
     def log_likelihoods(self, sensor, time):
-        """[hypothesis, cosine], but for what does not depend on either."""
+        """[hypothesis, cosine], without the terms that depend on neither."""
         p = self.p
         noise = p["noise_rate"] * 1e-9
         inside = (time > p["window_low"]) & (time < p["window_high"])
@@ -305,7 +305,7 @@ class NuTelescopeTest(TruthTest):
             x = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
             x = x[x[:, 9] == 1]
             if np.max(light.photons) > 900:
-                continue  # those would be saturated at times
+                continue  # these would sometimes saturate
             expected += np.sum(light.photons)
             found += len(x)
             sensor = x[:, 6].astype(int)

@@ -225,7 +225,7 @@ class Ode(TruthTest):
         eight = self.samples("ode", 1, "preset=figure_eight", seed=1)
         latents = self.latents("three_bodies", eight, 1, spread=0)
         np.testing.assert_array_equal(latents[:, 0], np.float32((1, 1, 1, *EIGHT)))
-        # Simo's period: all three are back where they began, but for the leapfrog's error.
+        # Simo's period: all three bodies return to the start, up to the leapfrog's error.
         self.assertLess(np.max(np.abs(eight["x"][0, -12:] - latents[3:, 0])), 1e-4)
         self.own("three_bodies", 6, (latents, eight["x"], np.zeros(1)))
         made = self.samples(

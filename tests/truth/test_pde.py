@@ -23,7 +23,7 @@ def u(word):
 
 
 class Field:
-    """One sample: its numbers, and its field before and after in double precision."""
+    """One sample: its numbers, and its field before and after, in double precision."""
 
     def __init__(self, p, seed, number, size):
         sample = Sample(named_key(seed, "pde"), number)

@@ -136,7 +136,7 @@ class Sbi(TruthTest):
             self.close(x, numbers, tolerance, "x")
 
     def bernoulli(self, theta, sample):
-        """Stimulus (with what comes before the beginning), spikes, and where an edge is too near to tell."""
+        """Stimulus (with the time before the start), spikes, and a mask of spikes too near an edge to decide."""
         z, dz = normals(sample, "scene", 10)
         f = np.diag(1 + np.sqrt(np.arange(9) / 9)) - 2 * np.eye(9, k=-1) + np.eye(9, k=-2)
         inverse = np.linalg.inv(f)
@@ -193,7 +193,7 @@ class Sbi(TruthTest):
 
     def test_lotka_volterra(self):
         clamped = 0
-        # Sample 605 of seed 1 has prey that all but die out.
+        # In sample 605 of seed 1 the prey almost dies out.
         for theta, x, sample in self.each("lotka_volterra", 60, (*BEGINNINGS, (1, 600))):
             z, dz = normals(sample, "scene", 4)
             middle = np.array([-0.125, -3, -0.125, -3])[:, None]

@@ -112,7 +112,7 @@ class Shapes(TruthTest):
         self.assertEqual(set(got["latents"][:, 10]), {0, 1, 2, 3})
 
     def test_all_have_the_area_of_the_disc_and_fit(self):
-        # Points of a grid that is turned, so that no edge runs along its rows.
+        # Points of a rotated grid, so no edge is along its rows.
         c, s = np.cos(0.4), np.sin(0.4)
         v, u = np.mgrid[-2:2:0.004, -2:2:0.004] + 0.002
         u, v = c * u + s * v, c * v - s * u

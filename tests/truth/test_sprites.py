@@ -113,7 +113,7 @@ def slab(o, d, low, high):
 
 
 def enter(o, d, shape, scale):
-    """Where rays from outside enter the solid: t (infinite where they do not), and the normal."""
+    """For rays from outside, t of the entry into the solid (infinite without a hit) and the normal there."""
     shape_of = ("cube", "cylinder", "sphere", "pill")[shape]
     if shape_of == "cube":
         h = 0.4 * scale

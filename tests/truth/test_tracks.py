@@ -374,7 +374,7 @@ class TracksTest(TruthTest):
         self.assertGreater(stats.kstest(np.clip(share, 0, 1), "uniform").pvalue, RARE)
 
     def test_coarse_tells_as_much_as_gluckstern_says(self):
-        """The best fit of q / p_T to azimuths is off by a normal number of variance 1 / I(w)."""
+        """The best fit of q / p_T to azimuths has a normal error of variance 1 / I(w)."""
         n = 1000
         made = self.samples("tracks", n, "preset=coarse", seed=13)
         r = np.array([c[0] for c in CYLINDERS if c[3]], np.float64)
