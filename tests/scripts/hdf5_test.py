@@ -184,7 +184,7 @@ class Hdf5(unittest.TestCase):
             layout = h5py.VirtualLayout(shape=(40, 6), dtype="f8")
             layout[:] = h5py.VirtualSource("full.h5", "showers", shape=(40, 6))
             file.create_virtual_dataset("showers", layout)
-        self.assertIn("lies in other files", self.refusal("virtual.h5"))
+        self.assertIn("is stored in other files", self.refusal("virtual.h5"))
         self.write_showers("lzf.h5", compression="lzf")
         self.assertIn("is compressed by filter 32000 (lzf)", self.refusal("lzf.h5"))
 

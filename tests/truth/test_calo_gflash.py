@@ -2,7 +2,7 @@
 
 The program takes whole numbers of units, spots and cells from floats of 24 bits. Its T, alpha and incomplete gamma
 function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7), as a
-share of the particle's energy. The energy of a slice may differ by that. The rebuilt numbers tell which showers are near
+share of the particle's energy. A slice's energy may differ by that. The rebuilt numbers show which showers are near
 an edge; of those only the first latents are compared. They have a slice whose number of spots is that close to a half,
 or with so little energy that a rounding decides whether it has a spot at all (at most 1 of 4 showers, mostly ones with
 many spots). In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must agree.
