@@ -1,5 +1,5 @@
-"""Reference for jet images and features, in double precision, by docs/generators/algorithms/ginkgo.md, and the
-comparison of samples with it.
+"""Reference for jet images and features, in double precision, from docs/generators/algorithms/ginkgo.md, and its
+comparison with samples.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from truth import TruthTest
 
 
 def boosted(part, mass, frame, frame_mass):
-    """Three-momentum `part` of this mass, where `frame` (a three-momentum of that mass) is at rest, in flight."""
+    """Boosts the three-momentum `part` of this mass from the rest frame of `frame` (a three-momentum of that mass)."""
     energy, whole = np.sqrt(part @ part + mass**2), np.sqrt(frame @ frame + frame_mass**2)
     return part + frame * (energy + frame @ part / (whole + frame_mass)) / frame_mass
 
@@ -31,7 +31,7 @@ def distances(a, b):
 
 
 def subjets(jet, left):
-    """And how far the pairs that were joined were from others: a relative difference of their measures."""
+    """The subjets, and a margin: the least relative difference between the measures of joined and other pairs."""
     jet, margin = jet.copy(), 1.0
     while len(jet) > left:
         measure = np.minimum(jet[:, None, 0], jet[None, :, 0]) * distances(jet, jet)
@@ -48,7 +48,7 @@ def subjets(jet, left):
 
 
 def image(jet, p):
-    """Pixels, what lies outside, and a margin: how far from an edge, or another turn, it is."""
+    """Pixels, the share outside, and a margin: the distance from an edge or from another orientation."""
     total, jet = jet[:, 0].sum(), centred(jet)
     pair, margin = subjets(jet, 2)
     eta, phi = jet[:, 1], jet[:, 2]
@@ -60,7 +60,7 @@ def image(jet, p):
         eta, phi = c * eta + s * phi, c * phi - s * eta
         margin = min(margin, abs(pair[0, 0] - pair[1, 0]) / total)
     skew, size = jet[:, 0] @ eta**3, jet[:, 0] @ np.abs(eta) ** 3
-    # Where all lie on the axis to rounding, it does not matter how they are flipped.
+    # If all are on the axis up to rounding, the flip does not matter.
     margin = min(margin, lever * abs(skew) / size if size > 1e-15 * total else 1.0)
     eta = -eta if skew < 0 else eta
     n, width = p["pixels"], float(np.float32(p["pixel"]))
@@ -84,7 +84,7 @@ def quotient(a, b):
 
 
 def features(jet, momentum, unit):
-    """Sixteen numbers of a jet whose momentum (E, px, py, pz) is the sum of all, and a margin of its subjets."""
+    """Sixteen numbers of a jet with the summed momentum (E, px, py, pz), and a margin of its subjets."""
     z, jet = jet[:, 0] / jet[:, 0].sum(), centred(jet)
     d = np.hypot(jet[:, 1], jet[:, 2])
     pt, mass = np.hypot(*momentum[1:3]), np.sqrt(max(momentum[0] ** 2 - momentum[1:] @ momentum[1:], 0))
@@ -104,8 +104,8 @@ def features(jet, momentum, unit):
 
 
 class JetTest(TruthTest):
-    """Both methods: jet i of samples `got` of parameters p. `cloud`: its rows (pt, eta, phi). One whose margin is below
-    `least` is left alone; whether it is.
+    """Both methods compare jet i of samples `got` with parameters p. `cloud`: its rows (pt, eta, phi). They skip a jet
+    whose margin is below `least` and return whether they did.
     """
 
     def leaves_image(self, got, p, i, cloud, least, outside):
@@ -118,12 +118,12 @@ class JetTest(TruthTest):
         return False
 
     def leaves_features(self, got, p, i, cloud, momentum, least, atol, rtol):
-        """`atol` of the first ten numbers, `rtol` of those of subjets and pairs."""
+        """`atol`: tolerance of the first ten numbers; `rtol`: of the numbers of subjets and pairs."""
         values, margin = features(cloud, momentum, p["unit"])
         if margin < least:
             return True
         seen = got["x"][i].astype(float)
         np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=atol)
-        if len(cloud) > 3:  # otherwise subjets are constituents, and quotients those of roundings
+        if len(cloud) > 3:  # otherwise subjets are constituents, and the quotients consist of roundings
             np.testing.assert_allclose(seen[10:], values[10:], rtol=rtol, atol=1e-6)
         return False

@@ -1,4 +1,4 @@
-"""What the pages of spins on a lattice have in common: ising and xy."""
+"""Common code for the spins on a lattice: ising and xy."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from truth import TruthTest, below, f32, unit
 
 class SpinTest(TruthTest):
     def temperature(self, made, k, words, critical, low, high, bins):
-        """That of sample k, by the words of its scene: of one of two phases, or, where there are any, of `bins`."""
+        """The temperature of sample k, from its scene's words: in one of two phases or, if set, one of `bins`."""
         low, high = f32(low), f32(high)
         edges = f32([low, critical, high])
         if bins:
@@ -21,11 +21,11 @@ class SpinTest(TruthTest):
 
 
 def side_for(size):
-    """Of the lattice that an image of this size shows, unless it is told."""
+    """The default lattice side for an image of this size."""
     return max(4, size + size % 2)
 
 
 def shown(lattice, size):
-    """What an image of this size shows of a periodic lattice."""
+    """The part of a periodic lattice that an image of this size shows."""
     rows = np.arange(size) % len(lattice)
     return lattice[np.ix_(rows, rows)]

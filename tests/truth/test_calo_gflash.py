@@ -1,12 +1,11 @@
 """Showers rebuilt from docs/generators/algorithms/calo_gflash.md in double precision.
 
-Whole numbers of units, spots and cells come from floats of 24 bits in the program. T, alpha and the incomplete gamma
-function have a few units in the last place there, so that P(alpha, beta t) is off by up to SHARE (the largest seen is
-3e-7); that is what the energy of a slice may differ by, as a share of the particle's. What then lies on an edge is
-known from the rebuilt numbers: a shower is left alone, but for its first latents, where a slice has a number of spots
-that close to a half, or so little energy that a rounding decides whether it has a spot at all (at most 1 of 4 showers,
-mostly those of many spots). In mode gflash_lite 1 spot in 1000 and 2 more may lie in another cell than here. In
-between nothing is free.
+The program takes whole numbers of units, spots and cells from floats of 24 bits. Its T, alpha and incomplete gamma
+function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7), as a
+share of the particle's energy. A slice's energy may differ by that. The rebuilt numbers show which showers are near
+an edge; of those only the first latents are compared. They have a slice whose number of spots is that close to a half,
+or with so little energy that a rounding decides whether it has a spot at all (at most 1 of 4 showers, mostly ones with
+many spots). In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must agree.
 """
 
 import unittest
@@ -16,7 +15,7 @@ from scipy.special import gammainc
 
 from truth import Sample, TruthTest, below, named_key, normal, unit, unit_open
 
-SHARE = 1e-6  # of the particle's energy, in a slice
+SHARE = 1e-6  # energy tolerance of a slice, relative to the particle's
 MATERIALS = {  # Z, A, density, X0, lambda
     "W": (74, 183.84, 19.30, 6.76, 191.9),
     "Pb": (82, 207.2, 11.35, 6.37, 199.6),
@@ -67,7 +66,7 @@ class Medium:
 
 
 def geometry(p, m):
-    """Of each layer: front and back in radiation lengths, sectors, edges of rings in mm."""
+    """For each layer: front and back in radiation lengths, sectors, edges of rings in mm."""
     if p["geometry"] == "cylinder":
         edges = p["ring_width"] * np.arange(p["rings"] + 1.0)
         fronts = p["front"] + p["layer_depth"] * np.arange(p["layers"])
@@ -102,7 +101,7 @@ def spot_number(m, p, energy):
 
 
 def lateral_law(m, energy, k):
-    """Rc, Rt in mm and p at depth t behind the start."""
+    """Rc, Rt in mm and p at depth t after the start."""
     y = np.log(energy)
 
     def law(t):
@@ -122,7 +121,7 @@ def lateral_law(m, energy, k):
 
 
 class Shower:
-    """One sample, up to its cells; p: the parameters."""
+    """One sample up to its cells; p: the parameters."""
 
     def __init__(self, p, seed, number):
         self.p, self.sample = p, Sample(named_key(seed, "calo_gflash"), number)
@@ -299,7 +298,7 @@ class Shower:
 
 class CaloGflash(TruthTest):
     def rebuild(self, count, *settings, seed=0, first=0):
-        """Compares `count` showers; gives the program's arrays."""
+        """Compares `count` showers; returns the program's arrays."""
         got = self.samples("calo_gflash", count, *settings, seed=seed, first=first)
         p = got["metadata"]["parameters"]
         scale = 1000 if p["unit"] == "GeV" else 1
@@ -311,14 +310,14 @@ class CaloGflash(TruthTest):
             latents = got["latents"][i].astype(float) * ([scale] + [1] * 4 + [scale] * 2 + [1])
             invisible = mev * (1 - shower.em) * (1 - p["hadron_response"])
             expected = [mev, shower.t, shower.alpha, shower.start]
-            # Ten units in the last place; f, and what it takes from 1, is a difference of numbers up to 1.
+            # Ten units in the last place; f and 1 - f are differences of numbers up to 1.
             np.testing.assert_allclose(latents[:4], expected, rtol=6e-7)
             np.testing.assert_allclose(latents[4:6] * [mev, 1], [mev * shower.em, invisible], rtol=0, atol=1e-6 * mev)
             if shower.edge:
                 edges += 1
                 continue
             self.assertEqual(latents[7], shower.spots)
-            # A cell's own error: that of the slices of its layer.
+            # A cell's own error: the summed errors of the slices in its layer.
             x, allowed = got["x"][i].astype(float) * scale, np.full(len(shower.x), 0.0)
             before = shower.cells_before()
             for layer in range(len(shower.layers)):

@@ -1,14 +1,14 @@
 """Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit by bit.
 
-Radii are worked out in f32 as the page says, for what 1 - taper * u loses near 1 would move the edges of large leaves.
-The outlines are in f64 here, 2^-24 of the side times a few from the program's: a pixel whose centre lies that close
-to an edge may show another leaf. Edges are some 20 to 40 pixels long for each of a side, so that is one pixel in some
-10^5; allowed are 1 in 5000 of a set of images, and one (none is seen).
+Radii are computed in f32 as on the page: the error of 1 - taper * u near 1 would move the edges of large leaves. The
+outlines are in f64 here and differ from the program's by a few 2^-24 of the side: a pixel whose centre is that close to
+an edge may show another leaf. Edges are 20 to 40 pixels long per pixel of the side, so this affects about one pixel in
+10^5; the limit is 1 in 5000 of a set of images, plus one (0 seen).
 
-Fills are the program's own samples of the other generator, their levels made and read in f64 here. The program's
-places in a fill carry four roundings of numbers below 2^8, 2^-17 each at most, and its cosine one of 2^-24 times some
-100 pixels; between two pixels of a fill a value changes by 1 at most along each axis. Where a leaf shrinks its fill to a
-scale s these grow as 1 / s, and what is read changes by s a pixel. So values differ by less than 1e-4.
+Fills are the program's own samples of the other generator; their levels are built and read in f64 here. The program's
+places in a fill have four roundings of numbers below 2^8, at most 2^-17 each, and its cosine one of 2^-24 times about
+100 pixels; between two pixels of a fill a value changes by at most 1 along each axis. If a leaf shrinks its fill to a
+scale s, these errors grow as 1 / s, and the value changes by s per pixel. So values differ by less than 1e-4.
 """
 
 import unittest
@@ -90,7 +90,7 @@ class DeadLeaves(TruthTest):
         return got
 
     def fills(self, p):
-        """What the leaves show: samples of the other generator."""
+        """Levels of the fills: samples of the other generator."""
         name, *settings = p["fill"]
         fills = self.samples(name, p["fills"], *settings, seed=p["fill_seed"], size=p["fill_side"])["x"]
         levels = [fills.astype(np.float64)]
@@ -101,7 +101,7 @@ class DeadLeaves(TruthTest):
 
     @staticmethod
     def halving(side):
-        """What each pixel of a level takes of those of the level before: [side / 2, side]."""
+        """Weights of each pixel of a level over the pixels of the level before: [side / 2, side]."""
         half, odd = side // 2, side % 2
         weights = np.zeros((half, side))
         for i in range(half):
@@ -109,7 +109,7 @@ class DeadLeaves(TruthTest):
         return weights / side
 
     def read(self, p, fills, sample, shown, px, py):
-        """The fill of leaf `shown`, a place each: [places, 3]."""
+        """The fill of leaf `shown` at each place: [places, 3]."""
         w = sample.block("texture", 2**31 + shown)
         count, side = fills[0].shape[:2]
         low, high = p["fill_scale_low"], p["fill_scale_high"]

@@ -1,9 +1,9 @@
 """Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit by bit.
 
-The shares of forward events come from the cross-section in vector and axial couplings, as textbooks write it (for
-instance the LEP and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. As both are
-worked out in double precision their f32 may differ where a rounding decides, once in some 10^8 cases, and a word must
-then fall into the step of 2^-24 between: no event is allowed to differ.
+The shares of forward events come from the cross-section in vector and axial couplings, as in textbooks (for instance
+the LEP and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. Both are in double
+precision; their f32 can differ if a rounding decides, once in about 10^8 cases, and a word must then fall into the
+2^-24 between. So no event may differ.
 """
 
 import json

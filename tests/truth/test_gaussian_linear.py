@@ -1,8 +1,8 @@
 """Samples rebuilt from docs/generators/algorithms/gaussian_linear.md.
 
-A normal number is a root of a logarithm times a cosine of the program's own: a few units in the last place, of the
-root, not of the product. The root is at most 5.8, so that 4e-6 (8 of its units) is allowed to each normal number, its
-square 12 times that, and to a sum of numbers with shares the sum of theirs.
+A normal number is a root of a logarithm times the program's own cosine; its error is a few units in the last place of
+the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 of its units), of
+its square 12 times that, and of a weighted sum the weighted sum of tolerances.
 """
 
 import json

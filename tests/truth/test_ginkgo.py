@@ -1,11 +1,11 @@
 """Jets rebuilt from docs/generators/algorithms/ginkgo.md in double precision.
 
-The program's f32 lose most where nearly equal numbers are subtracted: m - sqrt(t1) loses m / (m - sqrt(t1)) units of
-2^-24, which the fraction c = 0.999 bounds by 2000. What that does to the masses and densities is carried along from
-branching to branching (`slack`, a relative error of t) and allowed, and no more; a jet with a parton as close to t_cut
-as its slack is left alone (at most one at a time). The likelihood ratio has the first branching alone, without those
-differences. Momenta may differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of some
-2^-24 m sqrt(m / (m - m1 - m2)) where its parts are nearly at rest, and each boost adds roundings (4e-7 is seen).
+The program's f32 lose most in differences of nearly equal numbers: m - sqrt(t1) loses m / (m - sqrt(t1)) units of
+2^-24, which the fraction c = 0.999 bounds by 2000. `slack`, a relative error of t, carries the effect on masses and
+densities from branching to branching and is the tolerance. A jet with a parton within its slack of t_cut is skipped (at
+most one per comparison). The likelihood ratio uses only the first branching, without these differences. Momenta may
+differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of about 2^-24 m sqrt(m / (m - m1
+- m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
 """
 
 import unittest

@@ -14,7 +14,7 @@ POINTS = (  # F and k of alpha to mu
 
 
 class Chain:
-    """One grid as it ages."""
+    """One grid over time."""
 
     def __init__(self, p, seed, number):
         self.n = n = p["cells"]
@@ -82,7 +82,7 @@ class GrayScott(TruthTest):
         return labels
 
     def test_defaults(self):
-        # In full but for the size of the grid, and on the grid but for most of the steps.
+        # All steps on a smaller grid, then few steps on the full grid.
         self.rebuild([0], "cells=48", seed=1)
         self.rebuild([0, 1], "warm_up=100", seed=1, first=2**40)
 

@@ -1,6 +1,6 @@
 """ifs: labels, latents and images rebuilt from docs/generators/algorithms/ifs.md, with the program's roundings.
 
-Longer than 500 lines: three modes share systems, surveys and walks.
+Longer than 500 lines because three modes share systems, surveys and walks.
 """
 
 import functools
@@ -37,7 +37,7 @@ def upto_of(maps):
 
 
 def choose(words, upto):
-    """Which map: how many of the ends lie at or below the 16 bits."""
+    """Which map: number of ends at or below the 16 bits."""
     return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
@@ -213,7 +213,7 @@ def latest(row, column, words, size, stamp):
     top = np.zeros((size, size), np.int64)
     for r in range(3):
         for q in range(3):
-            # The point lies at the pixel less (r - 1, q - 1).
+            # The point is at the pixel less (r - 1, q - 1).
             cell = canvas[2 - r : 2 - r + size, 2 - q : 2 - q + size]
             top = np.maximum(top, cell >> 9 << 1 | cell >> (3 * r + q) & 1)
     return np.where(top & 1, (top >> 1) - 1, -1)
@@ -236,7 +236,7 @@ def coloured(number, palette):
 
 
 class Words:
-    """The words of a stream of purpose `scene`, as many as wanted."""
+    """An endless stream of words of purpose `scene`."""
 
     def __init__(self, number):
         self.sample, self.made, self.at = Sample(CATEGORY_SEED, number), [], 0
@@ -355,7 +355,7 @@ def plasma(sample, size, decay):
 
 
 def lit(maps, upto, window, start):
-    """Share of the pixels of the picture by which one_parameter judges."""
+    """Share of lit pixels in the picture that one_parameter judges."""
     x, y, words = chaos(maps, upto, start, 100000, Sample(CATEGORY_SEED, 2**63))
     column = place(x, *window[:2], F(0), False, 512, 1, 6 / 512)
     row = place(y, *window[2:], F(0), False, 512, 1, 6 / 512)
@@ -394,7 +394,7 @@ def one_parameter_class(number, perturbation, sigma):
 
 
 def counts(row, column, mask, size):
-    """How many patches cover each pixel."""
+    """Number of patches that cover each pixel."""
     inside = on_canvas(row, column, size)
     cells = row[inside] * (size + 2) + column[inside]
     canvas = np.bincount(cells, minlength=(size + 2) ** 2).reshape(size + 2, size + 2)
@@ -497,8 +497,8 @@ class Ifs(TruthTest):
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 16 * 2.0**-24
             self.assertLessEqual(differ.mean(), share)
 
-    # Every step rounds as the program's does, so that pixels are the same to the last one. (The survey is made
-    # without fma; its 10^-16 move a window's number by an ulp in one of 10^8.)
+    # Every step rounds like the program's, so pixels are exactly equal. (The survey runs without fma; its 10^-16 move a
+    # window's number by an ulp in one case of 10^8.)
 
     def test_fractaldb(self):
         self.compare(6, categories=2)
@@ -518,7 +518,7 @@ class Ifs(TruthTest):
                     gone, rate = filled(orbit(maps[None], choose(halves, upto))[:, 0])[:2]
                 self.assertEqual(not gone and rate >= 0.2, attempt == ATTEMPTS[number])
 
-    # NumPy's own numbers; the walk is made of composed blocks, whose 10^-16 move no pixel of a filling rate near 0.2.
+    # NumPy's own numbers. The walk consists of composed blocks; their 10^-16 move no pixel of a filling rate near 0.2.
 
     def test_the_published_search(self):
         self.compare(6, categories=3, search="official")

@@ -135,10 +135,10 @@ class Ifs3d(TruthTest):
         for row in range(count):
             label, latents, image = rebuild(first + row, seed, size, values)
             self.assertEqual(made["label"][row], label)
-            # Angles of up to 6.3, the elevation by an arc sine whose slope is 100 where 0.995 is: 1e-5.
+            # Angles of up to 6.3; the elevation uses an arc sine with slope 100 at its limit: 1e-5.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=0, atol=1e-5)
-            # Steps round as the program's do. Sines and cosines of the view, and the survey, may differ in the last
-            # bit, which moves points by 10^-7 of the image; and a depth by 10^-6.
+            # Steps round like the program's. Sines and cosines of the view, and the survey, may differ in the last bit,
+            # which moves points by 10^-7 of the image and a depth by 10^-6.
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 4e-6
             self.assertLessEqual(differ.mean(), 1e-3)
 

@@ -1,8 +1,8 @@
 """ising: whole Markov chains, update by update.
 
-Everything is integers but the temperature and the chances made of it. An exponential that differs in its last place
-(2^-24) moves a chance by as much, and with it one draw in some 10^7; of the chains here, with about 10^6 draws
-together, that would change none or one. None is changed.
+All values are integers except the temperature and the chances derived from it. An exponential that differs in its last
+place (2^-24) moves a chance by as much and changes one draw in about 10^7. These chains have about 10^6 draws in all,
+so none or one would change; none does.
 """
 
 import unittest

@@ -1,9 +1,9 @@
 """Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
-Roundings: a parton's pt carries a few of each emission it gave (relative 2^-24), a place some 2^-23 of it, and momenta
-those of an exponential and a sine. An emission that comes about on one side alone would change a jet; with jets of some
-30 partons the chance of it is some 10^-6 a jet, and it happens here in none. What depends on edges of pixels, or on which
-of two equal pairs is joined, is left out and counted.
+Roundings: a parton's pt has a few per emission (relative 2^-24), a place about 2^-23 of it, and momenta have the
+roundings of an exponential and a sine. An emission on only one side would change a jet; with about 30 partons per jet
+the chance is about 10^-6 per jet, and it does not happen here. Values that depend on edges of pixels, or on which of
+two equal pairs is joined, are skipped and counted.
 """
 
 import unittest
@@ -115,8 +115,8 @@ class LundShower(JetTest):
             rows = all_rows[order][: p["items"]]
             x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
             self.assertEqual(len(x), len(rows))
-            # A place of 2 to 4 is rounded by 2^-23 an emission, which turns a momentum by as much; a decay's products
-            # have roundings of the whole.
+            # Each emission rounds a place of 2 to 4 by 2^-23, which rotates a momentum by as much; a decay's products
+            # have the roundings of the whole.
             tolerance = EPS * ((32 + 8 * len(all_rows)) * rows[:, :1] + 64 * all_rows[:, 0].sum())
             self.assertLess(np.max(np.abs(x[:, :4] - rows) / tolerance), 1)
             np.testing.assert_allclose(got["globals"][i], all_rows.sum(axis=0), atol=100 * EPS * all_rows[:, 0].sum())
@@ -149,7 +149,7 @@ class LundShower(JetTest):
         self.assertLessEqual(left, 6)
 
     def test_published_laws(self):
-        # Chances of a false alarm of 10^-7 each.
+        # The chance of a false alarm is 10^-7 each.
         rho, room = 2 * 0.12 / np.pi, np.log(400)
         for kind, colour in (("quark", 4 / 3), ("gluon", 3)):
             got = self.samples("lund_shower", 20000, f"classes=[{kind}]", seed=9)["latents"].astype(float)

@@ -1,10 +1,10 @@
 """Pictures rebuilt from docs/generators/algorithms/mandelbulb.md in double precision, with explicit angles.
 
-A rounding of f32 grows by the power n at every power of an orbit, so that no tolerance holds for all pixels. So each
-picture is made twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, what roundings of a point
-amount to: a pixel may differ by TOLERANCE, and by FACTOR times what the shift makes of it, which is 0.001 or more of
-every tenth pixel at most. Where a ray passes by the solid the shift need not show that it may hit: one pixel of each
-comparison is free.
+A rounding of f32 grows by the power n at every power of an orbit, so no tolerance holds for all pixels. Each picture is
+therefore rendered twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, the size of a point's
+roundings. A pixel may differ by TOLERANCE plus FACTOR times the effect of the shift, which is 0.001 or more for at most
+every tenth pixel. If a ray grazes the solid, the shift need not show that it may hit: each comparison may miss one
+pixel.
 """
 
 import unittest
@@ -21,7 +21,7 @@ RULES = """107 106 263 334 205 271 434 225 331 413 141 167 424 196 222 461 488 1
 143 96 180 388 397 68 135 197 360 40 465 243 506 160 327 175 105 223 198 332 452 174 281 395 238 386 161 168 204 416 244
 418 297"""
 RULES = np.array([int(rule) for rule in RULES.split()])
-# Of pairs: those that the published ones do not have come last.
+# Pairs of rules: those that are not in the published pairs come last.
 LATE = [32, 40, 68, 96, 105, 109, 151, 190, 222, 223, 243, 297, 332, 360, 434, 506, 507]
 FIRST = np.concatenate([RULES[~np.isin(RULES, LATE)], RULES[np.isin(RULES, LATE)]])
 SECOND = np.array([32, 109, 222, 434])
@@ -114,7 +114,7 @@ class Pictures:
         return r * np.log(r) / (2 * growth), traps
 
     def march(self, start, d, t, end, near, slope, image):
-        """Where rays stop, and which hit: nearer than near + slope t."""
+        """The end points of rays, and which rays hit: distance below near + slope t."""
         t, hit, going = t.copy(), np.ones(len(t), bool), np.arange(len(t))
         for _ in range(self.p["steps"]):
             distance = self.estimate(start[going] + t[going, None] * d[going], image[going])[0]
@@ -217,8 +217,8 @@ class MandelbulbTest(TruthTest):
         self.compare(2, 9, {"form": "classic", "iterations": 15}, seed=7)
 
     def test_no_ray_passes_through_the_inside(self):
-        """What stays near for all powers is inside: a ray stops before its first such point. As the estimate is no
-        bound, a few may come out behind a thin part."""
+        """Points that stay near for all powers are inside: a ray stops before its first such point. The estimate is no
+        bound, so a few rays may come out after a thin part."""
         for settings in (["preset=mandelbulb-8"], []):
             count, size = 4, 10
             made = self.samples("mandelbulb", count, *settings, "palette=depth", seed=21, size=size)

@@ -1,9 +1,9 @@
 """Pulses rebuilt from docs/generators/algorithms/nu_telescope.md, and known laws of such telescopes: Cherenkov
 geometry, the law of delays, and the best reconstruction with a small array.
 
-Distances, expectations and times are f32 in the program and f64 here: positions of some 1000 m are off by 2^-13 m after
-a few roundings, times by CLOSE ns, delays by SHARE of them (a power of a rounded number). Counts, modules and flags are
-equal: no comparison of these samples lies that near to its edge.
+Distances, expectations and times are f32 in the program and f64 here. Positions near 1000 m are off by 2^-13 m after a
+few roundings, times by CLOSE ns, delays by a SHARE of their value (a power of a rounded number). Counts, modules and
+flags are equal: no comparison in these samples is that close to its edge.
 """
 
 import math
@@ -49,7 +49,7 @@ def modules_of(p):
 
 
 class Light:
-    """What modules at places [M, 3] expect of events: direction of travel [..., 3], vertex, energy, track or not."""
+    """Expected light in modules at [M, 3] for events: travel direction [..., 3], vertex, energy, track or not."""
 
     def __init__(self, p, places, travel, vertex, energy, track):
         cosine = 1 / p["phase_index"]
@@ -184,7 +184,7 @@ class Event:
 
 
 class SmallArray:
-    """The likelihood of pulses where all but hypothesis and zenith is known (preset one_angle)."""
+    """The likelihood of pulses if all but hypothesis and zenith is known (preset one_angle)."""
 
     def __init__(self, p, angles=120):
         self.p, self.places = p, modules_of(p)
@@ -219,7 +219,7 @@ class SmallArray:
         return np.where((t < self.times[0]) | (t > self.times[-1]), 0.0, np.exp(rows * (1 - f) + more * f))
 
     def log_likelihoods(self, sensor, time):
-        """[hypothesis, cosine], but for what does not depend on either."""
+        """[hypothesis, cosine], without the terms that depend on neither."""
         p = self.p
         noise = p["noise_rate"] * 1e-9
         inside = (time > p["window_low"]) & (time < p["window_high"])
@@ -295,7 +295,7 @@ class NuTelescopeTest(TruthTest):
         self.assertAlmostEqual(rho_of(p), 0.0040517, delta=5e-8)
 
     def test_delays_and_counts(self):
-        """Of many events at once: delays by Pandel's law about the true geometry, and photons as many as expected."""
+        """Many events at once: delays follow Pandel's law about the true geometry, and photon counts match."""
         made = self.samples("nu_telescope", 300, "output=truth", "items=4000", "saturation=1024", "energy_low=1000", seed=8)
         p = DEFAULTS | {"energy_low": 1000, "saturation": 1024}
         places, shares, expected, found = modules_of(p), [], 0.0, 0
@@ -305,7 +305,7 @@ class NuTelescopeTest(TruthTest):
             x = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
             x = x[x[:, 9] == 1]
             if np.max(light.photons) > 900:
-                continue  # those would be saturated at times
+                continue  # these would sometimes saturate
             expected += np.sum(light.photons)
             found += len(x)
             sensor = x[:, 6].astype(int)
@@ -317,8 +317,8 @@ class NuTelescopeTest(TruthTest):
         self.assertGreater(2 * stats.norm.sf(abs(found - expected) / math.sqrt(expected)), RARE)
 
     def test_small_array_is_known(self):
-        """Of the preset one_angle truth is distributed as the posterior says: its ranks are uniform, chances of a track
-        are met, and so is the squared error."""
+        """Preset one_angle: truth is distributed as the posterior says. Ranks are uniform; the chances of a track and
+        the squared error match."""
         count, array = 300, SmallArray(DEFAULTS | ONE_ANGLE)
         made = self.samples("nu_telescope", count, "preset=one_angle", "items=200", seed=9)
         whole = np.trapz(np.exp(array.table), array.times, axis=1)

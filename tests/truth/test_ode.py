@@ -1,10 +1,10 @@
-"""ode: parameters, beginnings and trajectories of all six systems.
+"""ode: parameters, initial values and trajectories of all six systems.
 
-Latents are compared exactly; log-normal ones to a few units in the last place (ULP). Trajectories begin with the
-program's own latents and take the page's steps in f64. How far f32 may lie from that depends on how the system pulls
-roundings apart, so each trajectory is made four times more: once with its state rounded to f32 after each step, and
-three times with each number of it moved at random by up to one ULP. Up to a point of time the program may be off by
-five times what these have been.
+Latents are compared exactly; log-normal ones to a few units in the last place (ULP). Trajectories start from the
+program's own latents and take the page's steps in f64. How far f32 may deviate depends on how the system amplifies
+roundings, so each trajectory is computed four more times: once with its state rounded to f32 after each step, and three
+times with each number of it shifted at random by up to one ULP. At any time the program may be off by five times the
+largest deviation of these so far.
 """
 
 import unittest
@@ -29,7 +29,7 @@ SYSTEMS = {
 
 
 def normals(sample, purpose, count):
-    """The first normal numbers of a purpose, [numbers, samples], and how far those of f32 may be off."""
+    """The first normal numbers of a purpose, [numbers, samples], and the tolerance of their f32 values."""
     words = sample.words(purpose, count + count % 2)
     radius = np.sqrt(-2 * np.log(unit_open(words[0::2]).astype(np.float64)))
     angle = 2 * np.pi * unit(words[1::2]).astype(np.float64)
@@ -77,7 +77,7 @@ def gravity(masses, softening, axes=2):
 
 
 def cluster(sample, bodies):
-    """How n_body begins: places and velocities [6 bodies, samples], and about how far f32 may be off."""
+    """Initial values of n_body: places and velocities [6 bodies, samples], and about how far f32 may be off."""
     parts, off = [], []
     a = 3 * np.pi / 16
     for body in range(bodies):
@@ -134,7 +134,7 @@ def leapfrog(acceleration, u, h, rounded, steps):
 
 class Ode(TruthTest):
     def latents(self, system, made, seed, spread=1):
-        """The program's, [numbers, samples], once they have been compared."""
+        """The program's latents, [numbers, samples], after the comparison."""
         sample = Sample(named_key(seed, "ode"), made["sample"])
         np.testing.assert_array_equal(made["label"], 0)
         np.testing.assert_array_equal(made["weight"], 1)
@@ -225,7 +225,7 @@ class Ode(TruthTest):
         eight = self.samples("ode", 1, "preset=figure_eight", seed=1)
         latents = self.latents("three_bodies", eight, 1, spread=0)
         np.testing.assert_array_equal(latents[:, 0], np.float32((1, 1, 1, *EIGHT)))
-        # Simo's period: all three are back where they began, but for the leapfrog's error.
+        # Simo's period: all three bodies return to the start, up to the leapfrog's error.
         self.assertLess(np.max(np.abs(eight["x"][0, -12:] - latents[3:, 0])), 1e-4)
         self.own("three_bodies", 6, (latents, eight["x"], np.zeros(1)))
         made = self.samples(

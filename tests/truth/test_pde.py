@@ -1,4 +1,4 @@
-"""pde: fields made anew from their waves, each multiplied by what the scheme makes of it, which is exact.
+"""pde: fields rebuilt from their waves, each multiplied by the scheme's factor, which is exact.
 
 The program steps in single precision: rounding adds up to some 10^-4 over the steps of heat and advection, and to ten
 times as much by leapfrog.
@@ -23,7 +23,7 @@ def u(word):
 
 
 class Field:
-    """One sample: its numbers, and its field before and after in double precision."""
+    """One sample: its numbers, and its field before and after, in double precision."""
 
     def __init__(self, p, seed, number, size):
         sample = Sample(named_key(seed, "pde"), number)

@@ -1,9 +1,9 @@
 """rambo: events with and without masses, weighted and unweighted, number by number.
 
-The page makes sines and logarithms in single precision, here in double: a q may be off by about 2 units in the last
-place of single precision (ULP), its direction by 2 ULP. What follows is in double on both sides, so momenta may be off
-by 2 ULP of the energy times gamma of the boost, the last rounding included. A try that is kept on one side alone would
-change an event altogether; the chance of it is 10^-7 a try, and it happens here in none.
+The page computes sines and logarithms in single precision, this test in double: a q may be off by about 2 units in the
+last place of single precision (ULP), its direction by 2 ULP. The rest is in double on both sides, so momenta may be off
+by 2 ULP of the energy times gamma of the boost, the last rounding included. A try accepted on only one side would
+change an event completely; the chance is 10^-7 per try, and it does not happen here.
 """
 
 import unittest
@@ -51,7 +51,7 @@ def massive(momenta, masses, energy):
 
 
 def two_bodies(mother, mass, m1, m2, height, turn):
-    """Momenta (E, px, py, pz) of two, of a mother in flight."""
+    """Momenta (E, px, py, pz) of the two decay products of a moving mother."""
     p = np.sqrt(max(triangle(mass**2, m1**2, m2**2), 0)) / (2 * mass)
     cosine, phi = 2 * float(unit(height)) - 1, 2 * np.pi * float(unit(turn))
     sine = np.sqrt(1 - cosine**2)
@@ -63,7 +63,7 @@ def two_bodies(mother, mass, m1, m2, height, turn):
 
 
 class Decays:
-    """What a list of bodies becomes, decay after decay in the order of the items."""
+    """The list of bodies after all decays, in the order of the items."""
 
     def __init__(self, sample, laws):
         self.sample, self.laws, self.count = sample, laws, 0

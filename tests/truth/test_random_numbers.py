@@ -1,4 +1,4 @@
-"""The random numbers that the other checks stand on, against answers published with Philox (Random123, kat_vectors)."""
+"""The random numbers that the other checks use, against published Philox answers (Random123, kat_vectors)."""
 
 import unittest
 

@@ -54,7 +54,7 @@ def rebuilt(settings, seed, number, size):
 
 class Rcdb(TruthTest):
     def test_pictures(self):
-        """What may differ is said in test_visual_atom: here, too, a thousandth of the pixels."""
+        """test_visual_atom explains the tolerance: here, too, a thousandth of the pixels."""
         for size, count, seed, first, changed in (
             (64, 4, 0, 0, {}),
             (95, 4, 2**63 - 9, 2**33 + 5, {}),

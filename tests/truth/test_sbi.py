@@ -1,9 +1,9 @@
-"""sbi: theta and x of all ten tasks, and what was drawn once for all samples with NumPy's RandomState(42).
+"""sbi: theta and x of all ten tasks, and the constants drawn once for all samples with NumPy's RandomState(42).
 
-Tolerances. Elementary functions are within a few units in the last place of f32 (ULP), a normal number so within 4 ULP
-of its radius. What is a fixed number of operations in f32 is propagated from there, term by term. What follows theta
-begins with the program's own, once that has been compared. Integrations are made in f64 with the page's steps; those in
-f32 may be off by what the page says of them.
+Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within
+4 ULP of its radius. A fixed number of operations in f32 propagates this term by term. Values after theta start from the
+program's own theta, once that has been compared. Integrations run in f64 with the page's steps; f32 ones may be off by
+what the page states.
 """
 
 import unittest
@@ -22,7 +22,7 @@ def exact_unit(word):
 
 
 def normals(sample, purpose, count, skip=0):
-    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and how far those of f32 may be off."""
+    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and the tolerance of f32."""
     words = sample.words(purpose, skip + count + count % 2)[skip:]
     radius = np.sqrt(-2 * np.log(unit_open(words[0::2]).astype(np.float64)))
     angle = 2 * np.pi * exact_unit(words[1::2])
@@ -33,7 +33,7 @@ def normals(sample, purpose, count, skip=0):
 
 
 def numbers_of_the_benchmark():
-    """Centres, factors and order of the distractors, all of NumPy's RandomState(42)."""
+    """Centres, factors and order of the distractors, all from NumPy's RandomState(42)."""
     random = np.random.RandomState(42)
     centres = np.array([15 * random.normal(size=92) for _ in range(20)])
     factors = []
@@ -101,7 +101,7 @@ class Sbi(TruthTest):
         z, dz = normals(sample, "noise", 8)
         t1, t2, t3, t4, t5 = theta
         s1, s2, r, e = t3**2, t4**2, np.tanh(t5), 1e-6
-        # Of the published covariance itself, in f64.
+        # The published covariance itself, in f64.
         covariance = np.moveaxis(np.array([[s1**2 + e, r * s1 * s2], [r * s1 * s2, s2**2 + e]]), 2, 0)
         low = np.linalg.cholesky(covariance)
         x, tolerance = [], []
@@ -136,7 +136,7 @@ class Sbi(TruthTest):
             self.close(x, numbers, tolerance, "x")
 
     def bernoulli(self, theta, sample):
-        """Stimulus (with what comes before the beginning), spikes, and where an edge is too near to tell."""
+        """Stimulus (with the time before the start), spikes, and a mask of spikes too near an edge to decide."""
         z, dz = normals(sample, "scene", 10)
         f = np.diag(1 + np.sqrt(np.arange(9) / 9)) - 2 * np.eye(9, k=-1) + np.eye(9, k=-2)
         inverse = np.linalg.inv(f)
@@ -193,7 +193,7 @@ class Sbi(TruthTest):
 
     def test_lotka_volterra(self):
         clamped = 0
-        # Sample 605 of seed 1 has prey that all but die out.
+        # In sample 605 of seed 1 the prey almost dies out.
         for theta, x, sample in self.each("lotka_volterra", 60, (*BEGINNINGS, (1, 600))):
             z, dz = normals(sample, "scene", 4)
             middle = np.array([-0.125, -3, -0.125, -3])[:, None]
@@ -234,7 +234,7 @@ def runge_kutta(slope, state, h, steps):
 
 
 def positive(u, chance):
-    """Of 1000 tests, by inversion; for chances above 1/2 of the negative ones."""
+    """Quantiles of 1000 tests, by inversion; for chances above 1/2, of the negative ones."""
     few = binom.ppf(u, 1000, np.minimum(chance, 1 - chance))
     return np.where(chance > 0.5, 1000 - few, few)
 

@@ -321,9 +321,9 @@ PROGRAMS = (
 
 class Shaders(TruthTest):
     def compare(self, scene, label, latents, x, grey=False):
-        """Phases of some 16 turns are rounded to 1e-6 of a turn in f32, and a colour moves by up to ten a turn: 1e-5.
-        Where an edge is steep or a bend stretches the plane it is ten times as much; a pixel within some 1e-6 of a
-        tile's border may show the next tile, not one in 200."""
+        """Phases of about 16 turns are rounded to 1e-6 of a turn in f32, and a colour moves by up to ten per turn: 1e-5.
+        At a steep edge or a stretching bend it is ten times as much. A pixel within about 1e-6 of a tile's border may
+        show the next tile; fewer than one in 200 do."""
         self.assertEqual(label, scene.label)
         np.testing.assert_array_equal(latents, scene.latents)
         wrong = abs(scene.picture(len(x), grey) - x).max(-1)

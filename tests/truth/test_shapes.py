@@ -1,9 +1,9 @@
 """Images rebuilt from docs/generators/algorithms/shapes.md in double precision, from the f32 numbers of the page.
 
-A place in the image is off by up to COVER = 2^-22 of its side: a rounding of the place, of the difference, of the
-turned one and of sine and cosine. So are distances, and the cover by that, times the sharpness and (side / radius). A
-wave's phase, of at most 20 waves over the image, is off by some 20 * 2^-22, and the blend's slope is 3: WAVE. Channels
-differ by these and by 2e-7 of their own rounding; no pixel is left out, as covers and waves are continuous.
+A place in the image is off by up to COVER = 2^-22 of its side: roundings of the place, the difference, the rotation,
+and sine and cosine. So are distances; the cover is off by that times the sharpness and (side / radius). A wave's phase,
+with at most 20 waves over the image, is off by about 20 * 2^-22, and the blend's slope is 3: WAVE. Channels differ by
+these and by 2e-7 of their own rounding. No pixel is skipped, because covers and waves are continuous.
 """
 
 import unittest
@@ -12,7 +12,7 @@ import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, uniform, unit
 
-COVER = 2**-22  # of the side
+COVER = 2**-22  # relative to the side
 WAVE = 1.5e-5  # of the share of the second colour
 SHAPES = ("circle", "ring", "crescent", "triangle", "square", "pentagon", "hexagon", "star", "cross", "heart")
 
@@ -112,7 +112,7 @@ class Shapes(TruthTest):
         self.assertEqual(set(got["latents"][:, 10]), {0, 1, 2, 3})
 
     def test_all_have_the_area_of_the_disc_and_fit(self):
-        # Points of a grid that is turned, so that no edge runs along its rows.
+        # Points of a rotated grid, so no edge is along its rows.
         c, s = np.cos(0.4), np.sin(0.4)
         v, u = np.mgrid[-2:2:0.004, -2:2:0.004] + 0.002
         u, v = c * u + s * v, c * v - s * u

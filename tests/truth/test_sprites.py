@@ -88,7 +88,7 @@ def colour(hue, value, white):
 
 
 def quadratic(a, b, c):
-    """Roots of a t^2 + 2 b t + c, NaN where there are none."""
+    """Roots of a t^2 + 2 b t + c, NaN if there is no root."""
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(b * b - a * c)
         return (-b - root) / a, (-b + root) / a
@@ -113,7 +113,7 @@ def slab(o, d, low, high):
 
 
 def enter(o, d, shape, scale):
-    """Where rays from outside enter the solid: t (infinite where they do not), and the normal."""
+    """For rays from outside, t of the entry into the solid (infinite without a hit) and the normal there."""
     shape_of = ("cube", "cylinder", "sphere", "pill")[shape]
     if shape_of == "cube":
         h = 0.4 * scale
@@ -200,7 +200,7 @@ def middle_seen(shape, scale):
 
 class Sprites(TruthTest):
     def settled(self, count, *settings, seed=0, first=0, size=64):
-        """Row by row the positions of the factors, by which way they are drawn, and what the program made of them."""
+        """For each row: positions of the factors by draw mode, and the program's label, latents and image."""
         made = self.samples("sprites", count, *settings, seed=seed, first=first, size=size)
         for row in range(count):
             number = first + row
@@ -214,8 +214,8 @@ class Sprites(TruthTest):
             yield positions, made["label"][row], made["latents"][row], made["x"][row]
 
     def test_sprites(self):
-        """Places on the picture of s pixels are off by a few of its roundings, 8 s 2^-24 of a pixel at most: as much
-        may a smooth edge's shade be. A hard edge decides otherwise only for centres as near to it."""
+        """Places on a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel; so is the shade of
+        a smooth edge. A hard edge decides differently only for centres that close to it."""
         for count, size, seed, first, settings in (
             (6, 64, 0, 0, []),
             (6, 65, 7, 2**34 + 1, ["edges=hard"]),
@@ -240,9 +240,9 @@ class Sprites(TruthTest):
                         self.assertLess(abs(x - np.clip(0.5 - d, 0, 1)).max(), near)
 
     def test_rooms(self):
-        """A round solid's normal is off by some 1e-6 and, where rays graze it, by the root of the discriminant's
-        error, 2^-21 / sqrt(discriminant), some 1e-4; a ray as near to an edge may be on its other side. So 1e-5 is
-        allowed for 98 % of the pixels, 2e-4 for all but one in 500."""
+        """A round solid's normal is off by about 1e-6 and, for grazing rays, by the root of the discriminant's error,
+        2^-21 / sqrt(discriminant), about 1e-4; a ray that close to an edge may be on its other side. So the tolerance
+        is 1e-5 for 98 % of the pixels and 2e-4 for all but one in 500."""
         for count, size, seed, first, settings in (
             (9, 64, 0, 0, ["mode=shapes3d"]),
             (9, 37, 5, 2**34 + 9, ["mode=shapes3d", "edges=hard"]),

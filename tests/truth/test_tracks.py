@@ -1,12 +1,12 @@
 """Hits rebuilt from docs/generators/algorithms/tracks.md one by one, and known laws of such detectors: the helix,
 Highland's widths, errors, losses, noise, the momentum spectrum and Gluckstern's formula.
 
-The program has in f32 what it knows before a way begins (momentum, direction, errors, widths of kicks). Each of four
-functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24: they move a
-particle by as much of the length of its way, at right angles to it, and the crossing by that divided by the cosine to
-the surface's normal; ULPS = 16 of them are allowed, and of the coordinate for its own rounding. Momenta are off by as
-much, and turned by what the length of the way is off over the radius. Numbers of hits, layers and particles are exact:
-no crossing of these samples lies that near to an edge.
+The program has the initial values of a path in f32 (momentum, direction, errors, widths of kicks). Each of four
+functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24. They move a
+particle by that share of its path length, at right angles to it, and the crossing by that divided by the cosine to the
+surface's normal. The tolerance is ULPS = 16 of them, plus that of the coordinate for its own rounding. Momenta are off
+by as much, and rotated by the error of the path length over the radius. Counts of hits, layers and particles are exact:
+no crossing in these samples is that close to an edge.
 """
 
 import csv
@@ -301,7 +301,7 @@ class TracksTest(TruthTest):
         self.compare(1, settings | {"pixel_thickness": 0, "strip_thickness": 0, "mass": 0}, seed=6)
 
     def barrel(self, n, **settings):
-        """n particles from the origin that meet the cylinders alone: the rows of their hits."""
+        """n particles from the origin that meet only the cylinders: the rows of their hits."""
         plain = {
             "columns": "truth", "tracks_low": n, "tracks_high": n, "eta_max": 0.4, "vertex_z": 0, "vertex_xy": 0,
             "noise": 0, "items": 131072,
@@ -374,7 +374,7 @@ class TracksTest(TruthTest):
         self.assertGreater(stats.kstest(np.clip(share, 0, 1), "uniform").pvalue, RARE)
 
     def test_coarse_tells_as_much_as_gluckstern_says(self):
-        """The best fit of q / p_T to azimuths is off by a normal number of variance 1 / I(w)."""
+        """The best fit of q / p_T to azimuths has a normal error of variance 1 / I(w)."""
         n = 1000
         made = self.samples("tracks", n, "preset=coarse", seed=13)
         r = np.array([c[0] for c in CYLINDERS if c[3]], np.float64)

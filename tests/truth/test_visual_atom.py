@@ -142,8 +142,8 @@ class VisualAtom(TruthTest):
         self.assertAlmostEqual(abs(values).max(), 0.9521, delta=1e-4)
 
     def test_pictures(self):
-        """Cosines of the program are off by up to an ulp, which after 200 orbits makes about 1e-4 pixels: so many
-        vertices may lie in the next pixel, and move the lines to their neighbours. A thousandth of the pixels may
+        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels: that share of
+        the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the pixels may
         differ."""
         for size, count, seed, first, changed in (
             (64, 3, 0, 0, {}),

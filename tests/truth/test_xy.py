@@ -1,8 +1,8 @@
 """xy: whole Markov chains, sweep by sweep, in double precision; and the exact energy of 16 spins.
 
-The program works in single precision. A spin is off by some 2^-22 where its field is not small, and over-relaxation
-sweeps magnify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
-once in some 10^6; there are some 2 * 10^4 of them here, and all agree.
+The program works in single precision. A spin is off by about 2^-22 unless its field is small, and over-relaxation
+sweeps amplify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
+once in about 10^6; these chains have about 2 * 10^4 draws, and all agree.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prints tests/kernels/torchvision_values.h: what torchvision makes of an image that a formula gives.
+"""Prints tests/kernels/torchvision_values.h: torchvision's results for an image from a formula.
 
-Needs torchvision, which nothing else here does, so tests read the printed values instead. Geometry is
-asked of two ramps: read bilinearly, a ramp of x shows which x a pixel was looked up at.
+Needs torchvision, which nothing else here does, so tests read the printed values. Geometry is measured on two ramps:
+a bilinear read of a ramp in x gives the x that a pixel was read from.
 """
 import math
 
@@ -12,7 +12,7 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
 HEIGHT, WIDTH = 36, 40
-PROBE = 163  # every so many values of an image, in NHWC order
+PROBE = 163  # distance between the probed values of an image, in NHWC order
 
 
 def levels():
@@ -51,7 +51,7 @@ def ramps(height, width):
 
 
 def places(make):
-    """Where the pixels (40, 30), (50, 36) and (36, 44) of 80 x 64 are looked up."""
+    """Source locations of the pixels (40, 30), (50, 36) and (36, 44) of 80 x 64."""
     seen = make(ramps(64, 80))
     return torch.stack([seen[:, row, column] for column, row in ((40, 30), (50, 36), (36, 44))])
 
@@ -63,9 +63,9 @@ def table(name, values):
 
 
 def main():
-    print("// What torchvision makes of the test image and of ramps: printed by")
+    print("// torchvision's results for the test image and for ramps, printed by")
     print(f"// tests/truth/torchvision_values.py with torchvision {torchvision.__version__}.")
-    print("// Tests only; host only.\n#pragma once\n\nnamespace wellspring::test::torchvision {\n")
+    print("// The kernel tests use them; host only.\n#pragma once\n\nnamespace wellspring::test::torchvision {\n")
     table("kImage", probes(image()))
     table("kPosterise", probes(F.posterize(image(), 3)))
     table("kSolarise", probes(F.solarize(image(), 0.4)))
@@ -98,7 +98,7 @@ def main():
     mode = v2.InterpolationMode.BICUBIC
     larger = F.resize(image(), [2 * HEIGHT, 2 * WIDTH], interpolation=mode, antialias=True)
     smaller = F.resize(image(), [HEIGHT // 2, WIDTH // 2], interpolation=mode, antialias=True)
-    # Away from the border, where torchvision leaves out what lies beyond it.
+    # Away from the border: torchvision drops values beyond it.
     table("kLarger", larger[:, 16:20, 18:20].permute(1, 2, 0).clamp(0, 1))
     table("kSmaller", smaller[:, 3:6, 4:6].permute(1, 2, 0).clamp(0, 1))
     print("\n}  // namespace wellspring::test::torchvision")

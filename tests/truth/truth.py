@@ -1,5 +1,5 @@
 """Common tools of the truth checks: random numbers rebuilt from docs/generators/algorithms/README.md
-alone, and the program's samples. NumPy only, no code of the program.
+alone, and the program's samples. Uses only NumPy, no code of the program.
 """
 
 import json
@@ -100,7 +100,7 @@ class TruthTest(unittest.TestCase):
     """Compares with the program named by WELLSPRING."""
 
     def samples(self, generator, count, *settings, seed=0, first=0, size=None):
-        """The arrays of `wellspring export`, and under "metadata" what they mean."""
+        """The arrays of `wellspring export`, and their description under "metadata"."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "samples.npz")
             command = [os.environ["WELLSPRING"], "export", generator, *settings, "--count", str(count)]
