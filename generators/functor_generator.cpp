@@ -114,7 +114,7 @@ void FunctorGeneratorBase::note(const std::vector<std::string>& more) {
 void refuse_plane(const SampleInfo& info, const std::string& advice) {
   fail(ErrorKind::config, {fmt::format("{} has no dense labels", info.name),
                            info.layout.kind == SampleKind::image
-                               ? "it knows nothing of its pixels beyond their colours"
+                               ? "its pixels have only colours"
                                : "its samples have no pixels",
                            advice});
 }

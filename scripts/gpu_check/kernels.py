@@ -136,9 +136,9 @@ def nodes(context):
 
 def read_trace(text):
     """The summary of a step."""
-    first = text.partition("\n")[0]
-    if first.startswith('{"unavailable"'):
-        raise NotMade(f"CUPTI cannot be used here: {json.loads(first)['unavailable']}")
+    last_line = (text.splitlines() or [""])[-1]
+    if last_line.startswith('{"unavailable"'):  # alone, or after the line with CUPTI's version
+        raise NotMade(f"CUPTI cannot be used here: {json.loads(last_line)['unavailable']}")
     records, _, last = read_lines(text, "kind")
     if last.get("dropped") != 0:
         raise ValueError(f"{last.get('dropped')} records were dropped")

@@ -181,12 +181,11 @@ TEST(DenseLabels, RefuseGeneratorsWithoutThem) {
   SampleMaking making;
   making.dense = DenseTruth::plane;
   const auto refused = [](const auto& body) { return test::message_of(ErrorKind::config, body); };
-  test::expect_parts(refused([&] { SampleMaker(*noise, making); }),
-                     {"noise has no plane", "dead_leaves", "mandelbulb"});
+  test::expect_parts(refused([&] { SampleMaker(*noise, making); }), {"noise has no dense labels"});
   test::expect_parts(refused([&] {
                        GeneratorReader(*noise, {0, 0, 4}, making);
                      }),
-                     {"noise has no plane"});
+                     {"noise has no dense labels", "dead_leaves", "mandelbulb"});
 }
 
 TEST(DenseLabels, AppearNextToTheirImagesInPreviews) {

@@ -17,7 +17,7 @@ SKIPPED = 77
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 # Runs a command in another root. The loader finds a program's location through /proc, which disappears with the
 # command's mount namespace.
-ELSEWHERE = 'mount --bind /proc "$0/proc" && exec chroot "$0" /usr/bin/env -i -C /work "$@"'
+ELSEWHERE = 'mount --bind /proc "$0/proc" && exec chroot "$0" /usr/bin/env -i -C /unpacked "$@"'
 LIMIT = 40 << 20
 # Commands that bin/wellspring-env and the shell scripts of the archive may call.
 PROGRAMS = ("bash", "env", "awk", "dirname", "tr")
@@ -46,7 +46,7 @@ class Root:
     def __init__(self, folder):
         self.folder = folder
         self.environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-        for name in ("usr/bin", "tmp", "proc", "dev", "work"):
+        for name in ("usr/bin", "tmp", "proc", "dev", "unpacked"):
             (folder / name).mkdir(parents=True)
         (folder / "bin").symlink_to("usr/bin")
         (folder / "dev/null").touch()
@@ -118,11 +118,11 @@ def main():
             root.add_program(os.path.realpath(shutil.which(program)), program)
         root.add_c_library()
         root.add_python()
-        root.place(archive, "/work/pack.tar.xz")
+        root.place(archive, "/unpacked/pack.tar.xz")
         root.expect(0, "", "python3", "-m", "tarfile", "-e", "pack.tar.xz", ".")
 
         # Without NVIDIA's libraries it says what to do.
-        bundle = root.folder / "work/wellspring"
+        bundle = root.folder / "unpacked/wellspring"
         root.expect(1, "without NVIDIA's libraries is run as", "wellspring/bin/wellspring-env", "gpu-check")
         root.add_nvidia([bundle / "bin/wellspring", *(bundle / "libexec/wellspring").glob("test_*")])
 
