@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
                   write_as_cifar(folder / "cifar", labelled_noise(2, 2, 32));
                   fs::resize_file(folder / "cifar/data_batch_2.bin", 4000);
                 },
-                {"data_batch_2.bin: 4000 bytes", "3073 each"},
+                {"data_batch_2.bin: 4000 bytes", "a record has 3073 bytes"},
                 "cifar"},
         BadData{"MissingPath", [](const fs::path&) {}, {"image: no such", "'images'"}, "image"},
         bad_image("EmptyFile", "x.jpg", {}, {"the file is empty", "on_error: skip"}),

@@ -28,12 +28,12 @@ TEST(Doctor, NamesTheReasonForTheThreadCount) {
     const std::string line = doctor_line(prefix, "threads");
     expect_parts(line, {part});
   };
-  expect("OMP_NUM_THREADS=3", " 3, by OMP_NUM_THREADS=3");
+  expect("OMP_NUM_THREADS=3", " 3, set by OMP_NUM_THREADS=3");
   expect("OMP_NUM_THREADS=99999", "capped");
-  expect("OMP_NUM_THREADS=3 OMP_THREAD_LIMIT=1", " 1, by OMP_THREAD_LIMIT=1");
+  expect("OMP_NUM_THREADS=3 OMP_THREAD_LIMIT=1", " 1, set by OMP_THREAD_LIMIT=1");
   const std::string one = "taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')";
-  expect(one, " 1, by ");
-  expect("OMP_NUM_THREADS=2 " + one, " 2, by OMP_NUM_THREADS=2");
+  expect(one, " 1, set by ");
+  expect("OMP_NUM_THREADS=2 " + one, " 2, set by OMP_NUM_THREADS=2");
 }
 
 // With OMP_PROC_BIND the runtime binds the first thread to one processor before main() begins.

@@ -458,7 +458,7 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
       {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgba8), {"transparency", "on_convert"}},
       {"1.png",
        test::huge_png_header(60'000, 50'000),
-       {"image of 60000x50000 pixels", "max_pixels: 67108864", "raise max_pixels"}},
+       {"image of 60000x50000 pixels", "max_pixels is 67108864", "raise max_pixels"}},
       {"1.jpg",
        encode_jpeg(noise_rgb(16, 8, 1), 16, 8),
        {"16x8", "class0/000.jpg has 12x12", "set resize: 12"}},

@@ -142,7 +142,7 @@ TEST_F(ImageSetTest, RefusesMissingPaths) {
 TEST_F(ImageSetTest, RefusesFoldersWithoutImagesOrClasses) {
   expect_parts(refused(), {"no images"});
   put("notes.txt");
-  expect_parts(refused(), {"no images", "1 other file,", "CLASS"});
+  expect_parts(refused(), {"no images", "1 other file ", "CLASS"});
   put("loose.jpg");
   expect_parts(refused(), {"loose.jpg is not in a class folder"});
 }

@@ -101,7 +101,7 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
   sources = three_sources();
   sources[1].latents[1].high = 7;
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-               {"target 'x' of source 'jets' has the range [-2, 7] mm", "in [-2, 6] mm"});
+               {"target 'x' of source 'jets' has the range [-2, 7] mm", "earlier source [-2, 6] mm"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
@@ -275,7 +275,7 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   expect_parts(refused("loss: {}\nheads: [{name: shapes}]"), {"both loss and heads are given"});
   expect_parts(refused("heads: []"), {"heads is empty"});
   expect_parts(refused("heads: [{loss: class}]"), {"name"});
-  expect_parts(refused("heads: [{name: a}, {name: a}]"), {"heads[1]", "called 'a'"});
+  expect_parts(refused("heads: [{name: a}, {name: a}]"), {"heads[1]", "name 'a' is used twice"});
   expect_parts(refused("heads: [{name: a, loss: regression}]"), {"heads[0]", "targets is missing"});
   expect_parts(refused("heads: [{name: a, targets: [x]}]"),
                {"targets does not apply to loss class"});
