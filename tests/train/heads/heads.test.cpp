@@ -100,8 +100,9 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
                {"has 2 classes and 1 column of `target`"});
   sources = three_sources();
   sources[1].latents[1].high = 7;
-  expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-               {"target 'x' of source 'jets' has the range [-2, 7] mm", "earlier source [-2, 6] mm"});
+  expect_parts(
+      refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
+      {"target 'x' of source 'jets' has the range [-2, 7] mm", "earlier source [-2, 6] mm"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
