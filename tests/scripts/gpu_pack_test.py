@@ -123,7 +123,7 @@ def main():
 
         # Without NVIDIA's libraries it says what to do.
         bundle = root.folder / "unpacked/wellspring"
-        root.expect(1, "without NVIDIA's libraries is run as", "wellspring/bin/wellspring-env", "gpu-check")
+        root.expect(1, "If the bundle has no NVIDIA libraries, run", "wellspring/bin/wellspring-env", "gpu-check")
         root.add_nvidia([bundle / "bin/wellspring", *(bundle / "libexec/wellspring").glob("test_*")])
 
         def start(*command):
