@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Largest share of a mother's mass that its products may have; the rest is kinetic energy.
+/// Maximum fraction of a mother's mass that its products may have; the rest is kinetic energy.
 constexpr double kLargestShare = 0.9999;
 
 struct Decay {
@@ -32,7 +32,7 @@ struct Decay {
 constexpr const char* kAdvice =
     "write MOTHER -> PRODUCT + PRODUCT, masses in GeV, 2 or 3 products: 172.5 -> 80.377 + 4.78";
 
-/// Parses a mass; false unless the whole text is one.
+/// Parses a mass; returns false unless the whole text is a mass.
 bool read_mass(std::string_view text, double& mass) {
   const std::string own(trim(text));
   char* end = nullptr;
@@ -61,7 +61,8 @@ Decay read_decay(const std::string& name, const std::string& text) {
     refuse(name, text, "it has " + counted(decay.products.size(), "product"), kAdvice);
   double sum = 0;
   for (const double mass : decay.products) sum += mass;
-  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
+  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // the sum of decimal numbers is
+                                                             // rounded
     refuse(name, text,
            fmt::format(
                "its products weigh {} GeV in total; the maximum is 0.9999 of the mother's mass",

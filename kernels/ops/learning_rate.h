@@ -1,5 +1,5 @@
-// First and last node of a step: learning rate and step counter, in device memory. Called by
-// kernels/ops/learning_rate.cpp; host and device.
+// First and last node of a step: they set the learning rate and the step counter in device memory.
+// Called by kernels/ops/learning_rate.cpp; host and device.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -11,8 +11,8 @@
 
 namespace wellspring::ops {
 
-/// The learning rate of a step (see ScheduleSpec). Fractions are one division in double precision,
-/// where steps are exact: equal on host and device.
+/// The learning rate of a step (see ScheduleSpec). Each fraction is one division in double
+/// precision, where step numbers are exact, so host and device agree.
 WS_INLINE float learning_rate_at(const ScheduleSpec& s, std::uint64_t step) {
   const auto fraction = [](std::uint64_t part, std::uint64_t whole) {
     return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));

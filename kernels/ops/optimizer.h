@@ -14,11 +14,12 @@
 
 namespace wellspring::ops {
 
-/// Partial sums of the gradient norm: enough teams to fill a large GPU, few enough for one team to
-/// add in one pass. The norm's bits depend on it.
+/// Number of partial sums of the gradient norm: enough teams to fill a large GPU, few enough for
+/// one team to add in one pass. The norm's bits depend on this number.
 inline constexpr std::int64_t kNormParts = 256;
 
-/// First of two passes: the sum of squares of one of kNormParts equal ranges, matrices first.
+/// First of two passes: the sum of squares of one of kNormParts equal ranges. The matrices come
+/// first.
 template <class T>
 struct GradientSquares {
   const T* matrix_gradient;
@@ -47,7 +48,7 @@ struct GradientSquares {
   }
 };
 
-/// Second pass: the norm, and the factor that clips it.
+/// Second pass: computes the norm and the factor that clips the gradient.
 struct GradientScale {
   const float* partials;
   float clip;
@@ -71,7 +72,7 @@ struct GradientScale {
   }
 };
 
-/// base^exponent by squaring: double precision, products only, so equal on host and device.
+/// base^exponent by squaring. It only uses products in double precision, so host and device agree.
 WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -81,14 +82,14 @@ WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   return result;
 }
 
-/// Common part of SGD and AdamW: a team updates one chunk of the arena. The end of the matrices may
-/// divide the chunk. `Rule`: SgdRule or AdamWRule.
+/// Common part of SGD and AdamW: one team updates one chunk of the arena. The end of the matrices
+/// may be inside the chunk. `Rule`: SgdRule or AdamWRule.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
   std::int64_t matrices, vectors;
   float* master;
-  T* working;  ///< null where the master copy is the working copy
+  T* working;  ///< null if the master copy is the working copy
   const T* matrix_gradient;
   const float* vector_gradient;
   const StepState* state;
@@ -96,7 +97,7 @@ struct OptimizerStep {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const float gradient_scale = state->gradient_scale;
-    if (gradient_scale == 0) return;  // gradient not finite: skip this update
+    if (gradient_scale == 0) return;  // the gradient is not finite: skips this update
     typename Rule::Factors factors;
     if constexpr (Rule::kScratch > 0) {
       // One member computes the factors for all.
@@ -139,12 +140,13 @@ struct OptimizerStep {
 
 /// v = momentum v + g; w -= rate v, or, with Nesterov, w -= rate (g + momentum v). The weight decay
 /// is added to the gradient. Source: I. Sutskever et al., "On the importance of initialization and
-/// momentum in deep learning", ICML 2013, in the form that keeps v free of the learning rate.
+/// momentum in deep learning", ICML 2013, in the form in which v does not contain the learning
+/// rate.
 struct SgdRule {
   float momentum;
   float weight_decay;
   bool nesterov;
-  float* velocity;  ///< null without momentum
+  float* velocity;  ///< null: no momentum
 
   static constexpr int kScratch = 0;
   struct Factors {
@@ -165,9 +167,9 @@ struct SgdRule {
   }
 };
 
-/// m, v: decaying means of gradient and square, divided by 1 - beta^t. The weight decay shrinks the
-/// weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR
-/// 2019, algorithm 2.
+/// m and v are decaying means of the gradient and its square, divided by 1 - beta^t. Weight decay
+/// shrinks the weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay
+/// Regularization", ICLR 2019, algorithm 2.
 struct AdamWRule {
   float beta1, beta2, epsilon, weight_decay;
   float* first;
