@@ -133,7 +133,8 @@ bool is_torch_file(const fs::path& path) {
 SafetensorsFile open_tensors(const fs::path& path) {
   if (is_torch_file(path))
     fail(ErrorKind::data,
-         {fmt::format("{}: not a safetensors file", path.string()), "it is a file of torch.save",
+         {fmt::format("{}: not a safetensors file", path.string()),
+          "it looks like a file of torch.save",
           fmt::format("convert it: scripts/torch-weights from-torch {} weights.safetensors",
                       path.string())});
   return SafetensorsFile(path);
