@@ -1,10 +1,12 @@
 // `wellspring eval`: evaluates a trained network on held-out samples.
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/train_view.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
 #include "core/text/text.h"
 #include "train/evaluation/evaluation.h"
+#include "train/metrics/metrics_log.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
@@ -18,6 +20,7 @@ namespace {
 
 struct Options {
   std::string checkpoint;
+  bool json = false;
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
 };
 
@@ -48,6 +51,11 @@ class EvaluationView final : public TrainObserver {
 int run(const Options& options) {
   EvaluationView view;
   const EvaluationReport report = evaluate_checkpoint(options.checkpoint, config_of(options), view);
+  print_notes(report.notes);
+  if (options.json) {
+    fmt::print("{}", printable(to_line(report)));
+    return 0;
+  }
   for (const EvaluationResult& result : report.results) {
     fmt::print("{}\n", printable(evaluation_text(result)));
   }
@@ -59,12 +67,17 @@ int run(const Options& options) {
 Command add_eval(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("eval", "evaluate a checkpoint on its held-out samples");
   auto options = std::make_shared<Options>();
-  app->add_option("checkpoint", options->checkpoint,
-                  "run folder, checkpoint folder or model.safetensors")
+  app->add_option(
+         "checkpoint", options->checkpoint,
+         "run folder, checkpoint folder, or safetensors file; one of another program needs a "
+         "configuration and tensors named as in the network (scripts/torch-weights converts "
+         ".pt and .pth)")
       ->required();
   app->add_option("settings", options->rest,
                   "a configuration with other data, and key=value overrides (default: the "
                   "checkpoint's own configuration)");
+  app->add_flag("--json", options->json,
+                "print the results as a line of metrics.jsonl, with all digits");
   return {app, [options] { return run(*options); }};
 }
 

@@ -74,7 +74,7 @@ hid_t stored_type(ElementType type) {
       return H5T_IEEE_F32LE;
     case ElementType::f64:
       return H5T_IEEE_F64LE;
-    case ElementType::bf16:
+    default:  // F16 and BF16
       break;
   }
   throw std::logic_error("HDF5 has no such number type");

@@ -23,8 +23,9 @@ constexpr std::uint64_t kLargestHeader = 100'000'000;  ///< limit of the referen
 constexpr std::uint64_t kAlignment = 64;
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kDigestKey = "digest";
-constexpr std::array kTypes = {ElementType::u8,   ElementType::i32, ElementType::i64,
-                               ElementType::bf16, ElementType::f32, ElementType::f64};
+constexpr std::array kTypes = {ElementType::u8,  ElementType::i32,  ElementType::i64,
+                               ElementType::f16, ElementType::bf16, ElementType::f32,
+                               ElementType::f64};
 
 /// Size of a tensor in bytes; empty on overflow.
 std::optional<std::uint64_t> tensor_bytes(ElementType type, std::span<const std::int64_t> shape) {
@@ -240,6 +241,10 @@ void SafetensorsFile::read(const TensorInfo& tensor, std::span<std::byte> out) c
   file_.read(data_begin_ + tensor.offset, out);
 }
 
+bool SafetensorsFile::has_digest() const {
+  return metadata_.contains(kDigestKey);
+}
+
 void SafetensorsFile::verify() const {
   const auto digest = metadata_.find(kDigestKey);
   if (digest == metadata_.end()) {
@@ -255,7 +260,10 @@ void SafetensorsFile::verify() const {
     hash.update(block);
   }
   if (digest_text(hash) != digest->second)
-    fail_file(file_, "its digest does not match its content");
+    fail(ErrorKind::data,
+         {fmt::format("{}: its digest does not match its content", path().string()),
+          "the file is damaged, or was edited after it was written",
+          "use an intact copy; an edited file needs metadata without 'digest'"});
 }
 
 }  // namespace wellspring

@@ -1,5 +1,6 @@
 // `train`, `eval` and `config`: exit codes, messages, signals, resumption.
 #include "core/io/files.h"
+#include "core/signals.h"
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 
@@ -248,20 +249,43 @@ TEST_F(Train, RefusesAFolderInUse) {
   EXPECT_EQ(third.exit_code, 0) << third.err;
 }
 
+/// A command, after `before`, with steps so large that signals arrive within the first one.
+std::vector<std::string> large_steps(std::vector<std::string> before = {}) {
+  before.push_back(wellspring_path());
+  for (const char* argument : {"train", "small.yaml", "train.steps=100000", "train.batch=4096",
+                               "data.size=64", "train.log_every=1"})
+    before.emplace_back(argument);
+  return before;
+}
+
 TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
-  // Large steps: the second signal arrives before the step of the first one has ended.
-  Process process({wellspring_path(), "train", "small.yaml", "train.steps=100000",
-                   "train.batch=4096", "data.size=64", "train.log_every=1"},
-                  folder());
+  Process process(large_steps(), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // The step does not go on meanwhile.
+  process.send(SIGSTOP);
+  std::this_thread::sleep_for(SignalGuard::kOneInterrupt);
   process.send(SIGINT);
+  process.send(SIGCONT);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 130) << outcome.out << outcome.err;
   const std::size_t answer = outcome.err.find("stopping after this step, with a checkpoint");
   ASSERT_NE(answer, std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("wellspring: aborted", answer), std::string::npos) << outcome.err;
+}
+
+// timeout(1) signals the child and then the process group, which has the child in it.
+TEST_F(Train, WritesACheckpointWhenTimeoutInterruptsIt) {
+  Process process(large_steps({"timeout", "-s", "INT", "600"}), folder());
+  ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
+  process.send(SIGINT);  // passed on, as if the time had run out
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ::kill(-process.id(), SIGINT);  // the group once more: the first two may arrive as one
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.exit_code, 75) << outcome.out << outcome.err;
+  EXPECT_EQ(outcome.err.find("aborted"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("stopping after this step"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Train, RefusesToOverwriteWithResumeNever) {

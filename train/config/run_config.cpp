@@ -75,8 +75,10 @@ const ParamTable<TrainConfig>& train_table() {
 const ParamTable<InitConfig>& init_table() {
   static const auto table =
       ParamTable<InitConfig>("init")
-          .text("from", &InitConfig::from,
-                "initial weights: a run folder, a checkpoint or a model.safetensors")
+          .text(
+              "from", &InitConfig::from,
+              "initial weights: a run folder, a checkpoint or a safetensors file, also of another "
+              "program; scripts/torch-weights converts .pt and .pth")
           .may_change()
           .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
                   "keep or re-initialise the output layer")

@@ -50,7 +50,7 @@ enum class HeadInit : std::uint8_t { keep, reset };
 
 /// Initial weights from another run.
 struct InitConfig {
-  std::string from;  ///< run folder, checkpoint folder or model.safetensors; "": from scratch
+  std::string from;  ///< run folder, checkpoint folder or safetensors file; "": from scratch
   HeadInit head = HeadInit::reset;
 };
 

@@ -256,8 +256,12 @@ void MetricsLog::write(const StepReport& report) {
   }
 }
 
+std::string to_line(const EvaluationReport& report) {
+  return to_json(report).dump() + "\n";
+}
+
 void MetricsLog::write(const EvaluationReport& report) {
-  file_.write(to_json(report).dump() + "\n");
+  file_.write(to_line(report));
   const double now = wall_time();
   for (const EvaluationResult& result : report.results) {
     const auto step = static_cast<std::int64_t>(report.step);

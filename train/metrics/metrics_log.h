@@ -7,6 +7,7 @@
 #include "train/metrics/run_record.h"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -32,6 +33,9 @@ class MetricsLog {
   OutputFile file_;
   TensorBoardWriter events_;
 };
+
+/// The line of metrics.jsonl.
+std::string to_line(const EvaluationReport& report);
 
 /// The content of metrics.jsonl.
 struct MetricsHistory {
