@@ -3,6 +3,7 @@
 #include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/io/sha256.h"
+#include "core/text/json_reason.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
@@ -104,8 +105,9 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
     }
     return heads;
   } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: cannot read its heads", file.string()), error.what(),
-                           "use a checkpoint written by this version of the program"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: cannot read its heads", file.string()), json_reason(error.what()),
+          "use a checkpoint written by this version of the program"});
   }
 }
 
@@ -148,8 +150,9 @@ SampleLayout input_from(const std::string& text, const fs::path& file) {
     input.globals = extent(json.at("globals"));
     return input;
   } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: cannot read its input", file.string()), error.what(),
-                           "use a checkpoint written by this version of the program"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: cannot read its input", file.string()), json_reason(error.what()),
+          "use a checkpoint written by this version of the program"});
   }
 }
 
@@ -310,10 +313,22 @@ std::vector<std::uint64_t> CheckpointStore::steps() const {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
     const std::optional<std::uint64_t> step = step_of(entry.path());
-    if (step && fs::exists(entry.path() / kCheckpointHeaderFile)) steps.push_back(*step);
+    if (step && fs::exists(entry.path() / kCheckpointHeaderFile, missing)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+std::vector<fs::path> CheckpointStore::incomplete() const {
+  std::vector<fs::path> folders;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
+    const bool ours = step_of(entry.path()).has_value();
+    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile, missing))
+      folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 fs::path CheckpointStore::path_of(std::uint64_t step) const {
@@ -335,11 +350,7 @@ void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
 /// Keeps the newest `keep` of the checkpoints up to `step`; also removes incomplete
 /// ones.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
-  std::vector<fs::path> rest;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    const bool ours = step_of(entry.path()).has_value();
-    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile)) rest.push_back(entry.path());
-  }
+  std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
   std::erase_if(all, [step](std::uint64_t other) { return other > step; });
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
@@ -434,7 +445,8 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (fs::exists(where / kCheckpointHeaderFile)) return where;
+  std::error_code unreadable;  // require_folder reports it
+  if (fs::exists(where / kCheckpointHeaderFile, unreadable)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
   fail(ErrorKind::data, {fmt::format("{}: no checkpoint found", where.string()), "",
@@ -442,8 +454,9 @@ fs::path find_checkpoint(const fs::path& where) {
 }
 
 fs::path find_model_file(const fs::path& where) {
-  if (fs::is_regular_file(where)) return where;
-  if (fs::exists(where / kModelFile)) return where / kModelFile;
+  std::error_code unreadable;  // find_checkpoint reports it
+  if (fs::is_regular_file(where, unreadable)) return where;
+  if (fs::exists(where / kModelFile, unreadable)) return where / kModelFile;
   return find_checkpoint(where) / kModelFile;
 }
 
