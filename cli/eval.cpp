@@ -1,6 +1,7 @@
 // `wellspring eval`: evaluates a trained network on held-out samples.
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/train_view.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
@@ -24,7 +25,17 @@ struct Options {
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
 };
 
+/// Refuses a configuration in the place of the checkpoint.
+void expect_checkpoint(const std::string& where) {
+  if (where.ends_with(".yaml") || where.ends_with(".yml"))
+    fail(ErrorKind::config,
+         {fmt::format("command line: {} is a configuration, not a checkpoint", where),
+          "eval reads the weights of a trained run",
+          fmt::format("write wellspring eval RUN_FOLDER {}", where)});
+}
+
 RunConfig config_of(const Options& options) {
+  expect_checkpoint(options.checkpoint);
   std::vector<std::string> overrides = options.rest;
   if (overrides.empty() || overrides.front().find('=') != std::string::npos) {
     const RunConfig saved = config_of_checkpoint(options.checkpoint);
@@ -57,7 +68,7 @@ int run(const Options& options) {
     return 0;
   }
   for (const EvaluationResult& result : report.results) {
-    fmt::print("{}\n", printable(evaluation_text(result)));
+    fmt::print("{}\n", fit(printable(evaluation_text(result)), STDOUT_FILENO, 4));
   }
   return 0;
 }

@@ -22,6 +22,7 @@ struct Options {
 };
 
 int run(const Options& options) {
+  expect_single_task();
   std::vector<std::string> overrides = options.overrides;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
   RunConfig config = RunConfig::load(options.config, overrides);
@@ -56,7 +57,7 @@ Command add_train(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "train", "train a network on generated samples, files, or a mixture of both");
   auto options = std::make_shared<Options>();
-  app->add_option("config", options->config, "configuration file (YAML)")->required();
+  app->add_option("config", options->config, kConfigurationHelp)->required();
   app->add_option("settings", options->overrides,
                   "key=value: overrides a key of the configuration");
   app->add_option(

@@ -181,7 +181,7 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
   if (resumed.steps != steps())
     plan.notes.push_back(
         fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
-  plan.notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
+  add_resume_notes(plan.notes, checkpoint, step, device_);
 }
 
 void Trainer::Impl::describe_plan() {
@@ -380,7 +380,7 @@ CheckpointReport Trainer::Impl::checkpoint() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
   require_finite();
-  if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->sync();
+  if (folder_) folder_->sync_metrics();
   const CheckpointReport result = write_checkpoint();
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
@@ -399,7 +399,7 @@ CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),
          {fmt::format("step {}: cannot write the checkpoint: {}", step, error.what()), "",
-          fmt::format("free disk space and run again; {}",
+          fmt::format("run the same command again; {}",
                       newest ? "the newest complete checkpoint is " + newest->string()
                              : "no complete checkpoint exists yet")});
   }

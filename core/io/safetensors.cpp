@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/io/sha256.h"
+#include "core/text/json_reason.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -86,7 +87,7 @@ Json parse_header(const InputFile& file, const std::string& text) {
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    fail_file(file, fmt::format("its header is not JSON: {}", error.what()));
+    fail_file(file, "its header is " + json_reason(error.what()));
   }
 }
 
@@ -197,6 +198,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (file_.size() < length_bytes.size()) fail_file(file_, "it is shorter than 8 bytes");
   file_.read(0, length_bytes);
   const auto length = number_at<std::uint64_t>(length_bytes, 0);
+  std::array<std::byte, 1> first{};
+  if (file_.size() > length_bytes.size()) {
+    file_.read(length_bytes.size(), first);
+    if (first[0] != std::byte{'{'} && length > file_.size() - 8)
+      fail_file(file_, "it begins as a file of another format");
+  }
   if (length > kLargestHeader) fail_file(file_, "its header is longer than 100 MB");
   if (length > file_.size() - 8) fail_file(file_, "its header is truncated");
   data_begin_ = 8 + length;

@@ -35,8 +35,8 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
 }
 
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
-  const std::string few =
-      "in " + counted(share.pairs, "pair") + " of windows, too few for an interval";
+  const std::string few = fmt::format("in {} of windows; an interval needs {}",
+                                      counted(share.pairs, "pair"), kFewestForInterval);
   switch (share.verdict) {
     case Verdict::stands:
       return fmt::format("{:.1f} % (95 %: {:.1f} to {:.1f} %)", 100 * share.median,

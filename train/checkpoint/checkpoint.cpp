@@ -219,10 +219,22 @@ std::vector<std::uint64_t> CheckpointStore::steps() const {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
     const std::optional<std::uint64_t> step = step_of(entry.path());
-    if (step && fs::exists(entry.path() / kCheckpointHeaderFile)) steps.push_back(*step);
+    if (step && fs::exists(entry.path() / kCheckpointHeaderFile, missing)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+std::vector<fs::path> CheckpointStore::incomplete() const {
+  std::vector<fs::path> folders;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
+    const bool ours = step_of(entry.path()).has_value();
+    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile, missing))
+      folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 fs::path CheckpointStore::path_of(std::uint64_t step) const {
@@ -244,11 +256,7 @@ void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
 /// Keeps the newest `keep` of the checkpoints up to `step`; also removes incomplete
 /// ones.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
-  std::vector<fs::path> rest;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    const bool ours = step_of(entry.path()).has_value();
-    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile)) rest.push_back(entry.path());
-  }
+  std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
   std::erase_if(all, [step](std::uint64_t other) { return other > step; });
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
@@ -341,7 +349,8 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (fs::exists(where / kCheckpointHeaderFile)) return where;
+  std::error_code unreadable;  // require_folder reports it
+  if (fs::exists(where / kCheckpointHeaderFile, unreadable)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
   fail(ErrorKind::data, {fmt::format("{}: no checkpoint found", where.string()), "",
@@ -349,8 +358,9 @@ fs::path find_checkpoint(const fs::path& where) {
 }
 
 fs::path find_model_file(const fs::path& where) {
-  if (fs::is_regular_file(where)) return where;
-  if (fs::exists(where / kModelFile)) return where / kModelFile;
+  std::error_code unreadable;  // find_checkpoint reports it
+  if (fs::is_regular_file(where, unreadable)) return where;
+  if (fs::exists(where / kModelFile, unreadable)) return where / kModelFile;
   return find_checkpoint(where) / kModelFile;
 }
 

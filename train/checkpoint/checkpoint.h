@@ -50,6 +50,8 @@ class CheckpointStore {
   std::filesystem::path run_folder() const { return folder_.parent_path(); }
   /// Steps of complete checkpoints, ascending.
   std::vector<std::uint64_t> steps() const;
+  /// Folders of checkpoints without a header, in order.
+  std::vector<std::filesystem::path> incomplete() const;
   std::filesystem::path path_of(std::uint64_t step) const;
   std::optional<std::filesystem::path> newest() const;
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/io/sha256.h"
+#include "core/text/json_reason.h"
 #include "core/text/plural.h"
 
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
           fmt::format("its format is '{}'; this version reads '{}'", format, kCheckpointFormat),
           "start a new run with its weights: set another out=FOLDER and init.from"});
   } catch (const Json::exception& error) {
-    fail_damaged(file, error.what());
+    fail_damaged(file, json_reason(error.what()));
   }
 }
 

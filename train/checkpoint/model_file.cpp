@@ -65,7 +65,7 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
     if (heads.empty()) fail_metadata(file, "its list of heads is empty");
     return heads;
   } catch (const Json::exception& error) {
-    fail_metadata(file, error.what());
+    fail_metadata(file, json_reason(error.what()));
   }
 }
 
@@ -108,7 +108,7 @@ SampleLayout input_from(const std::string& text, const fs::path& file) {
     input.globals = extent(json.at("globals"));
     return input;
   } catch (const Json::exception& error) {
-    fail_metadata(file, error.what());
+    fail_metadata(file, json_reason(error.what()));
   }
 }
 

@@ -12,6 +12,8 @@ namespace wellspring {
 namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::max();
+/// Gives a standard error of at most 0.005 % of an accuracy, in hours on a CPU.
+constexpr double kMostSamples = 1e8;
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
@@ -20,7 +22,7 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
               "every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
-          .integer("samples", &EvaluationConfig::samples, {1, kUnbounded}, "samples",
+          .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",
                    "held-out samples per generator (ids from 2^48); files are used completely")
           .may_change();
   return table;

@@ -141,6 +141,15 @@ TEST(ParamTable, RefusesValuesOutOfRange) {
   expect_parts(refusal("offset", "9007199254740993.0"), {"may not be exact"});
 }
 
+// YAML 1.1 reads 010 as 8.
+TEST(ParamTable, RefusesLeadingZeros) {
+  for (const char* const text : {"010", "-07", "+00", "0_1"})
+    expect_parts(refusal("offset", text), {"must be an integer, got"});
+  expect_parts(refusal("lr", "00.5"), {"must be a number"});
+  EXPECT_EQ(set("lr", "0.5").lr, 0.5);
+  EXPECT_EQ(set("offset", "-0").offset, 0);
+}
+
 TEST(ParamTable, RefusesNonFiniteValues) {
   for (const char* text : {"inf", "-inf", "nan", "infinity", ".inf", ".nan"}) {
     expect_parts(refusal("lr", text), {"must be a", text});

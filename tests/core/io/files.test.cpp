@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,18 @@ TEST(OutputFile, ReportsAFullDisk) {
   EXPECT_EQ(message_of(ErrorKind::runtime, [&] { file.write("x"); }),
             "/dev/full: cannot write (No space left on device)\n"
             "  free some space or use another folder");
+}
+
+TEST(OutputFile, NamesALackOfFileHandles) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string message =
+      message_of(ErrorKind::runtime, [&] { OutputFile(folder / "f", OutputFile::Mode::create); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  expect_parts(message, {"Too many open files", "ulimit -n"});
 }
 
 TEST(OutputFile, RefusesAShortWrite) {

@@ -77,11 +77,11 @@ TEST(ShareOfCeiling, IsInconclusiveForScatteredPairs) {
 TEST(ShareOfCeiling, NeedsSixPairsForAnInterval) {
   const CeilingShare one = share_of_ceiling(pairs_of({0.8}));
   EXPECT_EQ(one.verdict, Verdict::too_few);
-  EXPECT_EQ(to_string(one, load_of(0)), "80.0 % in 1 pair of windows, too few for an interval");
+  EXPECT_EQ(to_string(one, load_of(0)), "80.0 % in 1 pair of windows; an interval needs 6");
   const CeilingShare five = share_of_ceiling(pairs_of({2, 2, 2, 2, 2}));
   EXPECT_EQ(five.verdict, Verdict::too_few);
   EXPECT_EQ(to_string(five, load_of(0.93)),
-            "inconclusive: above the ceiling in 5 pairs of windows, too few for an interval (other "
+            "inconclusive: above the ceiling in 5 pairs of windows; an interval needs 6 (other "
             "programs used 0.93 of 2 processors, this one 1.05)");
 }
 

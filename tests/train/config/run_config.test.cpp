@@ -36,6 +36,25 @@ TEST(RunConfigTest, ReadsASmallRun) {
   EXPECT_EQ(config.optimizer.spec.weight_decay, 0.01f);
 }
 
+// runs/NAME is the default folder.
+TEST(RunConfigTest, RefusesNamesThatAreNoPartOfAPath) {
+  for (const std::string name : {"../../x", "/", "..", ".", "a/b", "\x1b[2J", "two\nlines"})
+    EXPECT_TRUE(contains(refusal({"name=" + name}), "cannot name a run")) << name;
+  EXPECT_TRUE(contains(refusal({"name=" + std::string(300, 'x')}), "longer than 255 bytes"));
+  EXPECT_EQ(parse(kSmallRun, {"name=a run, 2nd"}).out, "runs/a run, 2nd");
+}
+
+TEST(RunConfigTest, RefusesEndlessEvaluations) {
+  EXPECT_TRUE(contains(refusal({"eval.samples=9223372036854775807"}),
+                       "out of range [1, 100000000] samples"));
+}
+
+TEST(RunConfigTest, NamesAMissingSection) {
+  const std::string text = "data: {sources: [{name: s, generator: shapes}]}\ntrain: {steps: 1}\n";
+  EXPECT_TRUE(contains(message_of(ErrorKind::config, [&] { parse(text); }),
+                       "the section 'model' is missing (its key 'name' is required"));
+}
+
 TEST(RunConfigTest, RoundTripsTheResolvedConfiguration) {
   for (const std::vector<std::string>& overrides :
        {std::vector<std::string>{},
