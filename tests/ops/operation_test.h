@@ -3,6 +3,7 @@
 // tests of kernels/ops; host only.
 #pragma once
 
+#include "kernels/ops/ops.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/memory_plan.h"
@@ -133,6 +134,17 @@ template <class T>
 void expect_within(const std::vector<T>& got, const std::vector<double>& expected, double bound,
                    const std::string& what) {
   expect_within(got, expected, std::vector<double>(expected.size(), bound), what);
+}
+
+/// A convolution of `batch` images; `rest` has the other members.
+inline Conv2dSpec images(int batch, int height, int width, int in_channels, int out_channels,
+                         Conv2dSpec rest = {}) {
+  rest.batch = batch;
+  rest.in_height = height;
+  rest.in_width = width;
+  rest.in_channels = in_channels;
+  rest.out_channels = out_channels;
+  return rest;
 }
 
 /// df/dx_i by central differences in double precision. With a step of 1e-5 and values of order one
