@@ -11,8 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <iterator>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -227,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_na
 
 struct Refusal {
   const char* what;
-  std::string command;  ///< words, separated by single spaces
+  std::string command;  ///< without the program
   const char* message;  ///< part of standard error
   int exit_code = 2;
 };
@@ -240,9 +238,7 @@ class RefusedCommand : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const TemporaryFolder folder;
-  std::istringstream command(GetParam().command);
-  const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
-  const Outcome outcome = wellspring(words, folder.path());
+  const Outcome outcome = wellspring(split_words(GetParam().command), folder.path());
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
   expect_parts(outcome.err, {GetParam().message});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
