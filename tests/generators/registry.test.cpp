@@ -16,11 +16,8 @@
 #include <set>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 constexpr int kSize = 40;  // no multiple of a host's run or of a tile
 
@@ -300,4 +297,4 @@ TEST(Registry, RefusesAugmentationOfEvents) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

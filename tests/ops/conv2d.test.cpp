@@ -8,14 +8,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::dot;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 
 std::size_t x_size(const Conv2dSpec& s) {
   return static_cast<std::size_t>(s.batch * s.in_height * s.in_width * s.in_channels);
@@ -319,4 +313,4 @@ TEST(Conv2dPlan, RefusesBf16OnTheCpu) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -5,13 +5,8 @@
 
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 
 constexpr Activation relu = Activation::relu;
 
@@ -106,4 +101,4 @@ TEST_P(ConvPool2dTest, EqualsConvolutionThenPoolingBf16) {
 WS_ON_EVERY_BACKEND(ConvPool2dTest);
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

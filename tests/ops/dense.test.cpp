@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::expect_within;
-using test::random_values;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 template <class T>
@@ -125,4 +122,4 @@ TEST(DensePlan, RefusesBf16OnTheCpu) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -9,14 +9,9 @@
 #include <cmath>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::dot;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 using Doubles = std::vector<double>;
 
 struct Inputs {
@@ -206,4 +201,4 @@ TEST(GroupNormTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -12,13 +12,9 @@
 #include <numeric>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 using Doubles = std::vector<double>;
 
 std::vector<Slot> slots_of(const std::vector<std::uint32_t>& sources) {
@@ -474,4 +470,4 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

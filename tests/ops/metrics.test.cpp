@@ -8,11 +8,8 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 constexpr std::size_t kBatch = 200;  // more than three rows per lane, and no multiple
 constexpr std::size_t kSources = 3;
@@ -144,4 +141,4 @@ TEST(MetricsTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

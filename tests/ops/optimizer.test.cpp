@@ -9,13 +9,9 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 using Doubles = std::vector<double>;
 
 /// More than a chunk of each, with the border between them inside a chunk.
@@ -233,4 +229,4 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

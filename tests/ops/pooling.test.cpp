@@ -9,13 +9,9 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 using Doubles = std::vector<double>;
 
 std::size_t in_size(const PoolSpec& s) {
@@ -210,4 +206,4 @@ TEST(PoolingTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -9,11 +9,8 @@
 #include <cmath>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 PoolSpec windows(int window, int stride, int padding) {
   PoolSpec spec;
@@ -77,4 +74,4 @@ TEST(WindowPoolingTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

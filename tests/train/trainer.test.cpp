@@ -13,17 +13,8 @@
 #include <cmath>
 #include <memory>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::in_memory;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::TemporaryFolder;
 
 TEST(TrainerTest, WritesItsFolder) {
   const TemporaryFolder folder;
@@ -384,4 +375,4 @@ TEST(TrainerTest, StartsFromAnotherRunsWeights) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -16,10 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring::ginkgo {
+namespace wellspring::ginkgo::test {
 namespace {
 
-using test::GinkgoReference;
 constexpr double kEpsilon = 0x1p-24;  // largest relative error of a rounding to f32
 
 struct Jet {
@@ -409,4 +408,4 @@ TEST(GinkgoReference, SetRatiosAverageTreeRatios) {
 }
 
 }  // namespace
-}  // namespace wellspring::ginkgo
+}  // namespace wellspring::ginkgo::test

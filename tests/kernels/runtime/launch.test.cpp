@@ -11,12 +11,8 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::AffineWriter;
-using test::HistogramMaker;
-using test::SharedCanvasPainter;
 
 constexpr std::int64_t kLeagues = 9;
 constexpr std::int64_t kCount = 1000;
@@ -298,4 +294,4 @@ TEST(Launch, RunsMapAndLeagueOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,11 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 /// Tests on every back end of this machine.
 class MemoryPlanTest : public ::testing::TestWithParam<Backend> {
@@ -254,4 +251,4 @@ TEST(MemoryPlan, GuardsNameTheOverwrittenBlock) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -11,11 +11,8 @@
 #include <functional>
 #include <stdexcept>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::AffineWriter;
-using test::HistogramMaker;
 
 TEST(StepGraph, RecordsWithoutRunningAndReplaysInOrder) {
   Stream stream(Device::cpu(), 1);
@@ -138,4 +135,4 @@ TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -18,11 +18,8 @@
 #include <memory>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::HostBatch;
 
 constexpr std::uint64_t kSeed = 11;
 
@@ -456,4 +453,4 @@ TEST(BatchMix, RefusesWhatItCannotMix) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

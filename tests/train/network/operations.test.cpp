@@ -10,13 +10,10 @@
 #include <functional>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using ops::test::largest_magnitude;
-using test::Doubles;
-using test::NetworkBench;
-using test::ReferenceInput;
 
 /// An operation in a small network that ends in a head, after the mean of an image's pixels.
 struct OperationCase {
@@ -301,4 +298,4 @@ TEST_P(Operations, PassNaNsThrough) {
 WS_ON_EVERY_BACKEND(Operations);
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test
