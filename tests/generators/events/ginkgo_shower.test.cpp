@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring::ginkgo::test {
+namespace wellspring::ginkgo {
 namespace {
 
+using test::GinkgoReference;
 constexpr double kEpsilon = 0x1p-24;  // largest relative error of a rounding to f32
 
 struct Jet {
@@ -408,4 +409,4 @@ TEST(GinkgoReference, SetRatiosAverageTreeRatios) {
 }
 
 }  // namespace
-}  // namespace wellspring::ginkgo::test
+}  // namespace wellspring::ginkgo
