@@ -214,12 +214,6 @@ TEST(Preview, TakesParametersOfTheGenerator) {
   EXPECT_NE(slurp(folder.path() / "a.png"), slurp(folder.path() / "b.png"));
 }
 
-std::vector<std::string> generator_names() {
-  std::vector<std::string> names;
-  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_names()),
                          [](const auto& test) { return test.param; });
 

@@ -45,10 +45,7 @@ class MetricsTest : public test::OperationTest {};
 
 TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   const Batch batch;
-  StepState state;
-  state.step = 1000003;
-  state.gradient_norm = 3;
-  state.learning_rate = 0.5f;
+  StepState state = {.step = 1000003, .learning_rate = 0.5f, .gradient_norm = 3};
   const Buffer<Slot> slots = buffer(batch.slots);
   const Buffer<float> values = buffer(batch.values);
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});

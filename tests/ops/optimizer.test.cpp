@@ -50,10 +50,7 @@ struct Reference {
 class OptimizerTest : public test::OperationTest {
  protected:
   Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
-    StepState state;
-    state.step = step;
-    state.learning_rate = 0.01f;
-    state.gradient_scale = gradient_scale;
+    StepState state = {.step = step, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
     return buffer(std::vector<StepState>{state});
   }
 
@@ -131,9 +128,7 @@ class OptimizerTest : public test::OperationTest {
 };
 
 TEST_P(OptimizerTest, FollowsTheRecurrenceOfSgd) {
-  OptimizerSpec spec;
-  spec.kind = OptimizerKind::sgd;
-  spec.weight_decay = 0.05f;
+  OptimizerSpec spec = {.kind = OptimizerKind::sgd, .weight_decay = 0.05f};
   for (const auto& [momentum, nesterov] :
        {std::pair{0.0f, false}, std::pair{0.9f, false}, std::pair{0.9f, true}}) {
     spec.momentum = momentum;

@@ -13,12 +13,7 @@ namespace wellspring::ops::test {
 namespace {
 
 PoolSpec windows(int window, int stride, int padding) {
-  PoolSpec spec;
-  spec.height = 3;
-  spec.width = 3;
-  spec.window = window;
-  spec.stride = stride;
-  spec.padding = padding;
+  PoolSpec spec = {.height = 3, .width = 3, .window = window, .stride = stride, .padding = padding};
   return spec;
 }
 

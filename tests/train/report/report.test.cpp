@@ -25,8 +25,8 @@ ReportInput input() {
   for (std::uint64_t step = 10; step <= 60; step += 10) {
     StepReport report;
     report.step = step;
-    report.clean = true;
     report.samples_per_second = 4e6;
+    report.clean = true;
     const bool drawn = step <= 40, photos = step >= 30;
     report.sources = {{"drawn", drawn ? 10u : 0u, drawn ? 0.5 : 0, drawn ? 0.5 : 0, 1, 0.5},
                       {"photos", photos ? 10u : 0u, photos ? 0.5 : 0, photos ? 0.5 : 0, 2, 0.25}};
