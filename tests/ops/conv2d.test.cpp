@@ -40,8 +40,6 @@ void each_product(const Conv2dSpec& s, Visit visit) {
           }
 }
 
-using Doubles = std::vector<double>;
-
 /// The convolution and its adjoints in double precision. Called with magnitudes, they give the
 /// scale of the rounding errors.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {

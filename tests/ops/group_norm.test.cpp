@@ -13,8 +13,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-using Doubles = std::vector<double>;
-
 struct Inputs {
   Doubles x, gamma, beta, residual;
 };

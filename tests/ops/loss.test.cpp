@@ -15,8 +15,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-using Doubles = std::vector<double>;
-
 std::vector<Slot> slots_of(const std::vector<std::uint32_t>& sources) {
   std::vector<Slot> slots(sources.size());
   for (std::size_t i = 0; i < slots.size(); ++i) slots[i].source = sources[i];

@@ -12,8 +12,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-using Doubles = std::vector<double>;
-
 /// More than a chunk of each, with the border between them inside a chunk.
 constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
 constexpr std::size_t kAll = kMatrices + kVectors;

@@ -12,8 +12,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-using Doubles = std::vector<double>;
-
 std::size_t in_size(const PoolSpec& s) {
   return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
 }
