@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
