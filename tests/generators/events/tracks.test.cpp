@@ -25,7 +25,6 @@ struct ExportedHit {
   double value[Tracks::kFeatures];
   double operator[](Tracks::Feature feature) const { return value[feature]; }
   double radius() const { return std::hypot(value[Tracks::kX], value[Tracks::kY]); }
-  double true_radius() const { return std::hypot(value[Tracks::kTrueX], value[Tracks::kTrueY]); }
   double momentum() const {
     return std::hypot(value[Tracks::kTruePx], value[Tracks::kTruePy], value[Tracks::kTruePz]);
   }
