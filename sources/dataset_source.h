@@ -47,8 +47,6 @@ class DatasetSource final : public Source {
   void before_step(Stream& stream, std::uint64_t step) override;
   void after_step(Stream& stream, std::uint64_t step) override;
 
-  bool is_resident() const { return resident_; }
-
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
   /// Reports progress at the start: `doing` ("reading") and rows done.

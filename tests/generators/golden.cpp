@@ -1,6 +1,7 @@
 #include "tests/generators/golden.h"
 
 #include "core/io/files.h"
+#include "generators/generator.h"
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,12 @@ Json parameters_of(const std::vector<ParamSetting>& settings) {
 }
 
 }  // namespace
+
+std::vector<std::string> generator_names() {
+  std::vector<std::string> names;
+  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
+  return names;
+}
 
 Golden read_golden(const std::string& generator) {
   Golden golden;

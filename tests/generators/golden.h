@@ -40,6 +40,8 @@ struct Golden {
   std::vector<ParamSetting> quick;
 };
 
+/// The registered generators.
+std::vector<std::string> generator_names();
 Golden read_golden(const std::string& generator);
 /// Replaces the `samples` of the file; the rest stays.
 void write_golden(const Golden& golden);

@@ -71,9 +71,7 @@ TEST_P(EveryPlane, FollowsGeometryButNotColours) {
 
 TEST_P(EveryPlane, IsEqualForAnyBatch) {
   const auto generator = make_generator(GetParam(), 17);
-  SampleMaking making;
-  making.dense = DenseTruth::plane;
-  making.batch = 3;
+  SampleMaking making = {.batch = 3, .dense = DenseTruth::plane};
   EXPECT_EQ(test::collect(*generator, {kSeed, 0, 7}, making).plane,
             with_plane(GetParam(), 17, 7).plane);
 }

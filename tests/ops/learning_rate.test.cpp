@@ -8,10 +8,8 @@
 #include <numbers>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
 
 class ScheduleTest : public test::OperationTest {
  protected:
@@ -68,4 +66,4 @@ TEST_P(ScheduleTest, CountsStepsIn64Bits) {
 WS_ON_EVERY_BACKEND(ScheduleTest);
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

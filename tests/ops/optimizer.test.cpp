@@ -9,14 +9,8 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
-using Doubles = std::vector<double>;
 
 /// More than a chunk of each, with the border between them inside a chunk.
 constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
@@ -54,10 +48,7 @@ struct Reference {
 class OptimizerTest : public test::OperationTest {
  protected:
   Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
-    StepState state;
-    state.step = step;
-    state.learning_rate = 0.01f;
-    state.gradient_scale = gradient_scale;
+    StepState state = {.step = step, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
     return buffer(std::vector<StepState>{state});
   }
 
@@ -135,9 +126,7 @@ class OptimizerTest : public test::OperationTest {
 };
 
 TEST_P(OptimizerTest, FollowsTheRecurrenceOfSgd) {
-  OptimizerSpec spec;
-  spec.kind = OptimizerKind::sgd;
-  spec.weight_decay = 0.05f;
+  OptimizerSpec spec = {.kind = OptimizerKind::sgd, .weight_decay = 0.05f};
   for (const auto& [momentum, nesterov] :
        {std::pair{0.0f, false}, std::pair{0.9f, false}, std::pair{0.9f, true}}) {
     spec.momentum = momentum;
@@ -233,4 +222,4 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -375,25 +375,28 @@ TEST_F(DatasetSourceTest, EvaluatesEveryImageOnceWithoutAugmentation) {
 }
 
 TEST_F(DatasetSourceTest, ChoosesItsStorageByTheBudget) {
-  const auto resident = [&](std::uint64_t budget, Storage storage) {
+  const std::uint64_t all = 21 * static_cast<std::uint64_t>(kShape.elements());
+  const struct {
+    std::uint64_t budget;
+    Storage storage;
+    std::vector<std::string> summary;
+  } cases[] = {
+      {all,
+       Storage::automatic,
+       {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"}},
+      {all - 1, Storage::automatic, {"streamed by 2 threads, 2 batches ahead", "over the budget"}},
+      {1, Storage::resident, {"resident"}},
+      {all, Storage::streamed, {"streamed", "as configured"}},
+      {0, Storage::automatic, {"resident"}},  // 0: a quarter of the machine's memory
+  };
+  for (const auto& [budget, storage, summary] : cases) {
     SourceContext context;
     context.budget_bytes = budget;
     DatasetSource source(with_storage(files(root_), storage), context);
     MemoryPlan memory(Device::cpu());
     source.plan(memory, Share::whole(4));
-    return std::pair{source.is_resident(), source.summary()};
-  };
-  const std::uint64_t all = 21 * static_cast<std::uint64_t>(kShape.elements());
-  EXPECT_TRUE(resident(all, Storage::automatic).first);
-  EXPECT_FALSE(resident(all - 1, Storage::automatic).first);
-  EXPECT_TRUE(resident(1, Storage::resident).first);
-  EXPECT_FALSE(resident(all, Storage::streamed).first);
-  EXPECT_TRUE(resident(0, Storage::automatic).first);  // 0: a quarter of the machine's memory
-  expect_parts(resident(all, Storage::automatic).second,
-               {"21 images of 3 classes", "12x12", "resident", "within the budget of 8.9 KiB"});
-  expect_parts(resident(all - 1, Storage::automatic).second,
-               {"streamed by 2 threads, 2 batches ahead", "over the budget"});
-  expect_parts(resident(all, Storage::streamed).second, {"as configured"});
+    expect_parts(source.summary(), summary);
+  }
 }
 
 TEST_F(DatasetSourceTest, ResizesAndConverts) {

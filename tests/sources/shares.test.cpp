@@ -21,11 +21,8 @@
 #include <stdexcept>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::HostBatch;
 
 constexpr int kSide = 8;
 constexpr std::int64_t kBatch = 24;
@@ -332,4 +329,4 @@ TEST(RankGroup, AddsBothTypesAndPropagatesExceptions) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -18,19 +18,13 @@
 #include <memory>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::HostBatch;
 
 constexpr std::uint64_t kSeed = 11;
 
 MixConfig both(double probability = 1) {
-  MixConfig config;
-  config.mixup = 0.8;
-  config.cutmix = 1;
-  config.probability = probability;
+  MixConfig config = {.mixup = 0.8, .cutmix = 1, .probability = probability};
   return config;
 }
 
@@ -440,9 +434,7 @@ TEST(BatchMix, RefusesWhatItCannotMix) {
       BatchMix(config, kSeed, {{0, 2, false}}).plan(memory, share, layout);
     });
   };
-  MixConfig mixup;
-  mixup.mixup = 1;
-  mixup.place = {"run.yaml", 4, 8};
+  MixConfig mixup = {.mixup = 1, .place = {"run.yaml", 4, 8}};
   const SampleLayout image = SampleLayout::image(4, 4, 3);
   expect_parts(refusal(mixup, Share::whole(5), image),
                {"run.yaml:4:8", "a batch of 5 samples", "use an even number, for example 6"});
@@ -456,4 +448,4 @@ TEST(BatchMix, RefusesWhatItCannotMix) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test
