@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/io/files.h"
+#include "core/text/json_reason.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
