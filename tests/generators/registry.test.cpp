@@ -30,12 +30,12 @@ std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize)
 
 class EveryGenerator : public ::testing::TestWithParam<std::string> {};
 
-std::vector<std::string> all_names() {
+std::vector<std::string> registered_names() {
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(all_names()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(registered_names()),
                          [](const auto& test) { return test.param; });
 
 // ---- digests ------------------------------------------------------------------------------------

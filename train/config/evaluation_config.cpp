@@ -11,16 +11,16 @@
 namespace wellspring {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::max();
+constexpr double kNoLimit = std::numeric_limits<double>::max();
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
       ParamTable<EvaluationConfig>("eval")
           .integer(
-              "every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
+              "every", &EvaluationConfig::every, {0, kNoLimit}, "steps",
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
-          .integer("samples", &EvaluationConfig::samples, {1, kUnbounded}, "samples",
+          .integer("samples", &EvaluationConfig::samples, {1, kNoLimit}, "samples",
                    "held-out samples per generator (ids from 2^48); files are used completely")
           .may_change();
   return table;

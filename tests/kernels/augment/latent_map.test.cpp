@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kTurn = 6.283185307179586;
 
-AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
+AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize out) {
   return test::plan_of("augment: " + list, source, out);
 }
 
@@ -50,7 +50,7 @@ class MapLatentsTest : public testing::TestWithParam<Case> {};
 /// output pixels and compares it with its mapped latents.
 TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
+  const AugmentationPlan plan = map_plan(list, source, out);
   LatentRoles roles;
   roles.count = 6;
   const LatentRole role[6] = {LatentRole::position_x, LatentRole::position_y, LatentRole::length,
@@ -106,7 +106,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
 /// 2^6; about ten roundings of 2^-24 each give 4e-5.
 TEST_P(MapLatentsTest, FollowsAVisibleWave) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
+  const AugmentationPlan plan = map_plan(list, source, out);
   LatentRoles roles;
   roles.count = 3;
   roles.source_side = static_cast<float>(source.width);
@@ -139,7 +139,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleWave) {
 }
 
 TEST(MapLatents, KeepsAnAbsentWaveAtZero) {
-  const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
+  const AugmentationPlan plan = map_plan("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
   LatentRoles roles;
   roles.count = 3;
   roles.role[0] = LatentRole::wave_period;
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
              {128, 128}}));
 
 TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
-  const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
+  const Augmentation a = draw_augmentation(map_plan("[]", {64, 64}, {64, 64}), {9, 0});
   LatentRoles roles;
   roles.count = 2;
   roles.source_side = roles.out_side = 64;
@@ -190,7 +190,7 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
 // An object of length 0 is absent and has no position; others move like points.
 TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
-  const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
+  const Augmentation a = draw_augmentation(map_plan("[flip_x: 1]", size, size), {9, 0});
   LatentRoles roles;
   roles.count = 3;
   roles.role[0] = LatentRole::thing_x;
@@ -207,7 +207,7 @@ TEST(MapLatents, KeepsAbsentObjectsAtZero) {
 
 TEST(MapLatents, FollowsPerspective) {
   const FrameSize size = {128, 128};
-  const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);
+  const auto plan = map_plan("[perspective: {distortion: 0.4, probability: 1}]", size, size);
   LatentRoles roles;
   roles.count = 2;
   roles.role[0] = LatentRole::position_x;
