@@ -167,7 +167,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                   {{"homogeneous", Structure::homogeneous}, {"sampling", Structure::sampling}},
                   "homogeneous: one material; sampling: a sandwich of thin layers of two")
           .choice("material", &Params::material, gflash::materials(),
-                  "the material; of a sandwich: the passive one")
+                  "the material, or the passive material of a sandwich")
           .choice("active", &Params::active, gflash::materials(), "active material of a sandwich")
           .only_where(kSandwich, "medium: sampling")
           .real("passive_mm", &Params::passive_mm, {0.01, 1000}, "mm",

@@ -129,13 +129,13 @@ SampleInfo Textures::describe(const Params& params) {
        params.warp_high},
       {"direction", "direction of the lattice's first axis, counterclockwise from the right", "rad",
        0, 6.2831855f, LatentRole::direction}};
-  const char* const places[] = {"lowest values", "a third of the way up",
-                                "two thirds of the way up", "highest values"};
+  const char* const places[] = {"of the lowest values", "a third of the way up",
+                                "two thirds of the way up", "of the highest values"};
   const char* const channels[] = {"red", "green", "blue"};
   for (int i = 0; i < kStops; ++i) {
     for (int c = 0; c < 3; ++c) {
       info.latents.push_back({fmt::format("colour{}_{}", i, channels[c][0]),
-                              fmt::format("colour of the {}: {}", places[i], channels[c]), "", 0, 1,
+                              fmt::format("colour {}: {}", places[i], channels[c]), "", 0, 1,
                               LatentRole::colour});
     }
   }
