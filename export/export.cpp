@@ -5,7 +5,7 @@
 #include "core/version.h"
 #include "export/array_file.h"
 #include "export/export_layout.h"
-#include "export/trackml.h"
+#include "export/layouts/trackml.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

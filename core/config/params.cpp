@@ -264,8 +264,8 @@ namespace {
 template <class Bytes, class Visit>
 auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
   const auto as = [&]<class Member>(Member*) -> decltype(auto) {
-    using Pointer = std::conditional_t<std::is_const_v<Bytes>, const Member*, Member*>;
-    return visit(*reinterpret_cast<Pointer>(values + place.offset));
+    using MemberPointer = std::conditional_t<std::is_const_v<Bytes>, const Member*, Member*>;
+    return visit(*reinterpret_cast<MemberPointer>(values + place.offset));
   };
   switch (place.type) {
     case MemberType::f32:

@@ -17,9 +17,6 @@ namespace {
 
 using System = Ode::System;
 
-/// Above the largest number of math::box_muller.
-constexpr double kReach = 5.78;
-
 /// For n_body: minimum steps per radian of oscillation if all bodies are within one softening
 /// length; leapfrog's frequency error is then 1 / (24 kStepsOfSwing^2), about a hundredth.
 constexpr double kStepsOfSwing = 2;
@@ -33,7 +30,7 @@ struct Prior {
   double centre, half_width;
 };
 
-struct Facts {
+struct SystemFacts {
   double duration, step;  ///< used where the parameters are 0
   const char* time_unit;
   bool log_normal;
@@ -50,8 +47,8 @@ struct Facts {
 constexpr double kEightX = 0.97000436, kEightY = -0.24308753;
 constexpr double kEightVx = -0.93240737, kEightVy = -0.86473146;
 
-const Facts& facts(System system) {
-  static const std::array<Facts, 6> all = {{
+const SystemFacts& facts(System system) {
+  static const std::array<SystemFacts, 6> all = {{
       {2,
        0.005,
        "",
@@ -250,7 +247,7 @@ SampleLayout Ode::layout() const {
 }
 
 SampleInfo Ode::describe(const Params& params) {
-  const Facts& system = facts(params.system);
+  const SystemFacts& system = facts(params.system);
   SampleInfo info;
   info.name = "ode";
   info.summary = "Trajectories of Lorenz, double pendulum, predator-prey, SIR and N-body systems";
@@ -260,8 +257,8 @@ SampleInfo Ode::describe(const Params& params) {
     const double reach = params.spread * prior.half_width;
     double low = prior.centre - reach, high = prior.centre + reach;
     if (system.log_normal) {
-      low = std::exp(prior.centre - kReach * reach) * (1 - 1e-6);
-      high = std::exp(prior.centre + kReach * reach) * (1 + 1e-6);
+      low = std::exp(prior.centre - math::kNormalReach * reach) * (1 - 1e-6);
+      high = std::exp(prior.centre + math::kNormalReach * reach) * (1 + 1e-6);
     }
     LatentInfo latent = {prior.name, prior.help, prior.unit, static_cast<float>(low),
                          static_cast<float>(high)};
@@ -287,7 +284,7 @@ SampleInfo Ode::describe(const Params& params) {
       const double time = std::round(1e4 * duration * point / params.points) / 1e4;
       info.features.push_back({value.name + " at " + shortest(time), value.unit});
     }
-  const double reach = first + per_time * duration + kReach * params.noise;
+  const double reach = first + per_time * duration + math::kNormalReach * params.noise;
   info.high = static_cast<float>(reach);
   info.low = params.system == System::lotka_volterra && params.noise == 0 ? 0 : -info.high;
   const auto blocks = [](std::size_t count) { return static_cast<std::int64_t>((count + 3) / 4); };

@@ -2,7 +2,7 @@
 #include "sources/dataset_source.h"
 
 #include "core/io/sha256.h"
-#include "kernels/ops/training.h"
+#include "kernels/runtime/end_step.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
@@ -153,7 +153,7 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
   const BatchView batch = columns.view();
   const auto body = [&](Stream& s) {
     for (int i = 0; i < times; ++i) mixture.emit(s, state.data(), batch);
-    ops::end_step(s, state.data());
+    end_step(s, state.data());
   };
   std::unique_ptr<StepGraph> graph;
   if (steps == Steps::replayed) graph = StepGraph::record(stream, body);

@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::max();
+constexpr double kNoLimit = std::numeric_limits<double>::max();
 /// Gives a standard error of at most 0.005 % of an accuracy, in hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
@@ -19,7 +19,7 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
       ParamTable<EvaluationConfig>("eval")
           .integer(
-              "every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
+              "every", &EvaluationConfig::every, {0, kNoLimit}, "steps",
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",

@@ -1,6 +1,5 @@
-#include "kernels/ops/averaging.h"
+#include "train/optimizer/weight_averaging.h"
 
-#include "kernels/ops/training.h"
 #include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {

@@ -3,10 +3,17 @@
 
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 
 namespace wellspring::ops {
+
+/// Moves `average` [n] towards `weights` [n] as AverageWeights does, after optimizer_step.
+void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
+                     float* average, const StepState* state);
+/// Exchanges two arrays of n values.
+void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
 
 /// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t,
 /// as TensorFlow's ExponentialMovingAverage with num_updates: early in a run the average covers the

@@ -1,4 +1,4 @@
-#include "kernels/ops/averaging.h"
+#include "train/optimizer/weight_averaging.h"
 #include "kernels/runtime/launch.cuh"
 
 WS_CUDA_MAP(wellspring::ops::AverageWeights);

@@ -1,11 +1,9 @@
-#include "kernels/ops/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 #include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {
 namespace {
-
-constexpr TeamShape kReduceTeam{kReduceLanes, kReduceLanes * sizeof(float)};
 
 template <class T, class Rule>
 void launch(Stream& stream, const Rule& rule, const ParameterView& p, const StepState* state) {
@@ -19,21 +17,6 @@ void launch(Stream& stream, const Rule& rule, const ParameterView& p, const Step
 }
 
 }  // namespace
-
-std::size_t gradient_norm_partials() {
-  return static_cast<std::size_t>(kNormParts);
-}
-
-void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
-                   StepState* state) {
-  visit_float(parameters.compute, [&]<class T>(T) {
-    league(stream, "gradient_squares", kNormParts, kReduceTeam,
-           GradientSquares<T>{static_cast<const T*>(parameters.matrix_gradient),
-                              parameters.vector_gradient, parameters.matrices, parameters.vectors,
-                              partials});
-  });
-  league(stream, "gradient_scale", 1, kReduceTeam, GradientScale{partials, clip, state});
-}
 
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state) {

@@ -1,15 +1,23 @@
-// First and last node of a step: learning rate and step counter, in device memory. Called by
-// kernels/ops/learning_rate.cpp; host and device.
+// The learning rate of each step, kept in device memory. Called by train/step; host and device.
 #pragma once
 
-#include "kernels/ops/training.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 
 namespace wellspring::ops {
+
+/// Linear warm-up from 0 to `peak` over `warmup` steps, then a half cosine down to `floor` at
+/// `total` (Loshchilov & Hutter 2017, eq. 5, one cycle).
+struct ScheduleSpec {
+  float peak = 1e-3f, floor = 0;
+  std::uint64_t warmup = 0, total = 1;
+};
+/// First node of a step: state->learning_rate from state->step.
+void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
 
 /// The learning rate of a step (see ScheduleSpec). Fractions are one division in double precision,
 /// where steps are exact: equal on host and device.
@@ -29,11 +37,6 @@ struct BeginStep {
   WS_HD void operator()(std::int64_t) const {
     state->learning_rate = learning_rate_at(schedule, state->step);
   }
-};
-
-struct EndStep {
-  StepState* state;
-  WS_HD void operator()(std::int64_t) const { state->step += 1; }
 };
 
 }  // namespace wellspring::ops

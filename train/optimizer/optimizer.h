@@ -1,75 +1,31 @@
-// Gradient norm, SGD and AdamW over the flat parameter arenas. Called by kernels/ops/optimizer.cpp;
-// host and device.
+// SGD and AdamW over the flat parameter arenas. Called by train/step; the functors run on host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
-#include "kernels/ops/training.h"
 #include "kernels/random/math.h"
-#include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
-#include "kernels/runtime/reduce.h"
 #include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
+#include "train/optimizer/parameter_view.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace wellspring::ops {
 
-/// Partial sums of the gradient norm: enough teams to fill a large GPU, few enough for one team to
-/// add in one pass. The norm's bits depend on it.
-inline constexpr std::int64_t kNormParts = 256;
-
-/// First of two passes: the sum of squares of one of kNormParts equal ranges, matrices first.
-template <class T>
-struct GradientSquares {
-  const T* matrix_gradient;
-  const float* vector_gradient;
-  std::int64_t matrices, vectors;
-  float* partials;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t part) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float of_matrices = squares(team, lanes, matrix_gradient, matrices, part);
-    const float of_vectors = squares(team, lanes, vector_gradient, vectors, part);
-    if (team.rank() == 0) partials[part] = of_matrices + of_vectors;
-  }
-
- private:
-  template <class Team, class Element>
-  WS_HD static float squares(Team& team, float* lanes, const Element* values, std::int64_t n,
-                             std::int64_t part) {
-    const std::int64_t begin = n * part / kNormParts;
-    const std::int64_t end = n * (part + 1) / kNormParts;
-    return team_sum<Team, float>(team, lanes, end - begin, [=](std::int64_t i) {
-      const float value = static_cast<float>(values[begin + i]);
-      return value * value;
-    });
-  }
+enum class OptimizerKind : std::uint8_t { sgd, adamw };
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::adamw;
+  float momentum = 0.9f;                                ///< sgd; 0: plain
+  bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
+  float weight_decay = 0;  ///< matrices only; decoupled for adamw, added to the gradient for sgd
+  int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };
-
-/// Second pass: the norm, and the factor that clips it.
-struct GradientScale {
-  const float* partials;
-  float clip;
-  StepState* state;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float* parts = partials;
-    const float sum =
-        team_sum<Team, float>(team, lanes, kNormParts, [=](std::int64_t i) { return parts[i]; });
-    if (team.rank() != 0) return;
-    const float norm = math::sqrt(sum);
-    state->gradient_norm = norm;
-    if (!is_finite(norm)) {
-      state->gradient_scale = 0;
-      if (state->nonfinite == 0) state->nonfinite = static_cast<std::uint32_t>(state->step) + 1;
-    } else {
-      state->gradient_scale = clip > 0 && norm > clip ? clip / norm : 1.0f;
-    }
-  }
-};
+/// `first`, `second`: [matrices + vectors] f32 each, or null, see state_arrays(). Bias correction
+/// uses state->step + 1. Writes master and working copy in one pass.
+void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
+                    float* first, float* second, const StepState* state);
 
 /// base^exponent by squaring: double precision, products only, so equal on host and device.
 WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {

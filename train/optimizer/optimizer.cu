@@ -1,13 +1,10 @@
-#include "kernels/ops/optimizer.h"
+#include "train/optimizer/optimizer.h"
 #include "kernels/runtime/launch.cuh"
 
 using wellspring::bf16;
 using wellspring::ops::AdamWRule;
 using wellspring::ops::SgdRule;
 
-WS_CUDA_TEAM(wellspring::ops::GradientSquares<float>);
-WS_CUDA_TEAM(wellspring::ops::GradientSquares<bf16>);
-WS_CUDA_TEAM(wellspring::ops::GradientScale);
 WS_CUDA_TEAM(wellspring::ops::OptimizerStep<float, SgdRule>);
 WS_CUDA_TEAM(wellspring::ops::OptimizerStep<bf16, SgdRule>);
 WS_CUDA_TEAM(wellspring::ops::OptimizerStep<float, AdamWRule>);

@@ -1,5 +1,6 @@
-#include "kernels/ops/learning_rate.h"
+#include "train/optimizer/learning_rate.h"
 
+#include "kernels/runtime/end_step.h"
 #include "tests/ops/operation_test.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kernels/ops/learning_rate.h"
+#include "train/optimizer/learning_rate.h"
 
 #include "kernels/runtime/launch.h"
 
@@ -6,10 +6,6 @@ namespace wellspring::ops {
 
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state) {
   map(stream, "begin_step", 1, BeginStep{schedule, state});
-}
-
-void end_step(Stream& stream, StepState* state) {
-  map(stream, "end_step", 1, EndStep{state});
 }
 
 }  // namespace wellspring::ops

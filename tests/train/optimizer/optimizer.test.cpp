@@ -1,7 +1,9 @@
-#include "kernels/ops/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 #include "tests/ops/operation_test.h"
 #include "tests/support/host_team.h"
+#include "train/optimizer/gradient_clipping.h"
+#include "train/optimizer/parameter_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "export/trackml.h"
+#include "export/layouts/trackml.h"
 
 #include "core/error.h"
 #include "core/io/atomic_folder.h"
