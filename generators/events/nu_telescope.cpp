@@ -265,7 +265,9 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "IceCube's local coincidence")
           .real("unit", &Params::unit, {1e-3, 1e5}, "m", "unit of positions in x")
           .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "unit of times in x")
-          .integer("items", &Params::items, {1, kMostItems}, "", "maximum number of pulses")
+          .integer("items", &Params::items, {1, kMostItems}, "",
+                   "maximum number of pulses; of more, a random sample is kept in which each pulse "
+                   "has the same chance")
           .only_where([](const Params& p) { return p.output != Output::features; },
                       "output: pulses or truth")
           .preset("icecube",
@@ -297,6 +299,7 @@ telescope::Optics NuTelescope::optics_of(const Params& params) {
 SampleInfo NuTelescope::describe(const Params& params) {
   SampleInfo info;
   info.name = "nu_telescope";
+  info.version = 2;
   info.summary = "Pulses of a neutrino telescope; class: track or cascade";
   info.reference =
       "Muon tracks in ice: J. Ahrens et al. (AMANDA), Nucl. Instrum. Meth. A 524 (2004) 169; P. "
