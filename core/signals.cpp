@@ -21,7 +21,7 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 constexpr int kInterrupted = 130;
 
 /// write(2) and strlen(3) may be called from handlers (POSIX.1-2016, 2.4.3).
-void say(const char* text) {
+void print(const char* text) {
   if (text == nullptr) return;
   [[maybe_unused]] const ssize_t nobody_to_tell = ::write(STDERR_FILENO, text, std::strlen(text));
 }
@@ -33,10 +33,10 @@ extern "C" void raise_flag(int signal) {
   const bool first = !requested.exchange(true);
   const int count = signal == SIGINT ? ++interrupts : 0;
   if (count > 1) {
-    say(ended);
+    print(ended);
     _exit(kInterrupted);
   }
-  if (first || count == 1) say(stopping);
+  if (first || count == 1) print(stopping);
   errno = before;
 }
 
@@ -50,8 +50,7 @@ bool stays_ignored(int signal, const struct sigaction& previous) {
 SignalGuard::SignalGuard(Words words) {
   if (installed.exchange(true)) throw std::logic_error("only one SignalGuard may exist");
   clear_interrupt();
-  stopping = words.stopping;
-  ended = words.ended;
+  say(words);
   struct sigaction action {};
   action.sa_handler = raise_flag;
   sigemptyset(&action.sa_mask);
@@ -60,6 +59,11 @@ SignalGuard::SignalGuard(Words words) {
     sigaction(kSignals[i], nullptr, &previous_[i]);
     if (!stays_ignored(kSignals[i], previous_[i])) sigaction(kSignals[i], &action, nullptr);
   }
+}
+
+void SignalGuard::say(Words words) noexcept {
+  stopping = words.stopping;
+  ended = words.ended;
 }
 
 SignalGuard::~SignalGuard() {

@@ -23,6 +23,8 @@ class SignalGuard {
   };
   SignalGuard() : SignalGuard(Words{}) {}
   explicit SignalGuard(Words words);
+  /// Other messages from now on.
+  void say(Words words) noexcept;
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;

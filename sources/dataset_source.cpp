@@ -18,10 +18,8 @@ constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
 std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const WorkWatch& watch) {
-  const auto told = [&](std::int64_t done, std::int64_t total) {
-    if (watch)
-      watch("decoding " + spec.name, static_cast<std::uint64_t>(done),
-            static_cast<std::uint64_t>(total));
+  const auto told = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
+    if (watch) watch(what + " " + spec.name, done, total);
   };
   return open_dataset({.path = spec.path,
                        .settings = spec.params,

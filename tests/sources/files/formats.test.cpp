@@ -391,6 +391,10 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
                                        "cifar, folder, hdf5, npy, npz, tar", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
+  spill(path("set.zip"), "PK\3\4" + std::string(60, '\0'));
+  expect_parts(refused("set.zip"), {"set.zip: not a tar archive (it is a zip archive)", "unzip"});
+  spill(path("set.tar.gz"), "\x1f\x8b\x08");
+  expect_parts(refused("set.tar.gz"), {"it is compressed with gzip", "gunzip"});
   expect_parts(refused("folder", {}, "tar"), {"that is format folder, but format: is tar"});
   expect_parts(refused("cifar", {}, "folder"), {"no images"});
   expect_parts(refused("folder", {}, "cifar"), {"batches.meta.txt: no such file"});

@@ -1,5 +1,6 @@
 #include "sources/files/image_set.h"
 
+#include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
 
@@ -164,6 +165,60 @@ TEST_F(ImageSetTest, RefusesImagesAtMixedDepths) {
   put("a/1.jpg");
   put("b/deep/1.jpg");
   expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
+}
+
+// The images and order of torchvision's ImageFolder: by folder, then by name.
+TEST_F(ImageSetTest, IncludesSubfoldersOfClasses) {
+  for (const char* path : {"a/2.jpg", "a/b/1.jpg", "a/B/c/1.jpg", "b/deep/1.jpg", "b/1.webp"})
+    put(path);
+  const ImageSet set = ImageSet::open({.path = folder_.path(), .subfolders = Subfolders::include});
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+  const char* expected[] = {"a/2.jpg", "a/B/c/1.jpg", "a/b/1.jpg", "b/1.webp", "b/deep/1.jpg"};
+  ASSERT_EQ(set.size(), 5);
+  for (std::int64_t i = 0; i < set.size(); ++i)
+    EXPECT_EQ(set.location(i), (folder_.path() / expected[i]).string());
+}
+
+// A single outer folder is a class, too.
+TEST_F(ImageSetTest, IncludesSubfoldersBelowASplitOrArchive) {
+  TarWriter writer;
+  writer.add("train/a/deep/1.jpg", {5});
+  writer.add("train/b/1.jpg", {6});
+  put("x.tar", writer.finish());
+  put("set/train/a/deep/1.jpg");
+  put("set/train/b/1.jpg");
+  const auto classes = [&](const std::string& path, const std::string& split) {
+    return ImageSet::open(
+               {.path = folder_.path() / path, .split = split, .subfolders = Subfolders::include})
+        .classes();
+  };
+  EXPECT_EQ(classes("x.tar", "train"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(classes("set", "train"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(classes("set", ""), std::vector<std::string>{"train"});
+  expect_parts(refused("set/train"), {"a/deep/1.jpg", "subfolders: include"});
+}
+
+TEST_F(ImageSetTest, NamesImagesOfUnreadableFormats) {
+  put_two();
+  put("b/2.BMP");
+  put("b/3.tiff");
+  expect_parts(refused(), {"b/2.BMP: a BMP image", "JPEG, PNG, WebP", "mogrify -format png"});
+  const ImageSet set = skipping();
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.skipped(), 2);
+  expect_parts(set.first_skipped(), {"b/2.BMP (a BMP image)"});
+}
+
+TEST_F(ImageSetTest, StopsListingAfterASignal) {
+  put_two();
+  std::int64_t listed = 0;
+  const ImageSetOptions options{.path = folder_.path(),
+                                .watch = [&](std::int64_t entries) { listed = entries; }};
+  (void)ImageSet::open(options);
+  EXPECT_EQ(listed, 4);
+  request_interrupt();
+  EXPECT_THROW((void)ImageSet::open(options), Interrupted);
+  clear_interrupt();
 }
 
 TEST_F(ImageSetTest, RefusesTheSameMemberTwice) {
