@@ -357,6 +357,14 @@ TEST_F(DatasetFormats, ReadBothLabelsOfCifar100) {
   }
 }
 
+TEST_F(DatasetFormats, RefusePickledCifar) {
+  fs::create_directories(path("py"));
+  spill(path("py/data_batch_1"), "\x80\2}.");
+  expect_parts(refused("py"), {"py/data_batch_1: a Python pickle", "scripts/fetch-cifar10 DIR"});
+  fs::rename(path("py/data_batch_1"), path("py/train"));  // CIFAR-100
+  expect_parts(refused("py", {}, "cifar"), {"py/train: a Python pickle"});
+}
+
 TEST_F(DatasetFormats, RefuseDamagedCifar) {
   const test::LabelledImages images = test::labelled_noise(2, 6, 32);
   const auto fresh = [&] {
