@@ -29,7 +29,7 @@ enum class Subfolders : std::uint8_t {
 
 struct ImageSetOptions {
   std::filesystem::path path;        ///< folder or tar archive; see open()
-  std::string split;                 ///< "": the class folders are at the top
+  std::string split = {};            ///< "": the class folders are at the top
   std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
   OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
   Subfolders subfolders = Subfolders::refuse;
