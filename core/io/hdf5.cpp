@@ -13,6 +13,7 @@
 #include <hdf5.h>
 #include <mutex>
 #include <stdexcept>
+#include <sys/stat.h>
 #include <system_error>
 
 namespace wellspring {
@@ -108,6 +109,17 @@ detail::Hdf5Handle file_access() {
   detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.id(), false, true);
   return access;
+}
+
+/// Present size of the file of an array, in bytes; 0 if unknown.
+std::uint64_t size_now(hid_t dataset) {
+  const detail::Hdf5Handle file(H5Iget_file_id(dataset));
+  void* handle = nullptr;  // the driver's: a file descriptor
+  struct stat status {};
+  if (!file || H5Fget_vfd_handle(file.id(), H5P_DEFAULT, &handle) < 0 || handle == nullptr ||
+      ::fstat(*static_cast<const int*>(handle), &status) != 0)
+    return 0;
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 /// UTF-8 text of `size` bytes, at least one, or of variable size (H5T_VARIABLE).
@@ -320,6 +332,13 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
                                        name_, counted(count, "row"), first),
                            last_reason(), "the file is damaged; make or copy it again"});
   }
+  // The library reads zeros after the end of a file that was cut short.
+  if (const std::uint64_t size = size_now(dataset_.id()); size < file_size_) {
+    fail(ErrorKind::data, {fmt::format("{}: the file is too short", path_.string()),
+                           fmt::format("it has {}, and had {} when it was opened",
+                                       counted(size, "byte"), file_size_),
+                           "something changed it during the run; make or copy it again"});
+  }
 }
 
 template <class T>
@@ -365,6 +384,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
           "correct path:, or name the format with format:"});
   }
   const detail::Hdf5Handle access = file_access();
+  H5Pset_fapl_sec2(access.id());  // size_now expects its handle
   hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
   if (is_hdf5 < 0 || !hdf5_) damaged("cannot open the HDF5 file");
   const auto take = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
@@ -437,6 +457,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   Hdf5Array array;
   array.path_ = path_;
   array.name_ = name;
+  array.file_size_ = size_;
   array.numbers_ = kind == H5T_INTEGER ? Hdf5Array::Numbers::whole : Hdf5Array::Numbers::real;
   array.bits_ = static_cast<int>(8 * element);
   array.signed_ = kind == H5T_FLOAT || H5Tget_sign(type.id()) != H5T_SGN_NONE;

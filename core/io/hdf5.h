@@ -103,7 +103,7 @@ class Hdf5Array {
   std::int64_t row_elements() const;
   /// Reads rows [first, first + count) converted to T (std::uint8_t, std::int64_t, float, double)
   /// into `out` [count, row_elements]. Values outside T's range become the nearest value or
-  /// infinity. Error (data): damaged.
+  /// infinity. Errors (data): damaged, or the file has become shorter since it was opened.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
   /// The attribute `name`, if it exists and is a text.
@@ -120,6 +120,7 @@ class Hdf5Array {
   int bits_ = 0;
   bool signed_ = true;
   std::vector<std::int64_t> shape_;
+  std::uint64_t file_size_ = 0;  ///< at opening, bytes
   detail::Hdf5Handle dataset_;
 };
 
