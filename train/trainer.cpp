@@ -133,13 +133,13 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
-    plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
     for (std::string& note : mixture_.source(i).notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
   evaluator_.load(stream_);
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
+    plan.notes.push_back(std::move(overlap));
   set_weights();
   describe_plan();
   runner_.on_record([this](const GraphCensus& recorded) {
