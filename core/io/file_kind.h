@@ -1,4 +1,4 @@
-// What a file is, by its first bytes, so that a reader of one kind can name another. Called by
+// Kinds of files by their first bytes, so that a reader of one kind can name another. Called by
 // readers of files; host only.
 #pragma once
 
@@ -47,7 +47,7 @@ enum class FileKind : std::uint8_t {
   parquet,
   arrow,
   root,
-  // what failed downloads leave
+  // results of failed downloads
   web_page,
   git_lfs,
   pdf,

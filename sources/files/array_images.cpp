@@ -26,7 +26,8 @@ bool is_planar(const ArrayInput& file, const NumberArray& array, ChannelPlace pl
   const std::vector<std::int64_t>& shape = array.shape();
   const bool first = are_channels(shape[1]), last = are_channels(shape[3]);
   if (place == ChannelPlace::automatic && first && last)
-    file.refuse(array, "its channels may be first or last", "set channels: first or channels: last");
+    file.refuse(array, "its channels may be first or last",
+                "set channels: first or channels: last");
   const bool planar = place == ChannelPlace::first || (place == ChannelPlace::automatic && !last);
   if (planar ? first : last) return planar;
   file.refuse(array,
@@ -110,11 +111,10 @@ ClassLabels read_class_labels(const ArrayInput& file, const NumberArray& array, 
                               const std::string& what) {
   const std::vector<std::int64_t>& shape = array.shape();
   if (shape[0] != rows || shape.size() > 2 || (shape.size() == 2 && shape[1] < 1))
-    file.refuse(
-        array,
-        fmt::format("{0}: the shape must be [{1}] or [{1}, 1], or [{1}, classes] (one-hot)", what,
-                    rows),
-        "store the labels of these rows");
+    file.refuse(array,
+                fmt::format("{0}: the shape must be [{1}] or [{1}, 1], or [{1}, classes] (one-hot)",
+                            what, rows),
+                "store the labels of these rows");
   if (shape.size() == 2 && shape[1] > 1) return {read_one_hot(file, array), shape[1]};
   if (!array.is_whole())
     file.refuse(array, "labels must be integers",

@@ -78,9 +78,7 @@ class NpyInput final : public ArrayInput {
   std::string where(const std::string& name) const override { return file_of(name).string(); }
 
  private:
-  std::filesystem::path file_of(std::string_view name) const {
-    return path().parent_path() / name;
-  }
+  std::filesystem::path file_of(std::string_view name) const { return path().parent_path() / name; }
 
   std::vector<std::string> names_;
 };

@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-/// What makes an image not 8-bit RGB.
+/// Name of an image that is not 8-bit RGB.
 const char* kind_of(const ImageHeader& header) {
   if (header.bits == 16) return "16-bit PNG";
   if (header.colour == ImageColour::grey) return "greyscale image";

@@ -1,10 +1,10 @@
 #include "sources/files/image_set.h"
 
 #include "core/error.h"
-#include "core/io/file_kind.h"
 #include "core/text/plural.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
+#include "sources/files/zip_member.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,8 +65,8 @@ bool is_readable(FileKind kind) {
          kind == FileKind::netpbm;
 }
 
-bool is_tar_name(const fs::path& path) {
-  return path.extension() == ".tar";
+bool is_archive_name(const fs::path& path) {
+  return path.extension() == ".tar" || path.extension() == ".zip";
 }
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why,
@@ -115,7 +115,7 @@ Place find_place(const ImageSetOptions& options) {
   std::error_code error;
   if (fs::is_directory(options.path, error)) return find_folder_split(options);
   if (fs::exists(options.path, error)) return {options.path, options.split};
-  if (is_tar_name(options.path)) {
+  if (is_archive_name(options.path)) {
     const fs::path unpacked = fs::path(options.path).replace_extension();
     if (fs::is_directory(unpacked, error)) {
       ImageSetOptions there = options;
@@ -180,8 +180,27 @@ void ImageSet::skip(const std::string& where, const std::string& problem) {
 }
 
 ImageSet::Listing ImageSet::list_archive(const ImageSetOptions& options) {
-  Listing listing;
   archive_ = std::make_unique<InputFile>(root_);
+  archive_kind_ = file_kind(*archive_);
+  return is_zip() ? list_zip() : list_tar(options);
+}
+
+ImageSet::Listing ImageSet::list_zip() {
+  Listing listing;
+  members_ = read_zip_directory(*archive_);
+  for (std::uint64_t i = 0; i < members_.size(); ++i) {
+    const std::string& name = members_[i].name;
+    if (name.ends_with("/")) {
+      listing.folders.push_back(name);
+    } else {
+      listing.files.push_back({name, 0, i, members_[i].size});
+    }
+  }
+  return listing;
+}
+
+ImageSet::Listing ImageSet::list_tar(const ImageSetOptions& options) {
+  Listing listing;
   for (TarMember& member : read_tar_index(*archive_, options.watch)) {
     if (member.kind == TarMemberKind::folder) {
       listing.folders.push_back(std::move(member.path));
@@ -325,6 +344,10 @@ std::string ImageSet::place(std::int64_t image) const {
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
                     std::uint64_t most) const {
   const Image& entry = at(image);
+  if (is_zip()) {
+    read_zip_member(*archive_, members_[entry.offset], location(image), bytes, most);
+    return;
+  }
   if (archive_) {
     bytes.resize(std::min(entry.bytes, most));
     archive_->read(entry.offset, std::as_writable_bytes(std::span(bytes)));

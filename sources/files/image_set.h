@@ -1,10 +1,11 @@
-// A set of labelled images: a folder with one subfolder per class, or a tar archive of one. Used by
-// formats folder and tar; host only.
+// A set of labelled images: a folder with one subfolder per class, or a tar or zip archive of one.
+// Used by formats folder, tar and zip; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
 
-#include "core/io/files.h"
+#include "core/io/file_kind.h"
+#include "core/io/zip_directory.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -28,7 +29,7 @@ enum class Subfolders : std::uint8_t {
 };
 
 struct ImageSetOptions {
-  std::filesystem::path path;        ///< folder or tar archive; see open()
+  std::filesystem::path path;        ///< folder or archive; see open()
   std::string split = {};            ///< "": the class folders are at the top
   std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
   OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
@@ -41,7 +42,7 @@ struct ImageSetOptions {
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
-  /// folders is skipped (Subfolders::refuse). If an archive `dir/a-b.tar` is missing but `dir/a-b` or `dir/b` is a
+  /// folders is skipped (Subfolders::refuse). If an archive `dir/a-b.tar` (or .zip) is missing but `dir/a-b` or `dir/b` is a
   /// folder, that is used instead; if `path` is a folder without a subfolder `split`, `split.tar`
   /// or the only `*-split.tar` in it is used.
   /// Errors (data): nothing found, no classes, a class without images, a damaged archive, a
@@ -67,6 +68,7 @@ class ImageSet {
   /// Folder or archive found by the rules of open().
   const std::filesystem::path& root() const { return root_; }
   bool is_archive() const { return archive_ != nullptr; }
+  bool is_zip() const { return is_archive() && archive_kind_ == FileKind::zip; }
   /// Ignored files: hidden ones, and those without an image's name.
   std::int64_t hidden_files() const { return hidden_; }
   std::int64_t other_files() const { return others_; }
@@ -79,7 +81,7 @@ class ImageSet {
   struct Image {
     std::string path;  ///< relative to the root
     std::int32_t label = 0;
-    std::uint64_t offset = 0, bytes = 0;  ///< position in the archive
+    std::uint64_t offset = 0, bytes = 0;  ///< position in a tar archive; offset: index in members_
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::string location_of(const std::string& path) const;
@@ -87,6 +89,8 @@ class ImageSet {
   struct Candidate;
   Listing list_root(const ImageSetOptions& options);
   Listing list_archive(const ImageSetOptions& options);
+  Listing list_tar(const ImageSetOptions& options);
+  Listing list_zip();
   std::vector<Candidate> pick_images(std::vector<Image> files, const ImageSetOptions& options);
   void skip(const std::string& where, const std::string& problem);
   std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
@@ -95,6 +99,8 @@ class ImageSet {
 
   std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
+  FileKind archive_kind_ = FileKind::unknown;
+  std::vector<ZipEntry> members_;  ///< of a zip archive
   std::vector<std::string> classes_;
   std::vector<Image> images_;
   std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;

@@ -172,8 +172,8 @@ class IndexReader {
   }
 
   [[noreturn]] void no_archive() const {
-    fail(ErrorKind::data, {file_.path().string() + ": not a tar archive", "",
-                           "give a .tar file or a folder of class folders"});
+    fail(ErrorKind::data, {file_.path().string() + ": not a tar or zip archive", "",
+                           "give a .tar or .zip file, or a folder of class folders"});
   }
 
   void refuse_other_formats() const {
@@ -182,7 +182,7 @@ class IndexReader {
            {file_.path().string() + ": is empty", "a tar archive has at least two blocks",
             "copy or download the archive again"});
     }
-    refuse_other_kinds(file_, {FileKind::tar}, "a tar archive");
+    refuse_other_kinds(file_, {FileKind::tar}, "a tar or zip archive");
   }
 
   /// Reads the header at position_. False at the end mark, a block of zeros.

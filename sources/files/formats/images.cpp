@@ -1,4 +1,4 @@
-// Formats `folder` and `tar`: image files, one folder per class, on disk or in an archive.
+// Formats `folder`, `tar` and `zip`: image files, one folder per class, on disk or in an archive.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/files/format.h"
@@ -140,7 +140,9 @@ class ImageRows final : public Dataset {
 std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   auto rows =
       std::make_unique<ImageRows>(request, image_table().read(request.settings, request.place));
-  const std::string found = rows->set().is_archive() ? "tar" : "folder";
+  const std::string found = !rows->set().is_archive() ? "folder"
+                            : rows->set().is_zip()    ? "zip"
+                                                      : "tar";
   if (!request.format.empty() && request.format != found) {
     fail(ErrorKind::data,
          {fmt::format("{}: found {}", request.path.string(), rows->set().root().string()),
@@ -158,10 +160,10 @@ constexpr const char* kFiles =
     "folder by its archive.";
 
 /// Compressed archives are refused when they are opened, with the command that decompresses them.
-bool is_archive(const std::filesystem::path& path) {
+bool is_tar(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
   return extension == ".tar" || path.stem().extension() == ".tar" || extension == ".tgz" ||
-         extension == ".zip" || extension == ".7z" || extension == ".rar";
+         extension == ".7z" || extension == ".rar";
 }
 
 }  // namespace
@@ -176,7 +178,16 @@ DatasetFormat folder_format() {
 }
 
 DatasetFormat tar_format() {
-  return {"tar",      "an image folder inside a tar file", kFiles, image_table().rows(), is_archive,
+  return {"tar",      "an image folder inside a tar file", kFiles, image_table().rows(), is_tar,
+          open_images};
+}
+
+DatasetFormat zip_format() {
+  return {"zip",
+          "an image folder inside a zip file",
+          kFiles,
+          image_table().rows(),
+          [](const std::filesystem::path& path) { return path.extension() == ".zip"; },
           open_images};
 }
 

@@ -63,8 +63,7 @@ std::vector<std::uint8_t> planes() {
 template <class T>
 std::vector<T> scaled(const std::vector<std::uint8_t>& pixels, double factor, double offset) {
   std::vector<T> values;
-  for (const std::uint8_t pixel : pixels)
-    values.push_back(static_cast<T>(factor * pixel + offset));
+  for (const std::uint8_t pixel : pixels) values.push_back(static_cast<T>(factor * pixel + offset));
   return values;
 }
 
@@ -77,20 +76,20 @@ TEST_F(ArrayFiles, ReadImagesOfAllKinds) {
         scaled<double>(interleaved(), 2 / 255., -1));
   write("bytes.npy", {ElementType::f32, {2, 3, 2, 4}}, scaled<float>(planes(), 1, 0));
   using Settings = std::vector<ParamSetting>;
-  for (const auto& [name, settings] : std::vector<std::pair<std::string, Settings>>{
-           {"last.npy", {}},
-           {"first.npy", {}},
-           {"first.npy", {{"channels", "first"}}},
-           {"whole.npy", {}},
-           {"unit.npy", {}},
-           {"signed.npy", {{"range", "-1..1"}}},
-           {"bytes.npy", {{"range", "0..255"}}}}) {
+  for (const auto& [name, settings] :
+       std::vector<std::pair<std::string, Settings>>{{"last.npy", {}},
+                                                     {"first.npy", {}},
+                                                     {"first.npy", {{"channels", "first"}}},
+                                                     {"whole.npy", {}},
+                                                     {"unit.npy", {}},
+                                                     {"signed.npy", {{"range", "-1..1"}}},
+                                                     {"bytes.npy", {{"range", "0..255"}}}}) {
     const auto data = open(name, settings);
     EXPECT_EQ(data->layout().sample, SampleLayout::image(2, 4, 3)) << name;
     const std::vector<std::uint8_t> pixels = interleaved();
     for (std::int64_t row = 0; row < 2; ++row)
-      EXPECT_TRUE(std::ranges::equal(row_of(*data, row),
-                                     std::span(pixels).subspan(24 * static_cast<std::size_t>(row), 24)))
+      EXPECT_TRUE(std::ranges::equal(
+          row_of(*data, row), std::span(pixels).subspan(24 * static_cast<std::size_t>(row), 24)))
           << name;
   }
 }

@@ -60,6 +60,7 @@ class DatasetFormats : public ::testing::Test {
   void write_all(const test::LabelledImages& images) const {
     test::write_as_folder(path("folder"), images);
     test::write_as_tar(path("set.tar"), images);
+    test::write_as_zip(path("images.zip"), images);
     test::write_as_npy(path("arrays"), images);
     test::write_as_cifar(path("cifar"), images);
   }
@@ -70,6 +71,7 @@ class DatasetFormats : public ::testing::Test {
   std::vector<Stored> all_formats() const {
     return {{"folder", {}},
             {"set.tar", {}},
+            {"images.zip", {}},
             {"arrays/x.npy", {{"labels", "y.npy"}, {"class_names", "classes.txt"}}},
             {"cifar", {}}};
   }
@@ -389,10 +391,10 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
   expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
-                                       "cifar, folder, hdf5, npy, npz, tar", "format:"});
+                                       "cifar, folder, hdf5, npy, npz, tar, zip", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
   spill(path("set.zip"), "PK\3\4" + std::string(60, '\0'));
-  expect_parts(refused("set.zip"), {"set.zip: not a tar archive (it is a zip archive)", "unzip"});
+  expect_parts(refused("set.zip"), {"set.zip: not a zip archive, or a damaged one"});
   spill(path("set.tar.gz"), "\x1f\x8b\x08");
   expect_parts(refused("set.tar.gz"), {"it is compressed with gzip", "gunzip"});
   expect_parts(refused("folder", {}, "tar"), {"that is format folder, but format: is tar"});

@@ -3,6 +3,7 @@
 #include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
+#include "tests/support/npz_fixtures.h"
 
 #include <gtest/gtest.h>
 
@@ -109,6 +110,45 @@ TEST_F(ImageSetTest, ReadsATarLikeAFolder) {
   EXPECT_EQ(bytes, (Bytes{7, 8, 9}));
   set.read(0, bytes);
   EXPECT_EQ(bytes, Bytes{5});
+}
+
+TEST_F(ImageSetTest, ReadsAZipLikeAFolder) {
+  const std::string long_content(5000, 'x');
+  for (const std::uint16_t method : {zip::kStored, zip::kDeflated}) {
+    test::write_zip(folder_.path() / "x.zip",
+                    {{"train/", ""},
+                     {"train/b/2.jpg", long_content},
+                     {"train/a/1.jpg", "one"},
+                     {"test/a/1.jpg", "two"},
+                     {"__MACOSX/train/a/._1.jpg", "?"}},
+                    method);
+    const ImageSet set = open("x.zip", "train");
+    EXPECT_TRUE(set.is_zip());
+    EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+    ASSERT_EQ(set.size(), 2);
+    EXPECT_EQ(set.location(1), (folder_.path() / "x.zip").string() + ": train/b/2.jpg");
+    std::vector<std::uint8_t> bytes;
+    set.read(1, bytes);
+    EXPECT_EQ(bytes, Bytes(5000, 'x'));
+    set.read(1, bytes, 100);
+    EXPECT_EQ(bytes, Bytes(100, 'x'));
+    set.read(0, bytes);
+    EXPECT_EQ(bytes, (Bytes{'o', 'n', 'e'}));
+  }
+}
+
+TEST_F(ImageSetTest, RefusesDamagedMembersOfAZip) {
+  for (const std::uint16_t method : {zip::kStored, zip::kDeflated, std::uint16_t{99}}) {
+    test::write_zip(folder_.path() / "x.zip", {{"a/1.jpg", std::string(50, 'x') + "content"}},
+                    method);
+    std::string file = test::slurp(folder_.path() / "x.zip");
+    ++file[40];  // within the member's content
+    test::spill(folder_.path() / "x.zip", file);
+    const ImageSet set = open("x.zip");
+    std::vector<std::uint8_t> bytes;
+    expect_parts(message_of(ErrorKind::data, [&] { set.read(0, bytes); }),
+                 {"x.zip: a/1.jpg: ", method == 99 ? "compressed by method 99" : "damaged member"});
+  }
 }
 
 TEST_F(ImageSetTest, TakesAnArchiveOrItsUnpackedFolder) {

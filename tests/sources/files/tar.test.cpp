@@ -156,8 +156,8 @@ TEST_F(Tar, RefusesDamagedHeaders) {
 
 TEST_F(Tar, RefusesOtherFiles) {
   expect_parts(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}),
-               {"not a tar archive (it is compressed with gzip)", "gunzip"});
-  expect_parts(refused(Bytes(5000, 'x')), {"not a tar archive"});
+               {"not a tar or zip archive (it is compressed with gzip)", "gunzip"});
+  expect_parts(refused(Bytes(5000, 'x')), {"not a tar or zip archive"});
   TarWriter sparse;
   sparse.add_special("a.jpg", 'S');
   expect_parts(refused(sparse.finish()), {"sparse"});
