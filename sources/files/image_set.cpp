@@ -190,6 +190,10 @@ ImageSet::Listing ImageSet::list_zip() {
   members_ = read_zip_directory(*archive_);
   for (std::uint64_t i = 0; i < members_.size(); ++i) {
     const std::string& name = members_[i].name;
+    if (name.find('\0') != std::string::npos) {
+      refuse(root_.string() + ": damaged zip archive", "a name contains a zero byte",
+             "copy or make the archive again");
+    }
     if (name.ends_with("/")) {
       listing.folders.push_back(name);
     } else {
@@ -225,12 +229,13 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   return set;
 }
 
-/// The images among the files (of the split, if any); counts other files.
-std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
+/// The images among the files (of the split, if any); counts other files. Lists the folders of
+/// skipped images, because an archive may not.
+std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
                                                        const ImageSetOptions& options) {
   const std::string& split = options.split;
   std::vector<Candidate> candidates;
-  for (Image& file : files) {
+  for (Image& file : listing.files) {
     std::vector<std::string> parts = parts_of(file.path);
     if (!split.empty() && (parts.empty() || parts.front() != split)) continue;
     if (is_hidden(parts)) {
@@ -244,6 +249,7 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
                std::string(kind_advice(kind)) + ", or set on_error: skip");
       }
       skip(where, problem);
+      listing.folders.push_back(fs::path(file.path).parent_path().string());
     } else {
       candidates.push_back({std::move(file), std::move(parts)});
     }
@@ -251,9 +257,10 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
   if (candidates.empty()) {
     refuse(fmt::format("{}: no images{}", root_.string(),
                        split.empty() ? "" : " in split '" + split + "'"),
-           hidden_ + others_ == 0 ? "it has no files"
-                                  : fmt::format("it has {} but no .jpg, .png, .webp or .ppm",
-                                                counted(hidden_ + others_, "other file")),
+           hidden_ + others_ + skipped_ == 0
+               ? "it has no files"
+               : fmt::format("it has {} but no .jpg, .png, .webp or .ppm",
+                             counted(hidden_ + others_ + skipped_, "other file")),
            kLayout);
   }
   return candidates;
@@ -277,7 +284,7 @@ std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candid
 
 /// Finds the level of the class folders and labels every image.
 void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
-  std::vector<Candidate> candidates = pick_images(std::move(listing.files), options);
+  std::vector<Candidate> candidates = pick_images(listing, options);
   const bool include = options.subfolders == Subfolders::include;
   const std::string passed_over =
       options.split.empty() && !include ? folder_around_classes(candidates) : options.split;
@@ -287,7 +294,7 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   for (const std::string& folder : listing.folders) {
     const std::vector<std::string> parts = parts_of(folder);
     const bool below = level == 0 || (!parts.empty() && parts.front() == passed_over);
-    if (below && parts.size() == level + 1 && !is_hidden(parts)) by_class[parts[level]];
+    if (below && parts.size() > level && !is_hidden(parts)) by_class[parts[level]];
   }
   for (Candidate& candidate : candidates) {
     const std::vector<std::string>& parts = candidate.parts;

@@ -91,7 +91,7 @@ class ImageSet {
   Listing list_archive(const ImageSetOptions& options);
   Listing list_tar(const ImageSetOptions& options);
   Listing list_zip();
-  std::vector<Candidate> pick_images(std::vector<Image> files, const ImageSetOptions& options);
+  std::vector<Candidate> pick_images(Listing& listing, const ImageSetOptions& options);
   void skip(const std::string& where, const std::string& problem);
   std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
   void arrange(Listing listing, const ImageSetOptions& options);

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const ZipEntry& entry : read_zip_directory(file)) {
       if (++read > 64) break;  // many names of one large member take long
       std::vector<std::uint8_t> bytes;
-      read_zip_member(file, entry, entry.name, bytes);
+      read_zip_member(file, entry, "x.zip: " + entry.name, bytes);
       fuzz::expect(bytes.size() == entry.size, "a member is whole");
     }
   });

@@ -88,7 +88,8 @@ TEST_F(DatasetFormats, AreListedWithSummariesAndHelp) {
     EXPECT_EQ(&find_format(format.name), &format);
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar", "zip"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});

@@ -137,6 +137,11 @@ TEST_F(ImageSetTest, ReadsAZipLikeAFolder) {
   }
 }
 
+TEST_F(ImageSetTest, RefusesZeroBytesInNamesOfAZip) {
+  test::write_zip(folder_.path() / "x.zip", {{std::string("a/1\0.jpg", 8), "x"}}, zip::kStored);
+  expect_parts(refused("x.zip"), {"damaged zip archive", "a name contains a zero byte"});
+}
+
 TEST_F(ImageSetTest, RefusesDamagedMembersOfAZip) {
   for (const std::uint16_t method : {zip::kStored, zip::kDeflated, std::uint16_t{99}}) {
     test::write_zip(folder_.path() / "x.zip", {{"a/1.jpg", std::string(50, 'x') + "content"}},
@@ -247,6 +252,21 @@ TEST_F(ImageSetTest, NamesImagesOfUnreadableFormats) {
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.skipped(), 2);
   expect_parts(set.first_skipped(), {"b/2.BMP (a BMP image)"});
+}
+
+// Archives may have no entries for folders, and a lost class would change the labels of later ones.
+TEST_F(ImageSetTest, RefusesToSkipAClassOfAnArchive) {
+  test::write_zip(folder_.path() / "x.zip",
+                  {{"a/1.bmp", "x"}, {"b/1.jpg", "x"}, {"c/deep/1.gif", "x"}}, zip::kStored);
+  for (const Subfolders subfolders : {Subfolders::refuse, Subfolders::include}) {
+    expect_parts(message_of(ErrorKind::data,
+                            [&] {
+                              (void)ImageSet::open({.path = folder_.path() / "x.zip",
+                                                    .on_error = OnError::skip,
+                                                    .subfolders = subfolders});
+                            }),
+                 {"class folder 'a' has no images", "2 skipped", "a/1.bmp (a BMP image)"});
+  }
 }
 
 TEST_F(ImageSetTest, StopsListingAfterASignal) {
