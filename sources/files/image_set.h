@@ -100,7 +100,7 @@ class ImageSet {
   std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
   FileKind archive_kind_ = FileKind::unknown;
-  std::vector<ZipEntry> members_;  ///< of a zip archive
+  std::vector<ZipEntry> members_;  ///< members of a zip archive
   std::vector<std::string> classes_;
   std::vector<Image> images_;
   std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;

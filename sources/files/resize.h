@@ -8,8 +8,9 @@ namespace wellspring {
 
 /// The same bytes as torchvision's Resize(side) and CenterCrop(side) of a Pillow image: each output
 /// pixel is a weighted mean under a triangle as wide as an output pixel (or an input pixel, when
-/// enlarging), columns before rows, each rounded to a byte. Source: Pillow, Resample.c. One per
-/// thread: keeps its tables and rows.
+/// enlarging), columns before rows, each rounded to a byte. Source: Pillow, Resample.c, before
+/// version 13, which exchanges the passes of some narrow images. One per thread: keeps its tables
+/// and rows.
 class CentreResizer {
  public:
   /// `rgb` [height, width, 3] to `out` [side, side, 3].

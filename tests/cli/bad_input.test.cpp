@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
             "files.yaml"},
         BadData{"NoArchive",
                 [](const fs::path&) {},
-                {"files.yaml: is not a tar archive", "a folder of class folders"},
+                {"files.yaml: not a tar or zip archive", "a folder of class folders"},
                 "files.yaml",
                 {"data.sources.0.format=tar"}},
         bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100,
