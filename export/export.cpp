@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace wellspring {
 namespace {
@@ -99,7 +101,8 @@ class SampleArrays {
       } else if (name != "label" && name != "weight") {
         extents.push_back(columns[i].width);
       }
-      columns_[i] = file_.open(name, {columns[i].type, extents}, meaning(feed, name));
+      const ElementType type = name == "label" ? ElementType::i64 : columns[i].type;
+      columns_[i] = file_.open(name, {type, extents}, meaning(feed, name));
     }
     source_ = file_.open("source", {ElementType::i32, {count}});
     sample_ = file_.open("sample", {ElementType::i64, {count}});
@@ -114,6 +117,11 @@ class SampleArrays {
     const auto made = columns_of(samples.rows);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!columns_[i]) continue;
+      if (std::string_view(made[i].name) == "label") {
+        const std::vector<std::int64_t> labels(samples.label().begin(), samples.label().end());
+        file_.append(*columns_[i], bytes_of(labels));
+        continue;
+      }
       file_.append(*columns_[i], {static_cast<const std::byte*>(made[i].data),
                                   static_cast<std::size_t>(samples.count()) * made[i].row_bytes()});
     }

@@ -28,7 +28,7 @@ struct ExportOptions {
 /// `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
 ///
 /// One array per column: x [count, height, width, channels] or [count, features]; further columns
-/// of the layout [count] or [count, width]; source [count], an index into `sources` of the
+/// of the layout [count] or [count, width], of which label is i64, as PyTorch's losses need it; source [count], an index into `sources` of the
 /// metadata; sample [count], the id in its source; location u8 [count, W], SampleReader::location
 /// padded with zeros, if any samples are stored ones; metadata [], JSON text with names, units,
 /// parameters, versions and seed. Sets are ragged: x [all items, features], offsets [count + 1];

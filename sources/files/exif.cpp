@@ -1,8 +1,9 @@
 #include "sources/files/exif.h"
 
+#include "sources/files/jpeg_segments.h"
+
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -61,26 +62,9 @@ Orientation orientation_of(JpegBytes tiff_bytes) {
 
 Orientation jpeg_orientation(JpegBytes jpeg) {
   using namespace std::string_view_literals;
-  constexpr std::string_view kExif = "Exif\0\0"sv;
-  constexpr std::uint8_t kApp1 = 0xe1, kScan = 0xda, kEnd = 0xd9;
-  // Segments follow: 0xff, kind, and a length that includes itself (ITU-T T.81, B.1.1.4).
-  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
-    if (jpeg[at] != 0xff) return kUpright;
-    const std::uint8_t kind = jpeg[at + 1];
-    if (kind == 0xff) {  // fill byte
-      ++at;
-      continue;
-    }
-    if (kind == kScan || kind == kEnd) return kUpright;
-    const std::size_t length = std::size_t{jpeg[at + 2]} << 8 | jpeg[at + 3];
-    if (length < 2 || length > jpeg.size() - at - 2) return kUpright;
-    const JpegBytes content = jpeg.subspan(at + 4, length - 2);
-    if (kind == kApp1 && content.size() >= kExif.size() &&
-        std::memcmp(content.data(), kExif.data(), kExif.size()) == 0)
-      return orientation_of(content.subspan(kExif.size()));
-    at += 2 + length;
-  }
-  return kUpright;
+  constexpr std::uint8_t kApp1 = 0xe1;
+  const auto tiff = jpeg_segment(jpeg, kApp1, "Exif\0\0"sv);
+  return tiff ? orientation_of(*tiff) : kUpright;
 }
 
 void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,

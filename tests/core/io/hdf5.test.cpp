@@ -5,6 +5,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -189,6 +190,19 @@ TEST(Hdf5, RefusesTruncatedFiles) {
   spill(folder / "cut.h5", whole.substr(0, whole.size() - 1));
   expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "cut.h5"); }),
                {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
+}
+
+// The library itself reads zeros there.
+TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const Hdf5Array array = Hdf5File(folder / "a.h5").array("x");
+  std::vector<float> row(3);
+  array.read(kRows - 1, 1, row.data());
+  const auto size = fs::file_size(folder / "a.h5");
+  fs::resize_file(folder / "a.h5", size / 4);
+  expect_parts(message_of(ErrorKind::data, [&] { array.read(kRows - 1, 1, row.data()); }),
+               {"a.h5: the file is too short", fmt::format("had {} when", size)});
 }
 
 // A flipped byte in the headers gives an error or other numbers, never a crash.

@@ -155,8 +155,9 @@ TEST_F(Tar, RefusesDamagedHeaders) {
 }
 
 TEST_F(Tar, RefusesOtherFiles) {
-  expect_parts(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}), {"is compressed"});
-  expect_parts(refused(Bytes(5000, 'x')), {"is not a tar archive"});
+  expect_parts(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}),
+               {"not a tar or zip archive (it is compressed with gzip)", "gunzip"});
+  expect_parts(refused(Bytes(5000, 'x')), {"not a tar or zip archive"});
   TarWriter sparse;
   sparse.add_special("a.jpg", 'S');
   expect_parts(refused(sparse.finish()), {"sparse"});
