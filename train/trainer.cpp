@@ -4,8 +4,8 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
-#include "train/checkpoint/same_run.h"
 #include "train/checkpoint/data_identity.h"
+#include "train/checkpoint/same_run.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
 /// State blocks whose size depends on log_every, which may change on resume.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
@@ -98,7 +97,6 @@ class Trainer::Impl {
   StepRunner resident_;              ///< step without its data part, recorded at once
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   DataIdentity data_;                ///< for checkpoints
-
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
@@ -133,13 +131,13 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
-    plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
     for (std::string& note : mixture_.source(i).notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
   evaluator_.load(stream_);
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
+    plan.notes.push_back(std::move(overlap));
   set_weights();
   describe_plan();
   runner_.on_record([this](const GraphCensus& recorded) {
@@ -394,9 +392,9 @@ CheckpointReport Trainer::Impl::checkpoint() {
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   const CheckpointStore store(config.folder());
   try {
-    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
-                        step, data_},
-                       stream_, writing);
+    return store.write(
+        {config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(), step, data_},
+        stream_, writing);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),

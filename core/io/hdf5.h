@@ -124,6 +124,9 @@ class Hdf5Array {
   detail::Hdf5Handle dataset_;
 };
 
+/// More names of a file are not listed, but found.
+inline constexpr std::size_t kMostHdf5Names = 1000;
+
 /// A file opened for reading. Never opens anything outside the file: external links, external raw
 /// data, virtual arrays and filter plugins are refused.
 class Hdf5File {
@@ -132,10 +135,11 @@ class Hdf5File {
   explicit Hdf5File(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Names in the root group, sorted.
+  /// Names in the root group, and in groups as "group/name", sorted; at most kMostHdf5Names.
   const std::vector<std::string>& names() const { return names_; }
-  bool has(std::string_view name) const;
-  /// An array of numbers with at least one dimension; also of enumerations, as which h5py writes
+  /// `name` may be a path through groups.
+  bool has(const std::string& name) const;
+  /// An array of numbers with at least one dimension, also in a group: "train/x"; also of enumerations, as which h5py writes
   /// booleans. Errors (data): missing (with the nearest name), not such an array, compressed by a
   /// filter other than deflate, shuffle, fletcher32, szip, nbit or scale-offset, more data than the
   /// file can contain.

@@ -269,11 +269,9 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
   fs::remove(path("y.npy"));
   expect_parts(refused("x.npy", labels), {"y.npy: no such file"});
   write_array(path("y.npy"), ElementType::i64, {2}, std::vector<std::int64_t>{0, 1});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of I64 [2]", "x.npy has 3 rows"});
-  write_array(path("y.npy"), ElementType::i64, {3, 1}, std::vector<std::int64_t>{0, 1, 2});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of I64 [3, 1]"});
+  expect_parts(refused("x.npy", labels), {"y.npy is an array of I64 [2]", "'x.npy' has 3 rows"});
   write_array(path("y.npy"), ElementType::f32, {3}, std::vector<float>{0, 1, 2});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of F32 [3]", "astype('int64')"});
+  expect_parts(refused("x.npy", labels), {"y.npy is an array of F32 [3]", "astype('int64')"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, -1, 2});
   expect_parts(refused("x.npy", labels), {"y.npy: row 1 has label -1", "3 classes, 0 to 2"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, 1, 2});
@@ -291,17 +289,11 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
     write_array(path("x.npy"), type, std::move(shape), values);
     return refused("x.npy", labels);
   };
-  expect_parts(wrong(ElementType::u8, {3, 3, 2, 2}, std::vector<std::uint8_t>(36)),
-               {"array of U8 [3, 3, 2, 2]", "[rows, height, width, 1 or 3]", "transpose"});
-  expect_parts(wrong(ElementType::f32, {3, 2, 2, 3}, std::vector<float>(36)),
-               {"array of F32 [3, 2, 2, 3]", "astype('uint8')"});
-  expect_parts(wrong(ElementType::f64, {3, 2}, std::vector<double>(6)),
-               {"array of F64 [3, 2]", "astype('float32')"});
-  expect_parts(wrong(ElementType::u8, {3, 2}, std::vector<std::uint8_t>(6)),
-               {"array of U8 [3, 2]"});
+  expect_parts(wrong(ElementType::u8, {3, 4, 2, 2}, std::vector<std::uint8_t>(48)),
+               {"array of U8 [3, 4, 2, 2]", "[rows, height, width, 1 or 3]", "reshape"});
   expect_parts(wrong(ElementType::f32, {3, 0}, std::vector<float>()), {"array of F32 [3, 0]"});
   expect_parts(wrong(ElementType::u8, {0, 2, 2}, std::vector<std::uint8_t>()), {"it has no rows"});
-  expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"it has no rows"});
+  expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"is a scalar"});
 }
 
 TEST_F(DatasetFormats, RefuseFeaturesThatAreNan) {
@@ -395,8 +387,6 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   expect_parts(refused("cifar", {}, "folder"), {"no images"});
   expect_parts(refused("folder", {}, "cifar"), {"batches.meta.txt: no such file"});
   expect_parts(refused("folder", {{"labels", "y.npy"}}, "npy"), {"folder"});
-  expect_parts(message_of(ErrorKind::config, [&] { open("arrays/x.npy"); }),
-               {"'labels' is missing"});
   expect_parts(
       message_of(ErrorKind::config,
                  [&] {
