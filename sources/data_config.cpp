@@ -82,6 +82,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     if (const auto format = node.scalar("format"); format && !format->value.empty())
       find_format(format->value, format->place);
     spec.params = read_format_settings(node, spec.format);
+    RowRange::parse(spec.rows, spec.rows_by, node.place());
   }
   if (is_event(spec)) {
     for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
@@ -193,7 +194,11 @@ MixConfig read_mix(const ConfigNode& data) {
 
 void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
-  writer.table(source_table(spec.kind), spec, {"weight"});  // the schedule has the weights
+  // The schedule has the weights.
+  if (spec.rows.empty())  // the identity of runs with all rows does not change
+    writer.table(source_table(spec.kind), spec, {"weight", "rows", "rows_by"});
+  else
+    writer.table(source_table(spec.kind), spec, {"weight"});
   if (spec.kind == SourceKind::generator) {
     const auto generator = make_generator(spec.generator, size, spec.params);
     // Another version gives other samples.

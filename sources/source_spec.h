@@ -10,6 +10,7 @@
 #include "core/work_watch.h"
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_config.h"
+#include "sources/datasets/row_view.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -43,7 +44,9 @@ struct SourceSpec {
 
   // kind: files
   std::string path;
-  std::string format;                ///< "": detected from the path
+  std::string format;  ///< "": detected from the path
+  std::string rows;    ///< see RowRange; "": all
+  RowOrder rows_by = RowOrder::hash;
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;
   double budget = 0;       ///< GiB for resident rows; 0: the run's budget
@@ -58,6 +61,9 @@ struct SourceSpec {
 /// `params`) and the format's (see read_format_settings). Both tables have the row `kind`: read it
 /// first to know which one applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
+/// The help of `rows`, here and in eval.sources.
+inline constexpr const char* kRowsHelp =
+    "part of the rows, for example 0%..80%, or by number 0..8000; the end is excluded; empty: all";
 
 /// Settings that a source takes from its run.
 struct SourceContext {

@@ -213,7 +213,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedHeldOutImage) {
 TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   expect_refused(3,
                  {"held-out source 'real'", "images/class0/000.jpg is also trained on",
-                  "path: or split: in eval.sources"},
+                  "path:, split: or rows: in eval.sources"},
                  {"eval.sources.0.path=./images"});
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
   const Outcome outcome = train();

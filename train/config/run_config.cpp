@@ -262,6 +262,7 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const
         std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
         spec.params.push_back(setting);
       }
+      spec.rows = held_out.rows;
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
