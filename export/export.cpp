@@ -81,10 +81,10 @@ void expect_storable(const SampleReader& feed) {
 /// The arrays of the file: values, labels and true parameters.
 class SampleArrays {
  public:
-  SampleArrays(const SampleReader& feed, const ExportLayout& layout, ArrayFile& file)
+  SampleArrays(const SampleReader& feed, std::unique_ptr<ValueArrays> values, ArrayFile& file)
       : feed_(feed),
         file_(file),
-        values_(layout.make(feed)),
+        values_(std::move(values)),
         location_bytes_(feed.longest_location()) {
     if (!values_->grows()) values_->open(file_);
     const auto count = static_cast<std::int64_t>(feed.count());
@@ -172,9 +172,11 @@ class SampleArrays {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
   if (path.extension() == ".trackml") {
-    if (!options.layout.empty())
-      fail(ErrorKind::config, {fmt::format("--layout cannot be used with '{}'", path.string()),
-                               "layouts apply to HDF5 files", "leave --layout out"});
+    if (!options.layout.empty() || options.images != ImageForm{})
+      fail(
+          ErrorKind::config,
+          {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
+           "they apply to files of arrays", "leave them out"});
     return export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {
@@ -182,7 +184,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     return create_array_file(path);
   }();
   const ExportLayout& layout = find_export_layout(options.layout, feed, path);
-  SampleArrays arrays(feed, layout, *file);
+  SampleArrays arrays(feed, make_values(layout, feed, options.images), *file);
   std::uint64_t done = 0;
   feed.make([&](const HostSamples& samples) {
     arrays.append(samples);

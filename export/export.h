@@ -1,6 +1,7 @@
 // Writes samples to files, with all columns and metadata. Called by the command line; host only.
 #pragma once
 
+#include "export/export_layout.h"
 #include "export/sample_reader.h"
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct ExportReport {
 struct ExportOptions {
   std::string layout;  ///< a name from export_layouts(); "": the default for these samples
   /// Called with the number of written samples; an exception from it ends the export.
-  std::function<void(std::uint64_t)> progress;
+  std::function<void(std::uint64_t)> progress = {};
+  ImageForm images = {};
 };
 
 /// Writes the samples as they are made; memory does not grow with their number. The file appears

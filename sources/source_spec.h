@@ -44,8 +44,8 @@ struct SourceSpec {
 
   // kind: files
   std::string path;
-  std::string format;                ///< "": detected from the path
-  std::string rows;                  ///< see RowRange; "": all
+  std::string format;  ///< "": detected from the path
+  std::string rows;    ///< see RowRange; "": all
   RowOrder rows_by = RowOrder::hash;
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;

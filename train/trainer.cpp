@@ -4,8 +4,8 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
-#include "train/checkpoint/same_run.h"
 #include "train/checkpoint/data_identity.h"
+#include "train/checkpoint/same_run.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
 /// State blocks whose size depends on log_every, which may change on resume.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
@@ -98,7 +97,6 @@ class Trainer::Impl {
   StepRunner resident_;              ///< step without its data part, recorded at once
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   DataIdentity data_;                ///< for checkpoints
-
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
@@ -394,9 +392,9 @@ CheckpointReport Trainer::Impl::checkpoint() {
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   const CheckpointStore store(config.folder());
   try {
-    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
-                        step, data_},
-                       stream_, writing);
+    return store.write(
+        {config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(), step, data_},
+        stream_, writing);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),

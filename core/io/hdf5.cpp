@@ -1,3 +1,4 @@
+// Longer than 500 lines: writer and reader share the session and the handles of the library.
 #include "core/io/hdf5.h"
 
 #include "core/error.h"

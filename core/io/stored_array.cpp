@@ -242,8 +242,9 @@ std::vector<std::string> NpzFile::names() const {
 const ZipEntry& NpzFile::entry_of(const std::string& name) const {
   const auto found = std::ranges::find(entries_, name + ".npy", &ZipEntry::name);
   if (found != entries_.end()) return *found;
-  fail(ErrorKind::data, {fmt::format("{}: '{}' is not in the archive", file_->path().string(), name),
-                         "", name_advice(name, names())});
+  fail(ErrorKind::data,
+       {fmt::format("{}: '{}' is not in the archive", file_->path().string(), name), "",
+        name_advice(name, names())});
 }
 
 std::shared_ptr<StoredArray> NpzFile::array(const std::string& name) const {

@@ -48,9 +48,9 @@ class StoredArray {
 
   std::shared_ptr<const InputFile> file_;
   std::string name_;  ///< for messages
-  ZipEntry entry_;    ///< of a .npy file: its whole content, stored
+  ZipEntry entry_;    ///< or the whole .npy file, as if stored
   bool archived_ = false;
-  std::uint64_t begin_ = 0;  ///< of the content, bytes from the start of the file
+  std::uint64_t begin_ = 0;  ///< offset of the content in the file, bytes
   NpyHeader header_;
 
   mutable std::once_flag first_read_;

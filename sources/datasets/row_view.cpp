@@ -89,8 +89,9 @@ RowRange RowRange::parse(const std::string& text, RowOrder by, const ConfigLocat
   range.by = by;
   if (text.empty()) return range;
   const auto refuse = [&](const std::string& why) {
-    fail(ErrorKind::config, {fmt::format("{}rows: '{}' is not a range of rows", place.prefix(), text),
-                             why, "write 0%..80%, or row numbers: 0..8000"});
+    fail(ErrorKind::config,
+         {fmt::format("{}rows: '{}' is not a range of rows", place.prefix(), text), why,
+          "write 0%..80%, or row numbers: 0..8000"});
   };
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) refuse("a range has a begin and an end");
@@ -148,11 +149,13 @@ std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange
   std::vector<std::int64_t> kept;
   for (const std::int64_t at : first_of_each_class(labels, limit_per_class))
     kept.push_back(rows[static_cast<std::size_t>(at)]);
-  const std::string part =
-      fmt::format("rows {}{}", range.text(), range.numbers ? "" : range.by == RowOrder::hash ? " by hash" : " by order");
+  const std::string part = fmt::format("rows {}{}", range.text(),
+                                       range.numbers                ? ""
+                                       : range.by == RowOrder::hash ? " by hash"
+                                                                    : " by order");
   if (kept.empty())
-    fail(ErrorKind::data, {fmt::format("{} are empty: {}", part, data->summary()),
-                           "no row is left", "correct rows: or path:"});
+    fail(ErrorKind::data, {fmt::format("{} are empty: {}", part, data->summary()), "no row is left",
+                           "correct rows: or path:"});
   std::string remark = fmt::format("; {}: {} of them", part, kept.size());
   if (limit_per_class > 0) remark += fmt::format(", first {} of each class", limit_per_class);
   return std::make_unique<RowView>(std::move(data), std::move(kept), std::move(remark));

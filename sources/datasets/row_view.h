@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-/// Which rows are in a percentage of them.
+/// How a percentage selects rows.
 enum class RowOrder : std::uint8_t {
   hash,   ///< by a hash of the row's number: a random part, also of sorted files
   order,  ///< by position

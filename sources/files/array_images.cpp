@@ -45,7 +45,9 @@ std::optional<ArrayImages> ArrayImages::of(const ArrayInput& file, const NumberA
   ArrayImages images;
   images.bytes_ = array.is_bytes();
   if (shape.size() == 3 && !images.bytes_ && range == PixelRange::automatic)
-    file.refuse(array, "rows may be grey images or sequences",
+    file.refuse(array,
+                "rows may be grey images, sequences or padded sets; items of sets are [all items, "
+                "features] with offsets [sets + 1]",
                 "for images set range:, for example range: 0..1; flatten sequences: "
                 "x.reshape(len(x), -1)");
   images.planar_ = shape.size() == 4 && is_planar(file, array, channels);

@@ -30,7 +30,7 @@ class ArrayImages {
                                        ChannelPlace channels, PixelRange range);
 
   RowLayout layout() const { return {sample_, ElementType::u8}; }
-  /// True if the bytes of a row are those of the array.
+  /// True if the array holds a row's bytes unchanged.
   bool is_verbatim() const { return range_ == PixelRange::bytes && bytes_ && !planar_; }
   /// Writes the 8-bit image of a row to `out`. Error (data), at `location`: a value out of range.
   void read(const NumberArray& array, std::int64_t row, const std::string& location,

@@ -11,9 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto expect_array = [](const NpyArray& array) {
     fuzz::expect(array.data.size() == array.spec.bytes(), "an array has the bytes of its shape");
   };
-  fuzz::refused_or([&] {
-    expect_array(read_npy(path));
-  });
+  fuzz::refused_or([&] { expect_array(read_npy(path)); });
   fuzz::refused_or([&] {
     for (const std::string& member : npz_members(path)) {
       const std::string name =

@@ -33,17 +33,16 @@ inline std::string deflated(const std::string& content) {
   return out;
 }
 
-/// A zip archive of these names and contents, all stored or all deflated.
-inline void write_zip(const std::filesystem::path& path,
-                      const std::vector<std::pair<std::string, std::string>>& members,
-                      std::uint16_t method) {
+/// As numpy.savez_compressed: members "NAME.npy" of these contents.
+inline void write_compressed_npz(const std::filesystem::path& path,
+                                 const std::vector<std::pair<std::string, std::string>>& members) {
   std::string file, directory;
-  for (const auto& [name, content] : members) {
-    const std::string data = method == zip::kDeflated ? deflated(content) : content;
+  for (const auto& [stem, content] : members) {
+    const std::string name = stem + ".npy", data = deflated(content);
     std::string common;
     append_number<std::uint16_t>(common, zip::kPlain);
     append_number<std::uint16_t>(common, 0);
-    append_number<std::uint16_t>(common, method);
+    append_number<std::uint16_t>(common, zip::kDeflated);
     append_number<std::uint32_t>(common, 0x00210000);  // time and date
     append_number<std::uint32_t>(common, zip_crc(bytes_of(content)));
     append_number<std::uint32_t>(common, static_cast<std::uint32_t>(data.size()));
@@ -69,13 +68,6 @@ inline void write_zip(const std::filesystem::path& path,
   spill(path, file + directory + end);
 }
 
-/// As numpy.savez_compressed: members "NAME.npy" of these contents.
-inline void write_compressed_npz(const std::filesystem::path& path,
-                                 std::vector<std::pair<std::string, std::string>> members) {
-  for (auto& [name, content] : members) name += ".npy";
-  write_zip(path, members, zip::kDeflated);
-}
-
 /// A .npy file as text.
 template <class T>
 std::string npy_file(const ArraySpec& spec, const std::vector<T>& values) {
@@ -91,7 +83,7 @@ inline std::string with_version(std::string file, int version) {
 
 /// The file of an array whose numbers are in Fortran order.
 inline std::string in_fortran_order(std::string file) {
-  return file.replace(file.find("False"), 5, "True ");
+  return file.replace(file.find("False,"), 6, "True, ");
 }
 
 }  // namespace wellspring::test

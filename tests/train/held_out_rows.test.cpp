@@ -22,17 +22,17 @@ TEST(TrainerTest, HoldsOutAFractionOfAFile) {
     for (int k = 0; k < 3; ++k)
       x.push_back(std::sin(static_cast<float>(3 * i + k)) + static_cast<float>(4 * y.back()));
   }
-  test::write_compressed_npz(folder / "a.npz",
-                             {{"x", npy_file({ElementType::f32, {200, 3}}, x)},
-                              {"label", npy_file({ElementType::i64, {200}}, y)}});
+  test::write_compressed_npz(folder / "a.npz", {{"x", npy_file({ElementType::f32, {200, 3}}, x)},
+                                                {"label", npy_file({ElementType::i64, {200}}, y)}});
   const auto run = [&](const std::string& out, const std::string& storage) {
-    return RunConfig::parse("name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
-                            "files, path: " +
-                                (folder / "a.npz").string() + ", storage: " + storage +
-                                "}]}\neval: {sources: [{of: real, fraction: 0.25}]}\nmodel: {name: "
-                                "mlp, widths: [8]}\noptimizer: {lr: 0.05}\n"
-                                "train: {batch: 16, steps: 40, log_every: 4}\n",
-                            "a.yaml", std::vector<std::string>{"out=" + (folder / out).string()});
+    return RunConfig::parse(
+        "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
+        "files, path: " +
+            (folder / "a.npz").string() + ", storage: " + storage +
+            "}]}\neval: {sources: [{of: real, fraction: 0.25}]}\nmodel: {name: "
+            "mlp, widths: [8]}\noptimizer: {lr: 0.05}\n"
+            "train: {batch: 16, steps: 40, log_every: 4}\n",
+        "a.yaml", std::vector<std::string>{"out=" + (folder / out).string()});
   };
   Listener listener;
   Trainer whole(run("resident", "resident"), listener, quick());

@@ -39,8 +39,7 @@ std::string digest_of(const Dataset& data) {
   const std::unique_ptr<RowReader> reader = data.reader();
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(data.layout().bytes()));
   const std::int64_t count = std::min(kDigestedRows, data.size());
-  for (std::int64_t i = 0; i < count; ++i)
-    add_row(sha, *reader, i * data.size() / count, bytes);
+  for (std::int64_t i = 0; i < count; ++i) add_row(sha, *reader, i * data.size() / count, bytes);
   return sha.hex();
 }
 

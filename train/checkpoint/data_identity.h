@@ -1,4 +1,5 @@
-// What a checkpoint knows of the data sets of its run; a resumed run must read the same. Host only.
+// The data sets of a run, as a checkpoint records them; a resumed run must read the same. Host
+// only.
 #pragma once
 
 #include "sources/mixture.h"

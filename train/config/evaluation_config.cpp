@@ -58,14 +58,16 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
 namespace {
 
 /// Divides the rows of the training source.
-void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source, SourceSpec& trained) {
+void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
+                       SourceSpec& trained) {
   if (source.fraction == 0) return;
   if (!source.rows.empty() || !source.path.empty() || !source.params.empty())
     node.refuse("a fraction with rows, path or keys of the format",
                 "a fraction is a part of the training source", "remove one of them");
   RowRange range = RowRange::parse(trained.rows, trained.rows_by, trained.place);
   if (range.numbers)
-    node.refuse("a fraction of numbered rows", fmt::format("'{}' has rows: {}", source.of, trained.rows),
+    node.refuse("a fraction of numbered rows",
+                fmt::format("'{}' has rows: {}", source.of, trained.rows),
                 "set rows: of both sources");
   RowRange held_out = range;
   held_out.begin = range.end = range.end - (range.end - range.begin) * source.fraction;
@@ -110,8 +112,8 @@ EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
     SourceSpec& trained = data.sources[static_cast<std::size_t>(found - names.begin())].spec;
     const bool files = trained.kind == SourceKind::files;
     source.params = read_format_settings(element, files ? trained.format : "");
-    const bool elsewhere = !source.path.empty() || !source.params.empty() ||
-                           !source.rows.empty() || source.fraction > 0;
+    const bool elsewhere = !source.path.empty() || !source.params.empty() || !source.rows.empty() ||
+                           source.fraction > 0;
     if (!files && elsewhere)
       element.refuse("path, rows, fraction and split do not apply to a generator",
                      "its held-out samples are those with ids from 2^48");

@@ -88,21 +88,23 @@ ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
                {"first", ChannelPlace::first},
                {"last", ChannelPlace::last}},
               "images: place of the channels in the shape; auto: where there are 1 or 3")
-      .choice("range", &Settings::range,
-              {{"auto", PixelRange::automatic},
-               {"0..1", PixelRange::unit},
-               {"-1..1", PixelRange::symmetric},
-               {"0..255", PixelRange::bytes}},
-              "images: values of black and white; auto: 0..255 for integers, 0..1 for real numbers; "
-              "rows are kept as 8-bit images, other values are refused");
+      .choice(
+          "range", &Settings::range,
+          {{"auto", PixelRange::automatic},
+           {"0..1", PixelRange::unit},
+           {"-1..1", PixelRange::symmetric},
+           {"0..255", PixelRange::bytes}},
+          "images: values of black and white; auto: 0..255 for integers, 0..1 for real numbers; "
+          "rows are kept as 8-bit images, other values are refused");
 }
 
 const ParamTable<NpySettings>& npy_table() {
   static const auto table = [] {
     auto rows = ParamTable<NpySettings>("npy");
-    rows.text("labels", &NpySettings::labels,
-              ".npy file of class indices, one per row, or one-hot, relative to the folder of path; "
-              "empty: all rows have the label `label`")
+    rows.text(
+            "labels", &NpySettings::labels,
+            ".npy file of class indices, one per row, or one-hot, relative to the folder of path; "
+            "empty: all rows have the label `label`")
         .text_list("latents", &NpySettings::latents,
                    ".npy files [rows] or [rows, columns] of regression targets; a column is named "
                    "after its file")
@@ -114,48 +116,46 @@ const ParamTable<NpySettings>& npy_table() {
 }
 
 ParamTable<ArraySettings> own_rows() {
-  return
-      ParamTable<ArraySettings>("arrays")
-          .choice("layout", &ArraySettings::layout,
-                  {{"auto", Layout::automatic},
-                   {"columns", Layout::columns},
-                   {"calochallenge", Layout::calochallenge},
-                   {"jetnet", Layout::jetnet},
-                   {"icecube", Layout::icecube}},
-                  "columns: an array of rows, or of the items of sets; calochallenge: "
-                  "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
-                  "icecube: pulses with the first and last index of each event; auto: the first of "
-                  "the last three whose arrays exist, unless array x exists or array: is given")
-          .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
-          .text("offsets", &ArraySettings::offsets,
-                "layout columns: array of the first item of each set; without it rows are events "
-                "or images")
-          .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
-                   "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
-                   "the limit of the export or the layout, or the largest set")
-          .text("globals", &ArraySettings::globals,
-                "sets: array [rows, numbers] of values of the whole set, if present")
-          .text_list(
-              "latents", &ArraySettings::latents,
-              "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
-              "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
-          .text("labels", &ArraySettings::labels,
-                "array of class indices, one per row, or one-hot; without it all rows have the "
-                "label `label`")
-          .text("class_names", &ArraySettings::class_names,
-                "text file of class names, one per line, relative to the folder of path; empty: "
-                "the exported names, or 0, 1, 2...")
-          .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-                  "calochallenge: unit of rows and of the latent energy")
-          .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
-                "calochallenge: lowest incident energy of the latent's range; set it to that of a "
-                "generator mixed with the file; 0: from the file")
-          .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
-                "calochallenge: highest incident energy; 0: from the file")
-          .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
-                "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
-          .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
-                "icecube: unit of times, as `time_unit` of a generator mixed with it");
+  return ParamTable<ArraySettings>("arrays")
+      .choice("layout", &ArraySettings::layout,
+              {{"auto", Layout::automatic},
+               {"columns", Layout::columns},
+               {"calochallenge", Layout::calochallenge},
+               {"jetnet", Layout::jetnet},
+               {"icecube", Layout::icecube}},
+              "columns: an array of rows, or of the items of sets; calochallenge: "
+              "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
+              "icecube: pulses with the first and last index of each event; auto: the first of "
+              "the last three whose arrays exist, unless array x exists or array: is given")
+      .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
+      .text("offsets", &ArraySettings::offsets,
+            "layout columns: array of the first item of each set; without it rows are events "
+            "or images")
+      .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
+               "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
+               "the limit of the export or the layout, or the largest set")
+      .text("globals", &ArraySettings::globals,
+            "sets: array [rows, numbers] of values of the whole set, if present")
+      .text_list("latents", &ArraySettings::latents,
+                 "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
+                 "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
+      .text("labels", &ArraySettings::labels,
+            "array of class indices, one per row, or one-hot; without it all rows have the "
+            "label `label`")
+      .text("class_names", &ArraySettings::class_names,
+            "text file of class names, one per line, relative to the folder of path; empty: "
+            "the exported names, or 0, 1, 2...")
+      .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
+              "calochallenge: unit of rows and of the latent energy")
+      .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
+            "calochallenge: lowest incident energy of the latent's range; set it to that of a "
+            "generator mixed with the file; 0: from the file")
+      .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
+            "calochallenge: highest incident energy; 0: from the file")
+      .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
+            "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
+      .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
+            "icecube: unit of times, as `time_unit` of a generator mixed with it");
 }
 
 const ParamTable<ArraySettings>& array_table() {
@@ -350,7 +350,8 @@ class ArrayFileRows final : public ArrayRows {
           values,
           fmt::format(
               "rows are images, [rows, height, width, 1 or 3], [rows, 1 or 3, height, width] or "
-              "[rows, height, width], or events, [rows, features], up to {}; items of sets are [all "
+              "[rows, height, width], or events, [rows, features], up to {}; items of sets are "
+              "[all "
               "items, features] with offsets [sets + 1]",
               kMostFeatures),
           "convert it: x.reshape(len(x), -1)");
@@ -497,21 +498,26 @@ class ArrayFileRows final : public ArrayRows {
   std::optional<NumberArray> values_;
   std::optional<ArrayImages> images_;  ///< how values_ holds images
   std::unique_ptr<StoredSets> sets_;   ///< replaces values_ for sets
-  double per_mev_ = 1;                ///< unit of the rows per MeV
+  double per_mev_ = 1;                 ///< unit of the rows per MeV
   TruthColumns globals_, latents_, targets_;
   std::vector<ValueInfo> features_, global_names_, target_names_;
 };
 
 constexpr const char* kFiles =
-    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or images (below), "
+    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or images "
+    "(below), "
     "or for sets x [all items, features] and offsets [rows + 1], from 0 to the number of items; "
-    "optional label [rows], integers, or [rows, classes], one-hot, and target [rows, numbers]; from "
+    "optional label [rows], integers, or [rows, classes], one-hot, and target [rows, numbers]; "
+    "from "
     "an export also latents, and globals of sets. Arrays may be in groups: array: train/x. "
     "calochallenge: incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is "
-    "energy. jetnet: particle_features [rows, places, features and a mask], of which items with mask "
+    "energy. jetnet: particle_features [rows, places, features and a mask], of which items with "
+    "mask "
     "1 are kept in order, and jet_features [rows, 4], the latents pt, eta, mass and num_particles. "
-    "icecube: time, sensor_id, charge and auxiliary [pulses], first_pulse_index and last_pulse_index "
-    "[rows], both inclusive, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an item "
+    "icecube: time, sensor_id, charge and auxiliary [pulses], first_pulse_index and "
+    "last_pulse_index "
+    "[rows], both inclusive, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an "
+    "item "
     "is x, y and z of the sensor, time, charge and auxiliary.";
 
 constexpr const char* kImages =
@@ -530,17 +536,16 @@ std::unique_ptr<Dataset> open_file(const DatasetRequest& request) {
 }  // namespace
 
 DatasetFormat hdf5_format() {
-  return {"hdf5",
-          "HDF5 arrays: images, events or sets as export writes them, showers (CaloChallenge), "
-          "jets (JetNet), pulses (IceCube)",
-          std::string(kFiles) + kImages +
-              " Compressed arrays are read chunk by chunk: streamed in random order, each row "
-              "costs a chunk.",
-          array_table().rows(),
-          [](const fs::path& path) {
-            return path.extension() == ".h5" || path.extension() == ".hdf5";
-          },
-          open_file<open_hdf5_input>};
+  return {
+      "hdf5",
+      "HDF5 arrays: images, events or sets as export writes them, showers (CaloChallenge), "
+      "jets (JetNet), pulses (IceCube)",
+      std::string(kFiles) + kImages +
+          " Compressed arrays are read chunk by chunk: streamed in random order, each row "
+          "costs a chunk.",
+      array_table().rows(),
+      [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
+      open_file<open_hdf5_input>};
 }
 
 DatasetFormat npz_format() {

@@ -157,7 +157,8 @@ TEST(Npy, RefusesDamagedFiles) {
   expect_parts(altered("(2,)", "(-2)"), {"not a tuple of sizes"});
   expect_parts(altered("(2,), ", "(2 2) "), {"not a tuple of sizes"});
   expect_parts(altered("(2,), }              ", "(4294967296,4294967296,4)"), {"too large"});
-  expect_parts(altered(std::string("\x01\x00", 2), std::string("\x02\x00", 2)), {"header is too long"});
+  expect_parts(altered(std::string("\x01\x00", 2), std::string("\x02\x00", 2)),
+               {"header is too long"});
 }
 
 TEST(Npz, WritesTheZipFormatToTheByte) {

@@ -117,8 +117,7 @@ TEST(StoredArray, HoldsCompressedMembers) {
 
 TEST(StoredArray, RefusesDamagedCompressedMembers) {
   const TemporaryFolder folder;
-  write_compressed_npz(folder / "a.npz",
-                       {{"x", npy_file({ElementType::f32, {500}}, rising(500))}});
+  write_compressed_npz(folder / "a.npz", {{"x", npy_file({ElementType::f32, {500}}, rising(500))}});
   const std::string whole = slurp(folder / "a.npz");
   const auto refused = [&](const std::string& bytes) {
     spill(folder / "b.npz", bytes);

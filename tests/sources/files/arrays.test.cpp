@@ -102,7 +102,7 @@ TEST_F(ArrayFiles, RefuseAmbiguousImages) {
   EXPECT_EQ(open("both.npy", {{"channels", "last"}})->layout().sample,
             SampleLayout::image(3, 4, 3));
   write("three.npy", {ElementType::f32, {2, 3, 4}}, std::vector<float>(24));
-  expect_parts(refused("three.npy"), {"grey images or sequences", "range: 0..1"});
+  expect_parts(refused("three.npy"), {"may be grey images, sequences", "range: 0..1"});
   EXPECT_EQ(open("three.npy", {{"range", "0..1"}})->layout().sample, SampleLayout::image(3, 4, 1));
   write("events.npy", {ElementType::f32, {2, 3}}, std::vector<float>(6));
   expect_parts(refused("events.npy", {{"range", "0..1"}}), {"apply to images"});
@@ -193,10 +193,18 @@ TEST_F(ArrayFiles, PlanTheMemoryOfArraysThatAreHeld) {
 
 // Pixels are rounded to 8 bits.
 TEST_F(ArrayFiles, ReadExportedImages) {
-  for (const std::string name : {"shapes.npz", "shapes.h5"}) {
+  const auto exported = [&](const std::string& name, const ImageForm& form) {
     GeneratorReader feed(make_generator("shapes", 8, {{"classes", "3"}}), {7, 100, 12});
-    export_samples(feed, path(name));
-    const auto data = open(name);
+    export_samples(feed, path(name), {"", {}, form});
+    return open(name);
+  };
+  for (const auto& [name, form] : std::vector<std::pair<std::string, ImageForm>>{
+           {"shapes.npz", {}},
+           {"shapes.h5", {}},
+           {"bytes.npz", {ElementType::u8, false}},
+           {"planes.h5", {ElementType::u8, true}},
+           {"float_planes.npz", {ElementType::f32, true}}}) {
+    const auto data = exported(name, form);
     EXPECT_EQ(data->layout().sample, SampleLayout::image(8, 8, 3));
     GeneratorReader again(make_generator("shapes", 8, {{"classes", "3"}}), {7, 100, 12});
     EXPECT_EQ(data->classes(), again.origins().front().info.classes);

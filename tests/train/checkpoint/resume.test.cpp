@@ -188,7 +188,7 @@ TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   EXPECT_TRUE(finish.checkpoint.has_value());
 }
 
-// Of the same shape, so only the content tells.
+// The shape is the same, so only the content tells.
 TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
   const TemporaryFolder folder;
   const auto write = [&](float first_value, std::int64_t last_label) {
@@ -214,9 +214,9 @@ TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
   for (const auto& [first_value, last_label] :
        std::vector<std::pair<float, std::int64_t>>{{2.f, 1}, {1.f, 0}}) {
     write(first_value, last_label);
-    expect_parts(message_of(ErrorKind::data,
-                            [&] { Trainer(run("train.steps=6"), listener, quick()); }),
-                 {"source 'real' has other content than before", "40 samples"});
+    expect_parts(
+        message_of(ErrorKind::data, [&] { Trainer(run("train.steps=6"), listener, quick()); }),
+        {"source 'real' has other content than before", "40 samples"});
   }
   write(1, 1);  // equal content, another time
   EXPECT_EQ(Trainer(run("train.steps=6"), listener, quick()).run().step, 6u);
