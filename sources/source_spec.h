@@ -73,7 +73,7 @@ struct SourceContext {
   Augmentations training;          ///< for training samples
   Augmentations evaluation;        ///< for held-out samples
   std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
-  DenseTruth dense = DenseTruth::none;  ///< dense labels, if the source has them
+  DenseLabels dense = DenseLabels::none;  ///< dense labels, if the source has them
   WorkWatch watch = {};                 ///< progress of reading and decoding at the start
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources

@@ -84,7 +84,7 @@ void expect_held_out(const ConfigNode& node, const EvaluationSourceConfig& sourc
     node.refuse("path, rows, fraction or split is missing",
                 "held-out files must differ from the training files",
                 "to hold out a tenth of the training files, set fraction: 0.1");
-  const RowRange held_out = RowRange::parse(source.rows, trained.rows_by, node.place());
+  const RowRange held_out = RowRange::parse(source.rows, trained.rows_by, node.location());
   if (held_out.overlaps(RowRange::parse(trained.rows, trained.rows_by, trained.place)))
     node.refuse(fmt::format("rows {} are also trained on", held_out.text()),
                 fmt::format("source '{}' has {}", source.of,
