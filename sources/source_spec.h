@@ -74,7 +74,7 @@ struct SourceContext {
   Augmentations evaluation;        ///< for held-out samples
   std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
   DenseLabels dense = DenseLabels::none;  ///< dense labels, if the source has them
-  WorkWatch watch = {};                 ///< progress of reading and decoding at the start
+  WorkWatch watch = {};                   ///< progress of reading and decoding at the start
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
 /// of one run share no random number, and adding one changes no other. Below 2^63, as `export

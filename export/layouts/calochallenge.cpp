@@ -37,7 +37,8 @@ class CaloChallengeArrays final : public ValueArrays {
     x_mev_ = *mev_in(info->features.front().unit);
     const auto energy = place_of("energy", info->latents);
     const auto energy_mev = energy ? mev_in(info->latents[*energy].unit) : std::nullopt;
-    if (!energy_mev) refuse(kCaloChallenge, "it needs incident energies: a latent 'energy' in MeV or GeV");
+    if (!energy_mev)
+      refuse(kCaloChallenge, "it needs incident energies: a latent 'energy' in MeV or GeV");
     column_ = *energy;
     energy_mev_ = *energy_mev;
   }

@@ -34,10 +34,11 @@ class IceCubeArrays final : public ValueArrays {
          {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
       const auto place = place_of(feature, info->features);
       if (!place)
-        refuse(kIceCube, fmt::format("its pulses have a '{}'; generate with output=truth", feature));
+        refuse(kIceCube,
+               fmt::format("its pulses have a '{}'; generate with output=truth", feature));
       if (info->features[*place].unit != unit)
         refuse(kIceCube, fmt::format("'{}' is in {}; generate with time_unit=1", feature,
-                                  info->features[*place].unit));
+                                     info->features[*place].unit));
       features_.push_back(*place);
     }
     azimuth_ = place_of("azimuth", info->latents).value();

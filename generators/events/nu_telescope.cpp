@@ -84,10 +84,12 @@ double latest(double distance, const NuTelescope::Params& params) {
   const double light = reach_of_light(distance, params);
   const double shape = (0.8395 * light + 11.7) / params.lambda + 1;
   // draw_gamma's d (1 + z / sqrt(9 d))^3 at the largest z
-  const double gamma = shape * std::pow(1 + math::kNormalReach / std::sqrt(9 * std::max(shape, 0.66)), 3);
+  const double gamma =
+      shape * std::pow(1 + math::kNormalReach / std::sqrt(9 * std::max(shape, 0.66)), 3);
   const double way = distance * double{optics.per_c} +
                      light * double{std::max(optics.track_slope, optics.cascade_slope)};
-  const double last = params.start + way + gamma / double{optics.rho} + math::kNormalReach * params.jitter;
+  const double last =
+      params.start + way + gamma / double{optics.rho} + math::kNormalReach * params.jitter;
   return 1.001 * (std::max({last, std::abs(params.window_low), std::abs(params.window_high)}) + 1);
 }
 
@@ -311,8 +313,8 @@ SampleInfo NuTelescope::describe(const Params& params) {
 
   const telescope::Array array = array_of(params);
   const double distance = farthest(array, params), time = latest(distance, params);
-  double reach = std::max(
-      {distance / params.unit, time / params.time_unit, 1 + math::kNormalReach * params.charge_width});
+  double reach = std::max({distance / params.unit, time / params.time_unit,
+                           1 + math::kNormalReach * params.charge_width});
   if (params.output == Output::features) reach = std::max(reach, 20.0);  // for the logarithms
   const double sensors = params.strings * params.modules;
   if (params.output == Output::truth) reach = std::max(reach, sensors);

@@ -145,12 +145,14 @@ std::vector<LatentInfo> parameters_of(Task task) {
     latents.back().ends = LatentEnds::rare;
   };
   const auto log_normal = [&](const char* help, double median, double sigma, const char* unit) {
-    add_tailed(help, median * std::exp(-math::kNormalReach * sigma), median * std::exp(math::kNormalReach * sigma), unit);
+    add_tailed(help, median * std::exp(-math::kNormalReach * sigma),
+               median * std::exp(math::kNormalReach * sigma), unit);
   };
   switch (task) {
     case Task::gaussian_linear:
       for (int i = 0; i < sbi::kGaussian; ++i)
-        add_tailed("normal, variance 0.1", -0.3163 * math::kNormalReach, 0.3163 * math::kNormalReach);
+        add_tailed("normal, variance 0.1", -0.3163 * math::kNormalReach,
+                   0.3163 * math::kNormalReach);
       break;
     case Task::gaussian_linear_uniform:
       for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; mean of x", -1, 1);
@@ -171,7 +173,8 @@ std::vector<LatentInfo> parameters_of(Task task) {
       break;
     case Task::bernoulli_glm:
     case Task::bernoulli_glm_raw: {
-      add_tailed("normal, variance 2; bias of the neuron", -1.4143 * math::kNormalReach, 1.4143 * math::kNormalReach);
+      add_tailed("normal, variance 2; bias of the neuron", -1.4143 * math::kNormalReach,
+                 1.4143 * math::kNormalReach);
       // F f = z: a filter element's reach is the absolute row sum of F^-1.
       std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
       for (std::size_t i = 0; i < sbi::kFilter; ++i) {

@@ -203,7 +203,7 @@ SampleInfo Tracks::describe(const Params& params) {
   info.latents[kSinPhi].help = "sine of the first particle's azimuth at the vertex";
   const double error =
       math::kNormalReach * std::max({params.pixel_along, params.pixel_across, params.short_along,
-                            params.short_across, params.long_along, params.long_across});
+                                     params.short_across, params.long_along, params.long_across});
   double reach = (3000 + 2 * error) / params.unit;
   if (params.columns != Columns::position) reach = std::max(reach, 18.0);
   if (params.columns == Columns::truth) {

@@ -22,21 +22,8 @@
 #include <filesystem>
 #include <memory>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::encode_png;
-using test::expect_parts;
-using test::FakeSource;
-using test::HostBatch;
-using test::JpegKind;
-using test::message_of;
-using test::noise_rgb;
-using test::PngKind;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -649,4 +636,4 @@ TEST_F(SharedCifar, DecodesCompletely) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

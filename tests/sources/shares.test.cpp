@@ -46,7 +46,9 @@ TEST(ShareOf, RefusesRanksThatDoNotDivideTheBatch) {
 
 class Shares : public ::testing::Test {
  protected:
-  Shares() { test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide)); }
+  Shares() {
+    test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide));
+  }
 
   /// Images from files, alone or ramped in next to a generator.
   Mixture mixture(Storage storage, bool mixed) const {

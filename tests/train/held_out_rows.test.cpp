@@ -5,13 +5,8 @@
 
 #include <cmath>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Listener;
-using test::npy_file;
-using test::quick;
-using test::TemporaryFolder;
 
 TEST(TrainerTest, HoldsOutAFractionOfAFile) {
   const TemporaryFolder folder;
@@ -55,4 +50,4 @@ TEST(TrainerTest, HoldsOutAFractionOfAFile) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

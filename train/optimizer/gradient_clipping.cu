@@ -1,5 +1,5 @@
-#include "train/optimizer/gradient_clipping.h"
 #include "kernels/runtime/launch.cuh"
+#include "train/optimizer/gradient_clipping.h"
 
 WS_CUDA_TEAM(wellspring::ops::GradientSquares<float>);
 WS_CUDA_TEAM(wellspring::ops::GradientSquares<wellspring::bf16>);

@@ -1,4 +1,4 @@
-#include "train/optimizer/learning_rate.h"
 #include "kernels/runtime/launch.cuh"
+#include "train/optimizer/learning_rate.h"
 
 WS_CUDA_MAP(wellspring::ops::BeginStep);

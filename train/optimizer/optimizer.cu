@@ -1,5 +1,5 @@
-#include "train/optimizer/optimizer.h"
 #include "kernels/runtime/launch.cuh"
+#include "train/optimizer/optimizer.h"
 
 using wellspring::bf16;
 using wellspring::ops::AdamWRule;

@@ -9,11 +9,8 @@
 #include <filesystem>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 struct Optimizer {
   double lr = 0.1;
@@ -365,4 +362,4 @@ TEST(ConfigDocument, ReadsManyKeysInLinearTime) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -23,15 +23,10 @@ extern "C" const char* __lsan_default_suppressions() {
 }
 #endif
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 constexpr std::int64_t kRows = 1000;
 
@@ -246,4 +241,4 @@ TEST(Hdf5, ReadsFromSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

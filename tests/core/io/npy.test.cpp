@@ -12,14 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 const std::vector<float> kFloats = {1.5f, -2, 3, 4, 5, 6};
 const std::vector<std::int32_t> kInts = {7, -8};
@@ -382,4 +376,4 @@ for name in sys.argv[2:]:
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

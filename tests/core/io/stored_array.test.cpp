@@ -9,19 +9,10 @@
 #include <algorithm>
 #include <numeric>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::in_fortran_order;
-using test::message_of;
-using test::npy_file;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
-using test::with_version;
-using test::write_compressed_npz;
 
 /// 0, 1, 2...
 std::vector<float> rising(std::size_t count) {
@@ -135,4 +126,4 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -54,7 +54,8 @@ TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
 }
 
 TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
-  EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict, Verdict::conclusive);
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict,
+            Verdict::conclusive);
   // Two windows of the same work, the second with warmer caches.
   EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
             Verdict::conclusive);
@@ -63,7 +64,8 @@ TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
 }
 
 TEST(ShareOfCeiling, IsInconclusiveForScatteredPairs) {
-  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::conclusive);
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict,
+            Verdict::conclusive);
   const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
   EXPECT_EQ(wide.verdict, Verdict::scattered);
   EXPECT_EQ(to_string(wide, load_of(1.5)),

@@ -15,10 +15,8 @@
 #include <random>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Trajectories;
 
 struct DoubleSinCos {
   double sine, cosine;
@@ -375,4 +373,4 @@ TEST(Ode, RefusesUnsuitableSteps) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

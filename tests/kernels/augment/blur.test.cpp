@@ -102,7 +102,8 @@ TEST(Blur, KeepsTheOrderOfTheList) {
       "augment: [brightness: 0.8, blur: {sigma: [1, 1], kernel: 5, probability: 1}, "
       "solarise: {threshold: 0.4, probability: 1}, erase: 6]\nnormalise: {mean: [0.3], std: [0.5]}",
       shape, 1);
-  const Augmentation a = draw_augmentation(test::plan_of("augment: [erase: 6]", shape), {kBlurSeed, 0});
+  const Augmentation a =
+      draw_augmentation(test::plan_of("augment: [erase: 6]", shape), {kBlurSeed, 0});
   int zeros = 0;
   for (int i = 0; i < shape.elements(); ++i) {
     const int c = i % 3, column = i / 3 % 20, row = i / 3 / 20;

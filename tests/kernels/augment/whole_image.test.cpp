@@ -158,7 +158,8 @@ TEST(RandAugment, EqualsTorchvisionInGeometryAndItsOrder) {
   using augment::RandOp;
   const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
   const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
-    return draw_augmentation(plan, {kImageSeed, ordinal_of(first, first_sign, second, second_sign)});
+    return draw_augmentation(plan,
+                             {kImageSeed, ordinal_of(first, first_sign, second, second_sign)});
   };
   const auto alone = [&](RandOp op, int sign) { return seen(op, sign, RandOp::identity, 1); };
   expect_places(alone(RandOp::shear_x, 1), tv::kShearX);

@@ -13,11 +13,8 @@
 #include <algorithm>
 #include <set>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 RowRange hashed(const std::string& text) {
   return RowRange::parse(text, RowOrder::hash);
@@ -127,4 +124,4 @@ TEST_F(RowViews, RefuseNoRows) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -13,13 +13,10 @@
 #include <limits>
 #include <numeric>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::message_of;
-using test::npy_file;
 
 class ArrayFiles : public ::testing::Test {
  protected:
@@ -220,4 +217,4 @@ TEST_F(ArrayFiles, ReadExportedImages) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,12 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::noise_rgb;
 
 enum class Order { little, big };
 
@@ -219,4 +215,4 @@ TEST(Exif, IsIgnoredOnRequest) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

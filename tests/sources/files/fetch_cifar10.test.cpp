@@ -12,13 +12,8 @@
 #include <string>
 #include <sys/wait.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -198,4 +193,4 @@ TEST_F(FetchCifar10, KeepsTheFirstOfEachClassUpToALimit) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

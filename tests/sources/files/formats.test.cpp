@@ -17,17 +17,10 @@
 #include <filesystem>
 #include <limits>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::FakeSource;
-using test::HostBatch;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 std::vector<std::uint8_t> row_of(const Dataset& data, std::int64_t row) {
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(data.layout().bytes()));
@@ -422,4 +415,4 @@ TEST_F(DatasetFormats, CheckSettingsBeforeOpening) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

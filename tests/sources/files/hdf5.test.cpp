@@ -16,14 +16,10 @@
 #include <functional>
 #include <limits>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::add;
-using test::expect_parts;
-using test::HostBatch;
-using test::message_of;
 
 constexpr std::int64_t kRows = 20, kVoxels = 6;
 
@@ -258,4 +254,4 @@ TEST_F(Hdf5Format, RefusesBadShapesUnitsLabelsAndWeights) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

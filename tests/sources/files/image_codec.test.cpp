@@ -13,16 +13,8 @@
 #include <string_view>
 #include <sys/resource.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::encode_png;
-using test::expect_parts;
-using test::JpegKind;
-using test::noise_rgb;
-using test::PngKind;
 
 constexpr int kWidth = 13, kHeight = 9;
 
@@ -239,4 +231,4 @@ TEST(ImageCodec, RefusesLargeChunksWithoutAllocating) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,15 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::expect_parts;
-using test::message_of;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -438,4 +431,4 @@ TEST_F(ImageSetTest, ReadsTheSharedArchives) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -20,13 +20,10 @@
 #include <limits>
 #include <numeric>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::add;
-using test::expect_parts;
-using test::message_of;
 using EmittedPulses = test::EmittedSource;
 using Settings = std::vector<ParamSetting>;
 
@@ -86,7 +83,8 @@ class PulseFiles : public ::testing::Test {
 };
 
 /// Compares with the generated pulses, sorted by time in whole nanoseconds, as in files.
-void expect_pulses(const EmittedPulses& read, const EmittedPulses& made, const EmittedPulses& in_ns, float per_time) {
+void expect_pulses(const EmittedPulses& read, const EmittedPulses& made, const EmittedPulses& in_ns,
+                   float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());
   const auto items = static_cast<std::size_t>(made.source->layout().items);
   std::vector<float> wanted(made.batch->x().size());
@@ -119,8 +117,9 @@ TEST_F(PulseFiles, MatchTheGeneratorByteForByte) {
   scaled.push_back({"unit", "70"});
   scaled.push_back({"time_unit", "30"});
   const EmittedPulses made(test::generator_source("nu_telescope", scaled), 100);
-  expect_pulses(EmittedPulses(test::file_source(file, {{"length_unit", "70"}, {"time_unit", "30"}})),
-                made, in_ns, 1 / 30.f);
+  expect_pulses(
+      EmittedPulses(test::file_source(file, {{"length_unit", "70"}, {"time_unit", "30"}})), made,
+      in_ns, 1 / 30.f);
   const auto data = open("pulses.h5", {{"time_unit", "30"}});
   EXPECT_EQ(data->features().at(0).unit, "m");
   EXPECT_EQ(data->features().at(3).unit, "30 ns");
@@ -193,4 +192,4 @@ TEST_F(PulseFiles, RefuseMissingAndInconsistentArrays) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,11 +6,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::noise_rgb;
 
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
   CentreResizer resizer;
@@ -60,4 +57,4 @@ TEST(CentreResizer, MatchesPillow) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -13,15 +13,8 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::expect_parts;
-using test::message_of;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 class Tar : public ::testing::Test {
  protected:
@@ -176,4 +169,4 @@ TEST_F(Tar, RefusesMalformedExtensions) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -9,17 +9,8 @@
 
 #include <algorithm>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::in_memory;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::TemporaryFolder;
 
 TEST(TrainerTest, ResumesToEqualBytes) {
   const std::string mix = "data.mix={mixup: 0.8, cutmix: 1}";
@@ -229,4 +220,4 @@ TEST(ResumeChoice, ParsesItsThreeForms) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

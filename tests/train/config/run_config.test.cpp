@@ -6,12 +6,8 @@
 
 #include <filesystem>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::kSmallRun;
-using test::message_of;
-using test::small_run;
 
 RunConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return RunConfig::parse(text, "run.yaml", overrides);
@@ -296,4 +292,4 @@ TEST(RunConfigTest, RefusesBf16WithoutAGpu) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test
