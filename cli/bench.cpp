@@ -41,7 +41,7 @@ void print_header(Device device) {
 }
 
 void print_row(const bench::Row& row) {
-  fmt::print("{}\n", bench::to_string(row));
+  fmt::print("{}\n", fit(bench::to_string(row), STDOUT_FILENO, 4));
 }
 
 /// Progress of reading data.
@@ -105,9 +105,10 @@ int run(const Options& options) {
     fail(ErrorKind::config, {fmt::format("no benchmark matches '{}'", options.filter), "",
                              "run it without --filter to see all names"});
   }
-  fmt::print(
-      "\nrates: medians with 95 % intervals; shares and times: medians over pairs of adjacent "
-      "windows, so that a row and its bound ran under the same load\n");
+  fmt::print("\n{}\n",
+             fit("rates: medians with 95 % intervals; shares and times: medians over pairs of "
+                 "adjacent windows, so that a row and its bound ran under the same load",
+                 STDOUT_FILENO, 0));
   if (!options.json.empty()) {
     OutputFile file(options.json, OutputFile::Mode::replace);
     file.write(bench::to_json(report).dump(2) + "\n");

@@ -14,6 +14,11 @@ struct Command {
   std::function<int()> run;
 };
 
+/// Help of the argument `config`.
+inline constexpr const char* kConfigurationHelp =
+    "configuration file (YAML) with the data, the network and the steps of a run, such as "
+    "configs/quickstart.yaml; see `wellspring describe config`";
+
 // Each is defined in the file with its name.
 Command add_bench(CLI::App& parent);
 Command add_config(CLI::App& parent);
@@ -22,6 +27,7 @@ Command add_digest(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
 Command add_eval(CLI::App& parent);
 Command add_export(CLI::App& parent);
+Command add_help(CLI::App& parent);
 Command add_list(CLI::App& parent);
 Command add_preview(CLI::App& parent);
 Command add_train(CLI::App& parent);

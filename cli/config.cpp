@@ -21,7 +21,7 @@ Command add_config(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "config", "check a configuration with its data and weights, and print it with all defaults");
   auto options = std::make_shared<Options>();
-  app->add_option("config", options->config, "configuration file (YAML)")->required();
+  app->add_option("config", options->config, kConfigurationHelp)->required();
   app->add_option("settings", options->overrides,
                   "key=value: overrides a key of the configuration");
   app->add_flag("--no-data", options->no_data, "check only the text; do not open data or weights");

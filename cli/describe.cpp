@@ -14,8 +14,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::cli {
@@ -43,19 +45,26 @@ const char* type_name(ParamType type) {
   return "";
 }
 
+/// Prints a text below a heading of the same or a smaller indent.
+void print_below(std::size_t indent, const std::string& text) {
+  fmt::print("{}\n", fit(std::string(indent, ' ') + text, STDOUT_FILENO, indent));
+}
+
 void print_parameters(const std::vector<ParamRow>& rows) {
+  constexpr std::size_t kHelp = 6, kPreset = 10;  // indents
   for (const ParamRow& row : rows) {
     const std::string unit = row.unit.empty() ? "" : " " + row.unit;
     const std::string range = row.range_text().empty() ? "" : ", " + row.range_text();
     const std::string standard =
         row.required ? "required" : fmt::format("default {}{}", row.default_text, unit);
-    fmt::print("  {}  {}, {}{}\n      {}\n", paint(Colour::bold, row.name), type_name(row.type),
-               standard, range, row.help);
-    if (!row.source.empty()) fmt::print("      source: {}\n", row.source);
-    if (!row.effect.empty()) fmt::print("      only with {}\n", row.effect);
+    print_below(2, fmt::format("{}  {}, {}{}", paint(Colour::bold, row.name), type_name(row.type),
+                               standard, range));
+    print_below(kHelp, row.help);
+    if (!row.source.empty()) print_below(kHelp, "source: " + row.source);
+    if (!row.effect.empty()) print_below(kHelp, "only with " + row.effect);
     for (const ParamPreset& preset : row.presets) {
-      fmt::print("      {}  {}\n          {}\n", paint(Colour::bold, preset.name), preset.help,
-                 preset.to_string());
+      print_below(kHelp, paint(Colour::bold, preset.name) + "  " + preset.help);
+      print_below(kPreset, preset.to_string());
     }
   }
 }
@@ -72,25 +81,23 @@ std::string draws_text(const DrawBudget& draws) {
 
 void print_values(const char* column, const std::vector<ValueInfo>& values) {
   if (values.empty()) return;
-  fmt::print("{}:", column);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const ValueInfo& value = values[i];
-    fmt::print("{} {}{}", i == 0 ? "" : ",", value.name,
-               value.unit.empty() ? "" : " [" + value.unit + "]");
-  }
-  fmt::print("\n");
+  std::vector<std::string> texts;
+  for (const ValueInfo& value : values)
+    texts.push_back(value.name + (value.unit.empty() ? "" : " [" + value.unit + "]"));
+  print_below(0, fmt::format("{}: {}", column, join(texts)));
 }
 
 void print(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // no effect on what is printed
   const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
   const SampleInfo& info = generator->info();
-  fmt::print("{}, version {}: {}\n", paint(Colour::bold, entry.name), info.version, entry.summary);
-  if (!info.reference.empty()) fmt::print("reference: {}\n", info.reference);
+  print_below(0, fmt::format("{}, version {}: {}", paint(Colour::bold, entry.name), info.version,
+                             entry.summary));
+  if (!info.reference.empty()) print_below(0, "reference: " + info.reference);
   if (entry.kind == SampleKind::image) {
     fmt::print("sample: image, --size x --size x {}\n", generator->layout().channels);
   } else {
-    fmt::print("sample: {}\n", to_string(info.layout));
+    print_below(0, "sample: " + to_string(info.layout));
     print_values("features", info.features);
     print_values("globals", info.globals);
   }
@@ -98,25 +105,27 @@ void print(const GeneratorEntry& entry) {
   for (const BestResult& best : info.best) {
     fmt::print("best possible {}: {:.6g}\n", best.metric, best.value);
   }
-  fmt::print("random numbers: {}\n", draws_text(info.draws));
-  fmt::print("classes ({}): {}\n", info.classes.size(), fmt::join(info.classes, ", "));
+  print_below(0, "random numbers: " + draws_text(info.draws));
+  print_below(0, fmt::format("classes ({}): {}", info.classes.size(), join(info.classes)));
   fmt::print("\nlatents (true parameters of each sample)\n");
   for (const LatentInfo& latent : info.latents) {
-    fmt::print("  {}  [{:g}, {:g}]{}{}\n      {}\n", paint(Colour::bold, latent.name), latent.low,
-               latent.high, latent.unit.empty() ? "" : " ", latent.unit, latent.help);
+    fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
+               latent.high, latent.unit.empty() ? "" : " ", latent.unit);
+    print_below(6, latent.help);
   }
   if (info.plane) {
-    fmt::print("\ndense labels, per pixel (--plane)\n  {}{}{}\n      {}\n",
+    fmt::print("\ndense labels, per pixel (--plane)\n  {}{}{}\n",
                paint(Colour::bold, info.plane->name), info.plane->unit.empty() ? "" : "  ",
-               info.plane->unit, info.plane->help);
+               info.plane->unit);
+    print_below(6, info.plane->help);
   }
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
 }
 
 void print(const ModelEntry& entry) {
-  fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
-  if (!entry.reference.empty()) fmt::print("reference: {}\n", entry.reference);
+  print_below(0, fmt::format("{}: {}", paint(Colour::bold, entry.name), entry.summary));
+  if (!entry.reference.empty()) print_below(0, "reference: " + entry.reference);
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
   constexpr int kAnyOutputs = 10;
@@ -126,20 +135,20 @@ void print(const ModelEntry& entry) {
 }
 
 void print(const DatasetFormat& format) {
-  fmt::print("{}: {}\n", paint(Colour::bold, format.name), format.summary);
-  fmt::print("files: {}\n", format.files);
+  print_below(0, fmt::format("{}: {}", paint(Colour::bold, format.name), format.summary));
+  print_below(0, "files: " + format.files);
   fmt::print("\nkeys of a source of this format, in addition to the keys of kind: files\n");
   print_parameters(format.parameters);
 }
 
 void print(const std::vector<ConfigSection>& sections) {
+  fmt::print("Integers may have underscores between digits: 1_000_000.\n\n");
   for (const ConfigSection& section : sections) {
     fmt::print("{}", paint(Colour::bold, section.path.empty() ? "top level" : section.path));
     fmt::print("{}{}\n", section.condition.empty() ? "" : ", ", section.condition);
     print_parameters(section.rows);
-    if (!section.others.empty()) {
-      fmt::print("  {}{}\n", section.rows.empty() ? "" : "and ", section.others);
-    }
+    if (!section.others.empty())
+      print_below(2, (section.rows.empty() ? "" : "and ") + section.others);
     fmt::print("\n");
   }
 }
@@ -147,8 +156,8 @@ void print(const std::vector<ConfigSection>& sections) {
 void print(const std::vector<AugmentEntry>& operations) {
   fmt::print("Operations for the list `augment` of data or of a source, applied in order.\n\n");
   for (const AugmentEntry& entry : operations) {
-    fmt::print("{}: {}\n", paint(Colour::bold, entry.name), entry.summary);
-    if (!entry.source.empty()) fmt::print("  {}\n", entry.source);
+    print_below(0, paint(Colour::bold, entry.name) + ": " + entry.summary);
+    if (!entry.source.empty()) print_below(2, entry.source);
     fmt::print("  `{0}: VALUE` sets {1}\n", entry.name, entry.main);
     print_parameters(entry.rows());
     fmt::print("\n");
@@ -158,9 +167,62 @@ void print(const std::vector<AugmentEntry>& operations) {
 constexpr const char* kConfiguration = "config";
 constexpr const char* kAugmentation = "augment";
 
+/// All sections, with one list of the augmentations instead of their keys, which `describe augment`
+/// prints.
+std::vector<ConfigSection> sections_without_augmentations() {
+  std::vector<ConfigSection> sections;
+  bool listed = false;
+  for (ConfigSection& section : config_sections()) {
+    if (section.path.find(".augment[]") == std::string::npos) {
+      sections.push_back(std::move(section));
+    } else if (!std::exchange(listed, true)) {
+      std::vector<std::string> names;
+      for (const AugmentEntry& entry : augmentation_table()) names.push_back(entry.name);
+      sections.push_back({"data.augment[], data.sources[].augment[]",
+                          "of images",
+                          {},
+                          "see `wellspring describe augment`: " + join(names)});
+    }
+  }
+  return sections;
+}
+
+/// The sections at and below a path, "train" or "data.sources".
+std::vector<ConfigSection> sections_of(const std::string& path) {
+  std::vector<ConfigSection> found;
+  std::vector<std::string> known;
+  for (ConfigSection& section : sections_without_augmentations()) {
+    std::string name = section.path;
+    for (std::size_t at = 0; (at = name.find("[]")) != std::string::npos;) name.erase(at, 2);
+    if (name.find(',') != std::string::npos || name.empty()) continue;
+    const std::string shown = kConfiguration + ("." + name);
+    if (std::ranges::find(known, shown) == known.end()) known.push_back(shown);
+    if (name == path || name.starts_with(path + ".")) found.push_back(std::move(section));
+  }
+  if (found.empty())
+    fail(ErrorKind::config, {fmt::format("command line: a configuration has no section '{}'", path),
+                             "", name_advice(kConfiguration + ("." + path), known)});
+  return found;
+}
+
+std::vector<AugmentEntry> operation_of(const std::string& name) {
+  std::vector<std::string> known;
+  for (const AugmentEntry& entry : augmentation_table()) {
+    if (entry.name == name) return {entry};
+    known.push_back(entry.name);
+  }
+  fail(ErrorKind::config, {fmt::format("command line: unknown augmentation '{}'", name), "",
+                           name_advice(name, known)});
+}
+
 /// Calls `show` with the entry named `name`.
 template <class Show>
 void with_entry(const std::string& name, const Show& show) {
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const std::string of = name.substr(0, dot), part = name.substr(std::min(dot + 1, name.size()));
+  if (of == kConfiguration)
+    return show(part.empty() ? sections_without_augmentations() : sections_of(part));
+  if (of == kAugmentation) return show(part.empty() ? augmentation_table() : operation_of(part));
   std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return show(entry);
@@ -174,8 +236,6 @@ void with_entry(const std::string& name, const Show& show) {
     if (format.name == name) return show(format);
     known.push_back(format.name);
   }
-  if (name == kConfiguration) return show(config_sections());
-  if (name == kAugmentation) return show(augmentation_table());
   fail(ErrorKind::config,
        {fmt::format("command line: unknown generator, model or format '{}'", name), "",
         name_advice(name, known)});
@@ -193,9 +253,11 @@ Command add_describe(CLI::App& parent) {
       "describe",
       "describe a generator, model, format or the configuration file, with all parameters");
   auto options = std::make_shared<DescribeOptions>();
-  app->add_option("name", options->name,
-                  "a name from 'wellspring list', 'config' for the keys of a configuration file, "
-                  "or 'augment' for the augmentation operations")
+  app->add_option(
+         "name", options->name,
+         "a name from 'wellspring list'; 'config' for the keys of a configuration file, or "
+         "a section of it, such as 'config.train'; 'augment' for the augmentation "
+         "operations, or one of them, such as 'augment.crop_resize'")
       ->required();
   app->add_flag("--json", options->json, "print JSON");
   return {app, [options] {

@@ -1,10 +1,13 @@
 // `wellspring eval`: evaluates a trained network on held-out samples.
 #include "cli/command.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/train_view.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
 #include "core/text/text.h"
 #include "train/evaluation/evaluation.h"
+#include "train/metrics/metrics_log.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
@@ -18,10 +21,21 @@ namespace {
 
 struct Options {
   std::string checkpoint;
+  bool json = false;
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
 };
 
+/// Refuses a configuration in the place of the checkpoint.
+void expect_checkpoint(const std::string& where) {
+  if (where.ends_with(".yaml") || where.ends_with(".yml"))
+    fail(ErrorKind::config,
+         {fmt::format("command line: {} is a configuration, not a checkpoint", where),
+          "eval reads the weights of a trained run",
+          fmt::format("write wellspring eval RUN_FOLDER {}", where)});
+}
+
 RunConfig config_of(const Options& options) {
+  expect_checkpoint(options.checkpoint);
   std::vector<std::string> overrides = options.rest;
   if (overrides.empty() || overrides.front().find('=') != std::string::npos) {
     const RunConfig saved = config_of_checkpoint(options.checkpoint);
@@ -48,8 +62,13 @@ class EvaluationView final : public TrainObserver {
 int run(const Options& options) {
   EvaluationView view;
   const EvaluationReport report = evaluate_checkpoint(options.checkpoint, config_of(options), view);
+  print_notes(report.notes);
+  if (options.json) {
+    fmt::print("{}", printable(to_line(report)));
+    return 0;
+  }
   for (const EvaluationResult& result : report.results) {
-    fmt::print("{}\n", printable(evaluation_text(result)));
+    fmt::print("{}\n", fit(printable(evaluation_text(result)), STDOUT_FILENO, 4));
   }
   return 0;
 }
@@ -59,12 +78,17 @@ int run(const Options& options) {
 Command add_eval(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("eval", "evaluate a checkpoint on its held-out samples");
   auto options = std::make_shared<Options>();
-  app->add_option("checkpoint", options->checkpoint,
-                  "run folder, checkpoint folder or model.safetensors")
+  app->add_option(
+         "checkpoint", options->checkpoint,
+         "run folder, checkpoint folder, or safetensors file; one of another program needs a "
+         "configuration and tensors named as in the network (scripts/torch-weights converts "
+         ".pt and .pth)")
       ->required();
   app->add_option("settings", options->rest,
                   "a configuration with other data, and key=value overrides (default: the "
                   "checkpoint's own configuration)");
+  app->add_flag("--json", options->json,
+                "print the results as a line of metrics.jsonl, with all digits");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,6 +1,7 @@
 // `wellspring list`: the generators, models and formats that a configuration can name.
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "export/export_layout.h"
 #include "generators/generator.h"
 #include "sources/files/format.h"
 #include "train/models/model.h"
@@ -25,29 +26,43 @@ const char* kind_name(SampleKind kind) {
   return "";
 }
 
+void print_row(const std::string& name, const char* kind, const std::string& text) {
+  constexpr std::size_t kText = 25;  // column
+  fmt::print("{}\n", fit(fmt::format("  {:<14} {:<7} {}", name, kind, text), STDOUT_FILENO, kText));
+}
+
 void list_generators() {
   fmt::print("{}\n", paint(Colour::bold, "generators"));
   for (const GeneratorEntry& entry : generator_registry()) {
-    fmt::print("  {:<14} {:<7} version {}  {}\n", entry.name, kind_name(entry.kind), entry.version,
-               entry.summary);
+    print_row(entry.name, kind_name(entry.kind),
+              fmt::format("version {}  {}", entry.version, entry.summary));
   }
 }
 
 void list_models() {
   fmt::print("{}\n", paint(Colour::bold, "models"));
   for (const ModelEntry& entry : model_registry()) {
-    fmt::print("  {:<14} {:<7} {}\n", entry.name, "", entry.summary);
+    print_row(entry.name, "", entry.summary);
   }
 }
 
 void list_formats() {
   fmt::print("{}\n", paint(Colour::bold, "formats"));
   for (const DatasetFormat& format : format_registry()) {
-    fmt::print("  {:<14} {:<7} {}\n", format.name, "read", format.summary);
+    print_row(format.name, "read", format.summary);
   }
-  fmt::print("  {:<14} {:<7} {}\n", "npz", "write", "NumPy arrays: wellspring export");
-  fmt::print("  {:<14} {:<7} {}\n", "png", "write", "contact sheets: wellspring preview");
-  fmt::print("  {:<14} {:<7} {}\n", "safetensors", "both", "checkpoints");
+  const std::string exported = "wellspring export --out NAME.";
+  print_row("npz", "write", "NumPy arrays: " + exported + "npz");
+  for (const ExportLayout& layout : export_layouts())
+    print_row(
+        "hdf5", "write",
+        fmt::format("{}: {}: {}h5 --layout {}", layout.name, layout.arrays, exported, layout.name));
+  print_row("trackml", "write", "a folder of tables, for tracker hits: " + exported + "trackml");
+  print_row("png", "write", "contact sheets: wellspring preview");
+  print_row("jsonl", "write", "metrics of a run, one object per line, and TensorBoard events");
+  print_row("html", "write", "the report of a run");
+  print_row("json", "write", "wellspring bench --json, describe --json");
+  print_row("safetensors", "both", "checkpoints");
 }
 
 }  // namespace

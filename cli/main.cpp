@@ -3,23 +3,30 @@
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "core/config/config_values.h"
 #include "core/config/duplicates.h"
+#include "core/config/foreign_words.h"
 #include "core/error.h"
 #include "core/text/text.h"
 #include "core/version.h"
 #include "kernels/runtime/device.h"
+#include "train/config/run_config.h"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
-#include <clocale>
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace wellspring::cli {
@@ -27,8 +34,9 @@ namespace {
 
 void print_error(const std::string& message) {
   std::fflush(stdout);
-  tell(stderr, "wellspring: {} {}\n", paint(Colour::red, "error:", STDERR_FILENO),
-       printable(message));
+  const std::string line = fmt::format(
+      "wellspring: {} {}", paint(Colour::red, "error:", STDERR_FILENO), printable(message));
+  tell(stderr, "{}\n", fit(line, STDERR_FILENO, 2));
 }
 
 std::string version_line() {
@@ -42,6 +50,77 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   return names;
+}
+
+Command add_version(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("version", "print the version, as --version");
+  return {app, [] {
+            fmt::print("{}\n", version_line());
+            return 0;
+          }};
+}
+
+/// "train.steps" for "steps" where a configuration is given, otherwise the word.
+std::string key_of(const CLI::App& subcommand, std::string word) {
+  std::ranges::replace(word, '-', '_');
+  const bool configured = subcommand.get_option_no_throw("config") != nullptr ||
+                          subcommand.get_option_no_throw("checkpoint") != nullptr;
+  if (!configured) return word;
+  if (const ForeignWord* const known = find_foreign_word(word)) return std::string(known->key);
+  for (const ConfigSection& section : config_sections())
+    if (section.path.find('[') == std::string::npos)
+      for (const ParamRow& row : section.rows)
+        if (row.name == word) return section.path.empty() ? word : section.path + "." + word;
+  return word;
+}
+
+/// Refuses an unknown option of a subcommand with settings, such as --steps 5.
+void expect_no_setting_as_option(const CLI::App& subcommand, int argc, char** argv) {
+  if (subcommand.get_option_no_throw("settings") == nullptr) return;
+  for (int i = 2; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string name = argument.substr(0, equals);
+    if (!name.starts_with("--") || name.size() == 2 ||
+        subcommand.get_option_no_throw(name) != nullptr)
+      continue;
+    std::string value = "VALUE";
+    if (equals < argument.size())
+      value = argument.substr(equals + 1);
+    else if (i + 1 < argc && argv[i + 1][0] != '-')
+      value = argv[i + 1];
+    fail(ErrorKind::config,
+         {fmt::format("command line: unknown option {}", name),
+          fmt::format("settings are key=value: {}={}", key_of(subcommand, name.substr(2)), value),
+          fmt::format("see wellspring {} --help", subcommand.get_name())});
+  }
+}
+
+/// Names a missing argument with its meaning.
+void expect_required(const CLI::App& subcommand) {
+  for (const CLI::Option* option : subcommand.get_options())
+    if (option->get_required() && option->count() == 0)
+      fail(ErrorKind::config, {fmt::format("command line: '{}' is missing", option->get_name()),
+                               option->get_description(),
+                               fmt::format("see wellspring {} --help", subcommand.get_name())});
+}
+
+/// Reports output that could not be written; returns the exit code.
+int lose_output(const std::string& reason) {
+  forget_undelivered();
+  print_error(
+      fmt::format("cannot write to standard output{}\n  free some space, or check where the "
+                  "output goes",
+                  reason.empty() ? "" : " (" + reason + ")"));
+  return static_cast<int>(ErrorKind::runtime);
+}
+
+/// `code`, unless output is lost.
+int with_delivered_output(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return lose_output(errno != 0 ? std::generic_category().message(errno) : "");
 }
 
 /// A clearer message than the parser's.
@@ -61,9 +140,10 @@ int run(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
       "75 stopped by a signal (repeat the command to continue), 130 interrupted, nothing kept.");
-  const std::vector<Command> commands = {
-      add_train(app), add_eval(app),     add_preview(app), add_export(app), add_digest(app),
-      add_list(app),  add_describe(app), add_bench(app),   add_config(app), add_doctor(app)};
+  const std::vector<Command> commands = {add_train(app),    add_eval(app),   add_preview(app),
+                                         add_export(app),   add_digest(app), add_list(app),
+                                         add_describe(app), add_bench(app),  add_config(app),
+                                         add_doctor(app),   add_help(app),   add_version(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -72,7 +152,12 @@ int run(int argc, char** argv) {
       fail(ErrorKind::config, {fmt::format("unknown subcommand '{}'", argv[1]), "",
                                name_advice(argv[1], names_of(commands))});
     }
-    for (const CLI::App* subcommand : app.get_subcommands()) expect_each_once(*subcommand);
+    for (const CLI::App* subcommand : app.get_subcommands()) {
+      expect_each_once(*subcommand);
+      expect_no_setting_as_option(*subcommand, argc, argv);
+      if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError))
+        expect_required(*subcommand);
+    }
     const std::string name =
         app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
     print_error(fmt::format("{}\n  see 'wellspring{} --help'", error.what(), name));
@@ -94,12 +179,19 @@ int main(int argc, char** argv) {
               SIG_IGN);  // exceeding the file size limit becomes a failed write with a message
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // flush every line, also into a pipe
   try {
-    return wellspring::cli::run(argc, argv);
+    return wellspring::cli::with_delivered_output(wellspring::cli::run(argc, argv));
   } catch (const wellspring::Error& error) {
     wellspring::cli::print_error(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
     wellspring::cli::tell_no_memory();
+    return static_cast<int>(wellspring::ErrorKind::runtime);
+  } catch (const std::filesystem::filesystem_error& error) {
+    wellspring::cli::print_error(error.path1().string() + ": " + error.code().message());
+    return static_cast<int>(wellspring::ErrorKind::runtime);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return wellspring::cli::lose_output(error.code().message());
+    wellspring::cli::print_error(error.what());
     return static_cast<int>(wellspring::ErrorKind::runtime);
   } catch (const std::exception& error) {
     wellspring::cli::print_error(error.what());

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "cli/terminal.h"
 #include "core/config/params.h"
 #include "core/text/text.h"
 
@@ -10,7 +11,8 @@
 namespace wellspring::cli {
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", printable(note));
+  for (const std::string& note : notes)
+    tell(stderr, "{}\n", fit("note: " + printable(note), STDERR_FILENO, 2));
 }
 
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,

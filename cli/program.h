@@ -13,6 +13,10 @@ std::string program_name();
 /// The word quoted for a shell, if it contains anything but letters, digits and _@%+=:,./-.
 std::string shell_word(const std::string& word);
 
+/// Error (config) if a launcher of several tasks (srun, mpirun, torchrun) started this process as one
+/// after its first: each task would train the whole run.
+void expect_single_task();
+
 /// Opens the null device for each of standard input, output and error that the parent process had
 /// closed. Otherwise the first opened files would get those numbers, and terminal output would end
 /// up in them. Call it before anything else.

@@ -22,16 +22,15 @@ struct Options {
 };
 
 int run(const Options& options) {
+  expect_single_task();
   std::vector<std::string> overrides = options.overrides;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
   RunConfig config = RunConfig::load(options.config, overrides);
   TrainerOptions trainer_options;
   trainer_options.resume = ResumeChoice::parse(options.resume);
 
-  const SignalGuard signals(
-      {.stopping = "\nwellspring: stopping after this step, with a checkpoint; press Ctrl-C again "
-                   "to abort without one\n",
-       .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
+  SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
+                       .ended = "\nwellspring: aborted\n"});
   TrainView view(options.config, options.overrides, config);
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
@@ -41,7 +40,10 @@ int run(const Options& options) {
   }
   RunStatus status = RunStatus::interrupted;
   try {
-    Trainer trainer(std::move(config), view, trainer_options);
+    Trainer trainer(std::move(config), view, trainer_options);  // reads the data
+    signals.say({.stopping = "\nwellspring: stopping after this step, with a checkpoint; press "
+                             "Ctrl-C again to abort without one\n",
+                 .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
     status = trainer.run().status;
   } catch (const Interrupted&) {  // while reading the data, before the first step
     view.stopped_before_the_first_step();
@@ -56,7 +58,7 @@ Command add_train(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "train", "train a network on generated samples, files, or a mixture of both");
   auto options = std::make_shared<Options>();
-  app->add_option("config", options->config, "configuration file (YAML)")->required();
+  app->add_option("config", options->config, kConfigurationHelp)->required();
   app->add_option("settings", options->overrides,
                   "key=value: overrides a key of the configuration");
   app->add_option(

@@ -17,6 +17,8 @@
 namespace wellspring::cli {
 namespace {
 
+constexpr std::size_t kIndent = 4;  ///< columns, of the further lines of a message
+
 std::string rate(double samples_per_second) {
   return human_count(samples_per_second) + "/s";
 }
@@ -33,25 +35,68 @@ ProgressStatus status_of(const StepReport& report) {
   return status;
 }
 
-void print_throughput(const FinishReport& report) {
-  if (report.throughput.windows == 0) return;  // too short to measure a rate
-  tell(stdout, "  {:<16} {}\n", "samples/s", rate_text(report.throughput));
+/// A line of the plan or of the results: its name, then its text in a column of its own.
+void print_line(const std::string& what, const std::string& text) {
+  constexpr std::size_t kColumn = 19;
+  std::string line = fmt::format("  {:<16} ", what);
+  if (line.size() > kColumn) line += "\n" + std::string(kColumn, ' ');
+  tell(stdout, "{}\n", fit(printable(line + text), STDOUT_FILENO, kColumn));
+}
+
+/// One line per score: name, value, best possible value.
+std::string scores_table(const std::vector<HeadReport>& heads) {
+  struct Line {
+    std::string name, value, best;
+  };
+  std::vector<Line> lines = {{"", "", "best possible"}};
+  bool any_best = false;
+  for (const HeadReport& head : heads) {
+    for (const Score& score : head.scores) {
+      const bool share = score.what == "accuracy";
+      const std::string unit = score.unit.empty() ? "" : " " + score.unit;
+      lines.push_back({heads.size() > 1 ? head.head + ": " + score.what : score.what,
+                       share ? share_text(score.value, score.error.value_or(0))
+                             : fmt::format("{:.4g}{}", score.value, unit),
+                       !score.best ? ""
+                       : share     ? fmt::format("{:.2f} %", 100 * *score.best)
+                                   : fmt::format("{:.4g}{}", *score.best, unit)});
+      any_best = any_best || score.best.has_value();
+    }
+  }
+  if (!any_best) lines.front().best = "";
+  std::size_t name = 0, value = 0;
+  for (const Line& line : lines) {
+    name = std::max(name, columns_of(line.name));
+    value = std::max(value, columns_of(line.value));
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    const std::string row =
+        fmt::format("    {:<{}}  {:<{}}  {}", line.name, name, line.value, value, line.best);
+    const std::size_t end = row.find_last_not_of(' ');
+    if (end != std::string::npos) text += "\n" + row.substr(0, end + 1);
+  }
+  return text;
+}
+
+void print_throughput(const FinishReport& report, std::int64_t log_every) {
+  if (report.throughput.windows > 0) return print_line("samples/s", rate_text(report.throughput));
+  print_line("samples/s",
+             fmt::format("not measured: needs a window of {} (train.log_every) after the first, "
+                         "without an evaluation or a checkpoint",
+                         counted(log_every, "step")));
 }
 
 void print_evaluation(const FinishReport& report) {
   if (!report.evaluation) return;
-  for (const EvaluationResult& result : report.evaluation->results) {
-    const bool unseen = result.trained_on == 0 && result.distinct == 0;
-    const std::string what = unseen ? "never trained on" : "held out";
-    tell(stdout, "  {:<16} {}\n", what, printable(evaluation_text(result)));
-  }
+  for (const EvaluationResult& result : report.evaluation->results)
+    tell(stdout, "{}\n",
+         fit("  held out, " + printable(evaluation_text(result)), STDOUT_FILENO, kIndent));
 }
 
 void print_files(const FinishReport& report) {
-  if (!report.preview.empty())
-    tell(stdout, "  {:<16} {}\n", "preview", printable(report.preview.string()));
-  if (!report.report.empty())
-    tell(stdout, "  {:<16} {}\n", "report", printable(report.report.string()));
+  if (!report.preview.empty()) print_line("preview", report.preview.string());
+  if (!report.report.empty()) print_line("report", report.report.string());
 }
 
 }  // namespace
@@ -61,16 +106,22 @@ std::string percent(double fraction) {
 }
 
 std::string evaluation_text(const EvaluationResult& result) {
-  return fmt::format("{}: {}, loss {:.4f}, {}{}", result.name, scores_text(result.heads),
-                     result.loss, counted(result.samples, "sample"), seen_text(result));
+  constexpr std::size_t kMostOnALine = 4;  // scores
+  std::size_t scores = 0;
+  for (const HeadReport& head : result.heads) scores += head.scores.size();
+  const std::string rest = fmt::format("loss {:.4f}, {}{}", result.loss,
+                                       counted(result.samples, "sample"), seen_text(result));
+  if (scores <= kMostOnALine)
+    return fmt::format("{}: {}, {}", result.name, scores_text(result.heads), rest);
+  return fmt::format("{}: {}{}", result.name, rest, scores_table(result.heads));
 }
 
 void TrainView::say(const std::string& line) {
   work_.end();
   if (progress_) {
-    progress_->say(line);
+    progress_->say(fit(line, STDOUT_FILENO, kIndent));
   } else {
-    tell(stdout, "{}\n", printable(line));
+    tell(stdout, "{}\n", fit(printable(line), STDOUT_FILENO, kIndent));
   }
 }
 
@@ -80,17 +131,13 @@ void TrainView::on_work(const std::string& what, std::uint64_t done, std::uint64
 }
 
 void TrainView::on_memory(const std::string& table) {
-  work_.end();
-  tell(stdout, "{}\n", printable(table));
-  std::fflush(stdout);  // shown even if the allocation fails
+  memory_table_ = table;
 }
 
 void TrainView::on_plan(const PlanReport& plan) {
   work_.end();
-  const auto line = [](const char* what, const std::string& value) {
-    tell(stdout, "  {:<16} {}\n", what, printable(value));
-  };
-  tell(stdout, "{}\n", paint(Colour::bold, plan.name));
+  tell(stdout, "{}\n{}\n", printable(memory_table_), paint(Colour::bold, plan.name));
+  const auto& line = print_line;
   line("device", fmt::format("{}, {}, graph {}", plan.device, plan.precision, plan.graph));
   line("model", fmt::format("{}, {} parameters", plan.model,
                             human_count(static_cast<double>(plan.parameters))));
@@ -174,10 +221,12 @@ void TrainView::finished_before(const FinishReport& report) const {
     suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
   } else {
     suggest("train longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
-    tell(stdout,
-         "                    (a new run from its weights, because its schedule has ended; a run "
-         "with constant learning rate and weights can be extended: optimizer.floor=1 "
-         "optimizer.warmup=0)\n");
+    constexpr std::size_t kColumn = 20;
+    tell(stdout, "{}\n",
+         fit(std::string(kColumn, ' ') +
+                 "(a new run from its weights, because its schedule has ended; a run with constant "
+                 "learning rate and weights can be extended: optimizer.floor=1 optimizer.warmup=0)",
+             STDOUT_FILENO, kColumn));
   }
   tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));
 }
@@ -200,7 +249,7 @@ void TrainView::on_finish(const FinishReport& report) {
   tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
        counted(report.step, "step"), human_duration(report.seconds));
   print_evaluation(report);
-  print_throughput(report);
+  print_throughput(report, config_.train.log_every);
   print_files(report);
   suggest_next(report);
 }

@@ -48,6 +48,7 @@ class TrainView : public TrainObserver {
   std::string file_;
   std::vector<std::string> overrides_;
   RunConfig config_;
+  std::string memory_table_;          ///< printed with the plan, so that a refusal comes alone
   std::optional<Progress> progress_;  ///< from the plan to the finish
   WorkBar work_{STDOUT_FILENO};       ///< for work before and between steps
   SetOverflow overflow_, told_overflow_;
@@ -56,7 +57,7 @@ class TrainView : public TrainObserver {
 /// "81.3 %".
 std::string percent(double fraction);
 /// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
-/// 0.0710, 4096 samples".
+/// 0.0710, 4096 samples". More than four scores follow as a table.
 std::string evaluation_text(const EvaluationResult& result);
 
 }  // namespace wellspring::cli

@@ -18,8 +18,25 @@ set_library_path(.. wellspring)
 install(TARGETS wellspring RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS scripts/gpu-check scripts/wellspring-env DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY scripts/gpu_check DESTINATION ${CMAKE_INSTALL_BINDIR} FILES_MATCHING PATTERN "*.py")
-install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs OPTIONAL)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring OPTIONAL)
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/configs)
+# Scripts that fetch data and convert weights for these configurations.
+install(PROGRAMS scripts/fetch-cifar10 scripts/torch-weights
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring/scripts)
+install(FILES README.md LICENSE CHANGELOG.md CITATION.cff
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/wellspring)
+# The program writes its manual page and its completion from its own options.
+foreach(page IN ITEMS "--man ${CMAKE_INSTALL_MANDIR}/man1/wellspring.1"
+                      "--completion ${CMAKE_INSTALL_DATADIR}/bash-completion/completions/wellspring")
+  separate_arguments(page)
+  list(GET page 0 option)
+  list(GET page 1 file)
+  cmake_path(GET file PARENT_PATH folder)
+  install(CODE "set(page \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${file}\")
+    message(STATUS \"Installing: \${page}\")
+    file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")
+    execute_process(COMMAND \"$<TARGET_FILE:wellspring>\" help ${option}
+                    OUTPUT_FILE \"\${page}\" COMMAND_ERROR_IS_FATAL ANY)")
+endforeach()
 
 # The library: `find_package(Wellspring)` finds it and defines Wellspring::libwellspring. Its headers are included by
 # their path in the source tree.

@@ -16,7 +16,6 @@ enum class ErrorKind : int {
   config = 2,   ///< wrong usage or configuration
   data = 3,     ///< data file missing, damaged or of the wrong kind
   device = 4,   ///< device or driver missing, or a call to it failed
-  gate = 5,     ///< a --fail-if condition failed
 };
 
 /// The parts of a message: "problem (why)", then the advice on its own line. Empty parts are left

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <signal.h>
 
 namespace wellspring {
@@ -11,8 +12,10 @@ namespace wellspring {
 struct Interrupted {};
 
 /// During its lifetime, signals that ask a program to end only raise a flag. A second SIGINT ends
-/// the process at once with status 130, as shells report it. SIGHUP and SIGPIPE stay ignored if
-/// they were (nohup). At most one may exist at a time. Restores the previous handlers.
+/// the process at once with status 130, as shells report it; SIGINTs within half a second of the
+/// first count as one, because timeout(1) and job managers signal the process and then its group.
+/// SIGHUP and SIGPIPE stay ignored if they were (nohup). At most one may exist at a time. Restores
+/// the previous handlers.
 class SignalGuard {
  public:
   /// Messages that the handler writes to standard error; null: none. `stopping`: when the flag is
@@ -21,8 +24,12 @@ class SignalGuard {
     const char* stopping = nullptr;  ///< both must outlive the guard
     const char* ended = nullptr;
   };
+  static constexpr std::chrono::milliseconds kOneInterrupt{500};
   SignalGuard() : SignalGuard(Words{}) {}
-  explicit SignalGuard(Words words);
+  /// `one_interrupt`: how long SIGINTs count as the first one.
+  explicit SignalGuard(Words words, std::chrono::nanoseconds one_interrupt = kOneInterrupt);
+  /// Other messages from now on.
+  void say(Words words) noexcept;
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;

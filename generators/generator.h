@@ -23,7 +23,7 @@ namespace wellspring {
 inline constexpr int kLargestImageSide = 1 << 14;
 
 /// Batches with or without dense labels (SampleInfo::plane).
-enum class DenseTruth : std::uint8_t { none, plane };
+enum class DenseLabels : std::uint8_t { none, plane };
 
 class Generator {
  public:
@@ -42,7 +42,8 @@ class Generator {
   /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
   /// again moves it to another. Errors (config): a table cannot be made, or dense labels do not
   /// exist.
-  virtual void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense = DenseTruth::none) = 0;
+  virtual void plan(MemoryPlan& memory, std::int64_t rows,
+                    DenseLabels dense = DenseLabels::none) = 0;
   /// Uploads tables; call it after commit and before the first emission. Blocks.
   virtual void load(Stream& stream) = 0;
   /// Notes from plan() to the user, one line each: for example, a damaged or read-only cache, or a

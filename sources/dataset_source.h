@@ -47,8 +47,6 @@ class DatasetSource final : public Source {
   void before_step(Stream& stream, std::uint64_t step) override;
   void after_step(Stream& stream, std::uint64_t step) override;
 
-  bool is_resident() const { return resident_; }
-
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
   /// Reports progress at the start: `doing` ("reading") and rows done.
@@ -84,6 +82,7 @@ class DatasetSource final : public Source {
   Planned<std::int32_t> labels_;   ///< [size]
   Planned<float> latents_;         ///< [size, latents], if there are any
   Planned<float> targets_;         ///< [size, targets], if there are any
+  Planned<std::byte> held_;        ///< arrays that cannot be read in place
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: an evaluation batch
 
   std::unique_ptr<RowRing> ring_;

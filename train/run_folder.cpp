@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fcntl.h>
 #include <map>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace wellspring {
@@ -80,7 +83,27 @@ std::map<std::uint64_t, fs::path> previews(const fs::path& folder) {
 RunFolder::RunFolder(const RunConfig& config)
     : path_((expect_no_foreign_files(config.folder()), config.folder())),
       lock_(path_, "wait for it or stop it, or choose another out=FOLDER"),
+      descriptor_(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
       checkpoints_(path_) {}
+
+RunFolder::~RunFolder() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void RunFolder::expect_in_place() const {
+  struct stat ours {};
+  struct stat there {};
+  if (::fstat(descriptor_, &ours) != 0) return;  // it could not be opened
+  if (::stat(path_.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+      ours.st_ino == there.st_ino)
+    return;
+  std::error_code error;  // without /proc the new place is unknown
+  const fs::path now = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor_), error);
+  fail(ErrorKind::runtime,
+       {fmt::format("{}: the run folder was moved or replaced during the run", path_.string()),
+        error || ours.st_nlink == 0 ? "" : fmt::format("it is {} now", now.string()),
+        "move it back, then run the same command again"});
+}
 
 void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step) {
   remove_stale_temporaries(path_);
@@ -94,12 +117,19 @@ void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint6
   metrics_->write(run_record(plan, step));
 }
 
+void RunFolder::sync_metrics() {
+  expect_in_place();
+  if (metrics_) metrics_->sync();
+}
+
 void RunFolder::write_preview(std::uint64_t step, const RgbImage& picture) const {
+  expect_in_place();
   write_png(path_ / preview_name(step), picture);
 }
 
 void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
                              FinishReport& finish) {
+  expect_in_place();
   metrics_->write(finish);
   metrics_->sync();
   finish.folder = path_;

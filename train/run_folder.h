@@ -25,17 +25,25 @@ class RunFolder {
   /// Creates and locks the folder. Errors: runtime if another process trains in it; config if it is
   /// the root folder or holds files that belong neither to a run nor next to one.
   explicit RunFolder(const RunConfig& config);
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  ~RunFolder();
 
   /// False on a file system without locks: then nothing keeps a second run out.
   bool locked() const { return lock_.held(); }
   const std::filesystem::path& path() const { return path_; }
   const CheckpointStore& checkpoints() const { return checkpoints_; }
+  /// Error (runtime) if the path leads to another folder, or to none, since the run began.
+  void expect_in_place() const;
 
   /// Called before a process's first step, `step`: removes leftovers of a killed process and the
   /// report of an earlier end, writes the configuration and opens the metrics.
   void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
+
+  /// Flushes the metrics, if open(), to the disk: before a checkpoint. Errors: as expect_in_place.
+  void sync_metrics();
 
   /// Writes the batch of `step`: preview.png for step 0, preview-STEP.png for later ones.
   void write_preview(std::uint64_t step, const RgbImage& picture) const;
@@ -45,6 +53,7 @@ class RunFolder {
  private:
   std::filesystem::path path_;
   FolderLock lock_;
+  int descriptor_ = -1;  ///< the folder, wherever it is moved
   CheckpointStore checkpoints_;
   std::optional<MetricsLog> metrics_;
 };

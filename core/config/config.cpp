@@ -1,6 +1,7 @@
 #include "core/config/config.h"
 
 #include "core/config/config_tree.h"
+#include "core/config/foreign_words.h"
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 
 namespace wellspring {
@@ -22,13 +24,30 @@ std::string section_name(const ConfigValue& value) {
 [[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
                                    const std::string& help) {
   std::vector<std::string> unread;
+  std::string foreign;  // the key in the words of another program
   for (const auto& [name, value] : map.entries) {
-    if (!value->read) unread.push_back(name.name);
+    if (value->read) continue;
+    unread.push_back(name.name);
+    const ForeignWord* const word = find_foreign_word(name.name);
+    if (word != nullptr && word->key == child_path(map.path, key)) foreign = name.name;
   }
   const auto nearest = nearest_name(key, unread);
+  std::string advice = nearest ? fmt::format("rename '{}' if you meant that key", *nearest) : "";
+  if (!foreign.empty())
+    advice = fmt::format("'{}' is not a key: {}", foreign, foreign_word_advice(foreign));
+  if (map.kind == ConfigKind::absent)
+    fail(ErrorKind::config,
+         {fmt::format("{}the section '{}' is missing", map.place.prefix(), map.path),
+          fmt::format("its key '{}' is required: {}", key, help),
+          fmt::format("add {}: {{{}: ...}}", map.path, key)});
   fail(ErrorKind::config,
        {fmt::format("{}'{}' is missing in {}", map.place.prefix(), key, section_name(map)), help,
-        nearest ? fmt::format("rename '{}' if you meant that key", *nearest) : ""});
+        advice});
+}
+
+std::string unknown_key_advice(const std::string& key, const std::vector<std::string>& known) {
+  const std::string other = foreign_word_advice(key);
+  return other.empty() ? name_advice(key, known) : other;
 }
 
 void finish_value(const ConfigValue& value) {
@@ -40,7 +59,7 @@ void finish_value(const ConfigValue& value) {
     if (!entry->read) {
       fail(ErrorKind::config, {fmt::format("{}unknown key '{}' in {}", key.place.prefix(), key.name,
                                            section_name(value)),
-                               "", name_advice(key.name, value.known)});
+                               "", unknown_key_advice(key.name, value.known)});
     }
     finish_value(*entry);
   }
@@ -54,7 +73,7 @@ using detail::ConfigValue;
 ConfigKind ConfigNode::kind() const {
   return value_->kind;
 }
-const ConfigLocation& ConfigNode::place() const {
+const ConfigLocation& ConfigNode::location() const {
   return value_->place;
 }
 const std::string& ConfigNode::path() const {
@@ -73,7 +92,7 @@ ConfigKind ConfigNode::kind(const std::string& key) const {
   return at(key).kind();
 }
 
-bool ConfigNode::stands(const std::string& key) const {
+bool ConfigNode::is_present(const std::string& key) const {
   return value_->find(key) != nullptr;
 }
 
@@ -161,7 +180,7 @@ ParamSetting as_setting(const ConfigNode& node, const std::string& name) {
     const bool plain = !text.empty() && text.find_first_of(",[]{}\"\\\n") == std::string::npos;
     texts.push_back(plain ? text : yaml_scalar(text));
   }
-  return {name, "[" + join(texts) + "]", node.place()};
+  return {name, "[" + join(texts) + "]", node.location()};
 }
 
 }  // namespace
@@ -187,7 +206,7 @@ void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const 
     const bool wants_list = is_list(bound.row.type);
     if (node.kind() != ConfigKind::scalar && !(wants_list && node.kind() == ConfigKind::list)) {
       fail(ErrorKind::config,
-           {fmt::format("{}'{}' must be {}, got {}", node.place().prefix(), bound.row.name,
+           {fmt::format("{}'{}' must be {}, got {}", node.location().prefix(), bound.row.name,
                         bound.row.type_text(), detail::kind_name(node.kind())),
             bound.row.help});
     }
@@ -219,6 +238,23 @@ ConfigDocument ConfigDocument::parse(const std::string& text, const std::string&
   return ConfigDocument(ConfigNode(std::move(root)));
 }
 
+namespace {
+
+/// A configuration that the name may abbreviate, or what is missing of its path.
+std::string advice_for_missing(const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  const fs::path ending = fs::path(file) += ".yaml";
+  for (const fs::path& other :
+       {ending, "configs" / file.filename(), "configs" / ending.filename()}) {
+    std::error_code unreadable;  // then it is no help
+    if (fs::is_regular_file(other, unreadable))
+      return fmt::format("did you mean {}?", other.string());
+  }
+  return missing_part(file);
+}
+
+}  // namespace
+
 ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
                                     std::span<const std::string> overrides) {
   std::error_code error;
@@ -226,13 +262,15 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
     fail(ErrorKind::config,
          {fmt::format("{}: is a folder", file.string()), "", "give the name of a YAML file"});
   }
+  errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::string text(detail::kMaxConfigBytes + 1,
                    '\0');  // read at most this much, also from endless files
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream.is_open() || stream.bad()) {
+    const int reason = errno;
     fail(ErrorKind::config, {fmt::format("{}: cannot read the configuration", file.string()),
-                             std::generic_category().message(errno), missing_part(file)});
+                             std::generic_category().message(reason), advice_for_missing(file)});
   }
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return parse(text, file.string(), overrides);

@@ -15,7 +15,7 @@ namespace {
 
 using Pointer = ConfigValue::Pointer;
 
-/// Limits that only aliases reach: an alias that contains itself, or nested aliases that multiply.
+/// Limits for aliases: one that contains itself, or nested ones that multiply.
 constexpr int kMaxDepth = 64;
 constexpr int kMaxValues = 100'000;
 /// Bytes of a refused text that a message shows.
@@ -46,12 +46,16 @@ class TreeBuilder {
     auto value = std::make_shared<ConfigValue>();
     value->place = place_at(file_, lines_, node.Mark());
     value->path = path;
-    if (depth > kMaxDepth || ++values_ > kMaxValues) {
-      fail(ErrorKind::config, {value->place.prefix() + "the configuration is endless",
-                               fmt::format("more than {} levels or {} values: an alias contains "
-                                           "itself, or nested aliases multiply",
-                                           kMaxDepth, kMaxValues)});
-    }
+    if (depth > kMaxDepth)
+      fail(ErrorKind::config,
+           {fmt::format("{}more than {} levels", value->place.prefix(), kMaxDepth),
+            "an alias contains itself, or sections are nested too deeply",
+            "write it without the alias"});
+    if (++values_ > kMaxValues)
+      fail(ErrorKind::config,
+           {fmt::format("{}more than {} values", value->place.prefix(), kMaxValues),
+            "an alias bomb: nested aliases multiply", "write the values out, without aliases"});
+    expect_no_tag(node, value->place);
     if (node.IsMap()) {
       value->kind = ConfigKind::map;
       for (const auto& entry : node) add_entry(*value, entry.first, entry.second, depth);
@@ -71,6 +75,14 @@ class TreeBuilder {
   }
 
  private:
+  /// yaml-cpp gives values without a tag "?", quoted ones "!", and empty ones "".
+  static void expect_no_tag(const YAML::Node& node, const ConfigLocation& place) {
+    const std::string& tag = node.Tag();
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    fail(ErrorKind::config, {fmt::format("{}the tag {}", place.prefix(), tag),
+                             "the key gives a value its type, not a tag", "remove the tag"});
+  }
+
   void add_entry(ConfigValue& map, const YAML::Node& key, const YAML::Node& value, int depth) {
     const ConfigLocation place = place_at(file_, lines_, key.Mark());
     if (!key.IsScalar()) {
@@ -203,6 +215,14 @@ std::string apply_override(Pointer& root, const std::string& text) {
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string step(trim(std::string_view(key).substr(begin, end - begin)));
     if (step.empty()) fail_override(text, "the key has an empty part");
+    if (step.ends_with(']')) {
+      std::string instead = key;
+      std::erase(instead, ']');
+      std::ranges::replace(instead, '[', '.');
+      fail(ErrorKind::config,
+           {fmt::format("command line: cannot apply '{}'", text), "elements have no brackets here",
+            fmt::format("write {}={}", instead, text.substr(equals + 1))});
+    }
     slot = &child_slot(**slot, step, text);
     begin = end + 1;
   }

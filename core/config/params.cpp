@@ -103,7 +103,7 @@ void check_range(const ParamRow& row, Number value, const std::string& text,
 }
 
 /// Without the underscores between digits (1_000_000) and a leading plus; nothing if there is
-/// an underscore elsewhere.
+/// an underscore elsewhere, or a leading zero, which other readers take for octal (010).
 std::optional<std::string> plain_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) {
@@ -121,6 +121,10 @@ std::optional<std::string> plain_number(std::string_view text) {
       return std::nullopt;
     }
   }
+  const std::size_t first = plain.starts_with('-') ? 1 : 0;
+  if (plain.size() > first + 1 && plain[first] == '0' && plain[first + 1] >= '0' &&
+      plain[first + 1] <= '9')
+    return std::nullopt;
   return plain;
 }
 
@@ -260,8 +264,8 @@ namespace {
 template <class Bytes, class Visit>
 auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
   const auto as = [&]<class Member>(Member*) -> decltype(auto) {
-    using Pointer = std::conditional_t<std::is_const_v<Bytes>, const Member*, Member*>;
-    return visit(*reinterpret_cast<Pointer>(values + place.offset));
+    using MemberPointer = std::conditional_t<std::is_const_v<Bytes>, const Member*, Member*>;
+    return visit(*reinterpret_cast<MemberPointer>(values + place.offset));
   };
   switch (place.type) {
     case MemberType::f32:

@@ -6,12 +6,13 @@
 
 namespace wellspring {
 
-enum class ElementType { u8, i32, i64, bf16, f32, f64 };
+enum class ElementType { u8, i32, i64, f16, bf16, f32, f64 };
 
 constexpr std::size_t element_size(ElementType type) {
   switch (type) {
     case ElementType::u8:
       return 1;
+    case ElementType::f16:
     case ElementType::bf16:
       return 2;
     case ElementType::i32:
@@ -33,6 +34,8 @@ constexpr std::string_view element_name(ElementType type) {
       return "I32";
     case ElementType::i64:
       return "I64";
+    case ElementType::f16:
+      return "F16";
     case ElementType::bf16:
       return "BF16";
     case ElementType::f32:

@@ -8,12 +8,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -40,10 +43,25 @@ namespace {
        {fmt::format("{}: no such {}", path.string(), what), "", missing_part(path)});
 }
 
-void write_fully(const fs::path& path, int descriptor, Bytes bytes) {
+/// Waits before each retry of a failed write.
+constexpr std::array kRetryWaits = {std::chrono::milliseconds(50), std::chrono::milliseconds(150),
+                                    std::chrono::milliseconds(450),
+                                    std::chrono::milliseconds(1350)};
+
+/// True for failures that may pass.
+bool may_pass(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EIO || error == ESTALE;
+}
+
+void write_fully(const fs::path& path, int descriptor, Bytes bytes, std::size_t retries = 0) {
+  std::size_t retried = 0;
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && may_pass(errno) && retried < retries) {
+      std::this_thread::sleep_for(kRetryWaits.at(retried++));
+      continue;
+    }
     if (count <= 0) fail_write(path, "write", count < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
@@ -270,6 +288,11 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(Bytes bytes) {
   write_fully(path_, descriptor_, bytes);
+  written_ += bytes.size();
+}
+
+void OutputFile::write_patiently(Bytes bytes) {
+  write_fully(path_, descriptor_, bytes, kRetryWaits.size());
   written_ += bytes.size();
 }
 

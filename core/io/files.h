@@ -72,6 +72,9 @@ class OutputFile : public ByteSink {
 
   using ByteSink::write;
   void write(Bytes bytes) override;
+  /// The same; while the disk is full or fails, tries again for two seconds, from the first byte
+  /// that is not written.
+  void write_patiently(Bytes bytes);
   /// Overwrites written bytes, for sizes and checksums that are known late.
   void patch(std::uint64_t offset, Bytes bytes);
   /// Syncs to disk and gives an unnamed file its name. False if the name is taken.

@@ -1,29 +1,15 @@
 #include "core/io/npy_numbers.h"
 
+#include "core/io/half.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 namespace wellspring {
 namespace {
-
-/// IEEE 754 binary16; f32 represents every value exactly.
-struct Half {
-  std::uint16_t bits;
-
-  explicit operator float() const {
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float sign = bits >> 15 == 0 ? 1.f : -1.f;
-    if (exponent == 31 && fraction != 0) return std::numeric_limits<float>::quiet_NaN();
-    if (exponent == 31) return sign * std::numeric_limits<float>::infinity();
-    const int whole = exponent == 0 ? fraction : fraction + 1024;
-    return sign * std::ldexp(static_cast<float>(whole), std::max(exponent, 1) - 25);
-  }
-};
 
 /// Converts numbers of type From to type To.
 template <class From, class To>

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/io/sha256.h"
+#include "core/text/json_reason.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -23,8 +24,9 @@ constexpr std::uint64_t kLargestHeader = 100'000'000;  ///< limit of the referen
 constexpr std::uint64_t kAlignment = 64;
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr const char* kDigestKey = "digest";
-constexpr std::array kTypes = {ElementType::u8,   ElementType::i32, ElementType::i64,
-                               ElementType::bf16, ElementType::f32, ElementType::f64};
+constexpr std::array kTypes = {ElementType::u8,  ElementType::i32,  ElementType::i64,
+                               ElementType::f16, ElementType::bf16, ElementType::f32,
+                               ElementType::f64};
 
 /// Size of a tensor in bytes; empty on overflow.
 std::optional<std::uint64_t> tensor_bytes(ElementType type, std::span<const std::int64_t> shape) {
@@ -85,7 +87,7 @@ Json parse_header(const InputFile& file, const std::string& text) {
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    fail_file(file, fmt::format("its header is not JSON: {}", error.what()));
+    fail_file(file, "its header is " + json_reason(error.what()));
   }
 }
 
@@ -196,6 +198,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (file_.size() < length_bytes.size()) fail_file(file_, "it is shorter than 8 bytes");
   file_.read(0, length_bytes);
   const auto length = number_at<std::uint64_t>(length_bytes, 0);
+  std::array<std::byte, 1> first{};
+  if (file_.size() > length_bytes.size()) {
+    file_.read(length_bytes.size(), first);
+    if (first[0] != std::byte{'{'} && length > file_.size() - 8)
+      fail_file(file_, "it begins as a file of another format");
+  }
   if (length > kLargestHeader) fail_file(file_, "its header is longer than 100 MB");
   if (length > file_.size() - 8) fail_file(file_, "its header is truncated");
   data_begin_ = 8 + length;
@@ -240,6 +248,10 @@ void SafetensorsFile::read(const TensorInfo& tensor, std::span<std::byte> out) c
   file_.read(data_begin_ + tensor.offset, out);
 }
 
+bool SafetensorsFile::has_digest() const {
+  return metadata_.contains(kDigestKey);
+}
+
 void SafetensorsFile::verify() const {
   const auto digest = metadata_.find(kDigestKey);
   if (digest == metadata_.end()) {
@@ -255,7 +267,10 @@ void SafetensorsFile::verify() const {
     hash.update(block);
   }
   if (digest_text(hash) != digest->second)
-    fail_file(file_, "its digest does not match its content");
+    fail(ErrorKind::data,
+         {fmt::format("{}: its digest does not match its content", path().string()),
+          "the file is damaged, or was edited after it was written",
+          "use an intact copy; an edited file needs metadata without 'digest'"});
 }
 
 }  // namespace wellspring

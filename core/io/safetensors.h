@@ -58,6 +58,8 @@ class SafetensorsFile {
   const TensorInfo& tensor(const std::string& name) const;
   /// Reads a tensor; `out` has its size in bytes.
   void read(const TensorInfo& tensor, std::span<std::byte> out) const;
+  /// True for files of write_safetensors, unless somebody removed the digest.
+  bool has_digest() const;
   /// Error (data) if the digest is missing or does not match the content.
   void verify() const;
 

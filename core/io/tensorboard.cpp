@@ -111,7 +111,7 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& file, double w
     : file_(file, OutputFile::Mode::replace) {
   std::string event = event_at(wall_time);
   append_text(event, kEventFileVersion, "brain.Event:2");
-  file_.write(record(event));
+  file_.write_patiently(bytes_of(record(event)));
 }
 
 std::string TensorBoardWriter::file_name(double wall_time) {
@@ -133,7 +133,7 @@ void TensorBoardWriter::add_scalar(std::string_view tag, std::int64_t step, doub
   append_key(event, kEventStep, Wire::varint);
   append_varint(event, static_cast<std::uint64_t>(step));
   append_text(event, kEventSummary, summary);
-  file_.write(record(event));
+  file_.write_patiently(bytes_of(record(event)));
 }
 
 namespace {

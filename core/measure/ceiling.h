@@ -20,7 +20,7 @@ struct RatePair {
 
 enum class Verdict : std::uint8_t {
   too_few,  ///< not enough pairs for an interval
-  stands,
+  conclusive,
   scattered,    ///< the ends of the interval differ by more than a factor kWidest
   contradicts,  ///< the rate exceeds its ceiling by more than the intervals allow
 };
@@ -44,7 +44,7 @@ inline constexpr double kWidest = 2;
 /// ratio of the medians.
 CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
-/// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows, too few for an interval";
+/// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows; an interval needs 6";
 /// "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, this one 1.05)".
 /// Never gives a share above 1 beyond the interval and kUnequalWindows.
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load);

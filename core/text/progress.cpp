@@ -13,13 +13,6 @@
 namespace wellspring {
 namespace {
 
-/// Columns of the terminal; 80 if unknown.
-std::size_t terminal_width(int descriptor) {
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 Progress::Style resolve(Progress::Style style, int descriptor) {
   if (style != Progress::Style::automatic) return style;
   return is_terminal(descriptor) ? Progress::Style::bar : Progress::Style::lines;
@@ -65,6 +58,41 @@ std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
   for (const char byte : text) columns += columns_of_byte(byte);
   return columns;
+}
+
+std::size_t terminal_columns(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string out;
+  std::size_t used = 0;   // columns of the last line
+  bool has_word = false;  // in the last line
+  while (!text.empty()) {
+    if (text.front() == '\n') {
+      out += '\n';
+      used = 0;
+      has_word = false;
+      text.remove_prefix(1);
+      continue;
+    }
+    // Blanks and the word after them.
+    const std::size_t word = std::min(text.find_first_not_of(' '), text.size());
+    const std::size_t end = std::min(text.find_first_of(" \n", word), text.size());
+    std::string part(text.substr(0, end));
+    if (has_word && word > 0 && used + columns_of(part) > columns) {
+      out += '\n';
+      used = 0;
+      part = std::string(indent, ' ') + part.substr(word);
+    }
+    out += part;
+    used += columns_of(part);
+    has_word = true;
+    text.remove_prefix(end);
+  }
+  return out;
 }
 
 bool is_terminal(int descriptor) {
@@ -163,7 +191,7 @@ void Progress::clear_bar() {
 void Progress::draw(std::uint64_t done, const ProgressStatus& status) {
   if (options_.style == Style::bar) {
     const std::size_t width =
-        options_.columns > 0 ? options_.columns : terminal_width(options_.descriptor);
+        options_.columns > 0 ? options_.columns : terminal_columns(options_.descriptor);
     put("\r\x1b[2K" + line(done, status, width - 1));  // a wrapped line cannot be redrawn
     bar_shown_ = true;
   } else {

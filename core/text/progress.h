@@ -18,6 +18,12 @@ bool is_terminal(int descriptor);
 /// True if output should be coloured: on a terminal, if NO_COLOR is unset or empty (no-color.org).
 bool wants_colour(int descriptor);
 
+/// Columns of the terminal; 80 if unknown.
+std::size_t terminal_columns(int descriptor);
+/// `text` with lines of at most `columns`, broken at spaces; the new lines begin with `indent`
+/// spaces. A longer word stays whole.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
+
 /// Upper bound of the terminal columns of UTF-8 text: every character from U+1000 on, below the
 /// wide characters of East Asia, counts as two.
 std::size_t columns_of(std::string_view text);

@@ -36,7 +36,6 @@ struct ElectroweakConstants {
 struct MuonPairRates {
   double same;      ///< |A_LL|^2 + |A_RR|^2, GeV^-4
   double opposite;  ///< |A_LR|^2 + |A_RL|^2, GeV^-4
-  double s;         ///< GeV^2
 
   static MuonPairRates at(double sqrt_s, const ElectroweakConstants& constants) {
     const double s = sqrt_s * sqrt_s;
@@ -50,19 +49,13 @@ struct MuonPairRates {
     const auto amplitude = [&](double a, double b) {
       return std::norm(e2 / s + g2 * a * b * propagator);
     };
-    return {amplitude(left, left) + amplitude(right, right), 2 * amplitude(left, right), s};
+    return {amplitude(left, left) + amplitude(right, right), 2 * amplitude(left, right)};
   }
 
   /// Share of events distributed as (1 + c)^2; the others as (1 - c)^2.
   double forward_share() const { return same / (same + opposite); }
   /// A_FB: c has the density 3/8 (1 + c^2) + A_FB c.
   double forward_backward_asymmetry() const { return 0.75 * (2 * forward_share() - 1); }
-  /// Total cross section in picobarn: s (same + opposite) / (48 pi), 1 GeV^-2 = 0.3893793721e9 pb.
-  double cross_section() const {
-    return s * (same + opposite) / (48 * std::numbers::pi) * 0.3893793721e9;
-  }
-  /// |M|^2 averaged over flat phase space: (1 +- c)^2 average to 4/3.
-  double mean_squared_amplitude() const { return s * s / 4 * (same + opposite) * 4 / 3; }
 };
 
 struct EeMumu {

@@ -77,6 +77,9 @@ WS_INLINE void clear(ColourRun<N>& colour) {
   for (int i = 0; i < N; ++i) colour.r[i] = colour.g[i] = colour.b[i] = 0;
 }
 
+/// The direction in which a pass sums pixels.
+enum class BlurAxis : std::uint8_t { rows, columns };
+
 /// Common part of both passes: a team per band of rows of a sample.
 struct BlurPass {
   const Augmentation* drawn;  ///< [rows]
@@ -87,26 +90,34 @@ struct BlurPass {
   Tiling tiling;
   const float* in;  ///< [rows, shape]
 
-  /// Called by all members of the team of band `index` over all samples. add_run(sample, reach,
-  /// image, x, y, sum) accumulates the run of pixels that begins at (x, y); `sum` is then stored in
-  /// the batch `out`.
-  template <class Team, class AddRun, class T>
-  WS_INLINE void run(Team& team, std::int64_t index, const AddRun& add_run, T* out) const {
+  /// Called by all members of the team of band `index` over all samples. finish(view, x, y, sum)
+  /// changes the blurred run of pixels that begins at (x, y), which is then stored in `out`.
+  template <BlurAxis axis, class Team, class Finish, class T>
+  WS_INLINE void run(Team& team, std::int64_t index, const Finish& finish, T* out) const {
     const std::int64_t b = index / tiling.count();
     if (slots[b].source != source) return;  // uniform over the team
     const BlurredSample& sample = fetch_blur(team, drawn + b, radius);
     const int reach = sample.view.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);
     const std::int64_t image = b * shape.elements();
+    const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
     constexpr int kRun = WS_RUN_LENGTH;
     for (OwnRuns<kRun> own(team, tile.width, tile.height); own.inside(); own.go_on()) {
       const int x = own.column(), y = tile.y0 + own.row();
       ColourRun<kRun> sum;
       clear(sum);
-      add_run(sample, reach, in + image, x, y, sum);
+      int column[kRun];
+      if (axis == BlurAxis::columns) columns_of_run<kRun>(x, 0, shape.width, column);
+      for (int k = -reach; k <= reach; ++k) {
+        if (axis == BlurAxis::rows) columns_of_run<kRun>(x, k, shape.width, column);
+        const int row = axis == BlurAxis::rows ? y : mirrored(y + k, shape.height);
+        add_pixels<kRun>(in + image + row * row_elements, column, shape.channels, sample.at(k),
+                         sum);
+      }
+      finish(sample.view, x, y, sum);
       const int count = shape.width - x < kRun ? shape.width - x : kRun;
       store_run(sum, shape.channels, count,
-                out + image + (std::int64_t{y} * shape.width + x) * shape.channels);
+                out + image + y * row_elements + std::int64_t{x} * shape.channels);
     }
   }
 };
@@ -121,19 +132,8 @@ struct BlurRows : detail::BlurPass {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    constexpr int kRun = WS_RUN_LENGTH;
-    run(
-        team, index,
-        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
-            ColourRun<kRun>& sum) WS_INLINED {
-          const float* const row = image + std::int64_t{y} * shape.width * shape.channels;
-          int column[kRun];
-          for (int k = -reach; k <= reach; ++k) {
-            detail::columns_of_run<kRun>(x, k, shape.width, column);
-            detail::add_pixels<kRun>(row, column, shape.channels, sample.at(k), sum);
-          }
-        },
-        out);
+    const auto keep = [](const Augmentation&, int, int, ColourRun<WS_RUN_LENGTH>&) WS_INLINED {};
+    run<detail::BlurAxis::rows>(team, index, keep, out);
   }
 };
 
@@ -146,25 +146,14 @@ struct BlurColumns : detail::BlurPass {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    constexpr int kRun = WS_RUN_LENGTH;
-    run(
-        team, index,
-        [&](const detail::BlurredSample& sample, int reach, const float* image, int x, int y,
-            ColourRun<kRun>& sum) WS_INLINED {
-          const std::int64_t row_elements = std::int64_t{shape.width} * shape.channels;
-          int column[kRun];
-          detail::columns_of_run<kRun>(x, 0, shape.width, column);
-          for (int k = -reach; k <= reach; ++k) {
-            detail::add_pixels<kRun>(image + detail::mirrored(y + k, shape.height) * row_elements,
-                                     column, shape.channels, sample.at(k), sum);
-          }
-          const Augmentation& view = sample.view;
-          apply_colour(view, view.colour_before_blur, view.colour_count, sum.r, sum.g, sum.b);
-          normalise(view, sum.r, sum.g, sum.b);
-          augment::erase_box(view, x, y, sum.r, sum.g, sum.b);
-          augment::fill_box(view, x, y, sum);
-        },
-        out);
+    const auto finish = [](const Augmentation& view, int x, int y,
+                           ColourRun<WS_RUN_LENGTH>& sum) WS_INLINED {
+      apply_colour(view, view.colour_before_blur, view.colour_count, sum.r, sum.g, sum.b);
+      normalise(view, sum.r, sum.g, sum.b);
+      augment::erase_box(view, x, y, sum.r, sum.g, sum.b);
+      augment::fill_box(view, x, y, sum);
+    };
+    run<detail::BlurAxis::columns>(team, index, finish, out);
   }
 };
 

@@ -88,6 +88,24 @@ constexpr StepValues factor_range(double strength) {
   return {strength < 1 ? 1 - strength : 0., 1 + strength};
 }
 
+/// The common members of operations `Op` with such a factor.
+template <class Op>
+struct FactorOperation {
+  template <class Reals>
+  struct Params {
+    double probability = 1;
+    double strength = 0;
+
+    static void describe(ParamTable<Params>& table) { describe_strength(table); }
+    StepValues plan(FrameSize) const { return factor_range(strength); }
+  };
+
+  WS_INLINE static void draw(const AugmentStep& step, AugmentRng& words, ColourList& list) {
+    list.add<Op>(words.uniform(step.value[0], step.value[1]));
+  }
+  WS_INLINE static bool idle(float factor) { return factor == 1; }
+};
+
 /// Luma, with the weights of ITU-R BT.601.
 WS_INLINE float luma(float r, float g, float b) {
   return math::fma(0.299f, r, math::fma(0.587f, g, 0.114f * b));

@@ -119,7 +119,6 @@ class LatticeEmitter {
           memory.reserve<std::uint32_t>(group, "lattices", static_cast<std::size_t>(rows * words_));
     }
   }
-  bool in_scratch() const { return in_scratch_; }
 
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,

@@ -92,12 +92,6 @@ WS_INLINE float clamp(float x, float low, float high) {
 WS_INLINE float lerp(float a, float b, float t) {
   return fma(t, b - a, a);
 }
-/// 0 below `low`, 1 above `high`, 3 t^2 - 2 t^3 between.
-WS_INLINE float smoothstep(float low, float high, float x) {
-  const float t = clamp((x - low) / (high - low), 0.0f, 1.0f);
-  return t * t * (3.0f - 2.0f * t);
-}
-
 namespace detail {
 
 WS_INLINE std::uint32_t bits(float x) {
@@ -316,10 +310,6 @@ WS_INLINE float atan2(float y, float x) {
   const float angle = left ? 0x1.921fb6p+1f - (folded + 0x1.777a5cp-24f) : folded;
   return detail::with_sign(angle, y);
 }
-/// arctan(x). Any x. Worst error: 1.44 ULP.
-WS_INLINE float atan(float x) {
-  return atan2(x, 1.0f);
-}
 /// arccos(x) in [0, pi], |x| <= 1, NaN outside. Worst error: 2.25 ULP.
 WS_INLINE float acos(float x) {
   return atan2(sqrt((1.0f - x) * (1.0f + x)), x);
@@ -413,20 +403,6 @@ WS_INLINE float cbrt(float x) {
   return keeps ? x : detail::with_sign(root * (small ? 0x1p-16f : 0x1p+16f), x);
 }
 
-/// Hyperbolic tangent, odd. Any x. Worst error: 1.33 ULP.
-WS_INLINE float tanh(float x) {
-  const float a = abs(x);
-  const float z = a * a;
-  float p = -0x1.750ce4p-8f;
-  p = fma(p, z, 0x1.51f8cep-6f);
-  p = fma(p, z, -0x1.b835a4p-5f);
-  p = fma(p, z, 0x1.1106f6p-3f);
-  p = fma(p, z, -0x1.555532p-2f);
-  const float near_zero = fma(a * z, p, a);
-  const float beyond = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
-  return detail::with_sign(a < 0.625f ? near_zero : beyond, x);
-}
-
 // ---- random variates ----------------------------------------------------------------------------
 
 /// Two independent standard normal numbers.
@@ -444,5 +420,8 @@ WS_INLINE NormalPair box_muller(std::uint32_t word0, std::uint32_t word1) {
   const SinCos direction = sincos_turns(turns);
   return {radius * direction.cosine, radius * direction.sine};
 }
+
+/// Above the absolute value of any number of box_muller.
+inline constexpr double kNormalReach = 5.78;
 
 }  // namespace wellspring::math

@@ -95,8 +95,11 @@ LaunchShape league_shape(std::int64_t n, TeamShape shape) {
 
 namespace detail {
 
-void refuse_host(std::string_view name) {
-  throw std::logic_error(fmt::format("launch '{}': it is compiled for devices alone", name));
+void check_side(std::string_view name, RunsOn side, Device device) {
+  if (side == (device.is_cuda() ? RunsOn::host : RunsOn::device)) {
+    throw std::logic_error(fmt::format("launch '{}': it is not compiled for {}", name,
+                                       device.is_cuda() ? "devices" : "hosts"));
+  }
 }
 
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound) {

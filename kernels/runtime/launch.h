@@ -52,8 +52,8 @@ namespace detail {
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
                   bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
-/// Throws std::logic_error: a functor that is compiled for devices alone is launched on a host.
-[[noreturn]] void refuse_host(std::string_view name);
+/// Throws std::logic_error unless a functor that is compiled for `side` runs on the device.
+void check_side(std::string_view name, RunsOn side, Device device);
 }  // namespace detail
 
 namespace cuda {
@@ -135,6 +135,7 @@ template <class F>
 void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
   detail::check_map(name, n, launch_bound<F>());
+  detail::check_side(name, runs_on<F>(), stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if constexpr (runs_on<F>() != RunsOn::host) {
@@ -145,9 +146,7 @@ void map(Stream& stream, std::string_view name, std::int64_t n, const F& f) {
     }
   }
 #endif
-  if constexpr (runs_on<F>() == RunsOn::device) {
-    detail::refuse_host(name);
-  } else {
+  if constexpr (runs_on<F>() != RunsOn::device) {
     stream.run(NodeKind::kernel, name,
                [n, active = stream.active_threads(), f] { host::run_map(n, active->count(), f); });
   }
@@ -157,6 +156,7 @@ template <class F>
 void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape shape, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kMaxFunctorBytes);
   detail::check_league(name, n, shape, launch_bound<F>(), shares_warps<F>(), stream.device());
+  detail::check_side(name, runs_on<F>(), stream.device());
   if (n == 0) return;
 #if WELLSPRING_CUDA
   if constexpr (runs_on<F>() != RunsOn::host) {
@@ -168,9 +168,7 @@ void league(Stream& stream, std::string_view name, std::int64_t n, TeamShape sha
     }
   }
 #endif
-  if constexpr (runs_on<F>() == RunsOn::device) {
-    detail::refuse_host(name);
-  } else {
+  if constexpr (runs_on<F>() != RunsOn::device) {
     stream.run(NodeKind::kernel, name, [n, active = stream.active_threads(), shape, f] {
       host::run_league(n, active->count(), shape, f);
     });

@@ -207,15 +207,6 @@ class CudaGraph final : public StepGraph {
 
 }  // namespace
 
-GraphMode parse_graph_mode(std::string_view text) {
-  if (text == "off") return GraphMode::off;
-  if (text == "on") return GraphMode::on;
-  if (text == "check") return GraphMode::check;
-  fail(ErrorKind::config,
-       {fmt::format("unknown graph mode '{}'", text), "",
-        "write off (eager), on (recorded once, then replayed) or check (both, compared)"});
-}
-
 std::unique_ptr<StepGraph> StepGraph::record(Stream& stream,
                                              const std::function<void(Stream&)>& body) {
 #if WELLSPRING_CUDA

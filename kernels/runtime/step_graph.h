@@ -18,8 +18,6 @@ enum class GraphMode : std::uint8_t {
   on,     ///< recorded once, replayed
   check,  ///< both, from equal states; an error unless they are bit for bit equal
 };
-/// "off", "on", "check"; Error (config) otherwise.
-GraphMode parse_graph_mode(std::string_view text);
 
 /// Nodes of a recorded step by kind, including child graphs.
 struct GraphCensus {

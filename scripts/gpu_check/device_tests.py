@@ -1,6 +1,5 @@
 """Checks that run the device tests, directly and under NVIDIA's sanitizer."""
 
-import functools
 import re
 import shutil
 
@@ -15,7 +14,7 @@ def run_tests(context, log, program, names, seconds):
     if not program.is_file():
         raise Failed(f"{program} does not exist")
     patterns = ":".join(p for name in names for p in (name, f"*/{name}/*", f"{name}/*"))
-    result = context.attempt(log, [program, f"--gtest_filter={patterns}-*/cpu"], seconds)
+    result = context.run(log, [program, f"--gtest_filter={patterns}-*/cpu"], seconds, must_pass=False)
     passed = len(re.findall(r"^\[       OK \]", result.stdout, re.MULTILINE))
     skipped = set(re.findall(r"^\[  SKIPPED \] (\S+)(?: \(|$)", result.stdout, re.MULTILINE))
     detail = f"{passed} passed, {len(skipped)} skipped"
@@ -31,45 +30,29 @@ def tests(context):
     if not programs:
         raise Failed("this bundle has no tests")
     for program, names in programs.items():
-        failed = []
-
-        def together(seconds, program=program, names=names, failed=failed):
-            failed.append(True)
-            detail = run_tests(context, program.name, program, names, seconds)
-            failed.clear()
-            return detail
-
-        yield Check(program.name, together)
-        for suite in dict.fromkeys(name.partition(".")[0] for name in names) if failed else ():
+        yield Check(program.name, run_tests, context, program.name, program, names)
+        suites = dict.fromkeys(name.partition(".")[0] for name in names)
+        for suite in suites if context.report.checks[-1]["passed"] is False else ():
             own = [name for name in names if name.startswith(suite + ".")]
-            alone = functools.partial(run_tests, context, f"{program.name} {suite}", program, own)
-            yield Check(f"{program.name}: {suite} alone", alone, 60)
+            log = f"{program.name} {suite}"
+            yield Check(f"{program.name}: {suite} alone", run_tests, context, log, program, own, seconds=60)
 
 
-def find_tool(context, name, *folders):
+def find_tool(context, name):
     """The path of an NVIDIA tool."""
-    if context.stand_in:
-        raise NotMade("there is no GPU")
-    path = shutil.which(name) or shutil.which(name, path=":".join(folders))
-    if path is None:
-        raise NotMade(f"this machine has no {name}")
+    path = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin:/opt/cuda/bin")
+    if context.stand_in or path is None:
+        raise NotMade("there is no GPU" if context.stand_in else f"this machine has no {name}")
     return path
 
 
 def sanitizer(context):
-    tool = "compute-sanitizer"
-    try:
-        tool = find_tool(context, tool, "/usr/local/cuda/bin", "/opt/cuda/bin")
-    except NotMade as reason:
-        yield Check(tool, functools.partial(refuse, reason))
-        return
+    def check(kind, program, wanted, seconds):
+        command = [find_tool(context, "compute-sanitizer"), "--tool", kind, "--error-exitcode", 99, program,
+                   f"--gtest_filter={wanted}-*/cpu"]  # fmt: skip
+        return context.run(f"{kind} {program.name}", command, seconds, lines=20).tail(20)
+
     for kind in ("memcheck", "racecheck"):
         for folder, wanted in SANITIZED.items():
             program = context.installation.test_program(folder)
-            command = [tool, "--tool", kind, "--error-exitcode", 99, program, f"--gtest_filter={wanted}-*/cpu"]
-            check = functools.partial(context.run, f"{kind} {folder}", command, lines=20)
-            yield Check(f"{kind}, {program.name}", lambda seconds, check=check: check(seconds).tail(20), 180)
-
-
-def refuse(reason, _):
-    raise reason
+            yield Check(f"{kind}, {program.name}", check, kind, program, wanted, seconds=180)

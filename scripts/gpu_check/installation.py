@@ -17,19 +17,16 @@ class Installation:
 
     def __init__(self, script, build):
         here = pathlib.Path(script).resolve().parent
-        if here.name == "bin":  # a bundle
-            self.source = None
-            self.program, self.configs = here / "wellspring", here.parent / "share/wellspring/configs"
-            self.tests = here.parent / "libexec/wellspring"
+        self.source = None if here.name == "bin" else here.parent
+        if self.source:
+            build = pathlib.Path(build or self.source / "build/release")
+            self.program, self.tests, self.tools = build / "wellspring", build / "tests", build / "bench/gpu"
+            self.configs, self.peers = self.source / "configs", self.source / "bench/peers"
+        else:  # a bundle
+            self.program, self.tests = here / "wellspring", here.parent / "libexec/wellspring"
             self.tools, self.peers = self.tests / "tools", self.tests / "peers"
-            self.results = pathlib.Path("bench/results")
-        else:
-            self.source = here.parent
-            build = pathlib.Path(build) if build else self.source / "build/release"
-            self.program, self.configs = build / "wellspring", self.source / "configs"
-            self.tests = build / "tests"
-            self.tools, self.peers = build / "bench/gpu", self.source / "bench/peers"
-            self.results = self.source / "bench/results"
+            self.configs = here.parent / "share/wellspring/configs"
+        self.results = (self.source or pathlib.Path()) / "bench/results"
         if not self.program.is_file():
             raise SystemExit(f"gpu-check: {self.program} does not exist; build the program first")
 

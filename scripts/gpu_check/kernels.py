@@ -1,7 +1,6 @@
 """Checks with the programs of bench/gpu: kernel launches, launch bounds, cuDNN plans, the kernels of a step."""
 
 import collections
-import functools
 import json
 import pathlib
 import statistics
@@ -25,35 +24,36 @@ def tool(context, name):
     return path
 
 
-def measure(context, record, name, arguments, key, words_of, seconds):
-    """Runs a program, keeps its rows under the name `record`, returns a summary."""
+def measure(context, name, arguments, key, words_of, seconds):
+    """Runs a program and returns its rows, which have `key`, in words; the report keeps them under the name."""
     result = context.run(name, [tool(context, name), *arguments], seconds)
     rows, others, last = read_lines(result.stdout, key)
     words = words_of(rows, others, last)
     if not rows:
         raise Failed("no rows\n" + result.tail())
-    context.report.records[record] = rows
+    context.report.records[name] = rows
     return "\n".join(words)
 
 
 def launches(context):
-    def words_of(rows, *_):
-        words = []
-        for row in rows:
-            keys = ("us_per_step", "us_per_step_alone", "host_us_per_step", "nodes_per_step")
-            step, alone, host, nodes = positive(row, *keys)
-            words.append(f"{row['name']}: {step:.1f} us per step ({step / nodes:.2f} per kernel), "
-                         f"alone {alone:.1f}, on the host {host:.1f}")  # fmt: skip
-        return words
+    arguments = ("launch_chain", [context.device], "name", launch_words)
+    yield Check("a chain of empty kernels", measure, context, *arguments, seconds=60)
 
-    check = functools.partial(measure, context, "launches", "launch_chain", [context.device], "name", words_of)
-    yield Check("a chain of empty kernels", check, 60)
+
+def launch_words(rows, *_):
+    words = []
+    for row in rows:
+        keys = ("us_per_step", "us_per_step_alone", "host_us_per_step", "nodes_per_step")
+        step, alone, host, nodes = positive(row, *keys)
+        words.append(f"{row['name']}: {step:.1f} us per step ({step / nodes:.2f} per kernel), "
+                     f"alone {alone:.1f}, on the host {host:.1f}")  # fmt: skip
+    return words
 
 
 def bounds(context):
-    arguments = ["--device", context.device, *(FEW_BOUNDS if context.quick else [])]
-    check = functools.partial(measure, context, "launch bounds", "launch_bounds", arguments, "generator", bound_words)
-    yield Check("kernels under other launch bounds", check, 150)
+    chosen = ["--device", context.device, *(FEW_BOUNDS if context.quick else [])]
+    arguments = ("launch_bounds", chosen, "generator", bound_words)
+    yield Check("kernels under other launch bounds", measure, context, *arguments, seconds=150)
 
 
 def bound_words(rows, *_):
@@ -86,11 +86,11 @@ def plans(context):
         return words
 
     def check(seconds):
-        configs = [context.installation.configs / name for name in NETWORKS[: 1 if context.quick else None]]
+        configs = [context.configs / name for name in NETWORKS[: 1 if context.quick else None]]
         arguments = ["--device", context.device, "--seconds", int(0.7 * seconds), *configs]
-        return measure(context, "plans", "conv_plans", arguments, "plan", words_of, seconds)
+        return measure(context, "conv_plans", arguments, "plan", words_of, seconds)
 
-    yield Check("all plans of cuDNN", check, 150)
+    yield Check("all plans of cuDNN", check, seconds=150)
 
 
 def plan_words(rows):
@@ -119,10 +119,10 @@ def nodes(context):
         tracer = tool(context, TRACER)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "trace.jsonl"
-            command = [context.program, "train", context.installation.configs / config, f"out={folder}/run",
+            command = [context.program, "train", context.configs / config, f"out={folder}/run",
                        f"device={context.device}", "train.steps=64", "eval.sources=[]", "--graph", "on"]  # fmt: skip
-            result = context.run(f"trace {config}", command, seconds, CUDA_INJECTION64_PATH=str(tracer),
-                                 WELLSPRING_TRACE=str(path))  # fmt: skip
+            tracing = {"CUDA_INJECTION64_PATH": str(tracer), "WELLSPRING_TRACE": str(path)}
+            result = context.run(f"trace {config}", command, seconds, **tracing)
             text = path.read_text(errors="replace") if path.is_file() else ""
         context.report.keep_log(f"trace of {config}", text)
         if not text:
@@ -131,7 +131,7 @@ def nodes(context):
         return "\n".join(step_words(step))
 
     for config in ("quickstart.yaml", "ee_mumu.yaml"):
-        yield Check(f"{config}, the kernels of a step", functools.partial(check, config), 90)
+        yield Check(f"{config}, the kernels of a step", check, config, seconds=90)
 
 
 def read_trace(text):
@@ -183,14 +183,10 @@ def summary(steps):
         return statistics.median(values) / 1e3
 
     busy, gaps = zip(*map(busy_and_gaps, steps))
-    times, counts = collections.defaultdict(list), collections.Counter(record["name"] for record in steps[-1])
-    for step in steps:
-        totals = collections.Counter()
-        for record in step:
-            totals[record["name"]] += record["end"] - record["start"]
-        for name, time in totals.items():
-            times[name].append(time)
-    kernels = [{"name": name, "count": counts[name], "us": median(values)} for name, values in times.items()]
+    kernels = []
+    for name, count in collections.Counter(record["name"] for record in steps[-1]).items():
+        times = [sum(r["end"] - r["start"] for r in step if r["name"] == name) for step in steps]
+        kernels.append({"name": name, "count": count, "us": median(times)})
     return {
         "steps": len(steps),
         "nodes": len(steps[0]),

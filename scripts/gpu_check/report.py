@@ -28,10 +28,9 @@ class Report:
         return [check for check in self.checks if check["passed"] is passed]
 
     def summary(self):
+        failed, not_made = len(self.having(False)), len(self.having(None))
         words = f"{len(self.having(True))} of {len(self.checks)} checks passed"
-        for passed, what in ((False, "failed"), (None, "not made")):
-            words += f", {len(self.having(passed))} {what}" if self.having(passed) else ""
-        return words
+        return words + (f", {failed} failed" if failed else "") + (f", {not_made} not made" if not_made else "")
 
     def path(self, suffix):
         return self.folder / (self.name + suffix)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 import traceback
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 LEAST_SECONDS = 5  # minimum to start a check: a program with CUDA takes seconds to start
 NO_TIME = "no time was left"
@@ -20,10 +20,11 @@ class NotMade(Exception):
     """Raised by a check that cannot run here; the text says why."""
 
 
-class Check(NamedTuple):
-    name: str
-    run: Callable[[float], str]  # takes the time limit in seconds, returns what it saw
-    seconds: float = 300
+class Check:
+    """A function that gets its arguments and its time limit in seconds, and returns what it saw."""
+
+    def __init__(self, name, function, *arguments, seconds=300):
+        self.name, self.function, self.arguments, self.seconds = name, function, arguments, seconds
 
 
 class Result(NamedTuple):
@@ -33,13 +34,10 @@ class Result(NamedTuple):
     stdout: str
     stderr: str
 
-    @property
-    def text(self):
-        return self.stdout + self.stderr
-
     def tail(self, lines=12):
         over = " (its time was over)" if self.returncode == TIMED_OUT else ""
-        return "\n".join([f"exit code {self.returncode}{over}", *self.text.strip().splitlines()[-lines:]])
+        text = (self.stdout + self.stderr).strip()
+        return "\n".join([f"exit code {self.returncode}{over}", *text.splitlines()[-lines:]])
 
 
 def run(command, seconds=60, **options):
@@ -63,24 +61,21 @@ class Context:
     """The input of all checks: paths, device, thoroughness."""
 
     def __init__(self, installation, report, arguments, stand_in):
-        self.installation, self.report, self.program = installation, report, installation.program
+        self.installation, self.report = installation, report
+        self.program, self.configs = installation.program, installation.configs
         self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
         self.steps = arguments.steps or (30 if arguments.quick else 300)
         self.stand_in = stand_in  # no GPU: tools that inspect one find nothing
         self.known = {}  # results shared by several checks
 
-    def attempt(self, log, command, seconds, **environment):
-        """Runs a command and keeps its output under the name `log`."""
+    def run(self, log, command, seconds, *, lines=12, must_pass=True, **environment):
+        """Runs a command and keeps its output under the name `log`. Raises Failed with the last lines unless the exit
+        code is 0 or `must_pass` is false."""
         begin = time.monotonic()
         result = run(command, seconds, env={**os.environ, "NO_COLOR": "1", **environment})
         head = f"$ {' '.join(map(str, command))}\n# exit code {result.returncode}, {time.monotonic() - begin:.2f} s\n"
-        self.report.keep_log(log, head + result.text)
-        return result
-
-    def run(self, log, command, seconds, lines=12, **environment):
-        """Like attempt, but raises Failed with the last lines unless the exit code is 0."""
-        result = self.attempt(log, command, seconds, **environment)
-        if result.returncode != 0:
+        self.report.keep_log(log, head + result.stdout + result.stderr)
+        if must_pass and result.returncode != 0:
             raise Failed(result.tail(lines))
         return result
 
@@ -97,7 +92,7 @@ def run_section(report, section, checks, end):
             name, left = check.name, end - begin
             if left < LEAST_SECONDS:
                 raise NotMade(NO_TIME)
-            passed, detail = True, check.run(min(check.seconds, left))
+            passed, detail = True, check.function(*check.arguments, min(check.seconds, left))
         except NotMade as reason:
             passed, detail = None, str(reason)
         except Failed as seen:

@@ -1,6 +1,5 @@
 """Training on the device: replayed, streamed and resumed runs must give the bytes of uninterrupted eager runs."""
 
-import functools
 import hashlib
 import io
 import itertools
@@ -21,9 +20,7 @@ FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
 # A budget in GiB that is smaller than the artificial images, and the shortest ring, which reuses its rows at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
-CENSUS = re.compile(
-    r"step graph: (\d+) kernels?, (\d+) fills?, (\d+) cop(?:y|ies) on the device, (\d+) host transfers?"
-)
+CENSUS = re.compile(r"step graph: (\d+) kernels?, .* on the device, (\d+) host transfers?")
 SEEDS = (1, 2, 3)  # with --quick only the first, and a few steps
 STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of freedom
 
@@ -31,10 +28,11 @@ STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of 
 def png(side, shade):
     """A colour image with a gradient (W3C PNG specification, 3rd edition)."""
     rows = b"".join(b"\0" + bytes((shade, 8 * y % 256, 0) * side) for y in range(side))
-    chunks = ((b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n"
+    for kind, chunk in ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
+        data += struct.pack(">I", len(chunk)) + kind + chunk + struct.pack(">I", zlib.crc32(kind + chunk))
+    return data
 
 
 def image_set(context):
@@ -56,24 +54,25 @@ class Run:
 
     def __init__(self, context, config, overrides):
         self.context, self.config, self.overrides = context, config, overrides
-        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name) / "run"
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.temporary.cleanup()
 
     def train(self, graph, seconds, resume="never"):
         context = self.context
-        command = [context.program, "train", context.installation.configs / self.config, f"out={self.folder}/run",
+        command = [context.program, "train", context.configs / self.config, f"out={self.folder}",
                    f"data.root={image_set(context)}", f"device={context.device}", *self.overrides,
                    "--graph", graph, "--resume", resume]  # fmt: skip
         return context.run(f"train {self.config} graph {graph}", command, seconds, lines=20)
 
     def tensors(self):
         """SHA-256 of the newest model's tensors, without the header, which contains the run's name."""
-        models = sorted((self.folder / "run").glob("checkpoints/step-*/model.safetensors"))
+        models = sorted(self.folder.glob("checkpoints/step-*/model.safetensors"))
         if not models:
             raise Failed("the run left no checkpoint")
         data = models[-1].read_bytes()
@@ -81,7 +80,7 @@ class Run:
 
     def accuracy(self):
         """The accuracy on the first source of the last evaluation."""
-        lines = (self.folder / "run/metrics.jsonl").read_text().splitlines()
+        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines if '"evaluation"' in line][-1]["results"][0]["accuracy"]
 
 
@@ -95,35 +94,30 @@ def graph(context):
     def check(config, precision, mode, seconds):
         with Run(context, config, short(context, precision)) as training:
             result = training.train(mode, seconds)
-        census = CENSUS.search(result.text)
-        if not census or int(census[1]) == 0 or int(census[4]) > 0:
+        census = CENSUS.search(result.stdout + result.stderr)
+        if not census or int(census[1]) == 0 or int(census[2]) > 0:
             raise Failed(census[0] if census else result.tail(20))
         return census[0].removeprefix("step graph: ")
 
     for case in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
-        yield Check("{} {}, --graph {}".format(*case), functools.partial(check, *case))
+        yield Check("{} {}, --graph {}".format(*case), check, *case)
 
 
 def streaming(context):
-    def resident(seconds):
-        """The resident run that streamed runs are compared with; made once."""
-        if "resident" not in context.known:
+    def check(mode, seconds):
+        if "resident" not in context.known:  # the run that streamed runs are compared with
             with Run(context, FILES, short(context)) as training:
                 training.train("on", seconds)
                 context.known["resident"] = training.tensors()
-        return context.known["resident"]
-
-    def check(mode, seconds):
-        expected = resident(seconds)
         with Run(context, FILES, [*short(context), *STREAMED]) as training:
             result = training.train(mode, seconds)
             streamed = training.tensors()
-        if "streamed by" not in result.text:
+        if "streamed by" not in result.stdout + result.stderr:
             raise Failed("the files were not streamed\n" + result.tail(20))
-        return same_weights("resident", expected, "streamed", streamed)
+        return same_weights("resident", context.known["resident"], "streamed", streamed)
 
     for mode in ("on", "off", "check"):
-        yield Check(f"{FILES} bf16, streamed, --graph {mode}", functools.partial(check, mode))
+        yield Check(f"{FILES} bf16, streamed, --graph {mode}", check, mode)
 
 
 def same_weights(name, expected, other, seen):
@@ -140,7 +134,7 @@ def resuming(context):
     def check(seconds):
         with Run(context, FILES, [*short(context), f"train.checkpoint_every={half}", "train.keep=9"]) as training:
             training.train("on", seconds)
-            whole, checkpoints = training.tensors(), training.folder / "run/checkpoints"
+            whole, checkpoints = training.tensors(), training.folder / "checkpoints"
             shutil.rmtree(checkpoints / f"step-{context.steps}", ignore_errors=True)
             if not (checkpoints / f"step-{half}").is_dir():
                 raise Failed("the first run left no checkpoint half way")
@@ -175,5 +169,5 @@ def accuracy(context):
         return detail
 
     for case in itertools.product(SEEDS[: 1 if context.quick else None], seen):
-        yield Check("quickstart {1}, seed {0}".format(*case), functools.partial(train, *case), 120)
+        yield Check("quickstart {1}, seed {0}".format(*case), train, *case, seconds=120)
     yield Check("bf16 reaches the accuracy of f32", compare)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
+#include <iterator>
 #include <signal.h>
 #include <sstream>
 #include <stdexcept>
@@ -89,6 +90,11 @@ Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::pa
                    const Process::Environment& environment) {
   arguments.insert(arguments.begin(), wellspring_path());
   return Process(std::move(arguments), folder, environment).wait();
+}
+
+std::vector<std::string> split_words(const std::string& command) {
+  std::istringstream stream(command);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 Outcome shell(const std::string& text, const std::filesystem::path& folder,

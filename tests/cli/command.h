@@ -53,6 +53,8 @@ std::string wellspring_path();
 /// Runs `wellspring ARGUMENTS` in `folder` and waits.
 Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
                    const Process::Environment& environment = {});
+/// The words of a command, separated by spaces.
+std::vector<std::string> split_words(const std::string& command);
 /// Runs `bash -c TEXT`.
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},
               const Process::Environment& environment = {});

@@ -218,6 +218,15 @@ TEST_F(FaultInjection, LastingFailuresLeaveAWholeCheckpoint) {
   RecordProperty("faults", tried_);
 }
 
+TEST_F(FaultInjection, ALineOfMetricsIsTriedAgain) {
+  const RunFolder run(pictures_.path());
+  const Outcome outcome =
+      run.train_with(fmt::format("write:3:{}", ENOSPC), run.run_folder() / "metrics.jsonl");
+  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault";
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(run.weights(), weights_);
+}
+
 /// A run makes about 100,000 allocations: even the full sweep takes a sample, half of it among the
 /// first 6000.
 TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {

@@ -1,9 +1,11 @@
 // Every subcommand prints its help; arguments that cannot be parsed give exit code 2.
+#include "export/export_layout.h"
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 namespace wellspring::test {
@@ -25,7 +27,8 @@ TEST_P(Subcommand, RefusesUnknownOptions) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Subcommand,
                          testing::Values("train", "eval", "preview", "export", "digest", "list",
-                                         "describe", "bench", "config", "doctor"),
+                                         "describe", "bench", "config", "doctor", "help",
+                                         "version"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(CommandLine, PrintsSubcommandsAndExitCodesInItsHelp) {
@@ -39,6 +42,59 @@ TEST(CommandLine, PrintsItsVersionOnOneLine) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out.find("wellspring "), 0u) << outcome.out;
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
+}
+
+TEST(CommandLine, PrintsHelpAndVersionAsCommands) {
+  EXPECT_EQ(wellspring({"version"}).out, wellspring({"--version"}).out);
+  EXPECT_EQ(wellspring({"help"}).out, wellspring({"--help"}).out);
+  EXPECT_EQ(wellspring({"help", "train"}).out, wellspring({"train", "--help"}).out);
+  const Outcome unknown = wellspring({"help", "trian"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_parts(unknown.err, {"did you mean 'train'"});
+}
+
+TEST(CommandLine, ReportsLostOutput) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  for (const char* const words : {"--version", "--help", "version", "list", "describe config"}) {
+    const Outcome outcome = shell("'" + wellspring_path() + "' " + words + " >/dev/full");
+    EXPECT_EQ(outcome.exit_code, 1) << words;
+    expect_parts(outcome.err, {"cannot write to standard output"});
+  }
+}
+
+TEST(CommandLine, WritesItsManualPageAndCompletion) {
+  const Outcome manual = wellspring({"help", "--man"});
+  EXPECT_EQ(manual.exit_code, 0) << manual.err;
+  expect_parts(manual.out, {".TH WELLSPRING 1", ".SS train\n", ".B \\-\\-resume", "EXIT STATUS"});
+  const Outcome completed = shell("source <('" + wellspring_path() +
+                                  "' help --completion) && COMP_WORDS=(wellspring train --res) "
+                                  "COMP_CWORD=2 && _wellspring && echo ${COMPREPLY[@]} && "
+                                  "COMP_WORDS=(wellspring do) COMP_CWORD=1 && _wellspring && echo "
+                                  "${COMPREPLY[@]}");
+  EXPECT_EQ(completed.out, "--resume\ndoctor\n") << completed.err;
+}
+
+TEST(List, NamesEveryWriter) {
+  const std::string formats = wellspring({"list", "formats"}).out;
+  expect_parts(formats, {"--out NAME.npz", "trackml", "png"});
+  for (const ExportLayout& layout : export_layouts())
+    expect_parts(formats, {"--layout " + layout.name});
+}
+
+TEST(Describe, PrintsASectionOrAnAugmentation) {
+  const std::string train = wellspring({"describe", "config.train"}).out;
+  expect_parts(train, {"checkpoint_every"});
+  EXPECT_EQ(train.find("optimizer"), std::string::npos) << train;
+  expect_parts(wellspring({"describe", "config.data.sources"}).out, {"generator", "on_error"});
+  const std::string crop = wellspring({"describe", "augment.crop_resize"}).out;
+  expect_parts(crop, {"crop_resize: "});
+  EXPECT_EQ(crop.find("flip_x"), std::string::npos) << crop;
+  const std::string all = wellspring({"describe", "config"}).out;
+  EXPECT_EQ(all.find("crop_resize"), all.rfind("crop_resize"));
+  const Outcome unknown = wellspring({"describe", "config.trian"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_parts(unknown.err, {"did you mean 'config.train'"});
+  EXPECT_EQ(wellspring({"describe", "augment.crop"}).exit_code, 2);
 }
 
 TEST(CommandLine, RefusesMissingAndUnknownSubcommands) {

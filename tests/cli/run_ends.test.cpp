@@ -85,6 +85,17 @@ TEST_F(TrainExit, KeepsFilesCleanWithClosedStreams) {
   EXPECT_EQ(checkpoints(), 1);
 }
 
+TEST_F(TrainExit, LeavesWhatEvalPrintsAsJson) {
+  ASSERT_EQ(train().exit_code, 0);
+  const Outcome outcome = wellspring({"eval", "runs/small", "--json"}, folder_.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string recorded = metrics().at(5);
+  const std::size_t results = recorded.find("\"seconds\"");
+  ASSERT_NE(results, std::string::npos) << recorded;
+  EXPECT_EQ(outcome.out.substr(0, results), recorded.substr(0, results));
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 1);
+}
+
 TEST_F(TrainExit, LeavesAFinishedRunUntouched) {
   ASSERT_EQ(train().exit_code, 0);
   const auto everything = [&] {

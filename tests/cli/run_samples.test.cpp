@@ -229,8 +229,8 @@ TEST_F(RunSamples, ReportsOverflowingSets) {
 struct Refusal {
   const char* what;
   std::vector<std::string> arguments;
-  int exit_code;
   std::vector<std::string> messages;
+  int exit_code = 2;
 };
 
 void PrintTo(const Refusal& refusal, std::ostream* out) {
@@ -246,68 +246,55 @@ TEST_P(RefusedRunSamples, ExitWithCodeAndReason) {
   EXPECT_EQ(written_files(), std::vector<std::string>{});
 }
 
-std::vector<std::string> exported(std::vector<std::string> more) {
-  more.insert(more.begin(), {"export", "mixed.yaml"});
-  more.insert(more.end(), {"--count", "9", "--out", "a.npz"});
-  return more;
+/// `last` may contain spaces.
+std::vector<std::string> exported(const std::string& more, const std::string& last = "") {
+  std::vector<std::string> arguments =
+      split_words("export mixed.yaml --count 9 --out a.npz " + more);
+  if (!last.empty()) arguments.push_back(last);
+  return arguments;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Samples, RefusedRunSamples,
-    testing::Values(
-        Refusal{
-            "Seed", exported({"--seed", "3"}), 2, {"--seed cannot be used with", "write seed=3"}},
-        Refusal{
-            "Size", exported({"--size", "8"}), 2, {"--size cannot be used with", "data.size=8"}},
-        Refusal{"First", exported({"--first", "8"}), 2, {"--first cannot be used with", "--step"}},
-        Refusal{
-            "Batch", exported({"--batch", "8"}), 2, {"--batch cannot be used with", "train.batch"}},
-        Refusal{"Device", exported({"--device", "auto"}), 2, {"--device", "write device=auto"}},
-        Refusal{"Threads", exported({"--threads", "1"}), 2, {"--threads", "write threads=1"}},
-        Refusal{"StepOfWhatIsHeldOut",
-                exported({"--split", "eval", "--step", "1"}),
-                2,
-                {"--step cannot be used with --split eval"}},
-        Refusal{"UnknownSplit", exported({"--split", "test"}), 2, {"--split", "train", "eval"}},
-        Refusal{"SplitThatIsNotThere",
-                exported({"eval.sources=[]", "--split", "eval"}),
-                2,
-                {"mixed has no held-out samples"}},
-        Refusal{"NoCount",
-                {"export", "mixed.yaml", "--out", "a.npz"},
-                2,
-                {"--count is missing", "the whole run has 80 samples", "--split eval"}},
-        Refusal{"MoreThanTheRun",
-                {"export", "mixed.yaml", "--count", "81", "--out", "a.npz"},
-                2,
-                {"81 samples: only 80 are left", "train.steps"}},
-        Refusal{"StepBehindTheRun", exported({"--step", "10"}), 2, {"mixed has no step 10"}},
-        Refusal{"UnknownKey", exported({"data.sise=16"}), 2, {"did you mean 'size'"}},
-        Refusal{"SettingThatIsNone", exported({"seed"}), 2, {"'seed' is not key=value"}},
-        Refusal{"SettingTwice",
-                exported({"seed=3", "train.batch=4", "seed=5"}),
-                2,
-                {"command line: seed is given twice, as '3' and as '5'"}},
-        Refusal{"SettingThatUndoesAnother",
-                exported({"train.batch=4", "train={steps: 10}"}),
-                2,
-                {"'train={steps: 10}' would undo the earlier 'train.batch=4'"}},
-        Refusal{"OldSpelling", exported({"--param", "seed=3"}), 2, {"write seed=3 without"}},
-        Refusal{"DataThatAreNotThere",
-                exported({"data.sources.1.path=no.npy"}),
-                3,
-                {"no.npy: no such"}},
-        Refusal{"DeviceThatIsNotThere", exported({"device=cuda:99"}), 4, {"cuda:99"}},
-        Refusal{"UnknownFormat",
-                {"export", "mixed.yaml", "--count", "9", "--out", "a.csv"},
-                2,
-                {".npz"}},
-        Refusal{"FolderThatIsNotThere",
-                {"export", "mixed.yaml", "--count", "9", "--out", "no/such/a.npz"},
-                1,
-                {"no/such/a.npz: cannot create"}},
-        Refusal{"PreviewThatIsNoPng", {"preview", "mixed.yaml", "--out", "a.gif"}, 2, {".png"}}),
-    [](const auto& test) { return test.param.what; });
+const Refusal kRefusals[] = {
+    {"Seed", exported("--seed 3"), {"--seed cannot be used with", "write seed=3"}},
+    {"Size", exported("--size 8"), {"--size cannot be used with", "data.size=8"}},
+    {"First", exported("--first 8"), {"--first cannot be used with", "--step"}},
+    {"Batch", exported("--batch 8"), {"--batch cannot be used with", "train.batch"}},
+    {"Device", exported("--device auto"), {"--device", "write device=auto"}},
+    {"Threads", exported("--threads 1"), {"--threads", "write threads=1"}},
+    {"StepOfWhatIsHeldOut",
+     exported("--split eval --step 1"),
+     {"--step cannot be used with --split eval"}},
+    {"UnknownSplit", exported("--split test"), {"--split", "train", "eval"}},
+    {"SplitThatIsNotThere",
+     exported("eval.sources=[] --split eval"),
+     {"mixed has no held-out samples"}},
+    {"NoCount",
+     split_words("export mixed.yaml --out a.npz"),
+     {"--count is missing", "the whole run has 80 samples", "--split eval"}},
+    {"MoreThanTheRun",
+     split_words("export mixed.yaml --count 81 --out a.npz"),
+     {"81 samples: only 80 are left", "train.steps"}},
+    {"StepBehindTheRun", exported("--step 10"), {"mixed has no step 10"}},
+    {"UnknownKey", exported("data.sise=16"), {"did you mean 'size'"}},
+    {"SettingThatIsNone", exported("seed"), {"'seed' is not key=value"}},
+    {"SettingTwice",
+     exported("seed=3 train.batch=4 seed=5"),
+     {"command line: seed is given twice, as '3' and as '5'"}},
+    {"SettingThatUndoesAnother",
+     exported("train.batch=4", "train={steps: 10}"),
+     {"'train={steps: 10}' would undo the earlier 'train.batch=4'"}},
+    {"OldSpelling", exported("--param seed=3"), {"write seed=3 without"}},
+    {"DataThatAreNotThere", exported("data.sources.1.path=no.npy"), {"no.npy: no such"}, 3},
+    {"DeviceThatIsNotThere", exported("device=cuda:99"), {"cuda:99"}, 4},
+    {"UnknownFormat", split_words("export mixed.yaml --count 9 --out a.csv"), {".npz"}},
+    {"FolderThatIsNotThere",
+     split_words("export mixed.yaml --count 9 --out no/such/a.npz"),
+     {"no/such/a.npz: cannot create"},
+     1},
+    {"PreviewThatIsNoPng", split_words("preview mixed.yaml --out a.gif"), {".png"}},
+};
+INSTANTIATE_TEST_SUITE_P(Samples, RefusedRunSamples, testing::ValuesIn(kRefusals),
+                         [](const auto& test) { return test.param.what; });
 
 // ---- files --------------------------------------------------------------------------------------
 

@@ -111,7 +111,8 @@ TEST_P(EveryGenerator, HasTheDigestOfItsExportedBytes) {
     };
     for (std::size_t i = 0; i < count; ++i) {
       is_set ? set(i) : row(x, i);
-      row(label, i);
+      const auto of_row = static_cast<std::int32_t>(label.as<std::int64_t>()[i]);
+      hash.update(std::as_bytes(std::span(&of_row, 1)));
       if (has_targets) row(targets, i);
       row(latents, i);
       row(weight, i);
@@ -214,20 +215,14 @@ TEST(Preview, TakesParametersOfTheGenerator) {
   EXPECT_NE(slurp(folder.path() / "a.png"), slurp(folder.path() / "b.png"));
 }
 
-std::vector<std::string> generator_names() {
-  std::vector<std::string> names;
-  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_names()),
                          [](const auto& test) { return test.param; });
 
 struct Refusal {
   const char* what;
-  std::vector<std::string> arguments;
-  int exit_code;
+  std::string command;  ///< without the program
   const char* message;  ///< part of standard error
+  int exit_code = 2;
 };
 
 void PrintTo(const Refusal& refusal, std::ostream* out) {
@@ -238,151 +233,78 @@ class RefusedCommand : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const TemporaryFolder folder;
-  const Outcome outcome = wellspring(GetParam().arguments, folder.path());
+  const Outcome outcome = wellspring(split_words(GetParam().command), folder.path());
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
   expect_parts(outcome.err, {GetParam().message});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Samples, RefusedCommand,
-    testing::Values(
-        Refusal{
-            "UnknownGenerator", {"digest", "shpes", "--count", "1"}, 2, "did you mean 'shapes'"},
-        Refusal{"BeyondTheLastSample",
-                {"digest", "noise", "--first", "9223372036854775807", "--count", "2"},
-                2,
-                "--first 9223372036854775807 --count 2 goes beyond the last sample"},
-        Refusal{"UnknownName", {"describe", "shpes"}, 2, "did you mean 'shapes'"},
-        Refusal{
-            "UnknownParameter", {"preview", "shapes", "sofness=1"}, 2, "did you mean 'softness'"},
-        Refusal{"ParameterOutOfRange", {"preview", "shapes", "classes=11"}, 2, "classes"},
-        Refusal{"ParameterNotANumber", {"preview", "shapes", "classes=many"}, 2, "classes"},
-        Refusal{"ParameterWithoutValue",
-                {"preview", "shapes", "classes"},
-                2,
-                "command line: 'classes' is not key=value"},
-        Refusal{"ParameterWithoutName", {"preview", "shapes", "=3"}, 2, "is not key=value"},
-        Refusal{"ParameterTwice",
-                {"preview", "shapes", "classes=3", "classes=4"},
-                2,
-                "command line: classes is given twice, as '3' and as '4'"},
-        Refusal{"OptionTwice",
-                {"digest", "shapes", "--count", "1", "--count", "2"},
-                2,
-                "command line: --count is given twice, as '1' and as '2'"},
-        Refusal{"OldSpellingOfParameters",
-                {"preview", "shapes", "--param", "classes=3"},
-                2,
-                "unknown option --param (settings follow the name, as for train)\n"
-                "  write classes=3 without --param"},
-        Refusal{"OtherSpellingOfParameters",
-                {"digest", "shapes", "--count", "1", "--set", "classes=3"},
-                2,
-                "write classes=3 without --set"},
-        Refusal{"NoCount", {"export", "shapes", "--out", "a.npz"}, 2, "--count is missing"},
-        Refusal{"NoCountOfADigest", {"digest", "shapes"}, 2, "--count is missing"},
-        Refusal{"SplitOfAGenerator",
-                {"digest", "shapes", "--count", "1", "--split", "eval"},
-                2,
-                "--split cannot be used with the generator 'shapes'"},
-        Refusal{"StepOfAGenerator",
-                {"preview", "shapes", "--step", "3"},
-                2,
-                "--step cannot be used with the generator 'shapes'"},
-        Refusal{
-            "NeitherGeneratorNorConfiguration",
-            {"export", "shpes", "--count", "1", "--out", "a.npz"},
-            2,
-            "'shpes' is neither a generator nor a file (samples come from a generator or from a "
-            "configuration)\n  did you mean 'shapes'? known: calo_gflash, "},
-        Refusal{"FolderInPlaceOfAConfiguration",
-                {"preview", "."},
-                2,
-                "'.' is neither a generator nor a file"},
-        Refusal{"ConfigurationThatIsNotThere",
-                {"preview", "configs/nowhere.yaml"},
-                2,
-                "configs/nowhere.yaml"},
-        Refusal{"NoSamples",
-                {"export", "shapes", "--count", "0", "--out", "a.npz"},
-                2,
-                "--count = 0 is out of range >= 1"},
-        Refusal{"CountBelowZero",
-                {"digest", "shapes", "--count", "-1"},
-                2,
-                "--count = -1 is out of range >= 1"},
-        Refusal{"CountBeyondAllIntegers",
-                {"digest", "shapes", "--count", "99999999999999999999"},
-                2,
-                "--count = 99999999999999999999 is out of range [1, 9223372036854775807]"},
-        Refusal{"CountThatIsNoNumber",
-                {"digest", "shapes", "--count", "many"},
-                2,
-                "'--count' must be an integer, got 'many'"},
-        Refusal{"FirstThatWouldWrap",
-                {"digest", "shapes", "--count", "1", "--first", "18446744073709551616"},
-                2,
-                "--first = 18446744073709551616 is out of range"},
-        Refusal{"NegativeFirst",
-                {"digest", "shapes", "--count", "1", "--first", "-1"},
-                2,
-                "--first = -1 is out of range >= 0"},
-        Refusal{"NegativeSeed",
-                {"digest", "shapes", "--count", "1", "--seed", "-1"},
-                2,
-                "--seed = -1 is out of range >= 0"},
-        Refusal{"NoPixels",
-                {"digest", "shapes", "--count", "1", "--size", "0"},
-                2,
-                "--size = 0 is out of range [1, 16384]"},
-        Refusal{"SizeOfEvents",
-                {"digest", "ee_mumu", "--count", "1", "--size", "8"},
-                2,
-                "--size cannot be used with the generator 'ee_mumu'"},
-        Refusal{"FilterThatIsTooLong",
-                {"bench", "generators", "--filter", std::string(50'000, '(')},
-                2,
-                "--filter: the pattern has 50000 bytes (at most 256)"},
-        Refusal{"FilterOfParentheses",
-                {"bench", "generators", "--filter",
-                 std::string(120, '(') + "nothing" + std::string(120, ')')},
-                2,
-                "no benchmark matches '(("},
-        Refusal{"NoBatch",
-                {"digest", "shapes", "--count", "1", "--batch", "0"},
-                2,
-                "--batch = 0 is out of range [1, 1048576]"},
-        Refusal{"ExportBeyondAnyDisk",
-                {"export", "shapes", "--count", "1000000000000000000", "--out", "a.npz"},
-                2,
-                "is too large for a file"},
-        Refusal{"PreviewBeyondAnyViewer",
-                {"preview", "shapes", "--count", "1000000"},
-                2,
-                "use a smaller --count or size"},
-        Refusal{"PreviewThatIsNoPng", {"preview", "shapes", "--out", "a.gif"}, 2, ".png"},
-        Refusal{"PreviewIntoNoFolder",
-                {"preview", "shapes", "--out", "no/such/a.png"},
-                1,
-                "no/such/a.png: cannot create (no/such does not exist)"},
-        Refusal{"ParametersThatContradict",
-                {"digest", "shapes", "scale_low=0.29", "--count", "1"},
-                2,
-                "command line: shapes: scale_low = 0.29 is larger than scale_high = 0.28"},
-        Refusal{"UnknownFormat", {"export", "shapes", "--count", "1", "--out", "a.csv"}, 2, ".npz"},
-        Refusal{"FolderThatIsNotThere",
-                {"export", "shapes", "--count", "1", "--out", "no/such/a.npz"},
-                1,
-                "no/such"},
-        Refusal{"DeviceThatIsNotThere",
-                {"digest", "shapes", "--count", "1", "--device", "cuda:99"},
-                4,
-                "cuda:99"},
-        Refusal{"UnknownDevice", {"digest", "shapes", "--count", "1", "--device", "tpu"}, 2, "tpu"},
-        Refusal{"UnknownBenchmark", {"bench", "generators", "--filter", "nothing"}, 2, "nothing"},
-        Refusal{"BrokenFilter", {"bench", "generators", "--filter", "("}, 2, "regular expression"}),
-    [](const auto& test) { return test.param.what; });
+const Refusal kRefusals[] = {
+    {"UnknownGenerator", "digest shpes --count 1", "did you mean 'shapes'"},
+    {"BeyondTheLastSample", "digest noise --first 9223372036854775807 --count 2",
+     "--first 9223372036854775807 --count 2 goes beyond the last sample"},
+    {"UnknownName", "describe shpes", "did you mean 'shapes'"},
+    {"UnknownParameter", "preview shapes sofness=1", "did you mean 'softness'"},
+    {"ParameterOutOfRange", "preview shapes classes=11", "classes"},
+    {"ParameterNotANumber", "preview shapes classes=many", "classes"},
+    {"ParameterWithoutValue", "preview shapes classes", "command line: 'classes' is not key=value"},
+    {"ParameterWithoutName", "preview shapes =3", "is not key=value"},
+    {"ParameterTwice", "preview shapes classes=3 classes=4",
+     "command line: classes is given twice, as '3' and as '4'"},
+    {"OptionTwice", "digest shapes --count 1 --count 2",
+     "command line: --count is given twice, as '1' and as '2'"},
+    {"OldSpellingOfParameters", "preview shapes --param classes=3",
+     "unknown option --param (settings follow the name, as for train)\n"
+     "  write classes=3 without --param"},
+    {"OtherSpellingOfParameters", "digest shapes --count 1 --set classes=3",
+     "write classes=3 without --set"},
+    {"NoCount", "export shapes --out a.npz", "--count is missing"},
+    {"NoCountOfADigest", "digest shapes", "--count is missing"},
+    {"SplitOfAGenerator", "digest shapes --count 1 --split eval",
+     "--split cannot be used with the generator 'shapes'"},
+    {"StepOfAGenerator", "preview shapes --step 3",
+     "--step cannot be used with the generator 'shapes'"},
+    {"NeitherGeneratorNorConfiguration", "export shpes --count 1 --out a.npz",
+     "'shpes' is neither a generator nor a file (samples come from a generator or from a "
+     "configuration)\n  did you mean 'shapes'? known: calo_gflash, "},
+    {"FolderInPlaceOfAConfiguration", "preview .", "'.' is neither a generator nor a file"},
+    {"ConfigurationThatIsNotThere", "preview configs/nowhere.yaml", "configs/nowhere.yaml"},
+    {"NoSamples", "export shapes --count 0 --out a.npz", "--count = 0 is out of range >= 1"},
+    {"CountBelowZero", "digest shapes --count -1", "--count = -1 is out of range >= 1"},
+    {"CountBeyondAllIntegers", "digest shapes --count 99999999999999999999",
+     "--count = 99999999999999999999 is out of range [1, 9223372036854775807]"},
+    {"CountThatIsNoNumber", "digest shapes --count many",
+     "'--count' must be an integer, got 'many'"},
+    {"FirstThatWouldWrap", "digest shapes --count 1 --first 18446744073709551616",
+     "--first = 18446744073709551616 is out of range"},
+    {"NegativeFirst", "digest shapes --count 1 --first -1", "--first = -1 is out of range >= 0"},
+    {"NegativeSeed", "digest shapes --count 1 --seed -1", "--seed = -1 is out of range >= 0"},
+    {"NoPixels", "digest shapes --count 1 --size 0", "--size = 0 is out of range [1, 16384]"},
+    {"SizeOfEvents", "digest ee_mumu --count 1 --size 8",
+     "--size cannot be used with the generator 'ee_mumu'"},
+    {"FilterThatIsTooLong", "bench generators --filter " + std::string(50'000, '('),
+     "--filter: the pattern has 50000 bytes (at most 256)"},
+    {"FilterOfParentheses",
+     "bench generators --filter " + std::string(120, '(') + "nothing" + std::string(120, ')'),
+     "no benchmark matches '(("},
+    {"NoBatch", "digest shapes --count 1 --batch 0", "--batch = 0 is out of range [1, 1048576]"},
+    {"ExportBeyondAnyDisk", "export shapes --count 1000000000000000000 --out a.npz",
+     "is too large for a file"},
+    {"PreviewBeyondAnyViewer", "preview shapes --count 1000000", "use a smaller --count or size"},
+    {"PreviewThatIsNoPng", "preview shapes --out a.gif", ".png"},
+    {"PreviewIntoNoFolder", "preview shapes --out no/such/a.png",
+     "no/such/a.png: cannot create (no/such does not exist)", 1},
+    {"ParametersThatContradict", "digest shapes scale_low=0.29 --count 1",
+     "command line: shapes: scale_low = 0.29 is larger than scale_high = 0.28"},
+    {"UnknownFormat", "export shapes --count 1 --out a.csv", ".npz"},
+    {"FolderThatIsNotThere", "export shapes --count 1 --out no/such/a.npz", "no/such", 1},
+    {"DeviceThatIsNotThere", "digest shapes --count 1 --device cuda:99", "cuda:99", 4},
+    {"UnknownDevice", "digest shapes --count 1 --device tpu", "tpu"},
+    {"UnknownBenchmark", "bench generators --filter nothing", "nothing"},
+    {"BrokenFilter", "bench generators --filter (", "regular expression"},
+};
+INSTANTIATE_TEST_SUITE_P(Samples, RefusedCommand, testing::ValuesIn(kRefusals),
+                         [](const auto& test) { return test.param.what; });
 
 }  // namespace
 }  // namespace wellspring::test

@@ -109,5 +109,16 @@ TEST_F(Setup, PrintsHelpAndRefusesUnknownArguments) {
   EXPECT_EQ(run("./quickstart nonsense").exit_code, 2);
 }
 
+// `cmake --install` fails without these files, and programs of a licence are named by it.
+TEST(Install, RequiresTheLicence) {
+  const fs::path source = source_folder();
+  expect_parts(slurp(source / "LICENSE"), {"Apache License", "The Wellspring authors"});
+  expect_parts(slurp(source / "CITATION.cff"), {"license: Apache-2.0"});
+  expect_parts(slurp(source / "CHANGELOG.md"), {"## [Unreleased]"});
+  const std::string rules = slurp(source / "cmake/WellspringInstall.cmake");
+  expect_parts(rules, {"README.md LICENSE CHANGELOG.md CITATION.cff", "scripts/fetch-cifar10"});
+  EXPECT_EQ(rules.find("OPTIONAL)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace wellspring::test

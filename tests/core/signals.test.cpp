@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <stdexcept>
@@ -26,6 +27,9 @@ class DefaultAction {
   int signal_;
   sighandler_t before_;
 };
+
+/// Every further SIGINT counts.
+constexpr std::chrono::nanoseconds kAtOnce{0};
 
 class GuardedSignal : public testing::TestWithParam<int> {};
 
@@ -54,12 +58,24 @@ INSTANTIATE_TEST_SUITE_P(Each, IgnoredSignal, testing::Values(SIGHUP, SIGPIPE));
 TEST(SignalGuard, ExitsWith130AfterASecondInterrupt) {
   EXPECT_EXIT(
       {
-        const SignalGuard guard;
+        const SignalGuard guard({}, kAtOnce);
         raise(SIGINT);
         raise(SIGINT);
         std::exit(0);
       },
       testing::ExitedWithCode(130), "");
+}
+
+// timeout(1) signals its child and then the whole process group, the child again.
+TEST(SignalGuard, CountsInterruptsWithinHalfASecondAsOne) {
+  EXPECT_EQ(SignalGuard::kOneInterrupt, std::chrono::milliseconds(500));
+  EXPECT_EXIT(
+      {
+        const SignalGuard guard({}, std::chrono::hours(1));
+        for (int i = 0; i < 3; ++i) raise(SIGINT);
+        std::exit(interrupt_requested() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(SignalGuard, SurvivesRepeatedTerminations) {
@@ -70,14 +86,16 @@ TEST(SignalGuard, SurvivesRepeatedTerminations) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// Standard error of a child process that raises `signals` in turn.
-std::string stderr_after(std::vector<int> signals) {
+/// Standard error of a child process that raises `signals` in turn, with other words if given.
+std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce,
+                         SignalGuard::Words later = {}) {
   const test::TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
     const int file = open((folder / "said").c_str(), O_CREAT | O_WRONLY, 0600);
     if (dup2(file, STDERR_FILENO) < 0) _exit(1);
-    const SignalGuard guard({.stopping = "stopping\n", .ended = "ended\n"});
+    SignalGuard guard({.stopping = "stopping\n", .ended = "ended\n"}, one);
+    if (later.stopping != nullptr) guard.say(later);
     for (const int signal : signals) {
       errno = EDOM;
       raise(signal);
@@ -96,6 +114,12 @@ TEST(SignalGuard, PrintsItsAnswerAtOnce) {
   EXPECT_EQ(stderr_after({SIGINT, SIGTERM}), "stopping\n");
   EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}), "stopping\nended\n");
+  EXPECT_EQ(stderr_after({SIGINT, SIGINT}, std::chrono::hours(1)), "stopping\n");
+}
+
+TEST(SignalGuard, PrintsItsLatestWords) {
+  EXPECT_EQ(stderr_after({SIGINT, SIGINT}, kAtOnce, {.stopping = "later\n", .ended = "done\n"}),
+            "later\ndone\n");
 }
 
 TEST(SignalGuard, RefusesASecondGuard) {

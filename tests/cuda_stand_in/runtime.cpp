@@ -119,26 +119,18 @@ cudaError_t cudaGetLastError() {
 }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorInvalidResourceHandle:
-      return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    case cudaErrorStreamCaptureInvalidated:
-      return "cudaErrorStreamCaptureInvalidated";
-    case cudaErrorStreamCaptureIsolation:
-      return "cudaErrorStreamCaptureIsolation";
-    default:
-      return "cudaError";
-  }
+#define NAMED(name) \
+  if (error == name) return #name
+  NAMED(cudaErrorInvalidValue);
+  NAMED(cudaErrorMemoryAllocation);
+  NAMED(cudaErrorInvalidDevice);
+  NAMED(cudaErrorInvalidResourceHandle);
+  NAMED(cudaErrorNotReady);
+  NAMED(cudaErrorStreamCaptureUnsupported);
+  NAMED(cudaErrorStreamCaptureInvalidated);
+  NAMED(cudaErrorStreamCaptureIsolation);
+#undef NAMED
+  return "cudaError";
 }
 
 const char* cudaGetErrorString(cudaError_t) {

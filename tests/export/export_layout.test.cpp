@@ -16,12 +16,10 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::message_of;
 
 using Settings = std::vector<ParamSetting>;
 
@@ -313,4 +311,4 @@ TEST(ExportLayout, DoesNotDependOnTheBatch) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

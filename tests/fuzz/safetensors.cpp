@@ -1,7 +1,9 @@
-// A safetensors file: every tensor in its header can be read and is no larger than the file.
+// A safetensors file: every tensor in its header can be read and is no larger than the file. The
+// same file as a model: its heads have consecutive outputs.
 #include "core/io/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"
+#include "train/checkpoint/model_file.h"
 
 using namespace wellspring;
 
@@ -18,6 +20,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     fuzz::refused_or([&] { (void)file.tensor("weight"); });
     file.verify();
+  });
+  fuzz::refused_or([&] {
+    const ModelFile model(path);
+    if (!model.description()) return;
+    std::int32_t outputs = 0;
+    for (const HeadSpec& head : model.description()->heads) {
+      fuzz::expect(head.begin == outputs, "a head begins after the previous one");
+      outputs += head.outputs();
+    }
   });
   return 0;
 }

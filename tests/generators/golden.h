@@ -20,7 +20,7 @@ struct GoldenSamples {
   std::vector<ParamSetting> settings;
   int size = 48;  ///< side of images, pixels
   SampleRange range = {1, 0, 32};
-  DenseTruth dense = DenseTruth::none;
+  DenseLabels dense = DenseLabels::none;
   std::string sha256;
 };
 
@@ -40,6 +40,8 @@ struct Golden {
   std::vector<ParamSetting> quick;
 };
 
+/// The registered generators.
+std::vector<std::string> generator_names();
 Golden read_golden(const std::string& generator);
 /// Replaces the `samples` of the file; the rest stays.
 void write_golden(const Golden& golden);

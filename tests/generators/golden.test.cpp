@@ -21,12 +21,7 @@ namespace {
 
 class PinnedSamples : public ::testing::TestWithParam<std::string> {};
 
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
-  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Registry, PinnedSamples, ::testing::ValuesIn(all_names()),
+INSTANTIATE_TEST_SUITE_P(Registry, PinnedSamples, ::testing::ValuesIn(test::generator_names()),
                          [](const auto& test) { return test.param; });
 
 TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
@@ -69,9 +64,7 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     const auto generator = make_generator(GetParam(), entry.size, entry.settings);
-    SampleMaking making;
-    making.device = Device::cuda(0);
-    making.dense = entry.dense;
+    SampleMaking making = {.device = Device::cuda(0), .dense = entry.dense};
     EXPECT_EQ(sample_digest(*generator, entry.range, making), entry.sha256)
         << generator->parameters_yaml();
   }

@@ -16,11 +16,8 @@
 #include <set>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 constexpr int kSize = 40;  // no multiple of a host's run or of a tile
 
@@ -30,12 +27,7 @@ std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize)
 
 class EveryGenerator : public ::testing::TestWithParam<std::string> {};
 
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
-  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(all_names()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryGenerator, ::testing::ValuesIn(generator_names()),
                          [](const auto& test) { return test.param; });
 
 // ---- digests ------------------------------------------------------------------------------------
@@ -300,4 +292,4 @@ TEST(Registry, RefusesAugmentationOfEvents) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

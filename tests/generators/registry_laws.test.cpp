@@ -22,12 +22,8 @@ std::unique_ptr<Generator> make_small(const std::string& name) {
 
 class EveryGeneratorsLaws : public ::testing::TestWithParam<std::string> {};
 
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
-  for (const GeneratorEntry& entry : generator_registry()) names.push_back(entry.name);
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws, ::testing::ValuesIn(all_names()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws,
+                         ::testing::ValuesIn(test::generator_names()),
                          [](const auto& test) { return test.param; });
 
 TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {

@@ -16,11 +16,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Handful;
-using test::Swatches;
 
 TEST(SetGenerator, IsIndependentOfBatchAndTeams) {
   FunctorGenerator<Handful> generator({}, {});
@@ -110,4 +107,4 @@ TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -14,10 +14,8 @@
 #include <map>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Coordinates;
 
 template <class T = float, class F>
 std::vector<T> emit(const F& functor, SampleShape source_shape, SampleShape shape,
@@ -422,4 +420,4 @@ TEST(Canvas, GreyImagesFillOneOrThreeChannels) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -13,16 +13,8 @@
 #include <memory>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Dust;
-using test::Heat;
-using test::HeatField;
-using test::HostBatch;
-using test::Spray;
-using test::TeamLauncher;
-using test::TeamSpray;
 
 std::vector<Slot> slots_of(const std::vector<std::uint64_t>& samples) {
   std::vector<Slot> slots;
@@ -260,4 +252,4 @@ TEST(Sets, TeamsMakeWhatAThreadMakes) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

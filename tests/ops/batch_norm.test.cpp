@@ -10,11 +10,8 @@
 #include <cmath>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 class BatchNormTest : public test::OperationTest {};
 
@@ -22,9 +19,7 @@ class BatchNormTest : public test::OperationTest {};
 // multiples of 2^-13, so x is off by up to 2^-14 with a spread of 1/sqrt(3). Sums about each
 // chunk's own mean lose nothing else.
 TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
-  BatchNormSpec spec;
-  spec.rows = 5000;
-  spec.channels = 3;
+  BatchNormSpec spec = {.rows = 5000, .channels = 3};
   const auto n = static_cast<std::size_t>(spec.rows * spec.channels);
   const auto x = random_values<float>(n, 1, 999, 1001);
   const Buffer<float> device_x = buffer(x), mean = buffer<float>(3), rstd = buffer<float>(3),
@@ -100,4 +95,4 @@ TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -5,13 +5,10 @@
 
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
+constexpr Activation relu = Activation::relu;
 
 /// Compares the pooled convolution with convolution and then pooling, which have separate tests.
 /// Both sum the same products in different orders.
@@ -80,54 +77,15 @@ class ConvPool2dTest : public test::OperationTest {
   }
 
   const std::vector<Conv2dSpec> table_ = {
-      {.batch = 3,
-       .in_height = 8,
-       .in_width = 8,
-       .in_channels = 3,
-       .out_channels = 32,
-       .activation = Activation::relu,
-       .input_gradient = false},
-      {.batch = 3,
-       .in_height = 8,
-       .in_width = 6,
-       .in_channels = 32,
-       .out_channels = 64,
-       .activation = Activation::relu},
-      {.batch = 5,
-       .in_height = 4,
-       .in_width = 4,
-       .in_channels = 64,
-       .out_channels = 128,
-       .activation = Activation::relu},
-      {.batch = 2, .in_height = 7, .in_width = 9, .in_channels = 16, .out_channels = 16},
-      {.batch = 2,
-       .in_height = 6,
-       .in_width = 6,
-       .in_channels = 48,
-       .out_channels = 32,
-       .bias = false},
-      {.batch = 1, .in_height = 2, .in_width = 2, .in_channels = 16, .out_channels = 16},
-      {.batch = 2,
-       .in_height = 5,
-       .in_width = 4,
-       .in_channels = 1,
-       .out_channels = 16,
-       .activation = Activation::relu,
-       .input_gradient = false},
-      {.batch = 2,
-       .in_height = 6,
-       .in_width = 7,
-       .in_channels = 5,
-       .out_channels = 7,
-       .activation = Activation::relu},
-      {.batch = 2,
-       .in_height = 9,
-       .in_width = 9,
-       .in_channels = 16,
-       .out_channels = 16,
-       .kernel = 5,
-       .stride = 2,
-       .padding = 2},
+      images(3, 8, 8, 3, 32, {.activation = relu, .input_gradient = false}),
+      images(3, 8, 6, 32, 64, {.activation = relu}),
+      images(5, 4, 4, 64, 128, {.activation = relu}),
+      images(2, 7, 9, 16, 16),
+      images(2, 6, 6, 48, 32, {.bias = false}),
+      images(1, 2, 2, 16, 16),
+      images(2, 5, 4, 1, 16, {.activation = relu, .input_gradient = false}),
+      images(2, 6, 7, 5, 7, {.activation = relu}),
+      images(2, 9, 9, 16, 16, {.kernel = 5, .stride = 2, .padding = 2}),
   };
 };
 
@@ -143,4 +101,4 @@ TEST_P(ConvPool2dTest, EqualsConvolutionThenPoolingBf16) {
 WS_ON_EVERY_BACKEND(ConvPool2dTest);
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -9,10 +9,8 @@
 #include <cmath>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
 
 constexpr std::int64_t kRows = 3, kColumns = 5000;
 
@@ -84,4 +82,4 @@ TEST(DropoutTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -8,13 +8,8 @@
 
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
 
 /// One element, part of a chunk, one chunk, two chunks and one element.
 constexpr std::size_t kSizes[] = {1, 77, kChunk, 2 * kChunk + 1};
@@ -90,4 +85,4 @@ TEST(ElementwiseTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -12,14 +12,8 @@
 #include <numeric>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
-using Doubles = std::vector<double>;
 
 std::vector<Slot> slots_of(const std::vector<std::uint32_t>& sources) {
   std::vector<Slot> slots(sources.size());
@@ -440,12 +434,7 @@ TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
 WS_ON_EVERY_BACKEND(LossTest);
 
 TEST(LossTeams, GiveEqualBitsForAnySize) {
-  HeadSlice head;
-  head.batch = 3;
-  head.width = 310;
-  head.begin = 7;
-  head.outputs = 290;
-  head.sources = 0b101;
+  HeadSlice head = {.batch = 3, .width = 310, .begin = 7, .outputs = 290, .sources = 0b101};
   head.weight[0] = 1;
   head.weight[2] = 0.5f;
   const auto outputs = random_values<float>(930, 1, -5, 5),
@@ -474,4 +463,4 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -8,11 +8,8 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 constexpr std::size_t kBatch = 200;  // more than three rows per lane, and no multiple
 constexpr std::size_t kSources = 3;
@@ -48,10 +45,7 @@ class MetricsTest : public test::OperationTest {};
 
 TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   const Batch batch;
-  StepState state;
-  state.step = 1000003;
-  state.gradient_norm = 3;
-  state.learning_rate = 0.5f;
+  StepState state = {.step = 1000003, .learning_rate = 0.5f, .gradient_norm = 3};
   const Buffer<Slot> slots = buffer(batch.slots);
   const Buffer<float> values = buffer(batch.values);
   const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
@@ -144,4 +138,4 @@ TEST(MetricsTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -3,6 +3,7 @@
 // tests of kernels/ops; host only.
 #pragma once
 
+#include "kernels/ops/ops.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/memory_plan.h"
@@ -21,6 +22,8 @@
 #include <vector>
 
 namespace wellspring::ops::test {
+
+using Doubles = std::vector<double>;
 
 /// The largest relative error of one rounding: bf16 has 8 significant bits, f32 has 24.
 constexpr double rounding(DType dtype) {
@@ -100,8 +103,8 @@ std::vector<T> random_values(std::size_t n, unsigned seed, float low = -1, float
 }
 
 template <class T>
-std::vector<double> in_double(const std::vector<T>& values) {
-  std::vector<double> result;
+Doubles in_double(const std::vector<T>& values) {
+  Doubles result;
   result.reserve(values.size());
   for (const T& value : values) {
     if constexpr (std::is_same_v<T, bf16>) {
@@ -115,9 +118,9 @@ std::vector<double> in_double(const std::vector<T>& values) {
 
 /// Expects every value within its own bound of the expected one; a NaN fails.
 template <class T>
-void expect_within(const std::vector<T>& got, const std::vector<double>& expected,
-                   const std::vector<double>& bound, const std::string& what) {
-  const std::vector<double> actual = in_double(got);
+void expect_within(const std::vector<T>& got, const Doubles& expected, const Doubles& bound,
+                   const std::string& what) {
+  const Doubles actual = in_double(got);
   ASSERT_EQ(actual.size(), expected.size()) << what;
   ASSERT_EQ(bound.size(), expected.size()) << what;
   int reported = 0;
@@ -130,15 +133,25 @@ void expect_within(const std::vector<T>& got, const std::vector<double>& expecte
 }
 
 template <class T>
-void expect_within(const std::vector<T>& got, const std::vector<double>& expected, double bound,
+void expect_within(const std::vector<T>& got, const Doubles& expected, double bound,
                    const std::string& what) {
-  expect_within(got, expected, std::vector<double>(expected.size(), bound), what);
+  expect_within(got, expected, Doubles(expected.size(), bound), what);
+}
+
+/// A convolution of `batch` images; `rest` has the other members.
+inline Conv2dSpec images(int batch, int height, int width, int in_channels, int out_channels,
+                         Conv2dSpec rest = {}) {
+  rest.batch = batch;
+  rest.in_height = height;
+  rest.in_width = width;
+  rest.in_channels = in_channels;
+  rest.out_channels = out_channels;
+  return rest;
 }
 
 /// df/dx_i by central differences in double precision. With a step of 1e-5 and values of order one
 /// both errors, f''' step^2 / 6 and rounding / step, are below 1e-9.
-inline double derivative(const std::function<double(const std::vector<double>&)>& f,
-                         std::vector<double> x, std::size_t i) {
+inline double derivative(const std::function<double(const Doubles&)>& f, Doubles x, std::size_t i) {
   constexpr double kStep = 1e-5;
   const double centre = x[i];
   x[i] = centre + kStep;
@@ -149,20 +162,19 @@ inline double derivative(const std::function<double(const std::vector<double>&)>
 }
 
 /// All derivatives.
-inline std::vector<double> gradient(const std::function<double(const std::vector<double>&)>& f,
-                                    const std::vector<double>& x) {
-  std::vector<double> result(x.size());
+inline Doubles gradient(const std::function<double(const Doubles&)>& f, const Doubles& x) {
+  Doubles result(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) result[i] = derivative(f, x, i);
   return result;
 }
 
-inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
+inline double dot(const Doubles& a, const Doubles& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
 
-inline double largest_magnitude(const std::vector<double>& values) {
+inline double largest_magnitude(const Doubles& values) {
   double largest = 0;
   for (const double value : values) largest = std::max(largest, std::abs(value));
   return largest;

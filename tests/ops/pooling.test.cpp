@@ -9,14 +9,8 @@
 #include <limits>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::expect_within;
-using test::in_double;
-using test::random_values;
-using Doubles = std::vector<double>;
 
 std::size_t in_size(const PoolSpec& s) {
   return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
@@ -42,7 +36,7 @@ void each_window(const PoolSpec& s, Visit visit) {
         }
 }
 
-const std::vector<PoolSpec>& table() {
+const std::vector<PoolSpec>& pool_table() {
   static const std::vector<PoolSpec> specs = [] {
     std::vector<PoolSpec> all;
     for (const Activation activation : {Activation::none, Activation::relu}) {
@@ -128,14 +122,14 @@ class PoolingTest : public test::OperationTest {
 };
 
 TEST_P(PoolingTest, TakesTheFirstOfTheLargestAsMaximum) {
-  for (const PoolSpec& spec : table()) {
+  for (const PoolSpec& spec : pool_table()) {
     check_max<float>(spec);
     check_max<bf16>(spec);
   }
 }
 
 TEST_P(PoolingTest, AgreesOnTheMeanWithDoublePrecision) {
-  for (const PoolSpec& spec : table()) {
+  for (const PoolSpec& spec : pool_table()) {
     check_mean<float>(spec);
     check_mean<bf16>(spec);
   }
@@ -144,12 +138,7 @@ TEST_P(PoolingTest, AgreesOnTheMeanWithDoublePrecision) {
 // Finite differences of y in double precision. The step of 1e-5 changes no winner, because no two
 // random values of a window are that close.
 TEST_P(PoolingTest, AgreesOnTheMaximumGradientWithFiniteDifferences) {
-  PoolSpec s;
-  s.batch = 2;
-  s.height = 5;
-  s.width = 4;
-  s.channels = 3;
-  s.activation = Activation::relu;
+  PoolSpec s = {.batch = 2, .height = 5, .width = 4, .channels = 3, .activation = Activation::relu};
   const auto x = random_values<float>(in_size(s), 5), dy = random_values<float>(out_size(s), 6);
   const Buffer<float> device_x = buffer(x), device_dy = buffer(dy), y = buffer<float>(out_size(s)),
                       dx = buffer<float>(in_size(s));
@@ -186,11 +175,7 @@ TEST_P(PoolingTest, PassesNaNsThrough) {
 WS_ON_EVERY_BACKEND(PoolingTest);
 
 TEST(PoolingTeams, GiveEqualBitsForAnySize) {
-  PoolSpec s;
-  s.batch = 2;
-  s.height = 5;
-  s.width = 7;
-  s.channels = 3;
+  PoolSpec s = {.batch = 2, .height = 5, .width = 7, .channels = 3};
   const auto x = random_values<float>(in_size(s), 1), dy = random_values<float>(out_size(s), 2);
   std::vector<float> y(out_size(s)), dx(in_size(s)), mean(6);
   std::vector<std::uint8_t> winner(out_size(s));
@@ -210,4 +195,4 @@ TEST(PoolingTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -6,11 +6,8 @@
 
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 class RankingTest : public test::OperationTest {};
 
@@ -34,4 +31,4 @@ TEST_P(RankingTest, ReadsTheTwoColumnsOfItsHeadAndTheRequestedRows) {
 WS_ON_EVERY_BACKEND(RankingTest);
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

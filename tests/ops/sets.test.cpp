@@ -7,19 +7,13 @@
 
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
-
-using test::Buffer;
-using test::random_values;
 
 class SetsTest : public test::OperationTest {};
 
 TEST_P(SetsTest, SkipsItemsAfterTheCount) {
-  ItemPoolSpec spec;
-  spec.rows = 3;
-  spec.items = 2;
-  spec.features = 2;
+  ItemPoolSpec spec = {.rows = 3, .items = 2, .features = 2};
   const float nan = std::nanf("");
   const Buffer<float> x = buffer(
                           std::vector<float>{1, 2, 3, 6, 5, 4, nan, nan, nan, nan, nan, nan}),
@@ -35,10 +29,7 @@ TEST_P(SetsTest, SkipsItemsAfterTheCount) {
 }
 
 TEST_P(SetsTest, ConcatenatesAndSplits) {
-  ConcatenateSpec spec;
-  spec.rows = 2;
-  spec.first = 1;
-  spec.second = 2;
+  ConcatenateSpec spec = {.rows = 2, .first = 1, .second = 2};
   const Buffer<float> a = buffer(std::vector<float>{1, 2}),
                       b = buffer(std::vector<float>{3, 4, 5, 6}), y = buffer<float>(6),
                       da = buffer<float>(2), db = buffer<float>(4);
@@ -68,4 +59,4 @@ TEST(SetsTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

@@ -9,19 +9,11 @@
 #include <cmath>
 #include <vector>
 
-namespace wellspring::ops {
+namespace wellspring::ops::test {
 namespace {
 
-using test::Buffer;
-using test::random_values;
-
 PoolSpec windows(int window, int stride, int padding) {
-  PoolSpec spec;
-  spec.height = 3;
-  spec.width = 3;
-  spec.window = window;
-  spec.stride = stride;
-  spec.padding = padding;
+  PoolSpec spec = {.height = 3, .width = 3, .window = window, .stride = stride, .padding = padding};
   return spec;
 }
 
@@ -77,4 +69,4 @@ TEST(WindowPoolingTeams, GiveEqualBitsForAnySize) {
 }
 
 }  // namespace
-}  // namespace wellspring::ops
+}  // namespace wellspring::ops::test

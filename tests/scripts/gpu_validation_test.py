@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -9,16 +10,21 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu-validation"
-PARTS = """\
-[[part]]
-name = "devices"
-what = "of CUDA"
-checks = ["Device tests/test_kernels"]
+PAGE = r"""# Page
 
-[[part]]
-name = "fields"
-what = "resident"
-checks = ["Device tests/test_kernels", "Digests/(gray_scott|ifs).*"]
+<!-- seen -->
+| date | GPU | driver | program | reports | result |
+| --- | --- | --- | --- | --- | --- |
+<!-- /seen -->
+
+<!-- parts -->
+| part | what | checks | seen |
+| --- | --- | --- | --- |
+| devices | of CUDA | `Device tests/test_kernels` | |
+| fields | resident | `Device tests/test_kernels`, `Digests/(gray_scott\|ifs).*` | never |
+<!-- /parts -->
+
+The end.
 """
 
 
@@ -26,10 +32,9 @@ class GpuValidation(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)
-        (self.root / "docs/gpu-validation").mkdir(parents=True)
+        (self.root / "docs").mkdir()
         (self.root / "bench/results").mkdir(parents=True)
-        (self.root / "docs/gpu-validation/parts.toml").write_text(PARTS)
-        (self.root / "docs/gpu-validation/page.md").write_text("# Page\n\n<!-- seen -->\n\n<!-- never -->\n")
+        (self.root / "docs/gpu-validation.md").write_text(PAGE)
         self.result("a-benchmark", {"version": "0.1.0", "rows": []})
 
     def result(self, name, content):
@@ -50,20 +55,20 @@ class GpuValidation(unittest.TestCase):
         return (self.root / "docs/gpu-validation.md").read_text()
 
     def never(self):
-        text = self.page().partition("## What has never run")[2]
-        return [name for name in ("devices", "fields") if f"| {name} |" in text]
+        return re.findall(r"^\| (\w+) .* never \|$", self.page(), re.MULTILINE)
 
     def test_without_reports_nothing_has_run(self):
         self.assertEqual(self.never(), ["devices", "fields"])
-        self.assertIn("No line of device code has run", self.page())
-        self.assertIn(r"`Digests/(gray_scott\|ifs).*`", self.page())
+        self.assertIn("none yet", self.page())
+        self.assertIn(r"| resident | `Device tests/test_kernels`, `Digests/(gray_scott\|ifs).*` |", self.page())
+        self.assertTrue(self.page().endswith("The end.\n"))
 
     def test_parts_of_one_program_add_up(self):
         self.report("gpu-part-b", [("Device tests", "test_kernels", True)])
         self.assertEqual(self.never(), ["fields"])
         self.report("gpu-part-a", [("Digests", "ifs, first 40", True), ("Digests", "noise", False)])
         self.assertEqual(self.never(), [])
-        self.assertIn("| devices | of CUDA | Imagined GPU, 2030-01-02 |", self.page())
+        self.assertIn("| devices | of CUDA | `Device tests/test_kernels` | Imagined GPU, 2030-01-02 |", self.page())
         self.assertIn("2 of 3 checks passed, 1 failed", self.page())
         self.assertIn("(../bench/results/gpu-part-a.md)", self.page())
 
@@ -85,14 +90,14 @@ class GpuValidation(unittest.TestCase):
         self.report("gpu", [("Device tests", "test_kernels", True)])
         result = self.run_script("--check")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("run scripts/gpu-validation", result.stdout)
+        self.assertIn("run scripts/gpu-validation", result.stderr)
 
     def test_a_broken_report_is_named(self):
         (self.root / "bench/results/cut-off.json").write_text('{"checks": [')
         result = self.run_script()
         self.assertEqual(result.returncode, 1)
         self.assertIn("cut-off.json is not JSON", result.stderr)
-        self.assertFalse((self.root / "docs/gpu-validation.md").exists())
+        self.assertEqual((self.root / "docs/gpu-validation.md").read_text(), PAGE)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::HostBatch;
 
 constexpr std::uint64_t kRunSeed = 11;
 constexpr int kSize = 16;
@@ -178,4 +176,4 @@ TEST_F(IndependentFiles, AreAugmentedIndependently) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

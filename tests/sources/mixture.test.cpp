@@ -14,12 +14,8 @@
 #include <map>
 #include <set>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::FakeSource;
-using test::HostBatch;
 
 std::unique_ptr<Source> fake(const std::string& name, FakeSource::Traits traits = {}) {
   return std::make_unique<FakeSource>(name, std::move(traits));
@@ -232,4 +228,4 @@ TEST(Mixture, RefusesBadWeightsAndSchedules) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -11,11 +11,10 @@
 #include <memory>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
 
 class FindOverlaps : public ::testing::Test {
  protected:
@@ -113,4 +112,4 @@ TEST_F(FindOverlaps, SkipsGeneratorsAndOtherLayouts) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -5,11 +5,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 TEST(SourceTable, ReadsEveryKeyOfAnEntry) {
   SourceSpec spec;
@@ -73,4 +70,4 @@ TEST(MakeSource, RefusesAMissingPath) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -5,14 +5,8 @@
 
 #include <filesystem>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Listener;
-using test::quick;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 /// The second source starts after half of the 12 steps.
 RunConfig late(const std::filesystem::path& folder) {
@@ -99,4 +93,4 @@ TEST(FirstBatches, HaveAPictureOfEvents) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -41,14 +41,15 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
   Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
   Mixture mixture = config.open_held_out();
-  const ModelDescription model = describe_model(find_model_file(folder));
-  SupervisedTask task(config, stream, memory, DType::f32, {mixture.layout(), model.heads});
+  const ModelFile model(find_model_file(folder));
+  const std::vector<HeadSpec>& heads = model.described().heads;
+  SupervisedTask task(config, stream, memory, DType::f32, {mixture.layout(), heads});
   BatchColumns columns;
   columns.plan(memory, "test", config.train.batch, mixture.layout(), DType::f32);
   mixture.plan(memory, config.train.batch, 1);
   memory.commit();
   mixture.load(stream);
-  load_weights(find_model_file(folder), task.parameters(), stream);
+  load_weights(model, task.parameters(), stream);
 
   Predictions all;
   const BatchView batch = columns.view();
@@ -60,7 +61,7 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
       for (int i = 0; i < kN; ++i) {
         // A head's output is (t - centre) * 2 / width of the target's range.
         const auto unscaled = [&](std::size_t head) {
-          const HeadTarget& t = model.heads[head].targets[static_cast<std::size_t>(i)];
+          const HeadTarget& t = heads[head].targets[static_cast<std::size_t>(i)];
           const double y = task.outputs()[row * 2 * kN + static_cast<std::int64_t>(head) * kN + i];
           return 0.5 * (y * (t.high - t.low) + t.high + t.low);
         };

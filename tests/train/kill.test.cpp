@@ -13,12 +13,10 @@
 
 extern char** environ;
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::slurp;
-using test::TemporaryFolder;
 
 pid_t start(const fs::path& config, const fs::path& work) {
   std::vector<std::string> arguments = {WELLSPRING_TRAIN_WORKER, config.string(), "train.steps=300",
@@ -104,4 +102,4 @@ TEST(SignalledRuns, CheckpointAndReturn75) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

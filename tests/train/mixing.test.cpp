@@ -10,17 +10,8 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::in_memory;
-using test::kSmallRun;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::small_run;
-using test::TemporaryFolder;
 
 using Settings = std::vector<std::string>;
 const std::string kMix = "data.mix={mixup: 0.8, cutmix: 1, probability: 0.8}";
@@ -238,4 +229,4 @@ TEST(MixingConfigs, RoundTripAndEnterTheIdentity) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

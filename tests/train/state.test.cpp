@@ -10,14 +10,8 @@
 #include <cstring>
 #include <memory>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
-using test::quick;
-using test::small_run;
-using test::TemporaryFolder;
 
 /// Noise that counts its steps in its own state block, on the CPU.
 class CountingNoise final : public Source {
@@ -204,4 +198,4 @@ TEST(SnapshotTest, NamesTheFirstByteThatDiffers) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,15 +6,10 @@
 
 #include <fmt/format.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::TemporaryFolder;
 
 constexpr const char* kRun = R"(name: sets
 seed: 7
@@ -110,4 +105,4 @@ TEST_F(StoredSets, ReportItemsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -5,6 +5,7 @@
 #include "kernels/runtime/memory_plan.h"
 #include "sources/procedural.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/error_testing.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/evaluation.h"
@@ -13,17 +14,8 @@
 #include <cmath>
 #include <memory>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::in_memory;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::TemporaryFolder;
 
 TEST(TrainerTest, WritesItsFolder) {
   const TemporaryFolder folder;
@@ -42,8 +34,7 @@ TEST(TrainerTest, WritesItsFolder) {
                            "checkpoints/step-30/model.safetensors"})
     EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
   const std::string report = slurp(folder / "report.html");
-  EXPECT_NE(report.find("<svg"), std::string::npos);
-  EXPECT_NE(report.find("data:image/png;base64,"), std::string::npos);
+  expect_parts(report, {"<svg", "data:image/png;base64,"});
   EXPECT_EQ(report.find("<script"), std::string::npos);
   EXPECT_EQ(report.find("http"), std::string::npos) << "the report must load nothing";
 }
@@ -128,7 +119,7 @@ class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
-  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) override {
     noise_->plan(memory, rows, dense);
   }
   void load(Stream& stream) override { noise_->load(stream); }
@@ -228,9 +219,7 @@ TEST(TrainerTest, StopsAtANonFiniteLoss) {
             listener, quick())
         .run();
   });
-  EXPECT_NE(message.find("not finite"), std::string::npos) << message;
-  EXPECT_NE(message.find("step "), std::string::npos) << message;
-  EXPECT_NE(message.find("checkpoints/step-"), std::string::npos) << message;
+  expect_parts(message, {"not finite", "step ", "checkpoints/step-"});
 }
 
 TEST(TrainerTest, DetectsANonFiniteLossAtTheNextReport) {
@@ -250,8 +239,7 @@ TEST(TrainerTest, ShowsThePlanOfABatchThatCannotFit) {
   const std::string message = message_of(ErrorKind::device, [&] {
     Trainer(small_run("unused", {"memory=0.0001"}), listener, in_memory());
   });
-  EXPECT_NE(message.find("activations"), std::string::npos) << message;
-  EXPECT_NE(message.find("parameters"), std::string::npos) << message;
+  expect_parts(message, {"activations", "parameters"});
 }
 
 // If the system kills the process for lack of memory, this is the only trace.
@@ -284,8 +272,7 @@ TEST(TrainerTest, RefusesSourcesOfOneHeadWithOtherClasses) {
     evaluate_checkpoint(folder.path(),
                         small_run(folder.path(), {"data.sources.0.params.classes=5"}), listener);
   });
-  EXPECT_NE(held_out.find("'shapes' has 5 classes"), std::string::npos) << held_out;
-  EXPECT_NE(held_out.find("has 4"), std::string::npos) << held_out;
+  expect_parts(held_out, {"'shapes' has 5 classes", "has 4"});
 }
 
 TEST(TrainerTest, NamesAnAbsentDevice) {
@@ -371,17 +358,14 @@ TEST(TrainerTest, StartsFromAnotherRunsWeights) {
   Trainer reset(small_run("unused", {init, "init.head=reset"}), listener, in_memory());
   EXPECT_NE(reset.evaluate().results[0].loss, old_results.results[0].loss);
   ASSERT_FALSE(reset.plan().notes.empty());
-  EXPECT_NE(reset.plan().notes[0].find("reset head.weight, head.bias"), std::string::npos)
-      << reset.plan().notes[0];
+  expect_parts(reset.plan().notes[0], {"reset head.weight, head.bias"});
   const std::string message = message_of(ErrorKind::config, [&] {
     Trainer(small_run("unused", {init, "model.widths=[8, 8]"}), listener, in_memory());
   });
-  EXPECT_NE(
-      message.find(
-          "stage0.stem.conv.weight is [4, 3, 3, 3] in the file, [8, 3, 3, 3] in this network"),
-      std::string::npos)
-      << message;
+  expect_parts(
+      message,
+      {"stage0.stem.conv.weight is [4, 3, 3, 3] in the file, [8, 3, 3, 3] in this network"});
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -8,8 +8,6 @@ or with so little energy that a rounding decides whether it has a spot at all (a
 many spots). In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must agree.
 """
 
-import unittest
-
 import numpy as np
 from scipy.special import gammainc
 
@@ -366,7 +364,3 @@ class CaloGflash(TruthTest):
         for number, step in enumerate(steps):
             self.rebuild(4, "energy_high=5", "rings=5", "sectors=2", step, seed=20 + number)
         self.rebuild(4, "energy_high=5", "geometry=ds2", "medium=sampling", *steps, seed=30)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,8 +11,6 @@ places in a fill have four roundings of numbers below 2^8, at most 2^-17 each, a
 scale s, these errors grow as 1 / s, and the value changes by s per pixel. So values differ by less than 1e-4.
 """
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, fma, named_key, unit
@@ -206,7 +204,3 @@ class DeadLeaves(TruthTest):
                      seed=11)
         self.rebuild(1, "fill=ifs", "fills=8", "fill_side=64", "fill_scale_low=0.25", "fill_scale_high=0.25", size=64,
                      seed=12)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,6 @@ precision; their f32 can differ if a rounding decides, once in about 10^8 cases,
 import json
 import os
 import subprocess
-import unittest
 
 import numpy as np
 
@@ -70,7 +69,3 @@ class EeMumu(TruthTest):
         densities = [0.375 * (1 + c**2) + asymmetry(energy) * c for energy in (80, 110)]
         self.assertEqual([best["metric"] for best in told], ["accuracy"])
         self.assertAlmostEqual(told[0]["value"], np.mean(np.max(densities, axis=0)), delta=1e-7)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ its square 12 times that, and of a weighted sum the weighted sum of tolerances.
 import json
 import os
 import subprocess
-import unittest
 
 import numpy as np
 
@@ -65,7 +64,3 @@ class GaussianLinear(TruthTest):
                 # Six standard errors of the mean: once in 5e8.
                 powers = np.abs(errors) ** power
                 self.assertLess(abs(np.mean(powers) - value**power), 6 * np.std(powers) / np.sqrt(len(powers)))
-
-
-if __name__ == "__main__":
-    unittest.main()

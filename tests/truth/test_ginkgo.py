@@ -8,8 +8,6 @@ differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an 
 - m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
 """
 
-import unittest
-
 import numpy as np
 
 from jets import JetTest, places
@@ -174,7 +172,3 @@ class Ginkgo(JetTest):
         for label, sign in ((0, -1), (1, 1)):
             ratio = np.exp(sign * got["latents"][got["label"] == label, 2].astype(float))
             self.assertLess(abs(np.mean(ratio) - 1), 6 * np.std(ratio) / np.sqrt(len(ratio)))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """Images rebuilt from docs/generators/algorithms/gray_scott.md, bit by bit, since every operation is rounded."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, fma, named_key, uniform, unit
@@ -95,7 +93,3 @@ class GrayScott(TruthTest):
     def test_other_parameters(self):
         self.rebuild([0, 5], "cells=30", "warm_up=30", "squares=0.01", "square=7", "spread=0", "palette=grey", seed=3)
         self.rebuild([1], "cells=17", "warm_up=5", "square=20", "squares=0", "spread=0.3", seed=4, size=40)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@ Longer than 500 lines: three modes share systems, surveys and walks.
 """
 
 import functools
-import unittest
 
 import numpy as np
 
@@ -556,7 +555,3 @@ class Ifs(TruthTest):
 
     def test_the_preset_one_parameter(self):
         self.compare(1, "1p-frac-1k", ONE_PARAMETER, categories=2, size=64, points=20000, share=1e-3)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """ifs3d: labels, latents and images rebuilt from docs/generators/algorithms/ifs3d.md, with its roundings."""
 
 import functools
-import unittest
 
 import numpy as np
 
@@ -158,7 +157,3 @@ class Ifs3d(TruthTest):
             with np.errstate(all="ignore"):
                 gone, least, _ = judge(survey(maps[None], choose(halves, upto))[:, 0])
             self.assertEqual(not gone and least > 0.05, j == CANDIDATES[1])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """ifs_multi: labels, targets, latents and images rebuilt from docs/generators/algorithms/ifs_multi.md and ifs.md."""
 
-import unittest
-
 import numpy as np
 
 from test_ifs import chaos, hsv, on_canvas, place, plasma, svd_class
@@ -131,7 +129,3 @@ class IfsMulti(TruthTest):
 
     def test_the_preset(self):
         self.compare(2, "fractal-multi-1k", categories=3, points=9999)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,8 +5,6 @@ place (2^-24) moves a chance by as much and changes one draw in about 10^7. Thes
 so none or one would change; none does.
 """
 
-import unittest
-
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -148,7 +146,3 @@ class Ising(SpinTest):
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
         # And up is as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,8 +6,6 @@ the chance is about 10^-6 per jet, and it does not happen here. Values that depe
 two equal pairs is joined, are skipped and counted.
 """
 
-import unittest
-
 import numpy as np
 from scipy.stats import chisquare, kstest, poisson
 
@@ -169,7 +167,3 @@ class LundShower(JetTest):
             mean = 1 + colour / 3 * (np.cosh(x) - 1)
             error = np.sqrt(colour / 3 * (np.cosh(x) - 1 + q) / 20000)
             self.assertLess(abs(got[:, 7].mean() - mean), 5.4 * error)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,8 +7,6 @@ every tenth pixel. If a ray grazes the solid, the shift need not show that it ma
 pixel.
 """
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, uniform, unit
@@ -244,7 +242,3 @@ class MandelbulbTest(TruthTest):
         for settings, wanted in (([], single), (["preset=mandelbulbvar-hybrid"], pairs)):
             made = self.samples("mandelbulb", 1, *settings, "rays=1", size=1)
             self.assertEqual(made["metadata"]["sources"][0]["classes"], wanted)
-
-
-if __name__ == "__main__":
-    unittest.main()

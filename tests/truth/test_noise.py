@@ -5,8 +5,6 @@ values. A normal number is a root of at most 5.8 times the program's own cosine:
 such a root.
 """
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, normal, unit
@@ -54,7 +52,3 @@ class Noise(TruthTest):
             self.rebuild(3, "law=" + law, "mean=0.2", "sigma=0.7", seed=3, size=16)
             self.rebuild(1, "law=" + law, "palette=grey", seed=4, size=35)
         self.rebuild(2, "mean=1", "sigma=0", seed=5, size=17)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,8 +6,6 @@ by 2 ULP of the energy times gamma of the boost, the last rounding included. A t
 change an event completely; the chance is 10^-7 per try, and it does not happen here.
 """
 
-import unittest
-
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
@@ -197,7 +195,3 @@ class Rambo(TruthTest):
 
 def triangle(a, b, c):
     return a * a + b * b + c * c - 2 * (a * b + a * c + b * c)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -21,7 +21,3 @@ class RandomNumbers(unittest.TestCase):
         self.assertEqual(int(below(0xFFFFFFFF, 10)), 9)
         self.assertEqual(int(below(0x19999999, 10)), 0)
         self.assertEqual(int(below(0x1999999A, 10)), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,11 @@
 """Samples rebuilt from docs/generators/algorithms/rcdb.md: classes and latents exactly, pictures except for the
 lines of the few vertices that a rounding moves into the next pixel."""
 
-import unittest
-
 import numpy as np
 from scipy.special import chdtrc
 
-from test_visual_atom import between, contours, cos_sin, start_of
-from truth import Sample, TruthTest, below, fma, named_key, uniform, unit
+from test_visual_atom import ContourTest, between, contours, cos_sin, start_of
+from truth import Sample, below, fma, named_key, uniform, unit
 
 F = np.float32
 SETTINGS = {
@@ -52,10 +50,9 @@ def rebuilt(settings, seed, number, size):
     return picture, label, latents
 
 
-class Rcdb(TruthTest):
+class Rcdb(ContourTest):
     def test_pictures(self):
-        """test_visual_atom explains the tolerance: here, too, a thousandth of the pixels."""
-        for size, count, seed, first, changed in (
+        cases = (
             (64, 4, 0, 0, {}),
             (95, 4, 2**63 - 9, 2**33 + 5, {}),
             (512, 1, 1, 1, {}),
@@ -64,25 +61,11 @@ class Rcdb(TruthTest):
                             "vertices_mean": 10, "orbits_low": 7, "orbits_high": 50, "noise_low": 1.25,
                             "noise_high": 6, "line_width": 0.7, "radius_low": 0, "radius_high": 512, "spread": 1024}),
             (64, 2, 9, 0, {"vertices_low": 1500, "vertices_high": 2000, "vertices_mean": 9999.5, "orbits_high": 9}),
-        ):
-            with self.subTest(size=size, seed=seed, first=first, **changed):
-                settings = {**SETTINGS, **changed}
-                arguments = [f"{name}={value}" for name, value in changed.items()]
-                made = self.samples("rcdb", count, *arguments, seed=seed, first=first, size=size)
-                for row in range(count):
-                    picture, label, latents = rebuilt(settings, seed, first + row, size)
-                    self.assertEqual(made["label"][row], label)
-                    np.testing.assert_array_equal(made["latents"][row], np.array(latents, F))
-                    wrong = np.any(made["x"][row] != (picture.astype(F) * F(1 / 255))[..., None], -1)
-                    self.assertLess(np.mean(wrong), 1e-3)
+        )
+        self.check_pictures("rcdb", SETTINGS, rebuilt, cases)
 
     def test_ranges_of_latents_are_those_of_the_classes(self):
-        ranges = self.samples("rcdb", 1, size=16)["metadata"]["sources"][0]["latents"]
-        k = classes_of(SETTINGS, np.arange(1000))
-        for latent in ranges[5:]:
-            values = k[latent["name"]].astype(F)
-            values = values / F(512) if latent["unit"] == "image side" else values
-            self.assertEqual((F(latent["low"]), F(latent["high"])), (values.min(), values.max()), latent["name"])
+        self.check_ranges("rcdb", 5, classes_of(SETTINGS, np.arange(1000)))
 
     def test_vertices_have_an_exponential_law(self):
         """As published: int(exponential(mean)), drawn again outside of the range. A chi-square of the rebuilt
@@ -93,7 +76,3 @@ class Rcdb(TruthTest):
         expected *= len(n) / expected.sum()
         chi_square = np.sum((np.bincount(n, minlength=201)[3:] - expected) ** 2 / expected)
         self.assertGreater(chdtrc(197, chi_square), 1e-9)
-
-
-if __name__ == "__main__":
-    unittest.main()

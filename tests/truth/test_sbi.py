@@ -6,8 +6,6 @@ program's own theta, once that has been compared. Integrations run in f64 with t
 what the page states.
 """
 
-import unittest
-
 import numpy as np
 from scipy.stats import binom
 
@@ -237,7 +235,3 @@ def positive(u, chance):
     """Quantiles of 1000 tests, by inversion; for chances above 1/2, of the negative ones."""
     few = binom.ppf(u, 1000, np.minimum(chance, 1 - chance))
     return np.where(chance > 0.5, 1000 - few, few)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,6 @@
 """Samples rebuilt from docs/generators/algorithms/shaders.md in double precision: labels and latents exactly,
 pictures up to rounding in f32, except near the jumps between tiles."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, uniform, unit
@@ -357,7 +355,3 @@ class Shaders(TruthTest):
         self.assertEqual(len(names), 16 * 8 * 4)
         programs = [function.__name__ for function in PROGRAMS]
         self.assertEqual([name.split("-")[0] for name in names[::32]], programs)
-
-
-if __name__ == "__main__":
-    unittest.main()

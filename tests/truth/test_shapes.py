@@ -6,8 +6,6 @@ with at most 20 waves over the image, is off by about 20 * 2^-22, and the blend'
 these and by 2e-7 of their own rounding. No pixel is skipped, because covers and waves are continuous.
 """
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, uniform, unit
@@ -121,7 +119,3 @@ class Shapes(TruthTest):
             self.assertLess(abs(np.sum(inside) * 0.004**2 / np.pi - 1), 5e-4, kind)
             self.assertLess(np.max(np.hypot(u, v)[inside]), 1.672894)
         self.assertGreater(1.0 - 2 * 1.672894 * 0.298, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """spectrum: labels, latents and images rebuilt from docs/generators/algorithms/spectrum.md in double precision."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, normal, unit
@@ -99,7 +97,3 @@ class Spectrum(TruthTest):
     def test_other_cells(self):
         self.compare(6, slope_low=1, slope_high=4, slope_cells=5, tilt=0.17, tilt_cells=1)
         self.compare(1, slope_low=0, slope_high=0.1, slope_cells=1, tilt=0, tilt_cells=1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,6 @@
 """Samples rebuilt from docs/generators/algorithms/sprites.md: labels and factor values exactly, pictures up to
 rounding in f32, except where an edge decides."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, unit
@@ -267,7 +265,3 @@ class Sprites(TruthTest):
             numbers = (245760 * shape + 1024 * orientation + 5 for orientation in (0, 39))
             first, last = (self.samples("sprites", 1, "order=enumerated", first=number)["x"] for number in numbers)
             np.testing.assert_array_equal(first, last)
-
-
-if __name__ == "__main__":
-    unittest.main()

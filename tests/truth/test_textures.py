@@ -1,7 +1,5 @@
 """textures: labels, latents and images rebuilt from docs/generators/algorithms/textures.md in double precision."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, named_key, uniform, unit
@@ -183,7 +181,3 @@ class Textures(TruthTest):
             "lacunarity_low": 1, "lacunarity_high": 1.5, "palette": "grey",
         }
         self.compare(6, values=values, seed=9, size=31)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,7 +15,6 @@ import math
 import os
 import subprocess
 import tempfile
-import unittest
 
 import numpy as np
 from scipy import stats
@@ -437,7 +436,3 @@ class TracksTest(TruthTest):
             own = numbers > 0
             wanted = np.hstack([numbers[:, None], x[firsts, 13:], counts[:, None]])[own]
             np.testing.assert_array_equal(np.array(particles[1:], np.float32), wanted)
-
-
-if __name__ == "__main__":
-    unittest.main()

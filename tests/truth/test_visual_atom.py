@@ -1,8 +1,6 @@
 """Samples rebuilt from docs/generators/algorithms/visual_atom.md: classes and latents exactly, pictures except for
 the lines of the few vertices that a rounding moves into the next pixel."""
 
-import unittest
-
 import numpy as np
 
 from truth import Sample, TruthTest, below, fma, named_key, uniform
@@ -134,7 +132,33 @@ def latents_of(k, x, y):
     return [F(0.5 + x / 1024), F(0.5 + y / 1024), *of_class]
 
 
-class VisualAtom(TruthTest):
+class ContourTest(TruthTest):
+    """Checks that two generators share."""
+
+    def check_pictures(self, name, defaults, rebuilt, cases):
+        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels: that share of
+        the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the pixels may
+        differ."""
+        for size, count, seed, first, changed in cases:
+            with self.subTest(size=size, seed=seed, first=first, **changed):
+                arguments = [f"{key}={value}" for key, value in changed.items()]
+                made = self.samples(name, count, *arguments, seed=seed, first=first, size=size)
+                for row in range(count):
+                    picture, label, latents = rebuilt({**defaults, **changed}, seed, first + row, size)
+                    self.assertEqual(made["label"][row], label)
+                    np.testing.assert_array_equal(made["latents"][row], np.array(latents, F))
+                    wrong = np.any(made["x"][row] != (picture.astype(F) * F(1 / 255))[..., None], -1)
+                    self.assertLess(np.mean(wrong), 1e-3)
+
+    def check_ranges(self, name, of_class, classes):
+        """The ranges of the latents from number `of_class` on equal those in the classes."""
+        for latent in self.samples(name, 1, size=16)["metadata"]["sources"][0]["latents"][of_class:]:
+            values = classes[latent["name"]].astype(F)
+            values = values / F(512) if latent["unit"] == "image side" else values
+            self.assertEqual((F(latent["low"]), F(latent["high"])), (values.min(), values.max()), latent["name"])
+
+
+class VisualAtom(ContourTest):
     def test_the_table_of_noise_has_the_law_of_its_page(self):
         values = noise(np.arange(65536)).astype(np.float64)
         self.assertLess(abs(values.mean()), 5e-5)
@@ -142,10 +166,7 @@ class VisualAtom(TruthTest):
         self.assertAlmostEqual(abs(values).max(), 0.9521, delta=1e-4)
 
     def test_pictures(self):
-        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels: that share of
-        the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the pixels may
-        differ."""
-        for size, count, seed, first, changed in (
+        cases = (
             (64, 3, 0, 0, {}),
             (95, 2, 2**63 - 9, 2**33 + 5, {}),
             (512, 1, 1, 1, {}),
@@ -155,17 +176,8 @@ class VisualAtom(TruthTest):
                             "noise_high": 6, "line_width": 0.7, "radius_low": 0, "radius_high": 512, "spread": 1024}),
             (64, 2, 9, 0, {"waves_low": 199, "waves_high": 200, "vertices_low": 1999, "vertices_high": 2000,
                            "orbits_high": 9}),
-        ):
-            with self.subTest(size=size, seed=seed, first=first, **changed):
-                settings = {**SETTINGS, **changed}
-                arguments = [f"{name}={value}" for name, value in changed.items()]
-                made = self.samples("visual_atom", count, *arguments, seed=seed, first=first, size=size)
-                for row in range(count):
-                    picture, label, latents = rebuilt(settings, seed, first + row, size)
-                    self.assertEqual(made["label"][row], label)
-                    np.testing.assert_array_equal(made["latents"][row], np.array(latents, F))
-                    wrong = np.any(made["x"][row] != (picture.astype(F) * F(1 / 255))[..., None], -1)
-                    self.assertLess(np.mean(wrong), 1e-3)
+        )
+        self.check_pictures("visual_atom", SETTINGS, rebuilt, cases)
 
     def test_classes_and_latents_of_many_samples(self):
         changed = {"orbits_high": 1, "vertices_high": 220}
@@ -178,13 +190,4 @@ class VisualAtom(TruthTest):
         np.testing.assert_array_equal(made["latents"].T, latents_of(classes_of(settings, label), x, y))
 
     def test_ranges_of_latents_are_those_of_the_classes(self):
-        ranges = self.samples("visual_atom", 1, size=16)["metadata"]["sources"][0]["latents"]
-        k = classes_of(SETTINGS, np.arange(1000))
-        for latent in ranges[2:]:
-            values = k[latent["name"]].astype(F)
-            values = values / F(512) if latent["unit"] == "image side" else values
-            self.assertEqual((F(latent["low"]), F(latent["high"])), (values.min(), values.max()), latent["name"])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.check_ranges("visual_atom", 2, classes_of(SETTINGS, np.arange(1000)))

@@ -6,7 +6,6 @@ once in about 10^6; these chains have about 2 * 10^4 draws, and all agree.
 """
 
 import itertools
-import unittest
 
 import numpy as np
 from scipy.special import iv
@@ -158,7 +157,3 @@ class Xy(SpinTest):
 
 def energy_of(t, h=1e-3):
     return -(torus(1 / t + h, 3)[0] - torus(1 / t - h, 3)[0]) / (2 * h) / 16
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -26,7 +26,6 @@ using Json = nlohmann::json;
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kPrefix = "step-";
-constexpr const char* kModelFormat = "wellspring model 2";
 constexpr const char* kStateFormat = "wellspring state 2";
 
 // ---------------------------------------------------------------------------------------------
@@ -63,96 +62,6 @@ class TensorList {
   std::vector<std::vector<std::uint8_t>> held_bytes_;
 };
 
-std::string heads_json(const std::vector<HeadSpec>& heads) {
-  Json list = Json::array();
-  for (const HeadSpec& head : heads) {
-    Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
-    if (head.loss != LossKind::regression) {
-      entry["classes"] = head.classes;
-    } else {
-      entry["targets"] = Json::array();
-      for (const HeadTarget& target : head.targets)
-        entry["targets"].push_back({{"name", target.name},
-                                    {"unit", target.unit},
-                                    {"low", target.low},
-                                    {"high", target.high}});
-    }
-    list.push_back(std::move(entry));
-  }
-  return list.dump();
-}
-
-std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
-  try {
-    std::vector<HeadSpec> heads;
-    std::int32_t begin = 0;
-    for (const Json& entry : Json::parse(text)) {
-      HeadSpec head;
-      head.name = entry.at("name").get<std::string>();
-      head.loss = loss_named(entry.at("loss").get<std::string>());
-      head.begin = begin;
-      if (head.loss != LossKind::regression) {
-        head.classes = entry.at("classes").get<std::vector<std::string>>();
-      } else {
-        for (const Json& target : entry.at("targets"))
-          head.targets.push_back({target.at("name").get<std::string>(),
-                                  target.at("unit").get<std::string>(),
-                                  target.at("low").get<float>(), target.at("high").get<float>()});
-      }
-      begin += head.outputs();
-      heads.push_back(std::move(head));
-    }
-    return heads;
-  } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: cannot read its heads", file.string()), error.what(),
-                           "use a checkpoint written by this version of the program"});
-  }
-}
-
-/// Names of input kinds in model files.
-const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
-  static const std::vector<std::pair<std::string, SampleKind>> names = {
-      {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
-  return names;
-}
-
-std::string input_json(const SampleLayout& input) {
-  std::string kind;
-  for (const auto& [name, value] : kind_names())
-    if (value == input.kind) kind = name;
-  const SampleShape shape = input.shape();
-  return Json{{"kind", kind},
-              {"shape", {shape.height, shape.width, shape.channels}},
-              {"globals", input.globals}}
-      .dump();
-}
-
-/// 0 for values out of range, which the comparison with the run's layout refuses. Error
-/// (Json::exception) unless the value is a whole number.
-int extent(const Json& number) {
-  const auto value = number.get_ref<const Json::number_unsigned_t&>();
-  return std::in_range<int>(value) ? static_cast<int>(value) : 0;
-}
-
-SampleLayout input_from(const std::string& text, const fs::path& file) {
-  try {
-    const Json json = Json::parse(text);
-    const Json& extents = json.at("shape");
-    const SampleShape shape = {extent(extents.at(0)), extent(extents.at(1)), extent(extents.at(2))};
-    SampleLayout input = SampleLayout::image(shape);
-    for (const auto& [name, kind] : kind_names()) {
-      if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
-      input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
-                                        : SampleLayout::set(shape.width, shape.channels);
-    }
-    input.globals = extent(json.at("globals"));
-    return input;
-  } catch (const Json::exception& error) {
-    fail(ErrorKind::data, {fmt::format("{}: cannot read its input", file.string()), error.what(),
-                           "use a checkpoint written by this version of the program"});
-  }
-}
-
 /// Writes to a file and computes the digest.
 class HashingSink : public ByteSink {
  public:
@@ -184,13 +93,13 @@ std::vector<std::string> network_differences(const SafetensorsFile& file,
     const TensorInfo* info = file.find(tensor.name);
     if (info == nullptr)
       differences.push_back(fmt::format("{} is missing in the file", tensor.name));
-    else if (info->shape != tensor.file_shape() || info->type != ElementType::f32)
+    else if (info->shape != tensor.file_shape() || !holds_floats(*info))
       differences.push_back(fmt::format("{} is {} {} in the file, F32 {} in this network",
                                         info->name, element_name(info->type),
                                         shape_text(info->shape), shape_text(tensor.file_shape())));
   }
   for (const TensorInfo& info : file.tensors())
-    if (!known.contains(info.name))
+    if (!known.contains(info.name) && !is_batch_count(info))
       differences.push_back(fmt::format("{} is unknown in this network", info.name));
   return differences;
 }
@@ -310,10 +219,22 @@ std::vector<std::uint64_t> CheckpointStore::steps() const {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
     const std::optional<std::uint64_t> step = step_of(entry.path());
-    if (step && fs::exists(entry.path() / kCheckpointHeaderFile)) steps.push_back(*step);
+    if (step && fs::exists(entry.path() / kCheckpointHeaderFile, missing)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+std::vector<fs::path> CheckpointStore::incomplete() const {
+  std::vector<fs::path> folders;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, missing)) {
+    const bool ours = step_of(entry.path()).has_value();
+    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile, missing))
+      folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 fs::path CheckpointStore::path_of(std::uint64_t step) const {
@@ -335,11 +256,7 @@ void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
 /// Keeps the newest `keep` of the checkpoints up to `step`; also removes incomplete
 /// ones.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
-  std::vector<fs::path> rest;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    const bool ours = step_of(entry.path()).has_value();
-    if (ours && !fs::exists(entry.path() / kCheckpointHeaderFile)) rest.push_back(entry.path());
-  }
+  std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
   std::erase_if(all, [step](std::uint64_t other) { return other > step; });
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
@@ -370,7 +287,12 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   AtomicFolder folder(report.path);
   Json header = {{"format", kCheckpointFormat}, {"version", kVersion},
                  {"step", content.step},        {"identity", content.config.identity_yaml()},
-                 {"samples", content.samples},  {"files", Json::object()}};
+                 {"samples", Json::object()},   {"digests", Json::object()},
+                 {"files", Json::object()}};
+  for (const auto& [source, data] : content.data) {
+    header["samples"][source] = data.samples;
+    if (!data.digest.empty()) header["digests"][source] = data.digest;
+  }
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {
     HashingSink sink(folder.create(name));
@@ -379,14 +301,12 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
     header["files"][name] = sink.description();
     report.bytes += sink.bytes();
   };
-  write_tensors(kModelFile, model,
-                {{"format", kModelFormat},
-                 {"version", kVersion},
-                 {"step", std::to_string(content.step)},
-                 {"config", content.config.portable_yaml()},
-                 {"heads", heads_json(content.heads)},
-                 {"input", input_json(content.input)},
-                 {"layout", "convolutions OIHW, activations NHWC"}});
+  TensorMetadata metadata = to_metadata({.step = content.step,
+                                         .config_yaml = content.config.portable_yaml(),
+                                         .heads = content.heads,
+                                         .input = content.input});
+  metadata["version"] = kVersion;
+  write_tensors(kModelFile, model, metadata);
   write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
   OutputFile header_file = folder.create(kCheckpointHeaderFile);
   header_file.write(header.dump(2) + "\n");
@@ -429,12 +349,13 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
   report.step = header.step;
-  report.samples = header.samples;
+  report.data = header.data;
   return report;
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (fs::exists(where / kCheckpointHeaderFile)) return where;
+  std::error_code unreadable;  // require_folder reports it
+  if (fs::exists(where / kCheckpointHeaderFile, unreadable)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
   fail(ErrorKind::data, {fmt::format("{}: no checkpoint found", where.string()), "",
@@ -442,36 +363,15 @@ fs::path find_checkpoint(const fs::path& where) {
 }
 
 fs::path find_model_file(const fs::path& where) {
-  if (fs::is_regular_file(where)) return where;
-  if (fs::exists(where / kModelFile)) return where / kModelFile;
+  std::error_code unreadable;  // find_checkpoint reports it
+  if (fs::is_regular_file(where, unreadable)) return where;
+  if (fs::exists(where / kModelFile, unreadable)) return where / kModelFile;
   return find_checkpoint(where) / kModelFile;
 }
 
-ModelDescription describe_model(const fs::path& model_file) {
-  const SafetensorsFile file(model_file);
-  const auto text = [&](const std::string& key) {
-    const auto found = file.metadata().find(key);
-    if (found == file.metadata().end() || file.metadata().at("format") != kModelFormat)
-      fail(ErrorKind::data, {fmt::format("{}: not a model of this program", model_file.string()),
-                             fmt::format("its metadata lack '{}' or name another format", key),
-                             "use a checkpoint written by `wellspring train`"});
-    return found->second;
-  };
-  text("format");
-  file.verify();
-  ModelDescription model;
-  model.step = std::stoull(text("step"));
-  model.config_yaml = text("config");
-  model.heads = heads_from(text("heads"), model_file);
-  model.input = input_from(text("input"), model_file);
-  return model;
-}
-
-void load_weights(const fs::path& model_file, ParameterArena& parameters, Stream& stream) {
-  const SafetensorsFile file(model_file);
-  file.verify();
-  check_network(file, parameters);
-  restore_array(file, parameters, "", parameters.master(), stream);
+void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream) {
+  check_network(model.tensors(), parameters);
+  restore_array(model.tensors(), parameters, "", parameters.master(), stream);
   parameters.refresh_working(stream);
   stream.synchronize();
 }

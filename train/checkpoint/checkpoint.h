@@ -6,6 +6,7 @@
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
 #include "train/checkpoint/checkpoint_header.h"
+#include "train/checkpoint/model_file.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
 #include "train/step/supervised_task.h"
@@ -18,15 +19,6 @@
 
 namespace wellspring {
 
-/// The metadata of a model file, which make it usable without its run. Contains no paths of the
-/// machine that wrote it.
-struct ModelDescription {
-  std::uint64_t step = 0;
-  std::string config_yaml;      ///< RunConfig::portable_yaml
-  std::vector<HeadSpec> heads;  ///< in the order of the outputs
-  SampleLayout input;           ///< the network's input, per sample
-};
-
 /// The content of a checkpoint: all blocks that `state` lists as stored. The arrays of `parameters`
 /// are written tensor by tensor, other blocks byte by byte.
 struct CheckpointContent {
@@ -36,14 +28,14 @@ struct CheckpointContent {
   SampleLayout input;
   std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
-  SampleCounts samples;
+  DataIdentity data;
 };
 
 /// The result of resuming.
 struct ResumeReport {
   std::uint64_t step = 0;
   std::uint64_t steps = 0;  ///< planned length of the run that wrote it
-  SampleCounts samples;
+  DataIdentity data;
   std::vector<std::string> begun_anew;  ///< names of blocks that keep their initial state
 };
 
@@ -58,6 +50,8 @@ class CheckpointStore {
   std::filesystem::path run_folder() const { return folder_.parent_path(); }
   /// Steps of complete checkpoints, ascending.
   std::vector<std::uint64_t> steps() const;
+  /// Folders of checkpoints without a header, in order.
+  std::vector<std::filesystem::path> incomplete() const;
   std::filesystem::path path_of(std::uint64_t step) const;
   std::optional<std::filesystem::path> newest() const;
 
@@ -90,23 +84,23 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 /// The model file at `where`: a run folder (its newest checkpoint), a checkpoint folder or a
 /// model.safetensors. Error (data) if none exists.
 std::filesystem::path find_model_file(const std::filesystem::path& where);
-/// Errors (data): no model file, or not one of this program.
-ModelDescription describe_model(const std::filesystem::path& model_file);
 /// Restores only the weights; the network must be the same. Errors as resume_checkpoint.
-void load_weights(const std::filesystem::path& model_file, ParameterArena& parameters,
-                  Stream& stream);
+void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream);
 
 /// How each tensor of a network was initialised from another network's weights.
 struct TransferReport {
+  bool foreign = false;              ///< the file has no digest
   std::vector<std::string> loaded;   ///< equal name and shape
-  std::vector<std::string> reset;    ///< head tensors, newly initialised
+  std::vector<std::string> types;    ///< other than F32, converted
+  std::vector<std::string> reset;    ///< head tensors or whole heads, newly initialised
   std::vector<std::string> missing;  ///< not in the file: newly initialised
   std::vector<std::string> unused;   ///< in the file, but not in the network
   std::string to_string() const;
 };
-/// Initialises a network with another network's weights, except possibly the head. A head is kept
-/// if its name, loss, and classes or targets are equal; others are reset. Error (config) if a
-/// tensor has another shape or nothing fits.
+/// Initialises a network with another network's weights, except possibly the heads. Kept heads have
+/// the same name, loss, and classes or targets; a file without a list of heads has an output layer
+/// of the same shape. Error (config) if a tensor has another shape, nothing fits, or a head to keep
+/// differs.
 TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
                                 const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/io/sha256.h"
+#include "core/text/json_reason.h"
 #include "core/text/plural.h"
 
 #include <fmt/format.h>
@@ -40,7 +41,10 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     header.identity = json.at("identity").get<std::string>();
     header.step = whole(json.at("step"));
     for (const auto& [source, count] : json.at("samples").items())
-      header.samples[source] = whole(count);
+      header.data[source].samples = whole(count);
+    if (json.contains("digests"))  // absent in older checkpoints
+      for (const auto& [source, digest] : json.at("digests").items())
+        header.data[source].digest = digest.get<std::string>();
     const auto format = json.at("format").get<std::string>();
     if (format == kCheckpointFormat) return header;
     fail(ErrorKind::config,
@@ -48,7 +52,7 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
           fmt::format("its format is '{}'; this version reads '{}'", format, kCheckpointFormat),
           "start a new run with its weights: set another out=FOLDER and init.from"});
   } catch (const Json::exception& error) {
-    fail_damaged(file, error.what());
+    fail_damaged(file, json_reason(error.what()));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "train/checkpoint/resume.h"
 
 #include "core/error.h"
+#include "train/metrics/metrics_log.h"
 
 #include <fmt/format.h>
 
@@ -22,6 +23,21 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
                              "a new run would mix its checkpoints with them",
                              "choose another out=FOLDER, remove the folder, or resume"});
   return newest;
+}
+
+void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
+                      std::uint64_t step, const Device& device) {
+  notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
+  const CheckpointStore store(checkpoint.parent_path().parent_path());
+  for (const std::filesystem::path& folder : store.incomplete())
+    notes.push_back(fmt::format("{} is incomplete and was not used", folder.string()));
+  const std::string before = instruction_set_before(store.run_folder(), step);
+  const std::string now = computing_instruction_set(device.to_string());
+  if (!before.empty() && before != now)
+    notes.push_back(fmt::format(
+        "the steps before {} were computed with {}, the steps from here on with {}: the "
+        "weights may differ from an uninterrupted run's in their last bits",
+        step, before, now));
 }
 
 }  // namespace wellspring

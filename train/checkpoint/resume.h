@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace wellspring {
 
@@ -26,5 +27,10 @@ struct ResumeChoice {
 /// null without a folder. Errors: as in ResumeChoice; data if the path leads to no checkpoint.
 std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& choice,
                                                           const CheckpointStore* own);
+
+/// Notes of a run that goes on at `step` from `checkpoint`: which, incomplete checkpoints next to it,
+/// and another instruction set than that of the steps before.
+void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
+                      std::uint64_t step, const Device& device);
 
 }  // namespace wellspring

@@ -10,7 +10,11 @@
 
 namespace wellspring {
 
-/// The values of an f32 tensor.
+/// True for F16, BF16, F32 and F64, which read_floats converts to f32.
+bool holds_floats(const TensorInfo& info);
+/// True for PyTorch's counter of batches in a normalisation, which no network here has.
+bool is_batch_count(const TensorInfo& info);
+/// The values of a tensor that holds_floats.
 std::vector<float> read_floats(const SafetensorsFile& file, const TensorInfo& info);
 /// A shape as text: "[3, 3, 64]".
 std::string shape_text(const std::vector<std::int64_t>& shape);

@@ -4,6 +4,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_file.h"
 #include "train/checkpoint/tensor_text.h"
 
 #include <fmt/format.h>
@@ -17,73 +18,172 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Copies the output weights of heads that both networks have to `values`, unless it is null;
-/// leaves the other elements unchanged. Returns false if no head matches.
-bool keep_heads(const SafetensorsFile& file, const std::vector<HeadSpec>& there,
-                const std::vector<HeadSpec>& here, const ParameterTensor& tensor, float* values) {
-  const TensorInfo* info = file.find(tensor.name);
-  if (info == nullptr || info->shape.empty() || info->shape[0] == 0) return false;
-  const std::vector<float> held = read_floats(file, *info);
-  const std::int64_t row = tensor.elements() / tensor.shape.front();
-  if (static_cast<std::int64_t>(held.size()) / info->shape[0] != row) return false;
-  bool any = false;
-  for (const HeadSpec& head : here)
-    for (const HeadSpec& other : there) {
-      if (other.name != head.name || other.loss != head.loss || other.classes != head.classes ||
-          other.targets != head.targets)
-        continue;
-      const std::int64_t n = head.outputs() * row;
-      if (values != nullptr)
-        std::copy_n(held.begin() + other.begin * row, n, values + head.begin * row);
-      any = true;
+/// The rows of an output layer that one head of this network takes from the file.
+struct KeptRows {
+  std::int64_t from = 0, to = 0, count = 0;
+};
+
+struct KeptHeads {
+  std::vector<KeptRows> rows;
+  std::vector<std::string> added;  ///< heads that the file lacks
+};
+
+[[noreturn]] void refuse_heads(const ModelFile& model, const std::vector<std::string>& why) {
+  fail(ErrorKind::config,
+       {fmt::format("init.head=keep: {} has another output layer", model.path().string()),
+        listed(why), "set init.head=reset, which initialises the output layer again"});
+}
+
+/// "4 classes", or the names if `other` has as many.
+std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
+  if (head.loss != other.loss) return "loss " + to_string(head.loss);
+  if (head.outputs() != other.outputs())
+    return head.loss == LossKind::regression ? counted(head.outputs(), "target")
+                                             : counted(head.outputs(), "class", "classes");
+  if (head.loss != LossKind::regression) return fmt::format("[{}]", join(head.classes));
+  std::vector<std::string> targets;
+  for (const HeadTarget& target : head.targets)
+    targets.push_back(fmt::format("{} {}..{}", target.name, target.low, target.high));
+  return fmt::format("[{}]", join(targets));
+}
+
+std::vector<std::string> names_of(const std::vector<HeadSpec>& heads) {
+  std::vector<std::string> names;
+  for (const HeadSpec& head : heads) names.push_back(head.name);
+  return names;
+}
+
+/// Pairs heads by name. Error (config) without a pair, or if one differs.
+KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here) {
+  KeptHeads kept;
+  std::vector<std::string> differences;
+  const std::vector<HeadSpec>& there = model.described().heads;
+  for (const HeadSpec& head : here) {
+    const auto other = std::ranges::find(there, head.name, &HeadSpec::name);
+    if (other == there.end()) {
+      kept.added.push_back(head.name);
+    } else if (other->loss != head.loss || other->classes != head.classes ||
+               other->targets != head.targets) {
+      differences.push_back(fmt::format("head '{}' has {} in the file, {} in this network",
+                                        head.name, outputs_text(*other, head),
+                                        outputs_text(head, *other)));
+    } else {
+      kept.rows.push_back({other->begin, head.begin, head.outputs()});
     }
-  return any;
+  }
+  if (differences.empty() && kept.rows.empty())
+    differences.push_back(fmt::format("it has the heads {}, this network {}", join(names_of(there)),
+                                      join(names_of(here))));
+  if (!differences.empty()) refuse_heads(model, differences);
+  return kept;
+}
+
+/// Copies the kept rows of one tensor to `values`, unless it is null.
+void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTensor& tensor,
+               float* values) {
+  const std::vector<HeadSpec>& there = model.described().heads;
+  std::vector<std::int64_t> shape = tensor.file_shape();
+  shape.front() = there.back().begin + there.back().outputs();
+  const TensorInfo* info = model.tensors().find(tensor.name);
+  if (info == nullptr || info->shape != shape || !holds_floats(*info))
+    refuse_heads(
+        model,
+        {fmt::format("{} is {} in the file; its heads and this network need {}", tensor.name,
+                     info == nullptr ? "missing" : shape_text(info->shape), shape_text(shape))});
+  if (values == nullptr) return;
+  const std::vector<float> held = read_floats(model.tensors(), *info);
+  const std::int64_t row = tensor.elements() / tensor.shape.front();
+  for (const KeptRows& rows : kept.rows)
+    std::copy_n(held.begin() + rows.from * row, rows.count * row, values + rows.to * row);
+}
+
+/// The same for a file without a list of heads: keeps all rows.
+void keep_all(const ModelFile& model, const ParameterTensor& tensor, float* values) {
+  const TensorInfo* info = model.tensors().find(tensor.name);
+  if (info == nullptr || info->shape != tensor.file_shape() || !holds_floats(*info))
+    refuse_heads(model, {fmt::format("{} is {} in the file, {} in this network", tensor.name,
+                                     info == nullptr ? "missing" : shape_text(info->shape),
+                                     shape_text(tensor.file_shape()))});
+  if (values != nullptr) from_file_order(tensor, read_floats(model.tensors(), *info), values);
+}
+
+[[noreturn]] void refuse_weights(const ModelFile& model, const std::vector<std::string>& unfit,
+                                 const TransferReport& report) {
+  const auto some = [](const std::vector<std::string>& names) {
+    return names.empty() ? "none" : listed(names);
+  };
+  const std::string why =
+      unfit.empty() ? fmt::format("no tensor has a matching name; this network has {}; the file {}",
+                                  some(report.missing), some(report.unused))
+                    : listed(unfit);
+  fail(ErrorKind::config,
+       {fmt::format("init.from: {} does not fit this network", model.path().string()), why,
+        model.description() ? "use the model section that it was trained with; only the head may "
+                              "differ"
+                            : "use the model that it belongs to, and rename its tensors; see "
+                              "scripts/torch-weights"});
 }
 
 /// Reads matching tensors into `values`, laid out as the arena; null: only compares.
 TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
                            const std::vector<HeadSpec>& heads, const ParameterArena& parameters,
                            float* values) {
-  const ModelDescription model = describe_model(model_file);
-  const SafetensorsFile file(model_file);
+  const ModelFile model(model_file);
+  const SafetensorsFile& file = model.tensors();
   TransferReport report;
+  report.foreign = model.foreign();
+  KeptHeads kept;
+  if (head_init == HeadInit::keep && model.description()) {
+    kept = match_heads(model, heads);
+    for (const std::string& name : kept.added)
+      report.reset.push_back(fmt::format("head '{}'", name));
+  }
   std::vector<std::string> unfit;
-  std::set<std::string> known;
+  std::set<std::string> known, types;
   for (const ParameterTensor& tensor : parameters.tensors()) {
     known.insert(tensor.name);
     float* const place = values == nullptr ? nullptr : values + tensor.offset;
     const TensorInfo* info = file.find(tensor.name);
     if (tensor.group == ParameterGroup::head) {
-      const bool kept =
-          head_init == HeadInit::keep && keep_heads(file, model.heads, heads, tensor, place);
-      (kept ? report.loaded : report.reset).push_back(tensor.name);
+      if (head_init == HeadInit::reset) {
+        report.reset.push_back(tensor.name);
+        continue;
+      }
+      if (model.description())
+        keep_rows(model, kept, tensor, place);
+      else
+        keep_all(model, tensor, place);
     } else if (info == nullptr) {
       report.missing.push_back(tensor.name);
-    } else if (info->shape != tensor.file_shape() || info->type != ElementType::f32) {
-      unfit.push_back(fmt::format("{} is {} in the file, {} in this network", tensor.name,
-                                  shape_text(info->shape), shape_text(tensor.file_shape())));
-    } else {
-      if (place != nullptr) from_file_order(tensor, read_floats(file, *info), place);
-      report.loaded.push_back(tensor.name);
+      continue;
+    } else if (info->shape != tensor.file_shape() || !holds_floats(*info)) {
+      unfit.push_back(
+          fmt::format("{} is {}{} in the file, {} in this network", tensor.name,
+                      holds_floats(*info) ? "" : fmt::format("{} ", element_name(info->type)),
+                      shape_text(info->shape), shape_text(tensor.file_shape())));
+      continue;
+    } else if (place != nullptr) {
+      from_file_order(tensor, read_floats(file, *info), place);
     }
+    report.loaded.push_back(tensor.name);
+    if (info->type != ElementType::f32) types.emplace(element_name(info->type));
   }
+  report.types.assign(types.begin(), types.end());
   for (const TensorInfo& info : file.tensors())
-    if (!known.contains(info.name)) report.unused.push_back(info.name);
-  if (!unfit.empty() || report.loaded.empty())
-    fail(ErrorKind::config,
-         {fmt::format("init.from: {} does not fit this network", model_file.string()),
-          unfit.empty() ? "no tensor has a matching name" : listed(unfit),
-          "use the model section that it was trained with; only the head may differ"});
+    if (!known.contains(info.name) && !is_batch_count(info)) report.unused.push_back(info.name);
+  if (!unfit.empty() || report.loaded.empty()) refuse_weights(model, unfit, report);
   return report;
 }
 
 }  // namespace
 
 std::string TransferReport::to_string() const {
-  std::string text = "loaded " + counted(loaded.size(), "tensor");
+  std::string text = foreign ? fmt::format("{}; ", kForeignFile) : "";
+  text += "loaded " + counted(loaded.size(), "tensor");
   const auto part = [&text](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) text += fmt::format("; {} {}", what, join(names));
   };
+  part("converted from", types);
   part("reset", reset);
   part("missing", missing);
   part("unused", unused);

@@ -18,14 +18,17 @@ constexpr double kUnbounded = std::numeric_limits<double>::max();
 const ParamTable<RunConfig>& run_table() {
   static const auto table =
       ParamTable<RunConfig>("the run")
-          .text("name", &RunConfig::name, "name of the run (default: name of the file)")
+          .text("name", &RunConfig::name,
+                "name of the run, one part of a path (default: name of the file)")
           .may_change()
           .integer("seed", &RunConfig::seed, {0, kUnbounded}, "",
                    "seed of all random numbers: samples, order, augmentation, initial weights")
           .text("device", &RunConfig::device, "auto (a GPU if there is one), cpu, or cuda:N")
           .may_change()
-          .integer("threads", &RunConfig::threads, {0, 1024}, "threads",
-                   "CPU threads; 0: OMP_NUM_THREADS, otherwise the CPU affinity and cgroup limits")
+          .integer(
+              "threads", &RunConfig::threads, {0, 1024}, "threads",
+              "CPU threads, at most 64, or 4 per processor if that is more; 0: OMP_NUM_THREADS, "
+              "otherwise the CPU affinity and cgroup limits")
           .may_change()
           .choice(
               "precision", &RunConfig::precision,
@@ -75,8 +78,10 @@ const ParamTable<TrainConfig>& train_table() {
 const ParamTable<InitConfig>& init_table() {
   static const auto table =
       ParamTable<InitConfig>("init")
-          .text("from", &InitConfig::from,
-                "initial weights: a run folder, a checkpoint or a model.safetensors")
+          .text(
+              "from", &InitConfig::from,
+              "initial weights: a run folder, a checkpoint or a safetensors file, also of another "
+              "program; scripts/torch-weights converts .pt and .pth")
           .may_change()
           .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
                   "keep or re-initialise the output layer")
@@ -114,6 +119,23 @@ std::vector<std::string> label_spaces(const DataConfig& data) {
   return spaces;
 }
 
+/// Refuses names that are no part of a path, because runs/NAME is the default folder.
+void expect_run_name(const std::string& name, const ConfigLocation& place) {
+  constexpr std::size_t kLongest = 255;  // bytes; NAME_MAX of Linux
+  std::string why;
+  if (!is_utf8(name)) why = "the file's name, which names the run, is not UTF-8";
+  if (name.find('/') != std::string::npos) why = "it contains a slash";
+  if (name == "." || name == "..") why = "it is a folder's own name or its parent's";
+  if (name.size() > kLongest) why = fmt::format("it is longer than {} bytes", kLongest);
+  if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
+    why = why.empty() ? "it contains control characters" : why;
+  if (why.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}'{}' cannot name a run: {}", place.prefix(), printable(name), why),
+        "the name is one part of the path of its folder, runs/NAME, and printed in reports",
+        "set name=NAME; for another folder, set out=FOLDER"});
+}
+
 /// Refuses runs whose training sample ids reach those held out for evaluation.
 void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
   constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
@@ -130,7 +152,7 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
-                         const WorkWatch& watch, DenseTruth dense) {
+                         const WorkWatch& watch, DenseLabels dense) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
@@ -140,6 +162,18 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   context.dense = dense;
   context.watch = watch;
   return context;
+}
+
+/// make_source, with errors that name the source as held out.
+std::unique_ptr<Source> open_as_held_out(const SourceSpec& spec, const SourceContext& context) {
+  try {
+    return make_source(spec, context);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    const bool named = what.starts_with("source '");
+    fail(error.kind(),
+         {named ? "held-out " + what : fmt::format("held-out source '{}': {}", spec.name, what)});
+  }
 }
 
 }  // namespace
@@ -158,13 +192,9 @@ RunConfig RunConfig::parse(const std::string& text, const std::string& name,
 RunConfig RunConfig::read(const ConfigDocument& document, const std::string& default_name) {
   const ConfigNode root = document.root();
   RunConfig config = root.read(run_table());
-  Device::expect_name(config.device, root.at("device").place().prefix());
+  Device::expect_name(config.device, root.at("device").location().prefix());
   if (config.name.empty()) config.name = default_name;
-  if (!is_utf8(config.name))
-    fail(ErrorKind::config,
-         {fmt::format("{}: the file's name, which names the run, is not UTF-8",
-                      printable(default_name)),
-          "checkpoints, metrics and reports contain it", "set a name: name=NAME"});
+  expect_run_name(config.name, root.at("name").location());
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);
@@ -235,7 +265,7 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   throw std::logic_error("no source is called '" + of + "'");
 }
 
-Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const {
+Mixture RunConfig::open_training(const WorkWatch& watch, DenseLabels dense) const {
   Mixture mixture(seed);
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
@@ -247,7 +277,7 @@ Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const
   return mixture;
 }
 
-Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const {
+Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseLabels dense) const {
   Mixture mixture(seed);
   for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
@@ -262,10 +292,11 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const
         std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
         spec.params.push_back(setting);
       }
+      spec.rows = held_out.rows;
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }
-    mixture.add(make_source(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
+    mixture.add(open_as_held_out(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
   }
   return mixture;
 }

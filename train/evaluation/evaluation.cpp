@@ -27,6 +27,24 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
+/// The network's input and heads: the model's own, or, if it does not name them, a run's with this
+/// configuration. Error (config) if the held-out samples have another form.
+SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
+                               const SampleLayout& held_out, TrainObserver& observer) {
+  if (!model.description()) {
+    const Mixture training = config.open_training(observer.watch());
+    return {held_out, SupervisedTask::Input::of(config, training).heads};
+  }
+  if (!held_out.same_input(model.description()->input))
+    fail(ErrorKind::config,
+         {fmt::format("{} was trained on samples of another form: {} in the model, {} held out",
+                      model.path().string(), to_string(model.description()->input),
+                      to_string(held_out)),
+          "the network reads only the form that it was built for",
+          "set data.size, or evaluate other data"});
+  return {held_out, model.description()->heads};
+}
+
 }  // namespace
 
 std::string seen_text(const EvaluationResult& result) {
@@ -152,7 +170,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
 
 RunConfig config_of_checkpoint(const std::filesystem::path& where) {
   const std::filesystem::path file = find_model_file(where);
-  RunConfig config = RunConfig::parse(describe_model(file).config_yaml, file.string());
+  RunConfig config = RunConfig::parse(ModelFile(file).described().config_yaml, file.string());
   // Model files contain no paths; take them from the run folder if the checkpoint is still in one.
   const std::filesystem::path beside =
       file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
@@ -167,8 +185,7 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where) {
 
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer) {
-  const std::filesystem::path file = find_model_file(where);
-  const ModelDescription model = describe_model(file);
+  const ModelFile model(find_model_file(where));
   if (config.evaluation.sources.empty())
     fail(ErrorKind::config,
          {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
@@ -176,20 +193,16 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   Stream stream(device, static_cast<int>(config.threads));
   MemoryPlan memory(device);
   Mixture mixture = config.open_held_out(observer.watch());
-  const SampleLayout layout = mixture.layout();
-  if (!layout.same_input(model.input))
-    fail(ErrorKind::config,
-         {fmt::format("{} was trained on samples of another form: {} in the model, {} held out",
-                      file.string(), to_string(model.input), to_string(layout)),
-          "the network reads only the form that it was built for",
-          "set data.size, or evaluate other data"});
-  SupervisedTask::Input input{layout, model.heads};
+  SupervisedTask::Input input = input_of(model, config, mixture.layout(), observer);
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
   memory.commit(config.memory_limit());
   held_out.load(stream);
-  load_weights(file, task.parameters(), stream);
-  EvaluationReport report = held_out.evaluate(stream, task, model.step, observer.watch());
+  load_weights(model, task.parameters(), stream);
+  EvaluationReport report = held_out.evaluate(
+      stream, task, model.description() ? model.description()->step : 0, observer.watch());
+  if (model.foreign())
+    report.notes.push_back(fmt::format("{}: {}", model.path().string(), kForeignFile));
   observer.on_evaluation(report);
   return report;
 }

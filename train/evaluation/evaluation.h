@@ -64,7 +64,8 @@ class Evaluator {
 };
 
 /// Evaluates a trained network without training, from its checkpoint, optionally on another
-/// configuration's data. `where`: run folder, checkpoint folder or model.safetensors.
+/// configuration's data. `where`: run folder, checkpoint folder or safetensors file; without
+/// metadata of this program, the network and its heads are the configuration's.
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer);
 /// The configuration stored with a checkpoint.

@@ -2,11 +2,13 @@
 
 #include "core/error.h"
 #include "core/measure/ceiling_json.h"
+#include "core/text/json_reason.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <string>
 
 namespace wellspring {
 namespace {
@@ -111,12 +113,21 @@ Json to_json(const EvaluationReport& report) {
 }
 
 Json to_json(const RunRecord& record) {
-  return {
-      {"kind", "run"},         {"step", record.step},          {"time", record.time},
-      {"host", record.host},   {"version", record.version},    {"commit", record.commit},
-      {"build", record.build}, {"device", record.device},      {"precision", record.precision},
-      {"graph", record.graph}, {"model", record.model},        {"parameters", record.parameters},
-      {"batch", record.batch}, {"last_step", record.last_step}};
+  return {{"kind", "run"},
+          {"step", record.step},
+          {"time", record.time},
+          {"host", record.host},
+          {"version", record.version},
+          {"commit", record.commit},
+          {"build", record.build},
+          {"device", record.device},
+          {"precision", record.precision},
+          {"graph", record.graph},
+          {"model", record.model},
+          {"parameters", record.parameters},
+          {"batch", record.batch},
+          {"last_step", record.last_step},
+          {"instruction_set", record.instruction_set}};
 }
 
 RunRecord run_from(const Json& line) {
@@ -134,6 +145,7 @@ RunRecord run_from(const Json& line) {
   record.parameters = line.at("parameters");
   record.batch = line.at("batch");
   record.last_step = line.at("last_step");
+  record.instruction_set = line.value("instruction_set", "");  // absent in old runs
   return record;
 }
 
@@ -227,15 +239,15 @@ MetricsLog::MetricsLog(const fs::path& folder, std::uint64_t step)
       events_(folder / TensorBoardWriter::file_name(wall_time()), wall_time()) {}
 
 void MetricsLog::write(const RunRecord& record) {
-  file_.write(to_json(record).dump() + "\n");
+  file_.write_patiently(bytes_of(to_json(record).dump() + "\n"));
 }
 
 void MetricsLog::write(const FinishReport& report) {
-  file_.write(to_json(report).dump() + "\n");
+  file_.write_patiently(bytes_of(to_json(report).dump() + "\n"));
 }
 
 void MetricsLog::write(const StepReport& report) {
-  file_.write(to_json(report).dump() + "\n");
+  file_.write_patiently(bytes_of(to_json(report).dump() + "\n"));
   const double now = wall_time();
   const auto step = static_cast<std::int64_t>(report.step);
   const auto add = [&](const std::string& tag, double value) {
@@ -256,8 +268,12 @@ void MetricsLog::write(const StepReport& report) {
   }
 }
 
+std::string to_line(const EvaluationReport& report) {
+  return to_json(report).dump() + "\n";
+}
+
 void MetricsLog::write(const EvaluationReport& report) {
-  file_.write(to_json(report).dump() + "\n");
+  file_.write_patiently(bytes_of(to_line(report)));
   const double now = wall_time();
   for (const EvaluationResult& result : report.results) {
     const auto step = static_cast<std::int64_t>(report.step);
@@ -292,10 +308,21 @@ MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
       if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
     } catch (const Json::exception& error) {
       fail(ErrorKind::data, {fmt::format("{}:{}: not a line of metrics", path.string(), number),
-                             error.what(), "remove the line"});
+                             json_reason(error.what()), "remove the line"});
     }
   }
   return history;
+}
+
+std::string instruction_set_before(const fs::path& folder, std::uint64_t step) {
+  try {
+    std::string found;
+    for (const RunRecord& record : read_metrics(folder, step).runs)
+      if (record.step < step) found = record.instruction_set;
+    return found;
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace wellspring

@@ -7,6 +7,7 @@
 #include "train/metrics/run_record.h"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -33,6 +34,9 @@ class MetricsLog {
   TensorBoardWriter events_;
 };
 
+/// The line of metrics.jsonl.
+std::string to_line(const EvaluationReport& report);
+
 /// The content of metrics.jsonl.
 struct MetricsHistory {
   std::vector<RunRecord> runs;  ///< one per process
@@ -43,5 +47,8 @@ struct MetricsHistory {
 /// for any other malformed line, with its number. No file: an empty history.
 MetricsHistory read_metrics(const std::filesystem::path& folder,
                             std::uint64_t last_step = UINT64_MAX);
+/// RunRecord::instruction_set of the process that made the step before `step`; "" if unknown, also
+/// with damaged metrics, which do not matter then.
+std::string instruction_set_before(const std::filesystem::path& folder, std::uint64_t step);
 
 }  // namespace wellspring

@@ -99,6 +99,7 @@ struct EvaluationReport {
   std::uint64_t step = 0;
   double seconds = 0;
   std::vector<EvaluationResult> results;
+  std::vector<std::string> notes = {};  ///< "weights.safetensors: no digest: a foreign file"
 };
 
 struct CheckpointReport {

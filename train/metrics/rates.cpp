@@ -18,8 +18,8 @@ Throughput summarise_rates(const std::vector<double>& rates) {
 std::string rate_text(const Throughput& throughput) {
   const std::string median = human_count(throughput.samples_per_second);
   if (!throughput.interval)
-    return fmt::format("{} ({}, too few for an interval)", median,
-                       counted(throughput.windows, "window"));
+    return fmt::format("{} ({}; an interval needs {})", median,
+                       counted(throughput.windows, "window"), kFewestForInterval);
   return fmt::format("{} (95 %: {} to {}; median of {} windows)", median,
                      human_count(throughput.interval->low), human_count(throughput.interval->high),
                      throughput.windows);

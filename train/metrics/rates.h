@@ -15,8 +15,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin);
 /// The median of `rates` (samples/s) and its interval. No rates: no windows.
 Throughput summarise_rates(const std::vector<double>& rates);
 
-/// "4.01 M (95 %: 3.95 M to 4.05 M; median of 31 windows)"; "4.01 M (1 window, too few for an
-/// interval)".
+/// "4.01 M (95 %: 3.95 M to 4.05 M; median of 31 windows)"; "4.01 M (1 window; an interval
+/// needs 6)".
 std::string rate_text(const Throughput& throughput);
 
 }  // namespace wellspring

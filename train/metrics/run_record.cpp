@@ -2,6 +2,7 @@
 
 #include "core/text/text.h"
 #include "core/version.h"
+#include "kernels/ops/cpu/instruction_set.h"
 
 #include <array>
 #include <ctime>
@@ -14,6 +15,10 @@ std::string utc_text(std::time_t time) {
   std::array<char, 32> text{};
   if (::gmtime_r(&time, &parts) == nullptr) return "";
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string computing_instruction_set(const std::string& device) {
+  return device.starts_with("cpu") ? ops::cpu::instruction_set() : "cuda";
 }
 
 RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
@@ -32,6 +37,7 @@ RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
   record.parameters = plan.parameters;
   record.batch = plan.batch;
   record.last_step = plan.steps;
+  record.instruction_set = computing_instruction_set(plan.device);
   return record;
 }
 

@@ -1,5 +1,6 @@
-// Residual network of 18 layers with batch normalisation. Parameters and buffers have the names and
-// shapes of torchvision's resnet18, so that weights can be exchanged with PyTorch.
+// Residual network of 18 layers with batch normalisation. Parameters and buffers have the names of
+// torchvision's and timm's resnet18 (the two agree) and, in files, their shapes, so that weights go
+// both ways without a table of names.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,8 @@ enum class Stem : std::uint8_t { imagenet, cifar };
 struct Resnet18 {
   static constexpr const char* kName = "resnet18";
   static constexpr const char* kSummary =
-      "residual network of 18 layers with batch normalisation, weights named as in torchvision";
+      "residual network of 18 layers with batch normalisation, weights named as in torchvision and "
+      "timm";
   static constexpr const char* kReference =
       "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
       "2015";

@@ -23,6 +23,15 @@ int windows(int side, int window, int stride, int padding) {
   return room < 0 ? 0 : room / stride + 1;
 }
 
+/// Refuses samples of a kind that the network does not take, and names the models that do.
+[[noreturn]] void refuse_kind(const std::string& model, SampleKind kind, const char* why) {
+  const char *samples = "images", *fitting = "cnn, resnet18 or mlp";
+  if (kind == SampleKind::event) samples = "events", fitting = "mlp";
+  if (kind == SampleKind::set) samples = "sets", fitting = "deepset or mlp";
+  fail(ErrorKind::config, {fmt::format("model {}: the samples are {}", model, samples), why,
+                           fmt::format("for {}, set model.name to {}", samples, fitting)});
+}
+
 }  // namespace
 
 Tape::Tape(std::string model, const SampleLayout& input, int outputs)
@@ -48,6 +57,7 @@ Tensor Tape::globals() {
 }
 
 Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
+  if (input_.kind != SampleKind::image) refuse_kind(model_, input_.kind, "it convolves images");
   Convolution operation;
   static_cast<ConvOptions&>(operation) = options;
   const auto side = [&](int in) {
@@ -141,7 +151,7 @@ Tensor Tape::item_sum(Tensor x) {
 
 Tensor Tape::item_pool(Tensor x, bool mean) {
   if (input_.kind != SampleKind::set)
-    refuse("the samples are no sets", "this network pools over items");
+    refuse_kind(model_, input_.kind, "it pools over the items of sets");
   return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
 }
 

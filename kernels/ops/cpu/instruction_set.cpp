@@ -15,4 +15,11 @@ bool avx512_in_use() {
 #endif
 }
 
+const char* instruction_set() {
+  if (avx512_in_use()) return "avx512";
+  constexpr auto kAvx2 = static_cast<unsigned>(dnnl::cpu_isa::avx2);
+  const auto in_use = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (in_use & kAvx2) == kAvx2 ? "avx2" : "older";
+}
+
 }  // namespace wellspring::ops::cpu

@@ -8,4 +8,8 @@ namespace wellspring::ops::cpu {
 /// so that ONEDNN_MAX_CPU_ISA limits both and this processor computes as an older one.
 bool avx512_in_use();
 
+/// The instruction set of this process: "avx512", "avx2", or "older". Each sums in another order, so
+/// that weights differ in their last bits.
+const char* instruction_set();
+
 }  // namespace wellspring::ops::cpu

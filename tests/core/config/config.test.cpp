@@ -1,17 +1,16 @@
 #include "core/config/config.h"
 
 #include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 struct Optimizer {
   double lr = 0.1;
@@ -69,7 +68,7 @@ TEST(ConfigDocument, ReadsSectionsListsAndTables) {
   EXPECT_FALSE(sources[0].scalar("absent"));
   EXPECT_FALSE(sources[0].has("options"));
   EXPECT_EQ(sources[1].path(), "data.sources[1]");
-  EXPECT_EQ(sources[1].place().to_string(), "train.yaml:8:7");
+  EXPECT_EQ(sources[1].location().to_string(), "train.yaml:8:7");
   const ParamSetting name = sources[1].required_scalar("name", "");
   EXPECT_EQ(name.place.to_string(), "train.yaml:8:13");
   sources[1].scalar("weight");
@@ -158,7 +157,8 @@ TEST(ConfigDocument, NamesMissingRowsByTheirPath) {
             "train.yaml:1:8: 'size' is missing in a.b (side)");
   EXPECT_EQ(message_of(ErrorKind::config,
                        [&] { document.root().section("a").section("c").read(required); }),
-            "train.yaml:1:4: 'size' is missing in a.c (side)");
+            "train.yaml:1:4: the section 'a.c' is missing (its key 'size' is required: side)\n"
+            "  add a.c: {size: ...}");
 }
 
 TEST(ConfigDocument, SuggestsTheMisspeltKey) {
@@ -187,13 +187,51 @@ TEST(ConfigDocument, CopiesAliases) {
 }
 
 TEST(ConfigDocument, RefusesEndlessAliases) {
-  EXPECT_NE(refusal("a: &a [*a]\n"), "");
+  expect_parts(refusal("a: &a [*a]\n"), {"more than 64 levels", "an alias contains itself"});
   std::string doubled = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (char name = 'b'; name < 'j'; ++name) {
     doubled +=
         fmt::format("{0}: &{0} [*{1}, *{1}, *{1}, *{1}]\n", name, static_cast<char>(name - 1));
   }
-  expect_parts(refusal(doubled), {"the configuration is endless", "aliases multiply"});
+  expect_parts(refusal(doubled), {"more than 100000 values", "alias bomb"});
+}
+
+TEST(ConfigDocument, RefusesTags) {
+  for (const char* const text : {"optimizer: {steps: !!int 5}\n", "optimizer: {name: !secret x}\n",
+                                 "optimizer: !!map {lr: 1}\n", "optimizer: {betas: !!seq [1]}\n"})
+    expect_parts(refusal(text), {"train.yaml:1:", "the tag", "remove the tag"});
+  EXPECT_EQ(read_optimizer(parse("optimizer: {name: 'quoted', steps: 3, betas: []}\n")).steps, 3);
+}
+
+TEST(ConfigDocument, ExplainsWordsOfOtherPrograms) {
+  expect_parts(refusal("optimizer: {learning_rate: 1}\n"),
+               {"unknown key 'learning_rate' in optimizer", "use optimizer.lr"});
+  expect_parts(refusal("batch-size: 4\n"), {"use train.batch"});
+  struct Train {
+    int steps = 0;
+  };
+  const auto train =
+      ParamTable<Train>("train").integer("steps", &Train::steps, {1, 9}, "", "length").required();
+  const auto document = parse("train: {epochs: 3}\n");
+  expect_parts(
+      message_of(ErrorKind::config, [&] { document.root().section("train").read(train); }),
+      {"'steps' is missing in train", "'epochs' is not a key: use train.steps", "N / train.batch"});
+}
+
+TEST(ConfigDocument, FindsTheFileOfAShortName) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "configs");
+  test::spill(folder / "other.yaml", "");
+  const auto advice = [&](const std::string& name) {
+    return message_of(ErrorKind::config, [&] { ConfigDocument::load(folder / name); });
+  };
+  expect_parts(advice("other"), {"other: cannot read", "did you mean", "other.yaml?"});
+  expect_parts(advice("no-such"), {"has no 'no-such'"});
+}
+
+TEST(ConfigOverrides, RefuseBracketsWithTheRightSpelling) {
+  expect_parts(refusal(kText, {"data.sources[1].weight=3"}),
+               {"elements have no brackets here", "write data.sources.1.weight=3"});
 }
 
 TEST(ConfigOverrides, ReplaceAndAddValues) {
@@ -324,4 +362,4 @@ TEST(ConfigDocument, ReadsManyKeysInLinearTime) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -5,11 +5,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 enum class Law { uniform, gaussian = 7 };
 
@@ -139,6 +136,15 @@ TEST(ParamTable, RefusesValuesOutOfRange) {
   expect_parts(refusal("seed", "-1"), {"out of range >= 0"});
   expect_parts(refusal("seed", "9223372036854775808"), {"out of range"});
   expect_parts(refusal("offset", "9007199254740993.0"), {"may not be exact"});
+}
+
+// YAML 1.1 reads 010 as 8.
+TEST(ParamTable, RefusesLeadingZeros) {
+  for (const char* const text : {"010", "-07", "+00", "0_1"})
+    expect_parts(refusal("offset", text), {"must be an integer, got"});
+  expect_parts(refusal("lr", "00.5"), {"must be a number"});
+  EXPECT_EQ(set("lr", "0.5").lr, 0.5);
+  EXPECT_EQ(set("offset", "-0").offset, 0);
 }
 
 TEST(ParamTable, RefusesNonFiniteValues) {
@@ -367,4 +373,4 @@ TEST(ConfigLocation, PrintsFileLineAndColumn) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

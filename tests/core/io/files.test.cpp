@@ -8,19 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
-using test::expect_parts;
-using test::FileSizeLimit;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 TEST(Files, ReadBackAsWritten) {
@@ -94,6 +89,18 @@ TEST(OutputFile, ReportsAFullDisk) {
   EXPECT_EQ(message_of(ErrorKind::runtime, [&] { file.write("x"); }),
             "/dev/full: cannot write (No space left on device)\n"
             "  free some space or use another folder");
+}
+
+TEST(OutputFile, NamesALackOfFileHandles) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string message =
+      message_of(ErrorKind::runtime, [&] { OutputFile(folder / "f", OutputFile::Mode::create); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  expect_parts(message, {"Too many open files", "ulimit -n"});
 }
 
 TEST(OutputFile, RefusesAShortWrite) {
@@ -375,4 +382,4 @@ TEST(MakeFolders, MakesParents) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -5,14 +5,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 /// Collects the written bytes.
 struct MemorySink : ByteSink {
@@ -57,6 +51,7 @@ TEST(Safetensors, RoundTrips) {
   const TemporaryFolder folder;
   spill(folder / "model", small_file());
   const SafetensorsFile file(folder / "model");
+  EXPECT_TRUE(file.has_digest());
   file.verify();
   EXPECT_EQ(file.metadata().at("step"), "12");
   EXPECT_EQ(file.metadata().at("classes"), "[\"é\"]");
@@ -132,7 +127,7 @@ TEST(Safetensors, RefusesFalseHeaders) {
       {R"({"a":1})", 0, "not described"},
       {R"({"a":{"dtype":"U8","shape":[1]}})", 1, "not described"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}})", 1, "not described"},
-      {R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})", 2, "unknown type \"F16\""},
+      {R"({"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}})", 1, "unknown type \"F8\""},
       {R"({"a":{"dtype":7,"shape":[1],"data_offsets":[0,2]}})", 2, "unknown type 7"},
       {R"({"a":{"dtype":"U8","shape":1,"data_offsets":[0,1]}})", 1, "not a list of sizes"},
       {R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "not a list of sizes"},
@@ -177,10 +172,12 @@ TEST(Safetensors, ReadsButDoesNotVerifyFilesOfOtherWriters) {
   const TemporaryFolder folder;
   // Other writers may omit alignment and metadata, and write spaces.
   spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
-                                  R"("a":{"shape":[1],"dtype":"BF16","data_offsets":[0,2]}} )",
+                                  R"("a":{"shape":[1],"dtype":"F16","data_offsets":[0,2]}} )",
                                   3));
   const SafetensorsFile file(folder / "f");
   EXPECT_EQ(file.tensors()[0].name, "a");
+  EXPECT_EQ(file.tensors()[0].type, ElementType::f16);
+  EXPECT_FALSE(file.has_digest());
   EXPECT_EQ(file.tensors()[1].name, "b");
   expect_parts(message_of(ErrorKind::data, [&] { file.verify(); }), {"has no digest"});
 }
@@ -208,4 +205,4 @@ TEST(Safetensors, RefusesMisuse) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,10 +12,8 @@
 #include <unistd.h>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
 
 /// Collects output; its descriptor is not a terminal.
 class Pipe {
@@ -90,6 +88,19 @@ Progress::Options options(const Pipe& pipe, Progress::Style style) {
   options.descriptor = pipe.descriptor();
   options.bar_interval = options.line_interval = std::chrono::milliseconds(0);
   return options;
+}
+
+TEST(Wrapped, BreaksLinesAtSpaces) {
+  EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three");
+  EXPECT_EQ(wrapped("  name  one two three", 12, 8), "  name  one\n        two\n        three");
+  EXPECT_EQ(wrapped("fits", 4, 2), "fits");
+  EXPECT_EQ(wrapped("", 10, 2), "");
+}
+
+TEST(Wrapped, KeepsLinesAndLongWords) {
+  EXPECT_EQ(wrapped("a\nb c", 3, 1), "a\nb c");
+  EXPECT_EQ(wrapped("to /a/long/path now", 8, 2), "to\n  /a/long/path\n  now");
+  EXPECT_EQ(wrapped("/a/long/path", 4, 2), "/a/long/path");
 }
 
 TEST(Progress, PrintsPlainLinesWithoutATerminal) {
@@ -337,4 +348,4 @@ TEST(Terminal, ObeysTermAndNoColor) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

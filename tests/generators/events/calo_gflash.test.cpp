@@ -14,11 +14,10 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using Latent = CaloGflash::Latent;
-using test::CaloReference;
 using Settings = std::map<std::string, std::string>;
 
 /// `all`, completed with the settings of a small tungsten cylinder.
@@ -495,4 +494,4 @@ TEST(CaloGflash, RefusesImpossibleParameters) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,11 +12,8 @@
 #include <numbers>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Jet;
-using test::JetPart;
 
 /// A cloud that owns its memory.
 struct Filled {
@@ -187,4 +184,4 @@ TEST(JetViews, NumbersMatchClosedForms) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -15,10 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
-using test::Trajectories;
 using Gravity = EqualBodies<double>;
 using State = Gravity::State;
 
@@ -308,4 +307,4 @@ TEST(Ode, RefusesUnresolvableBodies) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -14,14 +14,10 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using Draws = test::SbiDraws;
-using test::expect_mean;
-using test::expect_standard_normal;
-using test::expect_uniform;
-using test::normal_cdf;
 
 // ---- dimensions ---------------------------------------------------------------------------------
 
@@ -380,4 +376,4 @@ TEST(Sbi, BernoulliGlmFollowsItsLaw) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -10,11 +10,10 @@
 #include <cstddef>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using Draws = test::SbiDraws;
-using test::expect_standard_normal;
 
 // Against the distribution function by log-gamma functions: u is between its values below and at
 // the drawn number, to 1e-9, many times the roundings of either.
@@ -143,4 +142,4 @@ TEST(Sbi, IntegratesPopulationsPrecisely) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <map>
 #include <numbers>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,14 +20,11 @@
 namespace wellspring {
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
 /// A hit with all truth, as exported.
 struct ExportedHit {
   double value[Tracks::kFeatures];
   double operator[](Tracks::Feature feature) const { return value[feature]; }
   double radius() const { return std::hypot(value[Tracks::kX], value[Tracks::kY]); }
-  double true_radius() const { return std::hypot(value[Tracks::kTrueX], value[Tracks::kTrueY]); }
   double momentum() const {
     return std::hypot(value[Tracks::kTruePx], value[Tracks::kTruePy], value[Tracks::kTruePz]);
   }
@@ -46,18 +44,29 @@ struct Event {
   std::vector<float> latents;
 };
 
-/// One track per event and exact measurements, unless `settings` say otherwise.
-std::vector<Event> make(const Settings& settings, std::uint64_t count) {
-  std::map<std::string, std::string> all = {{"columns", "truth"},  {"tracks_high", "1"},
-                                            {"scattering", "off"}, {"efficiency", "1"},
-                                            {"noise", "0"},        {"items", "32"}};
-  for (const char* width : {"pixel_along", "pixel_across", "short_along", "short_across",
-                            "long_along", "long_across"}) {
-    all[width] = "0";
+/// Settings from text: "pt_low=5 noise=0".
+std::vector<ParamSetting> settings_of(const std::string& text) {
+  std::vector<ParamSetting> settings;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t at = word.find('=');
+    settings.push_back({word.substr(0, at), word.substr(at + 1), {}});
   }
-  for (const auto& [name, value] : settings) all[name] = value;
+  return settings;
+}
+
+/// One track per event and exact measurements, unless `settings` say otherwise.
+std::vector<Event> make(const std::string& settings, std::uint64_t count) {
+  std::map<std::string, ParamSetting> all;
+  for (const ParamSetting& setting :
+       settings_of("columns=truth tracks_high=1 scattering=off efficiency=1 noise=0 items=32 "
+                   "pixel_along=0 pixel_across=0 short_along=0 short_across=0 long_along=0 "
+                   "long_across=0 " +
+                   settings)) {
+    all[setting.name] = setting;
+  }
   std::vector<ParamSetting> list;
-  for (const auto& [name, value] : all) list.push_back({name, value, {}});
+  for (const auto& [name, setting] : all) list.push_back(setting);
   const auto generator = make_generator("tracks", 1, list);
   const auto samples = test::collect(*generator, {31, 0, count});
   std::vector<Event> events(samples.count());
@@ -132,7 +141,7 @@ TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
 // themselves.
 TEST(Tracks, HitsAreOnTheHelix) {
   std::size_t discs = 0, barrels = 0;
-  for (const auto& event : make({{"pt_low", "0.1"}, {"pt_power", "2"}, {"eta_max", "3.5"}}, 600)) {
+  for (const auto& event : make("pt_low=0.1 pt_power=2 eta_max=3.5", 600)) {
     for (const ExportedHit& hit : event.hits) {
       const double pt = std::hypot(hit[Tracks::kPx], hit[Tracks::kPy]);
       const double q = hit[Tracks::kCharge], r = pt / (0.299792458e-3 * 2);
@@ -167,7 +176,7 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
                               {1220, 1500, 1800, 2150, 2550, 2950, 0},
                               {1220, 1500, 1800, 2150, 2550, 2950, 0}};
   std::map<std::pair<int, int>, int> counts;
-  for (const auto& event : make({{"eta_max", "3.5"}}, 2000)) {
+  for (const auto& event : make("eta_max=3.5", 2000)) {
     for (const ExportedHit& hit : event.hits) {
       const auto volume = static_cast<int>(hit[Tracks::kVolume]);
       const auto layer = static_cast<int>(hit[Tracks::kLayer]);
@@ -194,12 +203,8 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
 TEST(Tracks, ReachesALayerFromASharpMomentum) {
   const double edge = 0.5 * 0.299792458 * 2 * 1.02;
   int below = 0;
-  for (const auto& event : make({{"pt_low", "0.3055"},
-                                 {"pt_high", "0.3061"},
-                                 {"eta_max", "0"},
-                                 {"vertex_z", "0"},
-                                 {"vertex_xy", "0"}},
-                                600)) {
+  for (const auto& event :
+       make("pt_low=0.3055 pt_high=0.3061 eta_max=0 vertex_z=0 vertex_xy=0", 600)) {
     const double pt = event.latents[Tracks::kPt];
     if (std::abs(pt - edge) < 1e-7) continue;
     ASSERT_EQ(event.hits.size(), pt < edge ? 9u : 10u) << pt;
@@ -239,14 +244,9 @@ TEST(Tracks, KicksAddUpWithTheirLeverArms) {
   add(200, 1.8 / 352.8);
   for (const double r : inner) add(r, r < 200 ? 0.012 : 0.013);
   std::vector<double> along, across;
-  for (const auto& event : make({{"scattering", "highland"},
-                                 {"field", "0"},
-                                 {"eta_max", "0"},
-                                 {"vertex_z", "0"},
-                                 {"vertex_xy", "0"},
-                                 {"pt_low", "5"},
-                                 {"pt_high", "5"}},
-                                2500)) {
+  for (const auto& event :
+       make("scattering=highland field=0 eta_max=0 vertex_z=0 vertex_xy=0 pt_low=5 pt_high=5",
+            2500)) {
     const ExportedHit& hit = event.hits.back();
     ASSERT_NEAR(hit.radius(), 1020, 1e-3);
     const double turn = (hit[Tracks::kX] * hit[Tracks::kPy] - hit[Tracks::kY] * hit[Tracks::kPx]);
@@ -258,7 +258,7 @@ TEST(Tracks, KicksAddUpWithTheirLeverArms) {
 }
 
 TEST(Tracks, DropsHitsByEfficiency) {
-  const auto full = make({}, 2000), thinned = make({{"efficiency", "0.9"}}, 2000);
+  const auto full = make("", 2000), thinned = make("efficiency=0.9", 2000);
   double crossings = 0, hits = 0;
   for (std::size_t i = 0; i < full.size(); ++i) {
     crossings += static_cast<double>(full[i].hits.size());
@@ -273,13 +273,8 @@ TEST(Tracks, DropsHitsByEfficiency) {
 }
 
 TEST(Tracks, AssignsHitsToParticles) {
-  for (const auto& event : make({{"tracks_low", "30"},
-                                 {"tracks_high", "40"},
-                                 {"vertices", "5"},
-                                 {"noise", "20"},
-                                 {"efficiency", "0.5"},
-                                 {"items", "2000"}},
-                                20)) {
+  for (const auto& event :
+       make("tracks_low=30 tracks_high=40 vertices=5 noise=20 efficiency=0.5 items=2000", 20)) {
     std::map<int, std::vector<ExportedHit>> by_particle;
     std::map<double, int> vertices;
     for (const ExportedHit& hit : event.hits)
@@ -320,16 +315,14 @@ TEST(Tracks, CountsOverflow) {
 }
 
 TEST(Tracks, RefusesImpossibleParameters) {
-  const auto message = [](const Settings& settings) {
-    std::vector<ParamSetting> list;
-    for (const auto& [name, value] : settings) list.push_back({name, value, {}});
-    return test::message_of(ErrorKind::config, [&] { make_generator("tracks", 1, list); });
+  const auto message = [](const char* settings) {
+    return test::message_of(ErrorKind::config,
+                            [&] { make_generator("tracks", 1, settings_of(settings)); });
   };
-  test::expect_parts(message({{"tracks_low", "20"}}),
-                     {"tracks_low = 20 is larger than tracks_high"});
-  test::expect_parts(message({{"pt_high", "0.1"}}), {"is larger than pt_high = 0.1"});
-  test::expect_parts(message({{"tracks_high", "1000"}}), {"256", "745"});
-  test::expect_parts(message({{"pt_power", "1.0001"}}), {"close to 1", "1.01 or more"});
+  test::expect_parts(message("tracks_low=20"), {"tracks_low = 20 is larger than tracks_high"});
+  test::expect_parts(message("pt_high=0.1"), {"is larger than pt_high = 0.1"});
+  test::expect_parts(message("tracks_high=1000"), {"256", "745"});
+  test::expect_parts(message("pt_power=1.0001"), {"close to 1", "1.01 or more"});
 }
 
 }  // namespace

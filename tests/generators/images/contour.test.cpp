@@ -13,39 +13,31 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace wellspring {
 namespace {
 
-// Perlin's permutation (SIGGRAPH 2002); the table consists of its low bits.
-constexpr std::array<int, 256> kPermutation = {
-    151, 160, 137, 91,  90,  15,  131, 13,  201, 95,  96,  53,  194, 233, 7,   225, 140, 36,  103,
-    30,  69,  142, 8,   99,  37,  240, 21,  10,  23,  190, 6,   148, 247, 120, 234, 75,  0,   26,
-    197, 62,  94,  252, 219, 203, 117, 35,  11,  32,  57,  177, 33,  88,  237, 149, 56,  87,  174,
-    20,  125, 136, 171, 168, 68,  175, 74,  165, 71,  134, 139, 48,  27,  166, 77,  146, 158, 231,
-    83,  111, 229, 122, 60,  211, 133, 230, 220, 105, 92,  41,  55,  46,  245, 40,  244, 102, 143,
-    54,  65,  25,  63,  161, 1,   216, 80,  73,  209, 76,  132, 187, 208, 89,  18,  169, 200, 196,
-    135, 130, 116, 188, 159, 86,  164, 100, 109, 198, 173, 186, 3,   64,  52,  217, 226, 250, 124,
-    123, 5,   202, 38,  147, 118, 126, 255, 82,  85,  212, 207, 206, 59,  227, 47,  16,  58,  17,
-    182, 189, 28,  42,  223, 183, 170, 213, 119, 248, 152, 2,   44,  154, 163, 70,  221, 153, 101,
-    155, 167, 43,  172, 9,   129, 22,  39,  253, 19,  98,  108, 110, 79,  113, 224, 232, 178, 185,
-    112, 104, 218, 246, 97,  228, 251, 34,  242, 193, 238, 210, 144, 12,  191, 179, 162, 241, 81,
-    51,  145, 235, 249, 14,  239, 107, 49,  192, 214, 31,  181, 199, 106, 157, 184, 84,  204, 176,
-    115, 121, 50,  45,  127, 4,   150, 254, 138, 236, 205, 93,  222, 114, 67,  29,  24,  72,  243,
-    141, 128, 195, 78,  66,  215, 61,  156, 180};
+// Perlin's permutation (SIGGRAPH 2002): the low four bits of its 256 numbers, which are all that one
+// dimension reads.
+constexpr std::string_view kPermutation =
+    "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
+    "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
+    "492acb5a636ef254feb3f0a16dcaf7a57882ca36d95b7bc9167d32cef1082908"
+    "a614b221e20cf321131b9efb106f57ad84c0392df46eacdde23d883d03e27dc4";
 
 /// Perlin's noise at a place, as the published programs compute it.
 double perlin(double place) {
   const double cell = std::floor(place), x = place - cell;
   const auto dot = [](double at, double along) {
-    const int hash = kPermutation[static_cast<std::size_t>(at) % 256] % 16;
+    const char digit = kPermutation[static_cast<std::size_t>(at) % 256];
+    const int hash = digit <= '9' ? digit - '0' : digit - 'a' + 10;
     return (hash < 8 ? 1 + hash : -1) * along;
   };
   const double fade = x * x * x * (x * (x * 6 - 15) + 10);

@@ -13,14 +13,12 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using mandelbulb::Bulb;
 using mandelbulb::Formula;
 using mandelbulb::Points;
-using test::expect_parts;
-using test::message_of;
 
 Bulb bulb_of(int power, int rule, int power2, int rule2, int iterations) {
   return {{Formula::of(power, rule), Formula::of(power2, rule2)}, false, iterations, 1};
@@ -230,4 +228,4 @@ TEST(Mandelbulb, RefusesImpossibleParameters) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

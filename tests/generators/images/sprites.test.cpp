@@ -16,11 +16,8 @@
 #include <set>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 enum Latent : std::size_t { kShape, kScale, kTurn, kX, kY, kFloor, kWall, kObject };
 
@@ -386,4 +383,4 @@ TEST(Sprites, RefusesEnumerationWithoutAGrid) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

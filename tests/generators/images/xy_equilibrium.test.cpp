@@ -12,12 +12,10 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using Lattice = test::XySpins;
-using test::bessel;
-using test::field;
 constexpr double kTau = test::kWholeTurn;
 
 // ---- against exact laws -------------------------------------------------------------------------
@@ -209,4 +207,4 @@ TEST(Xy, SweepsAreReversible) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -10,12 +10,10 @@
 #include <cstdint>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 using Lattice = test::XySpins;
-using test::bessel;
-using test::distance;
 constexpr double kTau = test::kWholeTurn;
 
 // ---- one spin -----------------------------------------------------------------------------------
@@ -201,4 +199,4 @@ TEST(Xy, FindsVortices) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -1,6 +1,7 @@
 #include "kernels/augment/augmentation_config.h"
 
 #include "core/error.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -26,19 +27,13 @@ std::string yaml_of(const Augmentations& values) {
 
 /// The error message for `text`.
 std::string refusal(const std::string& text) {
-  try {
+  SCOPED_TRACE(text);
+  return test::message_of(ErrorKind::config, [&] {
     plan_augmentation(read(text), {32, 32}, {32, 32});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::config);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted: " << text;
-  return "";
+  });
 }
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
-  const std::string said = refusal(text);
-  EXPECT_NE(said.find(place), std::string::npos) << said;
-  EXPECT_NE(said.find(words), std::string::npos) << said;
+  test::expect_parts(refusal(text), {place, words});
 }
 
 template <class Op>

@@ -8,14 +8,27 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace wellspring {
 namespace {
 
 constexpr double kTurn = 6.283185307179586;
 
-AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
+AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize out) {
   return test::plan_of("augment: " + list, source, out);
+}
+
+/// Latents of these roles, in pixels; in image sides if the sides are given.
+LatentRoles roles_of(const std::vector<LatentRole>& list, int source_side = 1, int out_side = 1) {
+  LatentRoles roles;
+  for (const LatentRole role : list) {
+    roles.fraction[roles.count] = source_side > 1;
+    roles.role[roles.count++] = role;
+  }
+  roles.source_side = static_cast<float>(source_side);
+  roles.out_side = static_cast<float>(out_side);
+  return roles;
 }
 
 /// Area and centroid of the output points (4 x 4 per pixel) whose source point is inside a disc.
@@ -50,17 +63,12 @@ class MapLatentsTest : public testing::TestWithParam<Case> {};
 /// output pixels and compares it with its mapped latents.
 TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
-  LatentRoles roles;
-  roles.count = 6;
-  const LatentRole role[6] = {LatentRole::position_x, LatentRole::position_y, LatentRole::length,
-                              LatentRole::angle,      LatentRole::direction,  LatentRole::fixed};
-  const float side = roles.source_side = static_cast<float>(source.width);
-  roles.out_side = static_cast<float>(out.width);
-  for (int i = 0; i < 6; ++i) {
-    roles.role[i] = role[i];
-    roles.fraction[i] = true;
-  }
+  const AugmentationPlan plan = map_plan(list, source, out);
+  const LatentRoles roles =
+      roles_of({LatentRole::position_x, LatentRole::position_y, LatentRole::length,
+                LatentRole::angle, LatentRole::direction, LatentRole::fixed},
+               source.width, out.width);
+  const float side = roles.source_side;
   int measured = 0;
   for (std::uint64_t ordinal = 0; ordinal < 16; ++ordinal) {
     const Augmentation a = draw_augmentation(plan, {9, ordinal});
@@ -106,15 +114,10 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
 /// 2^6; about ten roundings of 2^-24 each give 4e-5.
 TEST_P(MapLatentsTest, FollowsAVisibleWave) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
-  LatentRoles roles;
-  roles.count = 3;
-  roles.source_side = static_cast<float>(source.width);
-  roles.out_side = static_cast<float>(out.width);
-  for (int i = 0; i < 3; ++i) {
-    roles.role[i] = static_cast<LatentRole>(static_cast<int>(LatentRole::wave_period) + i);
-    roles.fraction[i] = i == 0;
-  }
+  const AugmentationPlan plan = map_plan(list, source, out);
+  const LatentRoles roles =
+      roles_of({LatentRole::wave_period, LatentRole::wave_angle, LatentRole::wave_phase},
+               source.width, out.width);
   const auto along = [](const float* wave, double side, double x, double y) {
     const double period = wave[0] * side, angle = wave[1];
     return (std::cos(angle) * x - std::sin(angle) * y) / period + wave[2];
@@ -139,12 +142,9 @@ TEST_P(MapLatentsTest, FollowsAVisibleWave) {
 }
 
 TEST(MapLatents, KeepsAnAbsentWaveAtZero) {
-  const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
-  LatentRoles roles;
-  roles.count = 3;
-  roles.role[0] = LatentRole::wave_period;
-  roles.role[1] = LatentRole::wave_angle;
-  roles.role[2] = LatentRole::wave_phase;
+  const AugmentationPlan plan = map_plan("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
+  const LatentRoles roles =
+      roles_of({LatentRole::wave_period, LatentRole::wave_angle, LatentRole::wave_phase});
   float wave[3] = {0, 0, 0};
   map_latents(draw_augmentation(plan, {1, 2}), roles, wave);
   for (const float value : wave) EXPECT_EQ(value, 0);
@@ -169,14 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
              {128, 128}}));
 
 TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
-  const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
-  LatentRoles roles;
-  roles.count = 2;
-  roles.source_side = roles.out_side = 64;
-  for (int i = 0; i < 2; ++i) {
-    roles.role[i] = i == 0 ? LatentRole::position_x : LatentRole::position_y;
-    roles.fraction[i] = true;
-  }
+  const Augmentation a = draw_augmentation(map_plan("[]", {64, 64}, {64, 64}), {9, 0});
+  const LatentRoles roles = roles_of({LatentRole::position_x, LatentRole::position_y}, 64, 64);
   for (int k = 0; k < 100; ++k) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
     float latents[2] = {x, y};
@@ -190,12 +184,9 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
 // An object of length 0 is absent and has no position; others move like points.
 TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
-  const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
-  LatentRoles roles;
-  roles.count = 3;
-  roles.role[0] = LatentRole::thing_x;
-  roles.role[1] = LatentRole::position_y;
-  roles.role[2] = LatentRole::length;
+  const Augmentation a = draw_augmentation(map_plan("[flip_x: 1]", size, size), {9, 0});
+  const LatentRoles roles =
+      roles_of({LatentRole::thing_x, LatentRole::position_y, LatentRole::length});
   float present[3] = {10, 20, 5}, absent[3] = {};
   map_latents(a, roles, present);
   map_latents(a, roles, absent);
@@ -207,11 +198,8 @@ TEST(MapLatents, KeepsAbsentObjectsAtZero) {
 
 TEST(MapLatents, FollowsPerspective) {
   const FrameSize size = {128, 128};
-  const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);
-  LatentRoles roles;
-  roles.count = 2;
-  roles.role[0] = LatentRole::position_x;
-  roles.role[1] = LatentRole::position_y;
+  const auto plan = map_plan("[perspective: {distortion: 0.4, probability: 1}]", size, size);
+  const LatentRoles roles = roles_of({LatentRole::position_x, LatentRole::position_y});
   for (std::uint64_t ordinal = 0; ordinal < 100; ++ordinal) {
     const Augmentation a = draw_augmentation(plan, {9, ordinal});
     float latents[2] = {a.source_x(70, 50), a.source_y(70, 50)};

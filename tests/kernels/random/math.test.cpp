@@ -91,14 +91,12 @@ const Case kCases[] = {
     {"cos_turns", WS_FUNCTION(cos_turns), exact_cos_turns, -kInfinity, kInfinity, 0.87},
     {"sin", WS_FUNCTION(sin), WS_EXACT(sin), -65536, 65536, 1.57},
     {"cos", WS_FUNCTION(cos), WS_EXACT(cos), -65536, 65536, 1.57},
-    {"atan", WS_FUNCTION(atan), WS_EXACT(atan), -kInfinity, kInfinity, 1.44},
     {"acos", WS_FUNCTION(acos), WS_EXACT(acos), -kInfinity, kInfinity, 2.25},
     {"exp", WS_FUNCTION(exp), WS_EXACT(exp), -kInfinity, kInfinity, 1.02},
     {"exp2", WS_FUNCTION(exp2), WS_EXACT(exp2), -kInfinity, kInfinity, 0.92},
     {"log", WS_FUNCTION(log), WS_EXACT(log), -kInfinity, kInfinity, 0.85},
     {"log2", WS_FUNCTION(log2), WS_EXACT(log2), -kInfinity, kInfinity, 0.57},
     {"cbrt", WS_FUNCTION(cbrt), WS_EXACT(cbrt), -kInfinity, kInfinity, 0.51},
-    {"tanh", WS_FUNCTION(tanh), WS_EXACT(tanh), -kInfinity, kInfinity, 1.33},
     {"sqrt", WS_FUNCTION(sqrt), WS_EXACT(sqrt), -kInfinity, kInfinity, 0.5},
 };
 constexpr double kAtan2Bound = 1.75, kPowBound = 1.1;
@@ -220,10 +218,7 @@ TEST(Math, HasExactSymmetryAndPeriods) {
     const float x = random.uniform(-8.0f, 8.0f);
     for (const Case& c : kCases) {
       const std::string name = c.name;
-      if (name != "sin" && name != "sin_turns" && name != "atan" && name != "tanh" &&
-          name != "cbrt") {
-        continue;
-      }
+      if (name != "sin" && name != "sin_turns" && name != "cbrt") continue;
       ASSERT_EQ(bits(c.function(-x)), bits(-c.function(x))) << name << " at " << x;
     }
     // A multiple of 2^-20, so that adding whole turns is exact.
@@ -247,7 +242,6 @@ TEST(Math, RoundsAndInterpolates) {
   EXPECT_EQ(math::clamp(5.0f, 0.0f, 1.0f), 1.0f);
   EXPECT_EQ(math::clamp(kNan, 0.25f, 1.0f), 0.25f);
   EXPECT_EQ(math::lerp(2.0f, 4.0f, 0.5f), 3.0f);
-  EXPECT_EQ(math::smoothstep(0.0f, 2.0f, 1.0f), 0.5f);
 }
 
 /// Bits, with every NaN the same.
@@ -279,7 +273,7 @@ TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
   // function changes every sample that uses it, so it must be deliberate.
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const float value : scalar) hash = (hash ^ canonical(value)) * 0x100000001b3u;
-  EXPECT_EQ(hash, 0xb93d3fe85a5da732u) << std::hex << hash;
+  EXPECT_EQ(hash, 0x9f15126a731e9b8cu) << std::hex << hash;
 }
 
 TEST(Math, GivesEqualBitsOnTheDevice) {

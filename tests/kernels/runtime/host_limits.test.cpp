@@ -6,12 +6,10 @@
 
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::spill;
-using test::TemporaryFolder;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
@@ -186,4 +184,4 @@ TEST(HostMemory, ReadsThisMachine) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

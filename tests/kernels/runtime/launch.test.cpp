@@ -11,12 +11,8 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::AffineWriter;
-using test::HistogramMaker;
-using test::SharedCanvasPainter;
 
 constexpr std::int64_t kLeagues = 9;
 constexpr std::int64_t kCount = 1000;
@@ -205,6 +201,13 @@ TEST(Launch, RefusesTeamsAboveTheLaunchBound) {
                std::logic_error);
 }
 
+TEST(Launch, RefusesFunctorsOfTheOtherSide) {
+  EXPECT_THROW(detail::check_side("f", RunsOn::host, Device::cuda(0)), std::logic_error);
+  EXPECT_THROW(detail::check_side("f", RunsOn::device, Device::cpu()), std::logic_error);
+  detail::check_side("f", RunsOn::host, Device::cpu());
+  detail::check_side("f", RunsOn::both, Device::cuda(0));
+}
+
 TEST(Launch, GridCoversEveryElement) {
   constexpr LaunchBound kBound = launch_bound<AffineWriter>();
   for (const std::int64_t n : {1, 63, 64, 65, 6400, 6401}) {
@@ -298,4 +301,4 @@ TEST(Launch, RunsMapAndLeagueOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -11,11 +11,8 @@
 #include <functional>
 #include <stdexcept>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::AffineWriter;
-using test::HistogramMaker;
 
 TEST(StepGraph, RecordsWithoutRunningAndReplaysInOrder) {
   Stream stream(Device::cpu(), 1);
@@ -104,13 +101,6 @@ TEST(StepGraph, ReplaysWithoutHeapAllocation) {
   EXPECT_EQ(device_allocation_count(), blocks);
 }
 
-TEST(StepGraph, ParsesModes) {
-  EXPECT_EQ(parse_graph_mode("off"), GraphMode::off);
-  EXPECT_EQ(parse_graph_mode("on"), GraphMode::on);
-  EXPECT_EQ(parse_graph_mode("check"), GraphMode::check);
-  EXPECT_THROW(parse_graph_mode("yes"), Error);
-}
-
 TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
@@ -145,4 +135,4 @@ TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/threads.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -31,12 +32,7 @@ TEST(Stream, UsesTheMachinesThreadsByDefault) {
 
 TEST(Stream, RefusesAnAbsentGpu) {
   if (cuda_status().device_count != 0) GTEST_SKIP() << "this machine has a GPU";
-  try {
-    Stream stream(Device::cuda(0));
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::device);
-  }
+  test::message_of(ErrorKind::device, [] { Stream stream(Device::cuda(0)); });
 }
 
 TEST(Stream, CopiesAndFills) {

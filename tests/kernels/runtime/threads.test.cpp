@@ -9,11 +9,8 @@
 #include <cstdlib>
 #include <omp.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 /// A machine with eight processors.
 ThreadLimits eight_processors() {
@@ -89,4 +86,4 @@ TEST(ComputeThreads, ObeysTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -4,6 +4,7 @@
 #include "kernels/ops/cuda/dense.h"
 #include "kernels/ops/cuda/pointers.h"
 #include "kernels/ops/cuda/versions.h"
+#include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -31,16 +32,10 @@ TEST(CublasLt, RequiresTheDocumentedAlignmentOfWorkspaces) {
 
 TEST(CublasLt, ReportsTheFailedCallItsDeviceAndAdvice) {
   EXPECT_NO_THROW(check_cublas(CUBLAS_STATUS_SUCCESS, "cublasLtMatmul", Device::cuda(1)));
-  try {
+  const std::string message = wellspring::test::message_of(ErrorKind::device, [] {
     check_cublas(CUBLAS_STATUS_ALLOC_FAILED, "cublasLtMatmul", Device::cuda(1));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::device);
-    const std::string text = error.what();
-    EXPECT_NE(text.find("cublasLtMatmul failed"), std::string::npos) << text;
-    EXPECT_NE(text.find("cuda:1"), std::string::npos) << text;
-    EXPECT_NE(text.find("doctor"), std::string::npos) << text;
-  }
+  });
+  wellspring::test::expect_parts(message, {"cublasLtMatmul failed", "cuda:1", "doctor"});
 }
 
 // cuBLASLt documents no f32 bias for a bf16 result, so the program requests no such bias.

@@ -20,14 +20,10 @@
 #include <functional>
 #include <limits>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::add;
-using test::expect_parts;
-using test::file_source;
-using test::message_of;
 using Emitted = test::EmittedSource;
 using Settings = std::vector<ParamSetting>;
 
@@ -385,4 +381,4 @@ TEST_F(StoredSetFiles, RefuseDamagedArchives) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

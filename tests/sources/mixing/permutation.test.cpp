@@ -13,10 +13,8 @@
 #include <set>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::chi_square_score;
 
 std::vector<std::uint64_t> whole(std::uint64_t size, std::uint64_t seed, std::uint64_t epoch) {
   const Permutation permutation(size, seed, epoch, PermutationUse::epoch);
@@ -193,4 +191,4 @@ TEST(SampleOrder, KeepsTheOrderWithoutShuffling) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,16 +6,10 @@
 #include "tests/train/training_testing.h"
 #include "train/evaluation/evaluation.h"
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::spill;
-using test::TemporaryFolder;
 
 TrainObserver& silent() {
   static TrainObserver observer;
@@ -63,7 +57,7 @@ TEST_F(Checkpoints, NameTensorsAsTorchDoes) {
   EXPECT_EQ(file.tensor("stage1.stem.conv.weight").shape, (std::vector<std::int64_t>{8, 4, 3, 3}));
   EXPECT_EQ(file.tensor("stage1.block0.0.norm.weight").shape, (std::vector<std::int64_t>{8}));
   EXPECT_TRUE(contains(file.metadata().at("heads"), "\"circle\""));
-  const ModelDescription model = describe_model(checkpoint(30) / "model.safetensors");
+  const ModelDescription model = ModelFile(checkpoint(30) / "model.safetensors").described();
   EXPECT_EQ(model.step, 30u);
   EXPECT_EQ(model.input, SampleLayout::image(8, 8, 3));
   ASSERT_EQ(model.heads.size(), 2u);
@@ -231,4 +225,4 @@ TEST(CheckpointOnAFullDisk, KeepsTheOlderOne) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,12 +6,8 @@
 
 #include <filesystem>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::kSmallRun;
-using test::message_of;
-using test::small_run;
 
 RunConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return RunConfig::parse(text, "run.yaml", overrides);
@@ -34,6 +30,25 @@ TEST(RunConfigTest, ReadsASmallRun) {
   ASSERT_EQ(config.data.schedule.size(), 1u);
   EXPECT_EQ(config.data.schedule[0].weights, (std::vector<double>{3, 1}));
   EXPECT_EQ(config.optimizer.spec.weight_decay, 0.01f);
+}
+
+// runs/NAME is the default folder.
+TEST(RunConfigTest, RefusesNamesThatAreNoPartOfAPath) {
+  for (const std::string name : {"../../x", "/", "..", ".", "a/b", "\x1b[2J", "two\nlines"})
+    EXPECT_TRUE(contains(refusal({"name=" + name}), "cannot name a run")) << name;
+  EXPECT_TRUE(contains(refusal({"name=" + std::string(300, 'x')}), "longer than 255 bytes"));
+  EXPECT_EQ(parse(kSmallRun, {"name=a run, 2nd"}).out, "runs/a run, 2nd");
+}
+
+TEST(RunConfigTest, RefusesEndlessEvaluations) {
+  EXPECT_TRUE(contains(refusal({"eval.samples=9223372036854775807"}),
+                       "out of range [1, 100000000] samples"));
+}
+
+TEST(RunConfigTest, NamesAMissingSection) {
+  const std::string text = "data: {sources: [{name: s, generator: shapes}]}\ntrain: {steps: 1}\n";
+  EXPECT_TRUE(contains(message_of(ErrorKind::config, [&] { parse(text); }),
+                       "the section 'model' is missing (its key 'name' is required"));
 }
 
 TEST(RunConfigTest, RoundTripsTheResolvedConfiguration) {
@@ -123,6 +138,30 @@ TEST(RunConfigTest, RefusesRegressionOfLatentsThatGeometryLoses) {
   parse(kSmallRun, overrides("x", "[flip_x, rotate: 10, grey]"));
   parse(kSmallRun, overrides("angle", "[flip_x, rotate: 10, grey]"));
   parse(kSmallRun, overrides("shape_r", "[perspective]"));
+}
+
+TEST(RunConfigTest, HoldsOutRowsOfFiles) {
+  const auto with = [](const std::string& rows, const std::string& held_out) {
+    return std::vector<std::string>{
+        "data.sources=[{name: real, kind: files, path: x.npz" + rows + "}]",
+        "eval.sources=[{of: real, " + held_out + "}]"};
+  };
+  const RunConfig config = parse(kSmallRun, with(", rows: 0%..50%", "fraction: 0.2"));
+  EXPECT_EQ(config.data.sources[0].spec.rows, "0%..40%");
+  EXPECT_EQ(config.evaluation.sources[0].rows, "40%..50%");
+  EXPECT_EQ(parse(config.to_yaml()).to_yaml(), config.to_yaml());
+  EXPECT_EQ(parse(kSmallRun, with("", "fraction: 0.1")).data.sources[0].spec.rows, "0%..90%");
+  parse(kSmallRun, with(", rows: 0..50", "rows: 50..60"));
+  // Other files may have any rows.
+  parse(kSmallRun, with("", "path: y.npz, rows: 0%..10%"));
+  EXPECT_FALSE(contains(parse(kSmallRun, with("", "path: y.npz")).identity_yaml(), "rows"));
+  EXPECT_TRUE(contains(refusal(with("", "name: b")), "fraction: 0.1"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 30%..60%")), "rows 30%..60% are also trained on"));
+  EXPECT_TRUE(contains(refusal(with(", rows: 0%..50%", "rows: 40%..60%")), "also trained on"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 60%")), "not a range of rows"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 9%..10%, fraction: 0.1")), "a fraction with rows"));
+  EXPECT_TRUE(contains(refusal(with(", rows: 0..50", "fraction: 0.1")), "numbered rows"));
+  EXPECT_TRUE(contains(refusal({"eval.sources=[{of: shapes, fraction: 0.1}]"}), "to a generator"));
 }
 
 TEST(RunConfigTest, RefusesRegressionOfConstants) {
@@ -253,4 +292,4 @@ TEST(RunConfigTest, RefusesBf16WithoutAGpu) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,11 +6,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 /// Shapes have a class, a place and a size; jets have the same place in later columns and two soft
 /// labels; files have labels only.
@@ -293,4 +290,4 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -10,13 +10,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 StepReport step_report(std::uint64_t step) {
   StepReport report;
@@ -191,4 +186,4 @@ TEST(MetricsLogTest, ReadsAMissingFileAsAnEmptyHistory) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

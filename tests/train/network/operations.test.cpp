@@ -10,24 +10,27 @@
 #include <functional>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
-using test::Doubles;
-using test::NetworkBench;
-using test::ReferenceInput;
+using ops::test::largest_magnitude;
 
-/// An operation in a small network that ends in a head.
+/// An operation in a small network that ends in a head, after the mean of an image's pixels.
 struct OperationCase {
   std::string name;
   SampleLayout input;
-  std::function<void(Tape&)> page;
+  std::function<Tensor(Tape&)> page;
   /// Number of roundings on the longest path from a sample to an output: the terms of its sums and
   /// one per step, through a head of at most 16 terms.
   double roundings = 32;
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
   /// through its division twice: the square.
   double gain = 1;
+
+  void record(Tape& tape) const {
+    const Tensor last = page(tape);
+    tape.head(input.kind == SampleKind::image ? tape.global_mean(last) : last, "h");
+  }
 };
 
 constexpr std::int64_t kBatch = 4;
@@ -42,152 +45,118 @@ const std::vector<OperationCase>& cases() {
     return layout;
   }();
   static const std::vector<OperationCase> list = {
-      {"dense", vector, [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8}), "h"); }},
-      {"dense_relu", vector,
-       [](Tape& t) { t.head(t.relu(t.dense(t.input(), "a", {.width = 8})), "h"); }},
+      {"dense", vector, [](Tape& t) { return t.dense(t.input(), "a", {.width = 8}); }},
+      {"dense_relu", vector, [](Tape& t) { return t.relu(t.dense(t.input(), "a", {.width = 8})); }},
       {"dense_without_bias", vector,
-       [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 8, .bias = false}), "h"); }},
-      {"dense_per_item", set, [](Tape& t) { t.head(t.dense(t.input(), "a", {.width = 4}), "h"); },
-       48},
+       [](Tape& t) { return t.dense(t.input(), "a", {.width = 8, .bias = false}); }},
+      {"dense_per_item", set, [](Tape& t) { return t.dense(t.input(), "a", {.width = 4}); }, 48},
       {"shared_weights", vector,
        [](Tape& t) {
          Tensor x = t.relu(t.dense(t.input(), "a", {.width = 10}));
          x = t.relu(t.dense(x, "b", {.width = 10, .weights_of = "a"}));
-         t.head(t.dense(x, "c", {.width = 10, .weights_of = "a"}), "h");
+         return t.dense(x, "c", {.width = 10, .weights_of = "a"});
        },
        64, 4},
-      {"conv", image,
-       [](Tape& t) { t.head(t.global_mean(t.conv(t.input(), "a", {.channels = 4})), "h"); }, 96},
-      {"conv_relu", image,
-       [](Tape& t) { t.head(t.global_mean(t.relu(t.conv(t.input(), "a", {.channels = 4}))), "h"); },
+      {"conv", image, [](Tape& t) { return t.conv(t.input(), "a", {.channels = 4}); }, 96},
+      {"conv_relu", image, [](Tape& t) { return t.relu(t.conv(t.input(), "a", {.channels = 4})); },
        96},
       {"conv_7x7_stride_2", image,
        [](Tape& t) {
-         const Tensor x =
-             t.conv(t.input(), "a", {.channels = 4, .kernel = 7, .stride = 2, .bias = false});
-         t.head(t.global_mean(x), "h");
+         return t.conv(t.input(), "a", {.channels = 4, .kernel = 7, .stride = 2, .bias = false});
        },
        196},
       {"conv_1x1_stride_2", odd,
        [](Tape& t) {
-         const Tensor x =
-             t.conv(t.input(), "a", {.channels = 4, .kernel = 1, .stride = 2, .bias = false});
-         t.head(t.global_mean(x), "h");
+         return t.conv(t.input(), "a", {.channels = 4, .kernel = 1, .stride = 2, .bias = false});
        },
        48},
       {"conv_pool", image,
-       [](Tape& t) {
-         t.head(t.global_mean(t.max_pool(t.conv(t.input(), "a", {.channels = 4}))), "h");
-       },
-       80},
+       [](Tape& t) { return t.max_pool(t.conv(t.input(), "a", {.channels = 4})); }, 80},
       {"conv_pool_relu", image,
-       [](Tape& t) {
-         t.head(t.global_mean(t.relu(t.max_pool(t.conv(t.input(), "a", {.channels = 4})))), "h");
-       },
-       80},
+       [](Tape& t) { return t.relu(t.max_pool(t.conv(t.input(), "a", {.channels = 4}))); }, 80},
       {"conv_relu_pool", image,
-       [](Tape& t) {
-         t.head(t.global_mean(t.max_pool(t.relu(t.conv(t.input(), "a", {.channels = 16})))), "h");
-       },
-       80},
-      {"max_pool_of_odd_sides", odd,
-       [](Tape& t) { t.head(t.global_mean(t.max_pool(t.input())), "h"); }},
+       [](Tape& t) { return t.max_pool(t.relu(t.conv(t.input(), "a", {.channels = 16}))); }, 80},
+      {"max_pool_of_odd_sides", odd, [](Tape& t) { return t.max_pool(t.input()); }},
       {"max_pool_overlapping", odd,
-       [](Tape& t) {
-         t.head(t.global_mean(t.max_pool(t.input(), {.window = 3, .stride = 2, .padding = 1})),
-                "h");
-       }},
+       [](Tape& t) { return t.max_pool(t.input(), {.window = 3, .stride = 2, .padding = 1}); }},
       {"max_pool_relu", image,
        [](Tape& t) {
-         const Tensor x = t.max_pool(t.input(), {.window = 3, .stride = 1, .padding = 1});
-         t.head(t.global_mean(t.relu(x)), "h");
+         return t.relu(t.max_pool(t.input(), {.window = 3, .stride = 1, .padding = 1}));
        },
        64},
       {"group_norm", image,
        [](Tape& t) {
-         const Tensor x = t.conv(t.input(), "a", {.channels = 4});
-         t.head(t.global_mean(t.group_norm(x, "n", {.groups = 2})), "h");
+         return t.group_norm(t.conv(t.input(), "a", {.channels = 4}), "n", {.groups = 2});
        },
        160, 2},
       {"group_norm_of_the_samples", image,
-       [](Tape& t) { t.head(t.global_mean(t.group_norm(t.input(), "n", {.groups = 3})), "h"); }, 96,
-       2},
+       [](Tape& t) { return t.group_norm(t.input(), "n", {.groups = 3}); }, 96, 2},
       {"group_norm_residual_relu", image,
        [](Tape& t) {
          const Tensor x = t.conv(t.input(), "a", {.channels = 4});
          const Tensor y = t.group_norm(t.conv(x, "b", {.channels = 4}), "n", {.groups = 2});
-         t.head(t.global_mean(t.relu(t.add(y, x))), "h");
+         return t.relu(t.add(y, x));
        },
        256, 4},
       {"batch_norm", image,
        [](Tape& t) {
-         const Tensor x = t.conv(t.input(), "a", {.channels = 4, .bias = false});
-         t.head(t.global_mean(t.batch_norm(x, "n")), "h");
+         return t.batch_norm(t.conv(t.input(), "a", {.channels = 4, .bias = false}), "n");
        },
        160, 2},
       {"batch_norm_of_vectors", vector,
-       [](Tape& t) { t.head(t.batch_norm(t.dense(t.input(), "a", {.width = 8}), "n"), "h"); }, 64,
-       8},
+       [](Tape& t) { return t.batch_norm(t.dense(t.input(), "a", {.width = 8}), "n"); }, 64, 8},
       {"batch_norm_relu", image,
        [](Tape& t) {
-         const Tensor x = t.conv(t.input(), "a", {.channels = 4, .bias = false});
-         t.head(t.global_mean(t.relu(t.batch_norm(x, "n"))), "h");
+         return t.relu(t.batch_norm(t.conv(t.input(), "a", {.channels = 4, .bias = false}), "n"));
        },
        160, 2},
       {"batch_norm_residual_relu", image,
        [](Tape& t) {
          const Tensor x = t.conv(t.input(), "a", {.channels = 4});
          const Tensor y = t.batch_norm(t.conv(x, "b", {.channels = 4}), "n");
-         t.head(t.global_mean(t.relu(t.add(x, y))), "h");
+         return t.relu(t.add(x, y));
        },
        256, 4},
       {"two_norms_added", image,
        [](Tape& t) {
          const Tensor a = t.batch_norm(t.conv(t.input(), "a", {.channels = 4}), "m");
          const Tensor b = t.batch_norm(t.conv(t.input(), "b", {.channels = 4}), "n");
-         t.head(t.global_mean(t.relu(t.add(a, b))), "h");
+         return t.relu(t.add(a, b));
        },
        256, 4},
-      {"relu", vector, [](Tape& t) { t.head(t.relu(t.input()), "h"); }},
+      {"relu", vector, [](Tape& t) { return t.relu(t.input()); }},
       {"add", vector,
        [](Tape& t) {
          const Tensor a = t.dense(t.input(), "a", {.width = 6});
          const Tensor b = t.dense(t.input(), "b", {.width = 6});
-         t.head(t.relu(t.add(a, b)), "h");
+         return t.relu(t.add(a, b));
        }},
-      {"added_to_itself", vector, [](Tape& t) { t.head(t.add(t.input(), t.input()), "h"); }},
+      {"added_to_itself", vector, [](Tape& t) { return t.add(t.input(), t.input()); }},
       {"read_by_three", vector,
        [](Tape& t) {
          const Tensor x = t.relu(t.dense(t.input(), "a", {.width = 6}));
          const Tensor y = t.dense(x, "b", {.width = 6});
-         t.head(t.add(t.add(x, y), t.dense(x, "c", {.width = 6})), "h");
+         return t.add(t.add(x, y), t.dense(x, "c", {.width = 6}));
        },
        64},
       {"concatenate", vector,
        [](Tape& t) {
          const Tensor a = t.dense(t.input(), "a", {.width = 5});
-         t.head(t.concatenate(a, t.input()), "h");
+         return t.concatenate(a, t.input());
        }},
       {"dropout", vector,
        [](Tape& t) {
-         const Tensor x = t.dense(t.input(), "a", {.width = 13});
-         t.head(t.dropout(x, "d", {.rate = 0.25f}), "h");
+         return t.dropout(t.dense(t.input(), "a", {.width = 13}), "d", {.rate = 0.25f});
        }},
       {"item_mean", set,
-       [](Tape& t) { t.head(t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))), "h"); }},
+       [](Tape& t) { return t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))); }},
       {"item_sum_and_globals", set,
        [](Tape& t) {
-         const Tensor x = t.item_sum(t.relu(t.dense(t.input(), "a", {.width = 4})));
-         t.head(t.concatenate(x, t.globals()), "h");
+         return t.concatenate(t.item_sum(t.relu(t.dense(t.input(), "a", {.width = 4}))),
+                              t.globals());
        }},
   };
   return list;
-}
-
-double largest(const Doubles& values) {
-  double result = 0;
-  for (const double value : values) result = std::max(result, std::abs(value));
-  return result;
 }
 
 class Operations : public ops::test::OperationTest {
@@ -198,7 +167,7 @@ class Operations : public ops::test::OperationTest {
                      std::int64_t shards = NetworkSpec::kWholeBatch) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
     Tape tape(c.name, c.input, kOutputs);
-    c.page(tape);
+    c.record(tape);
     NetworkBench bench(stream(), tape, kBatch, compute, shards);
     const double f32 = ops::test::rounding(DType::f32);
     const double steps = static_cast<double>(tape.nodes().size()) + 1;
@@ -208,17 +177,17 @@ class Operations : public ops::test::OperationTest {
     const ReferenceInput evaluating = bench.reference(PassMode::evaluate);
     const Doubles evaluated = reference_outputs(tape, evaluating);
     ops::test::expect_within(bench.outputs(PassMode::evaluate), evaluated,
-                             bound * std::max(1.0, largest(evaluated)), "evaluated");
+                             bound * std::max(1.0, largest_magnitude(evaluated)), "evaluated");
 
     const ReferenceInput training = bench.reference(PassMode::train);
     std::map<std::string, Doubles> moved;
     const Doubles expected = reference_outputs(tape, training, &moved);
     ops::test::expect_within(bench.outputs(PassMode::train), expected,
-                             bound * std::max(1.0, largest(expected)), "outputs");
+                             bound * std::max(1.0, largest_magnitude(expected)), "outputs");
     const std::map<std::string, Doubles> tensors = bench.tensors();
     for (const auto& [name, values] : moved)
-      ops::test::expect_within(tensors.at(name), values, bound * std::max(1.0, largest(values)),
-                               name);
+      ops::test::expect_within(tensors.at(name), values,
+                               bound * std::max(1.0, largest_magnitude(values)), name);
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
@@ -237,7 +206,7 @@ class Operations : public ops::test::OperationTest {
       const Doubles expected =
           ops::test::gradient(at, name == "x" ? input.x : input.tensors.at(name));
       ops::test::expect_within(got, expected,
-                               bound * kBatch * std::max(1.0, largest(expected)) + 1e-8,
+                               bound * kBatch * std::max(1.0, largest_magnitude(expected)) + 1e-8,
                                "gradient of " + name);
     }
   }
@@ -257,7 +226,7 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
     Tape tape(c.name, c.input, kOutputs);
-    c.page(tape);
+    c.record(tape);
     const auto run = [&](int threads) {
       Stream stream(Device::cpu(), threads);
       NetworkBench bench(stream, tape, 13, DType::f32, 5);
@@ -292,7 +261,8 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
   for (const int threads : {2, 3, 8}) EXPECT_EQ(run(threads, 2), alone) << threads;
   const double bound = 3 * (9 * 64 + 16 * 16) * ops::test::rounding(DType::f32);
   for (const auto& [name, values] : whole)
-    ops::test::expect_within(alone.at(name), values, bound * std::max(1.0, largest(values)), name);
+    ops::test::expect_within(alone.at(name), values,
+                             bound * std::max(1.0, largest_magnitude(values)), name);
 }
 
 TEST_P(Operations, AgreeInBf16) {
@@ -305,7 +275,7 @@ TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   for (const OperationCase& c : cases()) {
     Tape tape(c.name, c.input, kOutputs);
-    c.page(tape);
+    c.record(tape);
     for (const Node& node : tape.nodes()) seen[node.operation.index()] = true;
   }
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
@@ -317,7 +287,7 @@ TEST_P(Operations, PassNaNsThrough) {
     if (c.input.globals > 0) continue;  // items after a set's count are not read
     SCOPED_TRACE(c.name);
     Tape tape(c.name, c.input, kOutputs);
-    c.page(tape);
+    c.record(tape);
     NetworkBench bench(stream(), tape, kBatch);
     std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()), std::nanf(""));
     bench.set_input(x);
@@ -328,4 +298,4 @@ TEST_P(Operations, PassNaNsThrough) {
 WS_ON_EVERY_BACKEND(Operations);
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -1,8 +1,12 @@
-// resnet18 compared with PyTorch's on equal weights: both modes, forward and backward.
+// resnet18 compared with PyTorch's on equal weights, which come from a file of another program: both
+// modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
+#include "tests/support/plain_safetensors.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/train/network/resnet18_reference.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/models/model.h"
 
 #include <gtest/gtest.h>
@@ -12,10 +16,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Resnet18Reference;
 
 /// Values in [-1, 1): the formula of scripts/torch-weights, SplitMix64 from the name's FNV-1a hash.
 std::vector<double> formula(const std::string& name, std::size_t count) {
@@ -43,6 +45,18 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   return values;
 }
 
+/// A file as torchvision's and timm's users write it.
+void write_weights(const ParameterArena& arena, const std::filesystem::path& path) {
+  std::vector<test::PlainTensor> tensors = {test::batch_count("bn1")};
+  for (const ParameterTensor& tensor : arena.tensors()) {
+    const std::vector<float> values = formula_tensor(tensor);
+    const Bytes bytes = bytes_of(values);
+    tensors.push_back(
+        {tensor.name, ElementType::f32, tensor.file_shape(), {bytes.begin(), bytes.end()}});
+  }
+  test::write_plain_safetensors(path, tensors);
+}
+
 class Resnet18Test : public ops::test::OperationTest {};
 
 // The rounding error of a sum of n terms with random signs grows as sqrt(n) u. The longest sums
@@ -66,10 +80,11 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
     const Planned<float> x = memory.reserve<float>("test", "x", pixels);
     memory.commit();
     arena.initialise(stream(), 1);
-    std::vector<float> master = arena.download(stream(), arena.master());
-    for (const ParameterTensor& tensor : arena.tensors())
-      from_file_order(tensor, formula_tensor(tensor), master.data() + tensor.offset);
-    arena.upload(stream(), master, arena.master());
+    const test::TemporaryFolder folder;
+    write_weights(arena, folder / "weights.safetensors");
+    const TransferReport report =
+        transfer_weights(folder / "weights.safetensors", HeadInit::keep, {}, arena, stream());
+    EXPECT_TRUE(report.missing.empty() && report.unused.empty()) << report.to_string();
     const auto upload = [&](void* to, const std::vector<double>& values) {
       const std::vector<float> floats(values.begin(), values.end());
       stream().copy(to, floats.data(), floats.size() * sizeof(float), CopyDirection::host_to_device,
@@ -99,7 +114,7 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
                              bound * scale(expected.trained), "trained");
     upload(network.output_gradient(), formula("direction", 20));
     network.backward(training);
-    master = arena.download(stream(), arena.master());
+    const std::vector<float> master = arena.download(stream(), arena.master());
     for (std::size_t i = 0; i < arena.tensors().size(); ++i) {
       const ParameterTensor& tensor = arena.tensors()[i];
       const auto first_eight = [&] {
@@ -126,4 +141,4 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
 WS_ON_EVERY_BACKEND(Resnet18Test);
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

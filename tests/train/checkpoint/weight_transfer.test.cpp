@@ -1,0 +1,194 @@
+// Weights from other runs and from files of other programs, for `init.from` and `eval`.
+#include "core/io/safetensors.h"
+#include "tests/support/plain_safetensors.h"
+#include "tests/train/training_testing.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/evaluation.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Rounds to multiples of 1/64: with 5 bits, every type of floats has the value.
+void round_values(PlainTensor& tensor) {
+  for (std::size_t at = 0; at < tensor.data.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, tensor.data.data() + at, sizeof(float));
+    value = std::round(std::fmin(std::fmax(value, -0.25f), 0.25f) * 64) / 64;
+    std::memcpy(tensor.data.data() + at, &value, sizeof(float));
+  }
+}
+
+/// A trained model, and what another program would make of it: rounded weights.
+class WeightTransfer : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    trained_ = std::make_unique<TemporaryFolder>();
+    Listener listener;
+    Trainer(small_run(trained_->path(), {"train.steps=10"}), listener, test::quick()).run();
+  }
+  static void TearDownTestSuite() { trained_.reset(); }
+  void SetUp() override {
+    const SafetensorsFile file(model());
+    metadata_ = file.metadata();
+    tensors_ = test::read_tensors(file);
+    for (PlainTensor& tensor : tensors_) round_values(tensor);
+  }
+
+  static fs::path model() { return find_model_file(trained_->path()); }
+  fs::path foreign() const { return folder_ / "weights.safetensors"; }
+  void write(ElementType type, const TensorMetadata& metadata = {{"format", "pt"}}) const {
+    std::vector<PlainTensor> tensors = {test::batch_count("norm")};
+    for (const PlainTensor& tensor : tensors_) tensors.push_back(as_type(tensor, type));
+    write_plain_safetensors(foreign(), tensors, metadata);
+  }
+  /// Held-out losses of a run that starts from a file, before its first step.
+  std::vector<double> initial_losses(const fs::path& from,
+                                     std::vector<std::string> settings = {"init.head=keep"}) {
+    settings.push_back("init.from=" + from.string());
+    Trainer trainer(small_run("unused", settings), listener_, in_memory());
+    note_ = trainer.plan().notes.at(0);
+    return losses(trainer.evaluate());
+  }
+  static std::vector<double> losses(const EvaluationReport& report) {
+    std::vector<double> all;
+    for (const EvaluationResult& result : report.results) all.push_back(result.loss);
+    return all;
+  }
+  std::string refused(ErrorKind kind, const fs::path& from,
+                      const std::vector<std::string>& settings) {
+    return message_of(kind, [&] { initial_losses(from, settings); });
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> trained_;
+  TemporaryFolder folder_;
+  TensorMetadata metadata_;
+  std::vector<PlainTensor> tensors_;
+  Listener listener_;
+  std::string note_;
+};
+
+TEST_F(WeightTransfer, ReadsFilesOfOtherProgramsInAnyTypeOfFloats) {
+  write(ElementType::f32);
+  const std::vector<double> expected = initial_losses(foreign());
+  expect_parts(note_, {"no digest: a foreign file; loaded 14 tensors"});
+  EXPECT_EQ(note_.find("unused"), std::string::npos) << note_;
+  EXPECT_EQ(note_.find("reset"), std::string::npos) << note_;
+  EXPECT_NE(expected, initial_losses(model()));
+  EXPECT_EQ(note_.find("foreign"), std::string::npos) << note_;
+  for (const ElementType type : {ElementType::f16, ElementType::bf16, ElementType::f64}) {
+    write(type);
+    EXPECT_EQ(initial_losses(foreign()), expected) << element_name(type);
+    expect_parts(note_, {"converted from " + std::string(element_name(type))});
+  }
+  initial_losses(foreign(), {"init.head=reset"});
+  expect_parts(note_, {"loaded 12 tensors", "reset head.weight, head.bias"});
+}
+
+TEST_F(WeightTransfer, EvaluatesFilesOfOtherPrograms) {
+  for (const ElementType type : {ElementType::f32, ElementType::f16}) {
+    write(type);
+    const EvaluationReport report = evaluate_checkpoint(foreign(), small_run("unused"), listener_);
+    EXPECT_EQ(losses(report), initial_losses(foreign()));
+    ASSERT_EQ(report.notes.size(), 1u);
+    expect_parts(report.notes[0], {"weights.safetensors: no digest: a foreign file"});
+  }
+  EXPECT_TRUE(evaluate_checkpoint(model(), small_run("unused"), listener_).notes.empty());
+  expect_parts(message_of(ErrorKind::config, [&] { config_of_checkpoint(foreign()); }),
+               {"has no configuration", "wellspring eval", "CONFIG.yaml"});
+  tensors_.erase(tensors_.begin());
+  write(ElementType::f32);
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { evaluate_checkpoint(foreign(), small_run("unused"), listener_); }),
+               {"is missing in the file"});
+}
+
+TEST_F(WeightTransfer, ReadsEditedModelsWithoutTheirDigest) {
+  write(ElementType::f32, metadata_);
+  expect_parts(refused(ErrorKind::data, foreign(), {}),
+               {"its digest does not match its content", "metadata without 'digest'"});
+  metadata_.erase("digest");
+  write(ElementType::f32, metadata_);
+  const RunConfig config = config_of_checkpoint(foreign());
+  const EvaluationReport report = evaluate_checkpoint(foreign(), config, listener_);
+  EXPECT_EQ(losses(report), initial_losses(foreign()));
+  EXPECT_EQ(report.step, 10u);
+  EXPECT_EQ(report.notes.size(), 1u);
+}
+
+TEST_F(WeightTransfer, RefusesFalseMetadata) {
+  metadata_.erase("digest");
+  const auto message = [&](const std::string& key, const std::string& value) {
+    TensorMetadata changed = metadata_;
+    changed[key] = value;
+    write(ElementType::f32, changed);
+    return refused(ErrorKind::data, foreign(), {"init.head=keep"});
+  };
+  expect_parts(message("format", "wellspring state 2"), {"not a model of this version"});
+  expect_parts(message("step", "-1"), {"its step is '-1'"});
+  expect_parts(message("heads", "[]"), {"its list of heads is empty"});
+  expect_parts(message("heads", R"([{"name": "shapes"}])"), {"cannot read the metadata"});
+  expect_parts(message("input", "{}"), {"cannot read the metadata"});
+  // One class more than the output layer has.
+  std::string heads = metadata_.at("heads");
+  const std::string shape = "{\"classes\":[";
+  ASSERT_EQ(heads.find(shape), 1u) << heads;
+  metadata_["heads"] = "[" + shape + "\"x\"],\"loss\":\"class\",\"name\":\"x\"}," + heads.substr(1);
+  write(ElementType::f32, metadata_);
+  expect_parts(refused(ErrorKind::config, foreign(), {"init.head=keep"}),
+               {"head.weight is [6, 8] in the file", "need [7, 8]"});
+}
+
+TEST_F(WeightTransfer, RefusesFilesOfTorchSave) {
+  for (const char* begin : {"PK\x03\x04 archive", "\x80\x02 pickle"}) {
+    test::spill(folder_ / "weights.pth", begin);
+    expect_parts(
+        refused(ErrorKind::data, folder_ / "weights.pth", {}),
+        {"weights.pth: not a safetensors file", "torch.save", "scripts/torch-weights from-torch"});
+  }
+}
+
+TEST_F(WeightTransfer, RefusesTensorsThatDoNotFit) {
+  for (PlainTensor& tensor : tensors_) tensor.name = "encoder." + tensor.name;
+  write(ElementType::f32);
+  expect_parts(refused(ErrorKind::config, foreign(), {}),
+               {"no tensor has a matching name", "this network has stage0.stem.conv.weight",
+                "the file encoder.", "scripts/torch-weights"});
+  write_plain_safetensors(
+      foreign(),
+      {{"stage0.stem.conv.weight", ElementType::u8, {4, 3, 3, 3}, std::vector<std::byte>(108)}});
+  expect_parts(refused(ErrorKind::config, foreign(), {}),
+               {"stage0.stem.conv.weight is U8 [4, 3, 3, 3] in the file"});
+}
+
+TEST_F(WeightTransfer, RefusesToKeepAnotherHead) {
+  const std::vector<std::string> keep = {"init.head=keep", "data.sources.0.params.classes=3"};
+  expect_parts(
+      refused(ErrorKind::config, model(), keep),
+      {"init.head=keep: ", "has another output layer",
+       "head 'shapes' has 4 classes in the file, 3 classes in this network", "init.head=reset"});
+  expect_parts(refused(ErrorKind::config, model(),
+                       {"init.head=keep", "eval.sources=[]",
+                        "data.sources=[{name: a, kind: generator, generator: shapes}]"}),
+               {"it has the heads shapes, noise, this network a"});
+  write(ElementType::f32);
+  expect_parts(refused(ErrorKind::config, foreign(), keep),
+               {"head.weight is [6, 8] in the file, [5, 8] in this network", "init.head=reset"});
+  initial_losses(model(), {"init.head=reset", "data.sources.0.params.classes=3"});
+  expect_parts(note_, {"reset head.weight, head.bias"});
+}
+
+TEST_F(WeightTransfer, KeepsTheHeadsThatBothNetworksHave) {
+  initial_losses(model(), {"init.head=keep", "eval.sources=[{of: noise}]",
+                           "data.sources=[{name: noise, kind: generator, generator: noise}, "
+                           "{name: more, kind: generator, generator: shapes}]"});
+  expect_parts(note_, {"loaded 14 tensors; reset head 'more'"});
+}
+
+}  // namespace
+}  // namespace wellspring::test

@@ -1,0 +1,189 @@
+#include "train/checkpoint/model_file.h"
+
+#include "core/error.h"
+#include "core/io/files.h"
+#include "core/text/json_reason.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kFormat = "wellspring model 2";
+constexpr std::string_view kOwnFormats = "wellspring ";
+
+[[noreturn]] void fail_metadata(const fs::path& file, const std::string& why) {
+  fail(ErrorKind::data, {fmt::format("{}: cannot read the metadata of the model", file.string()),
+                         why, "use a checkpoint written by this version of the program"});
+}
+
+std::string heads_json(const std::vector<HeadSpec>& heads) {
+  Json list = Json::array();
+  for (const HeadSpec& head : heads) {
+    Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
+    if (head.loss != LossKind::regression) {
+      entry["classes"] = head.classes;
+    } else {
+      entry["targets"] = Json::array();
+      for (const HeadTarget& target : head.targets)
+        entry["targets"].push_back({{"name", target.name},
+                                    {"unit", target.unit},
+                                    {"low", target.low},
+                                    {"high", target.high}});
+    }
+    list.push_back(std::move(entry));
+  }
+  return list.dump();
+}
+
+std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
+  try {
+    std::vector<HeadSpec> heads;
+    std::int32_t begin = 0;
+    for (const Json& entry : Json::parse(text)) {
+      HeadSpec head;
+      head.name = entry.at("name").get<std::string>();
+      head.loss = loss_named(entry.at("loss").get<std::string>());
+      head.begin = begin;
+      if (head.loss != LossKind::regression) {
+        head.classes = entry.at("classes").get<std::vector<std::string>>();
+      } else {
+        for (const Json& target : entry.at("targets"))
+          head.targets.push_back({target.at("name").get<std::string>(),
+                                  target.at("unit").get<std::string>(),
+                                  target.at("low").get<float>(), target.at("high").get<float>()});
+      }
+      begin += head.outputs();
+      heads.push_back(std::move(head));
+    }
+    if (heads.empty()) fail_metadata(file, "its list of heads is empty");
+    return heads;
+  } catch (const Json::exception& error) {
+    fail_metadata(file, json_reason(error.what()));
+  }
+}
+
+/// Names of input kinds in model files.
+const std::vector<std::pair<std::string, SampleKind>>& kind_names() {
+  static const std::vector<std::pair<std::string, SampleKind>> names = {
+      {"image", SampleKind::image}, {"event", SampleKind::event}, {"set", SampleKind::set}};
+  return names;
+}
+
+std::string input_json(const SampleLayout& input) {
+  std::string kind;
+  for (const auto& [name, value] : kind_names())
+    if (value == input.kind) kind = name;
+  const SampleShape shape = input.shape();
+  return Json{{"kind", kind},
+              {"shape", {shape.height, shape.width, shape.channels}},
+              {"globals", input.globals}}
+      .dump();
+}
+
+/// 0 for values out of range, which the comparison with the run's layout refuses. Error
+/// (Json::exception) unless the value is a whole number.
+int extent(const Json& number) {
+  const auto value = number.get_ref<const Json::number_unsigned_t&>();
+  return std::in_range<int>(value) ? static_cast<int>(value) : 0;
+}
+
+SampleLayout input_from(const std::string& text, const fs::path& file) {
+  try {
+    const Json json = Json::parse(text);
+    const Json& extents = json.at("shape");
+    const SampleShape shape = {extent(extents.at(0)), extent(extents.at(1)), extent(extents.at(2))};
+    SampleLayout input = SampleLayout::image(shape);
+    for (const auto& [name, kind] : kind_names()) {
+      if (name != json.at("kind").get<std::string>() || kind == SampleKind::image) continue;
+      input = kind == SampleKind::event ? SampleLayout::event(shape.channels)
+                                        : SampleLayout::set(shape.width, shape.channels);
+    }
+    input.globals = extent(json.at("globals"));
+    return input;
+  } catch (const Json::exception& error) {
+    fail_metadata(file, json_reason(error.what()));
+  }
+}
+
+std::uint64_t step_from(const std::string& text, const fs::path& file) {
+  std::uint64_t step = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, step);
+  if (error != std::errc{} || stop != end)
+    fail_metadata(file, fmt::format("its step is '{}'", text));
+  return step;
+}
+
+/// True for the formats of torch.save: a zip archive, or a pickle of protocol 2.
+bool is_torch_file(const fs::path& path) {
+  const InputFile file(path);
+  std::string begin(4, '\0');
+  if (file.size() < begin.size()) return false;
+  file.read(0, std::as_writable_bytes(std::span(begin.data(), begin.size())));
+  return begin == "PK\x03\x04" || begin.starts_with("\x80\x02");
+}
+
+SafetensorsFile open_tensors(const fs::path& path) {
+  if (is_torch_file(path))
+    fail(ErrorKind::data,
+         {fmt::format("{}: not a safetensors file", path.string()),
+          "it looks like a file of torch.save",
+          fmt::format("convert it: scripts/torch-weights from-torch {} weights.safetensors",
+                      path.string())});
+  return SafetensorsFile(path);
+}
+
+/// nullopt if the file was not written by this program.
+std::optional<ModelDescription> description_in(const SafetensorsFile& file) {
+  const TensorMetadata& metadata = file.metadata();
+  const auto format = metadata.find("format");
+  if (format == metadata.end() || !format->second.starts_with(kOwnFormats)) return std::nullopt;
+  if (format->second != kFormat)
+    fail(ErrorKind::data,
+         {fmt::format("{}: not a model of this version of the program", file.path().string()),
+          fmt::format("its format is '{}', not '{}'", format->second, kFormat),
+          "use the model.safetensors of a checkpoint written by `wellspring train`"});
+  const auto text = [&](const std::string& key) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) fail_metadata(file.path(), fmt::format("'{}' is missing", key));
+    return found->second;
+  };
+  return ModelDescription{.step = step_from(text("step"), file.path()),
+                          .config_yaml = text("config"),
+                          .heads = heads_from(text("heads"), file.path()),
+                          .input = input_from(text("input"), file.path())};
+}
+
+}  // namespace
+
+TensorMetadata to_metadata(const ModelDescription& model) {
+  return {{"format", kFormat},
+          {"step", std::to_string(model.step)},
+          {"config", model.config_yaml},
+          {"heads", heads_json(model.heads)},
+          {"input", input_json(model.input)},
+          {"layout", "convolutions OIHW, activations NHWC"}};
+}
+
+ModelFile::ModelFile(const fs::path& path) : tensors_(open_tensors(path)) {
+  if (!foreign()) tensors_.verify();
+  description_ = description_in(tensors_);
+}
+
+const ModelDescription& ModelFile::described() const {
+  if (description_) return *description_;
+  fail(ErrorKind::config,
+       {fmt::format("{}: has no configuration", path().string()),
+        "it was not written by `wellspring train`",
+        fmt::format("name a configuration: wellspring eval {} CONFIG.yaml", path().string())});
+}
+
+}  // namespace wellspring

@@ -1,0 +1,51 @@
+// Model files: weights in safetensors, with the metadata that make them usable without their run.
+// Files of other programs have neither those metadata nor a digest. Called by checkpoints, weight
+// transfer and evaluation; host only.
+#pragma once
+
+#include "core/io/safetensors.h"
+#include "kernels/batch/batch.h"
+#include "train/heads/heads.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// The metadata of a model file. Contains no paths of the machine that wrote it.
+struct ModelDescription {
+  std::uint64_t step = 0;
+  std::string config_yaml;      ///< RunConfig::portable_yaml
+  std::vector<HeadSpec> heads;  ///< in the order of the outputs
+  SampleLayout input;           ///< the network's input, per sample
+};
+
+TensorMetadata to_metadata(const ModelDescription& model);
+
+/// A note on foreign files.
+inline constexpr const char* kForeignFile = "no digest: a foreign file";
+
+class ModelFile {
+ public:
+  /// Errors (data): not a safetensors file, content that does not match its digest, metadata of
+  /// another version of this program.
+  explicit ModelFile(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return tensors_.path(); }
+  const SafetensorsFile& tensors() const { return tensors_; }
+  /// True without a digest: another program wrote the file, and nothing shows damage.
+  bool foreign() const { return !tensors_.has_digest(); }
+  /// nullopt if the file has no metadata of this program.
+  const std::optional<ModelDescription>& description() const { return description_; }
+  /// Error (config) without a description.
+  const ModelDescription& described() const;
+
+ private:
+  SafetensorsFile tensors_;
+  std::optional<ModelDescription> description_;
+};
+
+}  // namespace wellspring
