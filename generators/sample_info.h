@@ -49,8 +49,7 @@ struct DrawBudget {
   std::int64_t part = 0;   ///< blocks to prepare a part of the image
   std::int64_t pixel = 0;  ///< blocks to colour one pixel
   int side = 0;            ///< side of a part, pixels; 0: the image is one part
-  bool cached = false;     ///< true: fewer blocks are drawn if the state that a sample builds on is
-                           ///< cached
+  bool cached = false;     ///< true: a cached state may reduce the number of blocks
 };
 
 /// The best mean result of any predictor of the label or the targets, known in closed form or from an

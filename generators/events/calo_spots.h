@@ -17,8 +17,7 @@ namespace wellspring {
 /// first `more` spots have one unit more.
 struct CaloSlice {
   std::uint64_t unit;
-  std::uint64_t upto;  ///< end of the slice in cumulative spots; in mode gflash_lite, in energy
-                       ///< units
+  std::uint64_t upto;  ///< end of the slice in spots; in mode gflash_lite, in energy units
   std::uint32_t more, spots;
   float core_squared, tail_squared, core_share;  ///< mm^2
   std::int32_t layer;

@@ -61,8 +61,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
     refuse(name, text, "it has " + counted(decay.products.size(), "product"), kAdvice);
   double sum = 0;
   for (const double mass : decay.products) sum += mass;
-  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // the sum of decimal numbers is
-                                                             // rounded
+  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
     refuse(name, text,
            fmt::format(
                "its products weigh {} GeV in total; the maximum is 0.9999 of the mother's mass",

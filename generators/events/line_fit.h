@@ -19,8 +19,7 @@ struct LineFit {
 
 struct PulseSums {
   static constexpr float kPlaceSteps = 32, kTimeSteps = 4, kChargeSteps = 1024;
-  static constexpr float kLatest = 131072;  ///< ns; the sum of 2^24 squares of it, in steps, fits
-                                            ///< into 63 bits
+  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares, in steps, add up to below 2^63
   static constexpr float kFastest = 2;      ///< limit of each velocity component, c
 
   std::int64_t charge, pulses;

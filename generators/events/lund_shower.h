@@ -67,9 +67,7 @@ class Plane {
   WS_INLINE Point next(float log_first, float second) {
     area_ -= log_first / density_;
     const float left = room_ * room_ - 2 * area_;
-    if (!(left > 0))
-      return {0, 0, false};  // also for alpha_s = 0, where the drawn area is
-                             // infinite
+    if (!(left > 0)) return {0, 0, false};  // also for alpha_s = 0: infinite area
     const float down = 2 * area_ / (room_ + math::sqrt(left));
     return {down, second * (room_ - down), true};
   }
@@ -161,8 +159,7 @@ struct LundShower {
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
-    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions between this parton and its
-                                               ///< prong
+    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions since its prong
     std::uint8_t emitter[lund::kMostPartons];  ///< index of its emitter
     int count = 0, prongs = 0, unfinished = 0;
     float density = 0;  ///< emission density of the prongs

@@ -157,14 +157,12 @@ struct ClusterBounds {
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // number of pairs, each times the product of
-                                                       // two masses
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times the product of two masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;
     spin = reach * fastest;
-    speed = std::sqrt(2 * bodies * (kinetic + deepest));  // bound: one body has all the available
-                                                          // energy
+    speed = std::sqrt(2 * bodies * (kinetic + deepest));  // one body has all the available energy
   }
 };
 

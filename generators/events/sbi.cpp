@@ -57,8 +57,7 @@ double uniform_rmse() {
 /// Root of the mean posterior variance for gaussian_mixture. Except near the border, a single x
 /// does not reveal which width applies, so the posterior is a truncated mixture of both normals.
 double mixture_rmse() {
-  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // step is sigma / 2.5: error
-                                                                  // 1e-53
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // error at sigma / 2.5: 1e-53
   std::vector<std::array<Truncated, 2>> along;
   for (double x = kStep / 2; x < kFar; x += kStep)  // the other half is its mirror image
     along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});

@@ -50,8 +50,7 @@ inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
 struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
-  const float* factor = nullptr;        ///< [kComponents][kTriangle]: columns of a lower triangular
-                                        ///< matrix
+  const float* factor = nullptr;        ///< [kComponents][kTriangle] columns of lower triangles
   const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 

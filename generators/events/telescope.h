@@ -78,8 +78,7 @@ struct Event {
   Vector vertex;
   float start;       ///< time at the vertex
   float yield;       ///< expected photons without the distance and angle factors
-  float log2_bound;  ///< log2 of the largest expected number beyond kNearest, without the distance
-                     ///< factor
+  float log2_bound;  ///< log2 of the largest number beyond kNearest, without distance
 };
 
 /// Geometry from the vertex or track to a module.

@@ -286,8 +286,7 @@ class TrackWays {
   alignas(N * sizeof(double)) double bend_[N], r_[N];
   alignas(N * sizeof(float)) float p_[N], beta_[N];
   alignas(N * sizeof(float)) std::int32_t side_[N], going_[N], cylinder_[N], disc_[N];
-  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< 1: the particle crosses the surface of
-                                                        ///< this step
+  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< 1: crosses this step's surface
 };
 
 }  // namespace wellspring

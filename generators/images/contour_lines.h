@@ -84,10 +84,8 @@ WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t siz
 struct Line {
   std::int32_t x, y;  ///< first pixel; rows are counted from the band's first row
   std::int32_t sign_x, sign_y;
-  std::int32_t major, minor;  ///< number of steps along the longer axis, and of moves along the
-                              ///< other
-  std::int32_t along, aside;  ///< texel offset per step, and extra offset of a step that also moves
-                              ///< along the other axis
+  std::int32_t major, minor;  ///< steps along the longer axis, moves along the other axis
+  std::int32_t along, aside;  ///< texels per step; extra texels if the step moves along both axes
   bool steep;                 ///< the longer axis is y
   bool whole, outside;        ///< entirely inside the band; entirely on one side of it
 
@@ -171,8 +169,7 @@ WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, st
   WS_LANES
   for (int l = 0; l < N; ++l) place[l] = count[l] > 0 ? place[l] : within;
   for (std::int32_t step = 1;; ++step) {
-    std::int64_t spot[N];  // a copy: compilers do not keep arrays that are read lane by lane in
-                           // vector registers
+    std::int64_t spot[N];  // a copy, which compilers can keep in vector registers
     WS_LANES
     for (int l = 0; l < N; ++l) spot[l] = place[l];
     WS_UNROLL(16)

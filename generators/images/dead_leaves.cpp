@@ -103,8 +103,7 @@ double DeadLeaves::expected_open(SampleShape shape) const {
   const double taper = 1 - low * low / (high * high);
   const double mean = taper > 0 ? 2 * low * (1 - low / high) / taper : low;
   const double square = taper > 0 ? 2 * low * low * std::log(high / low) / taper : low * low;
-  const Kind kind = rules_.kind == Kind::any ? Kind::triangle : rules_.kind;  // the triangle has
-                                                                              // the smallest area
+  const Kind kind = rules_.kind == Kind::any ? Kind::triangle : rules_.kind;  // smallest area
   const double area = Leaf::mean_area(kind) * square;
   const bool paper = rules_.law == Law::paper;
   const double chance = paper ? 0.25 * area / (width * height)

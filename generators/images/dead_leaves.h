@@ -134,8 +134,7 @@ struct DeadLeaves {
     std::uint32_t* const winner = team.template scratch<std::uint32_t>(side * side);
     scratch.pitch = side;
     for (int i = team.rank(); i < side * side; i += team.size()) {
-      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside the tile do not count
-                                                             // as open
+      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside are not open
     }
     for (int y = 0; y < tile.height; y += kTile) {
       for (int x = 0; x < tile.width; x += kTile) {
@@ -256,9 +255,7 @@ struct DeadLeaves {
   WS_INLINE static float apart(float v, float low, float high, float period, float inverse) {
     if constexpr (OnPlane) {
       const float half = 0.5f * (high - low);
-      if (!(half < period))
-        return 0;  // the box contains everything, even points beyond the
-                   // horizon
+      if (!(half < period)) return 0;  // everything is inside
       float d = v - (low + half);
       d = math::fma(-period, math::round(d * inverse), d);
       return math::max(math::abs(d) - half, 0.f);

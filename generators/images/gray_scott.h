@@ -59,8 +59,7 @@ struct GrayScottField {
     chain.feed = kFeed[0];
     chain.kill = kKill[0];
     WS_UNROLL(16)
-    for (int i = 1; i < kPatterns; ++i) {  // selects instead of an indexed load, which would use
-                                           // local memory
+    for (int i = 1; i < kPatterns; ++i) {  // selects: an index needs local memory
       chain.feed = i == chain.pattern ? kFeed[i] : chain.feed;
       chain.kill = i == chain.pattern ? kKill[i] : chain.kill;
     }

@@ -22,8 +22,7 @@ namespace wellspring::ifs3d {
 /// Everything that determines a category table.
 struct CategorySpec {
   std::int64_t seed = 1;
-  double variance = 0.05;  ///< minimum variance of the points along each axis, scaled to a range of
-                           ///< 2
+  double variance = 0.05;  ///< minimum variance along each axis, for a range of 2
 };
 /// Incremented whenever a table's bytes change.
 inline constexpr std::uint32_t kCategoryVersion = 1;

@@ -33,8 +33,7 @@ struct CategorySpec {
   std::int64_t seed = 1;     ///< seed of the categories, independent of the samples' seed
   double rate = 0.2;         ///< minimum fraction of the picture's pixels that points hit
   float weight_step = 0.4f;  ///< w of the weight variations
-  double least_fill = 0.02;  ///< fraction of the pixels below which a variation counts as
-                             ///< near-empty
+  double least_fill = 0.02;  ///< below this fraction of pixels, a variation is near-empty
   Search search = Search::own;
 };
 /// Incremented whenever a table's bytes change.
@@ -76,8 +75,7 @@ void set_selectors(System& system);
 
 /// Statistics of a picture of a system's points.
 struct Survey {
-  bool diverged = false;  ///< true: the other members describe the points up to 100 before the
-                          ///< divergence
+  bool diverged = false;  ///< true: the rest describes points up to 100 before it diverged
   double x0 = 0, x1 = 0, y0 = 0, y1 = 0;
   double fill = 0;  ///< fraction of the picture's pixels that points hit
   double last_x = 0, last_y = 0;

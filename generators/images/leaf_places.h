@@ -152,8 +152,7 @@ struct LeafPlaces {
     const float cubic = 0.5f * w * h * taper / (r_min * r_min);
     const float square = 2 * (w + h) * linear / r_min;
     const float inverse = 4 * log_ratio;
-    const bool spread = on_plane && cubic > 0;  // false: all leaves have one radius, or centres are
-                                                // on the image
+    const bool spread = on_plane && cubic > 0;  // false: one radius, or centres on the image
     const float all = cubic + square + inverse;
     plain[level] = spread ? cubic / all : 1.f;
     beside[level] = spread ? (cubic + square) / all : 1.f;

@@ -140,8 +140,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float u = (x - column) - 0.5f, v = (y - row) - 0.5f;
     const float lift = math::cos_turns(0.5f * (column + row));       // 1 or -1
     const float along = lift * math::cos_turns(0.5f * u) * 0.35f;    // height of the row's strand
-    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // height of the column's
-                                                                     // strand
+    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // the same for the column's
     const float blur = 0.04f + 4 * form.pixel;
     const float in_row = edge(half - math::abs(v), blur),
                 in_column = edge(half - math::abs(u), blur);

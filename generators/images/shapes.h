@@ -149,8 +149,7 @@ struct Shapes {
     const float side =
         static_cast<float>(key.shape.width < key.shape.height ? key.shape.width : key.shape.height);
     const float scale = draw.uniform(params_.scale_low, params_.scale_high);
-    const float margin = kReach * scale;  // the same for all shapes, so that the position does not
-                                          // reveal the class
+    const float margin = kReach * scale;  // the same for all shapes: hides the class
     const float x = draw.uniform(margin, 1 - margin), y = draw.uniform(margin, 1 - margin);
     const float turns = draw.uniform();
 

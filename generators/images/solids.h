@@ -139,10 +139,8 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
 struct Room {
   static constexpr float kWall = 3;
   static constexpr float kDistance = 2.6f,
-                         kHeight = 1.4f;       ///< camera: distance from the axis, height above the
-                                               ///< floor
-  static constexpr float kDown = 0.31073886f;  ///< sine of the pitch, which points the camera at
-                                               ///< (0, 0.55, 0)
+                         kHeight = 1.4f;        ///< camera: radius and height
+  static constexpr float kDown = 0.31073886f;   ///< sine of the pitch; aims at (0, 0.55, 0)
   static constexpr float kAhead = 0.95049533f;  ///< cosine of the pitch
   static constexpr float kHalfView = 0.45f;     ///< tangent of half the field of view
   static constexpr float kAmbient = 0.45f, kDirect = 0.55f;

@@ -78,8 +78,7 @@ struct TexturedLeaves : DeadLeaves {
     const float log_footprint = math::log2(run.footprint);
     Lie lie = {};
     FillLevels::Cut cut = {};
-    WS_UNROLL(1)  // device: full unrolling keeps arrays in registers; host: none, because reads
-                  // dominate
+    WS_UNROLL(1)  // device: full unroll, for registers; host: none, as reads dominate
     for (int i = 0; i < N; ++i) {
       if (i == 0 || front[i] != front[i - 1]) {
         lie = lie_of(scene.law.rng, front[i]);

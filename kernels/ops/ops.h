@@ -127,8 +127,7 @@ void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to
 struct PoolSpec {
   std::int64_t batch = 1;
   int height = 2, width = 2, channels = 1;  ///< input shape
-  int window = 2, stride = 2, padding = 0;  ///< max pooling: square windows, the same padding on
-                                            ///< all sides
+  int window = 2, stride = 2, padding = 0;  ///< max pooling: square windows, symmetric padding
   int out_height() const { return (height + 2 * padding - window) / stride + 1; }
   int out_width() const { return (width + 2 * padding - window) / stride + 1; }
   /// relu: y = max(0, largest value of the window); the backward pass includes the ReLU. ReLU and

@@ -37,8 +37,7 @@ struct LossInput {
 struct LossResult {
   float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
   float* scores = nullptr;   ///< [scores, batch] quality of the row's outputs; see each loss
-  void* gradient = nullptr;  ///< [batch, width] gradient of the mean loss over all rows; only the
-                             ///< head's slice is written
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; only its own slice
 };
 
 /// Class: cross-entropy against the row's label; the share `smoothing` of the label is spread over
@@ -56,8 +55,7 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
 /// Weight of a present label relative to an absent label.
 enum class PositiveWeight : std::uint8_t {
   equal,     ///< 1
-  balanced,  ///< K / n for K labels; n, the number of present ones, is the sum of the targets, but
-             ///< at least 1
+  balanced,  ///< K / n for K labels; n is the sum of the targets, at least 1
 };
 /// Multi-label: binary cross-entropy of each output against the same column of `targets`, averaged
 /// over the outputs. Targets are 0 or 1 or, for mixed samples, between. A label is present if its

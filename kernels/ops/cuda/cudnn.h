@@ -46,10 +46,8 @@ struct ConvGraphSpec {
   Conv2dSpec conv;
   ConvPass pass = ConvPass::forward;
   Epilogue epilogue = Epilogue::fused;
-  DType result = DType::f32;  ///< type of the pass's result; cuDNN requires it to be the compute
-                              ///< type
-  std::size_t workspace_limit = std::size_t{512} << 20;  ///< bytes; plans that need more are
-                                                         ///< excluded
+  DType result = DType::f32;  ///< result type; cuDNN requires the compute type
+  std::size_t workspace_limit = std::size_t{512} << 20;  ///< bytes; plans above it are excluded
   std::string to_string() const;
 };
 
