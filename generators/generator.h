@@ -40,8 +40,8 @@ class Generator {
 
   /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense
   /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
-  /// again moves it to another. Errors (config): a table cannot be made, or dense labels do not
-  /// exist.
+  /// again moves it to the new plan. Errors (config): a table cannot be made, or dense labels do
+  /// not exist.
   virtual void plan(MemoryPlan& memory, std::int64_t rows,
                     DenseLabels dense = DenseLabels::none) = 0;
   /// Uploads tables; call it after commit and before the first emission. Blocks.

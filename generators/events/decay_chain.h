@@ -2,13 +2,13 @@
 // mother. Used by generator `rambo`. Host and device, in double precision; parsing and checks host
 // only.
 //
-// Two bodies: isotropic, p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M + m1 - m2)) / 2M.
-// Three: particle 1 and the pair (23), whose mass has the density p_1(m23) p_23(m23) between m2 +
-// m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 / (p_1(m2 + m3) p_23(M -
-// m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For massless products one try
-// in four is kept, otherwise more. Then the mother decays into particle 1 and the pair, and the
-// pair into 2 and 3, as two-body decays. Source: Particle Data Group, Kinematics; F. James, Monte
-// Carlo phase space, CERN 68-15 (1968).
+// Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
+// m1 - m2)) / 2M. Three: particle 1 and the pair (23), whose mass has the density p_1(m23)
+// p_23(m23) between m2 + m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 /
+// (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For
+// massless products one try in four is kept, otherwise more. Then the mother decays into particle 1
+// and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
+// Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
 // Branching fractions are 1 and each decay is sampled from its own phase space, so the weight of an
 // event is the weight of its production.

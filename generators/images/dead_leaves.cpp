@@ -93,8 +93,8 @@ SampleInfo DeadLeaves::describe(const Params& params) {
 }
 
 // A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r). If centres are on the
-// image alone, the probability is at least a quarter of E area / w h, which a corner has. After n
-// leaves, a pixel is open with the n-th power of the complementary probability.
+// image alone, the probability is at least a quarter of E area / w h, its value at a corner. After
+// n leaves, a pixel is open with the n-th power of the complementary probability.
 double DeadLeaves::expected_open(SampleShape shape) const {
   const double width = shape.width, height = shape.height, side = std::fmin(width, height);
   const double low = static_cast<double>(rules_.r_min) / rules_.spread * side;

@@ -1,7 +1,7 @@
 // Generator `dead_leaves`: an image tiled by opaque overlapping leaves whose sizes follow a power
-// law, as in natural scenes; class: shape of the leaves. Leaves are placed front to back, and each
-// pixel shows the first leaf that covers it. This samples the stationary law without bias, and
-// covered pixels need no further work. Called through the registry; host and device.
+// law, as in natural scenes. The class is the shape of the leaves. Leaves are placed front to back,
+// and each pixel shows the first leaf that covers it. This samples the stationary law without bias,
+// and covered pixels need no further work. Called through the registry; host and device.
 //
 // Sources: M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
 // Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Differences from
@@ -352,7 +352,7 @@ struct DeadLeaves {
   }
 
   /// Places the next batch of the level's sequence; a leaf that meets a smaller region is replaced
-  /// by the next leaf of that region's sequence.
+  /// with the next leaf of that region's sequence.
   template <class Team>
   WS_INLINE static void lay(Team& team, const LeafPlaces& law, int level, int turn,
                             const std::uint32_t (&count)[LeafPlaces::kRegions + 1],

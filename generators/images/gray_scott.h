@@ -1,5 +1,5 @@
-// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid; class: type of
-// pattern in Pearson's classification. A sample is one frame of a chain
+// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid. The class is the
+// type of pattern in Pearson's classification. A sample is one frame of a chain
 // (kernels/emission/fields.h). Host and device.
 //
 //   u' = Du lap u - u v^2 + F (1 - u)        v' = Dv lap v + u v^2 - (F + k) v
@@ -223,7 +223,7 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// Number of chains, of 120 with the defaults, that died out or became flat after 2000 steps: 120
+  /// Number of chains that died out or became flat after 2000 steps, of 120 with the defaults: 120
   /// at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for
   /// which one square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {

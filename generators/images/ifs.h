@@ -1,5 +1,5 @@
-// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game; class: a
-// system of affine maps that depends on the mode:
+// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game. The class is a
+// system of affine maps; the mode says which:
 //
 // fractaldb      2 to 7 random maps whose attractor fills enough of the image, in 25 weight
 //                variations and four flips, with a random 3x3 patch at every point. H. Kataoka et

@@ -1,7 +1,7 @@
 // Generator `ifs3d`: attractors of iterated function systems in 3D, shown as white points viewed by
-// a camera; class: a random system of 2 to 7 maps that spreads along every axis. Samples are 145
-// variations of the coefficients, viewed from twelve directions or from anywhere. Called through
-// the registry; host and device.
+// a camera. The class is a random system of 2 to 7 maps that spreads along every axis. Samples are
+// 145 variations of the coefficients, viewed from twelve directions or from anywhere. Called
+// through the registry; host and device.
 //
 // Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (ExFractalDB), with its program, and R. Yamada et al., "MV-FractalDB: formula-driven

@@ -153,7 +153,7 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// One sweep tries to flip every spin once, first those with an even sum of row and column.
+  /// One sweep tries to flip every spin once, starting with the sites where row + column is even.
   template <class Team>
   WS_INLINE void sweep(Team& team, const IsingWork& work, std::uint32_t number) const {
     half_sweep(team, work.spins, work.other, number, 0);

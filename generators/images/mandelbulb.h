@@ -1,7 +1,7 @@
 // Generator `mandelbulb`: sets of points in space whose orbits z -> power of z + c do not escape.
 // They are viewed from any direction, lit, and coloured by how near orbits come to planes and to
-// the origin. Class: the power and the rule that selects its angles. Called through the registry;
-// host and device.
+// the origin. The class is the power and the rule that selects its angles. Called through the
+// registry; host and device.
 //
 // Source: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
 // Variations", CVPR 2024, pp. 22062-22071 (rules, powers, colours, camera);

@@ -1,6 +1,6 @@
-// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels; class:
-// the distribution. Both have the same mean and variance, so only their shapes distinguish them.
-// Called through the registry; host and device.
+// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels. The
+// class is the distribution. Both have the same mean and variance, so only their shapes distinguish
+// them. Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"

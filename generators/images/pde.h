@@ -1,6 +1,6 @@
 // Generator `pde`: a random field on a periodic square, at time 0 and after a random time of heat
-// conduction, advection with diffusion, or wave motion; class: the equation. Created through the
-// registry; host and device.
+// conduction, advection with diffusion, or wave motion. The class is the equation. Created through
+// the registry; host and device.
 //
 //   heat, advection   u_t = kappa lap u - v . grad u
 //   wave              u_tt = c^2 lap u, at rest at 0

@@ -9,7 +9,7 @@
 
 namespace wellspring::periodic {
 
-/// A coordinate in cells, clamped to 2^22. Towards the horizon coordinates grow beyond it, and
+/// A coordinate in cells, clamped to 2^22. Towards the horizon, coordinates grow beyond it, and
 /// floats no longer resolve cells.
 WS_INLINE float near(float at) {
   return math::clamp(at, -0x1p+22f, 0x1p+22f);
@@ -28,7 +28,7 @@ WS_INLINE std::int32_t cell(float at, std::int32_t side) {
 }
 
 /// Bilinear interpolation between the centres of the four nearest cells. `value(column, row)` is
-/// the value of a cell of the grid; (0, 0) is the upper left corner of cell (0, 0).
+/// the value of a cell of the grid; x and y count from the upper left corner of cell (column, row).
 template <class Value>
 WS_INLINE float bilinear(float x, float y, std::int32_t column, std::int32_t row, std::int32_t side,
                          const Value& value) {

@@ -1,5 +1,6 @@
-// Generator `rcdb`: radial grey contours on white that grow from orbit to orbit; class: numbers of
-// vertices and orbits, and growth parameters. Called through the registry; host and device.
+// Generator `rcdb`: radial grey contours on white that grow from orbit to orbit. The class
+// determines the numbers of vertices and orbits and the growth parameters. Called through the
+// registry; host and device.
 //
 // Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and the program published with it. Each class has its own random stream, so

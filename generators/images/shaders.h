@@ -1,6 +1,6 @@
 // Generator `shaders`: a formula per pixel, composed of a deformation of the plane, a program drawn
-// on it, and a colour gradient; class: program, deformation and cell of the program's parameters.
-// Called through the registry; host and device.
+// on it, and a colour gradient. The class consists of program, deformation and cell of the
+// program's parameters. Called through the registry; host and device.
 //
 // Pretraining on classes of procedural programs follows M. Baradad et al., "Procedural Image
 // Programs for Representation Learning", NeurIPS 2022. Their programs are third-party; all programs

@@ -1,6 +1,6 @@
-// Generator `shapes`: one anti-aliased shape on a plain or textured background; class: the shape.
-// All shapes have the same area at the same scale, so only their form distinguishes them. Called
-// through the registry; host and device.
+// Generator `shapes`: one anti-aliased shape on a plain or textured background. The class is the
+// shape. All shapes have the same area at the same scale, so only their form distinguishes them.
+// Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"

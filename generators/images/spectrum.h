@@ -1,6 +1,6 @@
 // Generator `spectrum`: noise with amplitudes that fall as a power of the frequency, in correlated
-// colours; class: the exponent, and its difference between the axes. Called through the registry;
-// host and device.
+// colours. The class determines the exponent and its difference between the axes. Called through
+// the registry; host and device.
 //
 // Source: M. Baradad, J. Wulff, T. Wang, P. Isola, A. Torralba, "Learning to see by looking at
 // noise", NeurIPS 2021: amplitudes 1 / (|fx|^(s + d) + |fy|^(s - d)), phases of white noise. Here

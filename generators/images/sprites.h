@@ -1,6 +1,6 @@
 // Generator `sprites`: scenes with known factors; every combination of factors is a sample. A scene
-// is a white shape on black as in dSprites, or a solid in a coloured room as in 3D Shapes. Class:
-// the shape. Called through the registry; host and device.
+// is a white shape on black as in dSprites, or a solid in a coloured room as in 3D Shapes. The
+// class is the shape. Called through the registry; host and device.
 //
 // Sources: L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
 // Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih, ICML

@@ -1,6 +1,7 @@
-// Generator `textures`: noise on the plane, coloured by a gradient of four colours; class: kind of
-// noise, scale, number of octaves and warp. Each pixel is a function of its position, so geometric
-// augmentation costs nothing and blurs nothing. Called through the registry; host and device.
+// Generator `textures`: noise on the plane, coloured by a gradient of four colours. The class
+// consists of kind of noise, scale, number of octaves and warp. Each pixel is a function of its
+// position, so geometric augmentation costs nothing and blurs nothing. Called through the registry;
+// host and device.
 //
 // The noises of lattice_noise.h are summed over octaves (B. Mandelbrot and J. Van Ness, SIAM Review
 // 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). Another noise

@@ -1,5 +1,6 @@
 // Generator `visual_atom`: grey contours on black that grow from orbit to orbit, with two sine
-// waves around them; class: contour parameters. Called through the registry; host and device.
+// waves around them. The class determines the contour's parameters. Called through the registry;
+// host and device.
 //
 // Sources: S. Takashima et al., "Visual atoms: pre-training vision transformers with sinusoidal
 // waves", CVPR 2023, and the program published with it. Each class has its own random stream, so

@@ -1,5 +1,5 @@
 // Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from its own
-// Markov chain; class: phase or temperature range. Host and device.
+// Markov chain. The class is the phase or the temperature range. Host and device.
 //
 // A sample starts with equal spins in a random direction. Rounds of one heat-bath sweep and several
 // over-relaxation sweeps thermalise it (xy_lattice.h). The number of over-relaxation sweeps varies

@@ -110,7 +110,7 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
-  typename detail::EventCellOf<F>::type* cells;  ///< of all rows; null: in scratch, or no cells
+  typename detail::EventCellOf<F>::type* cells;  ///< cells of every row; null: in scratch or none
 
   static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;

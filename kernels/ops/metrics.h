@@ -41,7 +41,7 @@ WS_HD void sum_by_source(Team& team, double* lanes, std::int64_t batch, const Sl
 }
 
 /// Sums every measure over rows [0, rows), and counts the rows. Calls `add(index, sum)` once per
-/// sum; `index` has the order of metric_sums().
+/// sum; `index` counts in the order of metric_sums().
 template <class Team, class Add>
 WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std::int64_t rows,
                         const Slot* slots, Add add) {

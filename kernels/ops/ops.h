@@ -68,10 +68,10 @@ class Conv2d : public LinearLayer {
  public:
   /// Errors: impossible shapes (config); shapes that the back end does not support (device).
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
-  /// CPU: true if it is faster that all threads share the whole batch than that each thread takes
-  /// one of `shards` shards, because the weights are larger than the data that a shard reads and
-  /// writes. False if the bits would then depend on the number of threads. Error (config): as for
-  /// plan.
+  /// CPU: true if it is faster to share the whole batch among all threads than to give each thread
+  /// one of `shards` shards. This is so if the weights are larger than the data that a shard reads
+  /// and writes. False if the bits would then depend on the number of threads. Error (config): as
+  /// for plan.
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 

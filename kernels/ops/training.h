@@ -59,10 +59,10 @@ enum class PositiveWeight : std::uint8_t {
 };
 /// Multi-label: binary cross-entropy of each output against the same column of `targets`, averaged
 /// over the outputs. Targets are 0 or 1 or, for mixed samples, between. A label is present if its
-/// target is above 1/2, and predicted if its output is above 0. Three scores: the fraction of
-/// correct outputs; twice the number of labels both present and predicted; and the number present
-/// plus the number predicted. The sum of the second score over samples, divided by the sum of the
-/// third, is the F1 score.
+/// target is above 1/2, and predicted if its output is above 0. The first of three scores is the
+/// fraction of correct outputs, the second is twice the number of labels that are both present and
+/// predicted, and the third is the number present plus the number predicted. The sum of the second
+/// score over samples, divided by the sum of the third, is the F1 score.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out);

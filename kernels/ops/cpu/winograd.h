@@ -86,8 +86,8 @@ void winograd_forward(const WinogradImages& images, int in_channels, int out_cha
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch);
-/// Writes one of as many panels of dw, from x and dy of all groups, transformed by
-/// winograd_gradient. Overwrites dw [out, 3, 3, in].
+/// Writes one panel of dw, which has as many panels as dx, from x and from dy of all groups
+/// transformed by winograd_gradient. Overwrites dw [out, 3, 3, in].
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,
                                float* scratch);
