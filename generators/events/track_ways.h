@@ -106,7 +106,7 @@ struct HelixStates {
   }
 };
 
-/// Particles [first, first + N) of an eventthat are below `past`. Call follow() once.
+/// Particles [first, first + N) of an event that are below `past`. Call follow() once.
 template <int N>
 class TrackWays {
  public:

@@ -278,7 +278,7 @@ struct Sprites {
     return params.grid && params.angles == Angles::distinct ? 39.f / 41 * math::kTau : math::kTau;
   }
 
-  /// Draws the shape from the label's wordand the other factors from the scene's words, in the
+  /// Draws the shape from the label's word and the other factors from the scene's words, in the
   /// order of Factors.
   WS_INLINE Factors drawn(SampleRng rng) const {
     const bool flat = params_.mode == Mode::dsprites;

@@ -111,7 +111,7 @@ void check_augmentations(const Augmentations& values);
 /// and a blur wider than the image.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
-/// Error (config)if the geometric operations make a latent of this role undefined. The error names
+/// Error (config) if the geometric operations make a latent of this role undefined. The error names
 /// the regression target `what`.
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what);
 

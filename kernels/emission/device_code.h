@@ -13,7 +13,7 @@
 
 namespace wellspring::cuda {
 
-/// Handles of a functor's kernels. Returning them forces their instantiationat any optimisation
+/// Handles of a functor's kernels. Returning them forces their instantiation at any optimisation
 /// level.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};

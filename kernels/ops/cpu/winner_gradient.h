@@ -30,8 +30,8 @@ struct WinnerShape {
   int pooled_width() const { return width / 2; }
   int windows() const { return pooled_height() * pooled_width(); }
   bool narrow() const { return in_channels <= 3; }
-  /// Elements from one output channel's weights to the nextin the partial sums. Narrow convolutions
-  /// pad the 9 * channels values to two vectors.
+  /// Elements from one output channel's weights to the next in the partial sums. Narrow
+  /// convolutions pad the 9 * channels values to two vectors.
   int weight_stride() const { return narrow() ? 32 : 9 * in_channels; }
 };
 
