@@ -23,7 +23,7 @@ namespace {
 
 // ---- .npy: numpy/lib/format.py
 
-constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
+constexpr std::string_view kNpyMagic("\x93NUMPY\x01\x00", 8);
 
 std::string descriptor_of(ElementType type) {
   if (const auto numbers = npy_numbers(type)) return numbers->descriptor();
@@ -75,10 +75,10 @@ std::string header_of_size(std::string_view descriptor, std::span<const std::int
   if (extents.size() > 1) shape.resize(shape.size() - 2);
   std::string dictionary =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor, shape);
-  const std::size_t before = kMagic.size() + 2;
+  const std::size_t before = kNpyMagic.size() + 2;
   const std::size_t total = std::max(least, (before + dictionary.size() + 1 + 63) / 64 * 64);
   dictionary.resize(total - before - 1, ' ');
-  std::string header(kMagic);
+  std::string header(kNpyMagic);
   append_number<std::uint16_t>(header, static_cast<std::uint16_t>(total - before));
   return header + dictionary + '\n';
 }
@@ -317,7 +317,7 @@ NpyNumbers numbers_of(std::string_view quoted, const std::string& name) {
 
 NpyText parse_npy_text(Bytes file, const std::string& name) {
   constexpr std::size_t kBeforeLength = 8;  // magic and version
-  if (file.size() < kBeforeLength || text_of(file.first(6)) != kMagic.substr(0, 6))
+  if (file.size() < kBeforeLength || text_of(file.first(6)) != kNpyMagic.substr(0, 6))
     fail_npy(name, "its first bytes are not NumPy's signature");
   const auto version = static_cast<int>(file[6]);
   if (version < 1 || version > 3)

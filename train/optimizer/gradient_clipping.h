@@ -1,6 +1,7 @@
 // The global gradient norm and the factor that clips it. Called by train/step; the functors run on host and device.
 #pragma once
 
+#include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/reduce.h"

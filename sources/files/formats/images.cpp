@@ -152,7 +152,7 @@ std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   return rows;
 }
 
-constexpr const char* kFiles =
+constexpr const char* kImageFiles =
     "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png, .webp, .ppm, .pgm). Classes and images are "
     "sorted "
     "by the bytes of their names. A missing archive is replaced by the folder that it unpacks to, "
@@ -171,21 +171,21 @@ bool is_tar(const std::filesystem::path& path) {
 DatasetFormat folder_format() {
   return {"folder",
           "image folder: one folder per class, JPEG, PNG, WebP or PPM",
-          kFiles,
+          kImageFiles,
           image_table().rows(),
           [](const std::filesystem::path&) { return false; },  // the default format
           open_images};
 }
 
 DatasetFormat tar_format() {
-  return {"tar",      "an image folder inside a tar file", kFiles, image_table().rows(), is_tar,
+  return {"tar",      "an image folder inside a tar file", kImageFiles, image_table().rows(), is_tar,
           open_images};
 }
 
 DatasetFormat zip_format() {
   return {"zip",
           "an image folder inside a zip file",
-          kFiles,
+          kImageFiles,
           image_table().rows(),
           [](const std::filesystem::path& path) { return path.extension() == ".zip"; },
           open_images};
