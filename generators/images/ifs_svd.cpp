@@ -73,7 +73,7 @@ void make_svd_class(const SvdSpec& spec, std::int64_t k, Category& category, Win
     for (int attempt = 0; attempt < kJitterTries; ++attempt) {
       const auto map = static_cast<int>(draw.integer(static_cast<std::uint32_t>(made.system.maps)));
       const auto factor = static_cast<float>(between(draw, 0.8, 1.1));
-      // The factor multiplies the map's singular values, too.
+      // The factor also applies to the map's singular values.
       if (made.s1[map] * factor > 1) continue;
       jitter = {map, factor};
       break;

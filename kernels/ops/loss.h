@@ -178,11 +178,11 @@ struct SoftCrossEntropy {
 /// overflows. An output above 0 predicts its label; a target above 1/2 means that the label is
 /// present.
 ///
-/// Both are linear in t: if p is the same, the loss of a mixture of targets is the same mixture of
-/// their losses. If all t are 0 or 1, the sum of t is the number of present labels; it is the only
-/// linear function of t with this property. With it, the labels have the total weight K, as in
-/// Anderson and Farrell, and each counts with its share t. A total below one label gets the weight
-/// K t, so that its loss tends to the loss of an empty row.
+/// Loss and gradient are linear in t: if p is the same, the loss of a mixture of targets is the
+/// same mixture of their losses. If all t are 0 or 1, the sum of t is the number of present labels;
+/// it is the only linear function of t with this property. With it, the labels have the total
+/// weight K, as in Anderson and Farrell, and each counts with its share t. A total below one label
+/// gets the weight K t, so that its loss tends to the loss of an empty row.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;
