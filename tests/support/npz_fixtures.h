@@ -33,16 +33,17 @@ inline std::string deflated(const std::string& content) {
   return out;
 }
 
-/// As numpy.savez_compressed: members "NAME.npy" of these contents.
-inline void write_compressed_npz(const std::filesystem::path& path,
-                                 const std::vector<std::pair<std::string, std::string>>& members) {
+/// A zip archive of these names and contents, all stored or all deflated.
+inline void write_zip(const std::filesystem::path& path,
+                      const std::vector<std::pair<std::string, std::string>>& members,
+                      std::uint16_t method) {
   std::string file, directory;
-  for (const auto& [stem, content] : members) {
-    const std::string name = stem + ".npy", data = deflated(content);
+  for (const auto& [name, content] : members) {
+    const std::string data = method == zip::kDeflated ? deflated(content) : content;
     std::string common;
     append_number<std::uint16_t>(common, zip::kPlain);
     append_number<std::uint16_t>(common, 0);
-    append_number<std::uint16_t>(common, zip::kDeflated);
+    append_number<std::uint16_t>(common, method);
     append_number<std::uint32_t>(common, 0x00210000);  // time and date
     append_number<std::uint32_t>(common, zip_crc(bytes_of(content)));
     append_number<std::uint32_t>(common, static_cast<std::uint32_t>(data.size()));
@@ -66,6 +67,13 @@ inline void write_compressed_npz(const std::filesystem::path& path,
   append_number<std::uint32_t>(end, static_cast<std::uint32_t>(file.size()));
   append_number<std::uint16_t>(end, 0);
   spill(path, file + directory + end);
+}
+
+/// As numpy.savez_compressed: members "NAME.npy" of these contents.
+inline void write_compressed_npz(const std::filesystem::path& path,
+                                 std::vector<std::pair<std::string, std::string>> members) {
+  for (auto& [name, content] : members) name += ".npy";
+  write_zip(path, members, zip::kDeflated);
 }
 
 /// A .npy file as text.

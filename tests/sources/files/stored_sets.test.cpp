@@ -24,10 +24,10 @@ namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Emitted = test::EmittedSource;
+using EmittedSets = test::EmittedSource;
 using Settings = std::vector<ParamSetting>;
 
-constexpr std::int64_t kRows = Emitted::kRows;
+constexpr std::int64_t kSetRows = EmittedSets::kRows;
 const Settings kJets = {{"momentum_low", "100"}, {"momentum_high", "800"}, {"items", "16"}};
 
 SourceSpec generator_spec() {
@@ -39,7 +39,7 @@ class StoredSetFiles : public ::testing::Test {
   fs::path path(const std::string& name) const { return folder_.path() / name; }
   /// Samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, const std::string& layout = "") const {
-    GeneratorReader feed(make_generator("ginkgo", 1, kJets), {7, 100, kRows},
+    GeneratorReader feed(make_generator("ginkgo", 1, kJets), {7, 100, kSetRows},
                          {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {layout, {}});
     return path(name);
@@ -85,9 +85,11 @@ class StoredSetFiles : public ::testing::Test {
 TEST_F(StoredSetFiles, MatchGeneratedTracksByteForByte) {
   const Settings tracks = {{"columns", "truth"}, {"items", "50"}};
   for (const char* name : {"tracks.h5", "tracks.npz"}) {
-    GeneratorReader feed(make_generator("tracks", 1, tracks), {7, 3, kRows}, {Device::cpu(), 5, 1});
+    GeneratorReader feed(make_generator("tracks", 1, tracks), {7, 3, kSetRows},
+                         {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {});
-    const Emitted made(test::generator_source("tracks", tracks), 3), read(file_source(path(name)));
+    const EmittedSets made(test::generator_source("tracks", tracks), 3),
+        read(file_source(path(name)));
     EXPECT_EQ(read.source->layout(), made.source->layout());
     EXPECT_TRUE(*read.batch == *made.batch) << name;
     EXPECT_EQ(open(name)->features().at(5).name, "particle_id");
@@ -98,9 +100,9 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
   for (const char* name : {"jets.h5", "jets.npz"}) {
     const fs::path file = exported(name, "columns");
     for (const DType dtype : {DType::f32, DType::bf16}) {
-      const Emitted made(generator_spec(), 100, dtype);
+      const EmittedSets made(generator_spec(), 100, dtype);
       for (const Storage storage : {Storage::resident, Storage::streamed}) {
-        const Emitted read(file_source(file, {}, storage), 0, dtype);
+        const EmittedSets read(file_source(file, {}, storage), 0, dtype);
         EXPECT_EQ(read.source->layout(), made.source->layout());
         EXPECT_EQ(read.source->classes(), made.source->classes());
         EXPECT_TRUE(*read.batch == *made.batch) << name;
@@ -124,10 +126,10 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
 // Expected counts come from the same jets with more room.
 TEST_F(StoredSetFiles, CountItemsWithoutRoom) {
   const fs::path file = exported("jets.h5", "columns");
-  const Emitted whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));
+  const EmittedSets whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));
   std::uint64_t samples = 0, items = 0;
   const auto features = static_cast<std::size_t>(whole.source->layout().features);
-  for (std::size_t row = 0; row < kRows; ++row) {
+  for (std::size_t row = 0; row < kSetRows; ++row) {
     const std::int32_t count = whole.batch->count()[row];
     EXPECT_EQ(cut.batch->count()[row], std::min(count, 4));
     samples += count > 4 ? 1 : 0;
@@ -193,13 +195,13 @@ TEST_F(StoredSetFiles, ReadTheMaskOfJetNet) {
 
 // The export computes JetNet features in double precision from the same jets.
 TEST_F(StoredSetFiles, ReadExportedJets) {
-  const Emitted read(file_source(exported("jets.h5")));
-  const Emitted made(generator_spec(), 100);
+  const EmittedSets read(file_source(exported("jets.h5")));
+  const EmittedSets made(generator_spec(), 100);
   EXPECT_EQ(read.source->layout().features, 3);
   EXPECT_TRUE(std::ranges::equal(read.batch->count(), made.batch->count()));
   EXPECT_TRUE(std::ranges::equal(read.batch->globals(), made.batch->globals()));
   EXPECT_TRUE(std::ranges::equal(read.batch->latents(), made.batch->latents()));
-  for (std::size_t row = 0; row < kRows; ++row) {
+  for (std::size_t row = 0; row < kSetRows; ++row) {
     const float* const jet = &made.batch->globals()[row * 4];
     for (std::size_t i = 0; i < static_cast<std::size_t>(read.batch->count()[row]); ++i) {
       const float share = read.batch->x()[(row * 16 + i) * 3 + 2];
