@@ -146,7 +146,7 @@ class Xy(SpinTest):
             self.assertAlmostEqual(-slope / 16, energy, delta=2e-6)
             self.assertAlmostEqual(t * torus(1 / t)[1], helicity, delta=2e-6)
             grid[t] = energy
-        # Samples between 1.15 and 1.25, an energy that is nearly linear there.
+        # Sample temperatures between 1.15 and 1.25, where the energy is nearly linear.
         made = self.samples("xy", 6000, "t_low=1.15", "t_high=1.25", "label=temperature", "bins=1", seed=10, size=4)
         temperature, energy = made["latents"][:, 0].astype(np.float64), made["latents"][:, 1].astype(np.float64)
         slope = (energy_of(1.25) - energy_of(1.15)) / 0.1
