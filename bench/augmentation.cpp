@@ -5,7 +5,7 @@
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_config.h"
 #include "kernels/batch/batch_columns.h"
-#include "kernels/ops/training.h"
+#include "kernels/runtime/end_step.h"
 #include "kernels/runtime/memory_plan.h"
 #include "sources/mixing/mixup_pass.h"
 #include "sources/mixture.h"
@@ -86,7 +86,7 @@ class EmissionBench {
     emitted.target = nullptr;
     mixture_.emit(stream_, state_.data(), emitted);
     if (mix_) mix_->enqueue(stream_, state_.data(), mixture_.slots(), batch);
-    ops::end_step(stream_, state_.data());
+    end_step(stream_, state_.data());
   }
 
   Stream stream_;

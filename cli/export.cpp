@@ -20,13 +20,17 @@ namespace {
 struct Options {
   SampleOptions samples;
   std::string out, layout;
+  std::string pixels = "f32", channels = "last";
 };
 
 int run(const Options& options) {
   const auto feed = open_samples(options.samples, [](SampleKind) { return 0; });
   ExportReport report;
+  ImageForm images;
+  images.pixels = options.pixels == "u8" ? ElementType::u8 : ElementType::f32;
+  images.channels_first = options.channels == "first";
   const bool done = watch("export", *feed, [&](const auto& progress) {
-    report = export_samples(*feed, options.out, {options.layout, progress});
+    report = export_samples(*feed, options.out, {options.layout, progress, images});
   });
   if (!done) return kInterrupted;
   if (report.abandoned > 0) {
@@ -62,6 +66,12 @@ Command add_export(CLI::App& parent) {
   }
   app->add_option("--layout", options->layout,
                   "HDF5 only: names and arrangement of the arrays. " + layouts);
+  app->add_option("--pixels", options->pixels,
+                  "images: f32, or u8 (0 to 255, of values from 0 to 1)")
+      ->check(CLI::IsMember({"f32", "u8"}));
+  app->add_option("--channels", options->channels,
+                  "images: last [rows, height, width, channels] or first (as PyTorch)")
+      ->check(CLI::IsMember({"first", "last"}));
   return {app, [options] { return run(*options); }};
 }
 

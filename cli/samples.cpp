@@ -73,8 +73,8 @@ ParamSetting parse_setting(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
 }
 
-DenseTruth dense_of(const SampleOptions& options) {
-  return options.plane ? DenseTruth::plane : DenseTruth::none;
+DenseLabels dense_of(const SampleOptions& options) {
+  return options.plane ? DenseLabels::plane : DenseLabels::none;
 }
 
 std::unique_ptr<SampleReader> open_generator(

@@ -29,10 +29,8 @@ int run(const Options& options) {
   TrainerOptions trainer_options;
   trainer_options.resume = ResumeChoice::parse(options.resume);
 
-  const SignalGuard signals(
-      {.stopping = "\nwellspring: stopping after this step, with a checkpoint; press Ctrl-C again "
-                   "to abort without one\n",
-       .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
+  SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
+                       .ended = "\nwellspring: aborted\n"});
   TrainView view(options.config, options.overrides, config);
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
@@ -42,7 +40,10 @@ int run(const Options& options) {
   }
   RunStatus status = RunStatus::interrupted;
   try {
-    Trainer trainer(std::move(config), view, trainer_options);
+    Trainer trainer(std::move(config), view, trainer_options);  // reads the data
+    signals.say({.stopping = "\nwellspring: stopping after this step, with a checkpoint; press "
+                             "Ctrl-C again to abort without one\n",
+                 .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
     status = trainer.run().status;
   } catch (const Interrupted&) {  // while reading the data, before the first step
     view.stopped_before_the_first_step();

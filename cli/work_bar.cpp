@@ -16,7 +16,7 @@ void WorkBar::show(const std::string& what, std::uint64_t done, std::uint64_t to
     bar_.emplace(std::move(options));
   }
   bar_->update(done);
-  if (done >= total) end();
+  if (total > 0 && done >= total) end();
 }
 
 void WorkBar::end() {

@@ -85,6 +85,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND host_warnings -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
        -Wno-stringop-overread)
 endif()
+if(WELLSPRING_UNITY)
+  # A local name may equal one of another file of the folder. Builds of single files keep this warning.
+  list(APPEND host_warnings -Wno-shadow)
+endif()
 if(WELLSPRING_WERROR)
   list(APPEND host_warnings -Werror)
 endif()

@@ -15,6 +15,7 @@ endif()
 find_package(PNG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 
 # HDF5, as an archive where that links: the shared library of Debian brings thirty others (curl, Kerberos,
 # LDAP), which cost every start of the program some 40 ms.
@@ -40,7 +41,7 @@ endif()
 add_library(wellspring_dependencies INTERFACE)
 target_link_libraries(wellspring_dependencies INTERFACE
   Threads::Threads OpenMP::OpenMP_CXX fmt::fmt yaml-cpp nlohmann_json::nlohmann_json
-  DNNL::dnnl ZLIB::ZLIB PNG::PNG PkgConfig::turbojpeg ${hdf5_libraries}
+  DNNL::dnnl ZLIB::ZLIB PNG::PNG PkgConfig::turbojpeg PkgConfig::webp ${hdf5_libraries}
   $<$<BOOL:${WELLSPRING_OPENSSL}>:OpenSSL::Crypto>)
 if(NOT WELLSPRING_OPENSSL)
   target_compile_definitions(wellspring_dependencies INTERFACE WELLSPRING_NO_OPENSSL=1)

@@ -27,7 +27,7 @@ static_assert(std::atomic<bool>::is_always_lock_free &&
 constexpr int kInterrupted = 130;
 
 /// write(2) and strlen(3) may be called from handlers (POSIX.1-2016, 2.4.3).
-void say(const char* text) {
+void print(const char* text) {
   if (text == nullptr) return;
   [[maybe_unused]] const ssize_t nobody_to_tell = ::write(STDERR_FILENO, text, std::strlen(text));
 }
@@ -56,10 +56,10 @@ extern "C" void raise_flag(int signal) {
   const bool first = !requested.exchange(true);
   const Interrupt interrupt = count_interrupt(signal);
   if (interrupt == Interrupt::second) {
-    say(ended);
+    print(ended);
     _exit(kInterrupted);
   }
-  if (first || interrupt == Interrupt::first) say(stopping);
+  if (first || interrupt == Interrupt::first) print(stopping);
   errno = before;
 }
 
@@ -73,9 +73,8 @@ bool stays_ignored(int signal, const struct sigaction& previous) {
 SignalGuard::SignalGuard(Words words, std::chrono::nanoseconds one_interrupt_lasts) {
   if (installed.exchange(true)) throw std::logic_error("only one SignalGuard may exist");
   clear_interrupt();
-  stopping = words.stopping;
-  ended = words.ended;
   one_interrupt = one_interrupt_lasts.count();
+  say(words);
   struct sigaction action {};
   action.sa_handler = raise_flag;
   sigemptyset(&action.sa_mask);
@@ -84,6 +83,11 @@ SignalGuard::SignalGuard(Words words, std::chrono::nanoseconds one_interrupt_las
     sigaction(kSignals[i], nullptr, &previous_[i]);
     if (!stays_ignored(kSignals[i], previous_[i])) sigaction(kSignals[i], &action, nullptr);
   }
+}
+
+void SignalGuard::say(Words words) noexcept {
+  stopping = words.stopping;
+  ended = words.ended;
 }
 
 SignalGuard::~SignalGuard() {

@@ -8,8 +8,8 @@
 
 namespace wellspring {
 
-/// Called often, on the thread that waits for the work: "decoding cifar10", parts done, total
-/// parts. May be empty. It must not throw.
+/// Called often, on the thread that waits for the work: "decoding cifar10", parts done, total parts
+/// (0: unknown). May be empty. It must not throw.
 using WorkWatch =
     std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)>;
 

@@ -5,7 +5,7 @@
 #include "core/version.h"
 #include "export/array_file.h"
 #include "export/export_layout.h"
-#include "export/trackml.h"
+#include "export/layouts/trackml.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace wellspring {
 namespace {
@@ -79,10 +81,10 @@ void expect_storable(const SampleReader& feed) {
 /// The arrays of the file: values, labels and true parameters.
 class SampleArrays {
  public:
-  SampleArrays(const SampleReader& feed, const ExportLayout& layout, ArrayFile& file)
+  SampleArrays(const SampleReader& feed, std::unique_ptr<ValueArrays> values, ArrayFile& file)
       : feed_(feed),
         file_(file),
-        values_(layout.make(feed)),
+        values_(std::move(values)),
         location_bytes_(feed.longest_location()) {
     if (!values_->grows()) values_->open(file_);
     const auto count = static_cast<std::int64_t>(feed.count());
@@ -99,7 +101,8 @@ class SampleArrays {
       } else if (name != "label" && name != "weight") {
         extents.push_back(columns[i].width);
       }
-      columns_[i] = file_.open(name, {columns[i].type, extents}, meaning(feed, name));
+      const ElementType type = name == "label" ? ElementType::i64 : columns[i].type;
+      columns_[i] = file_.open(name, {type, extents}, meaning(feed, name));
     }
     source_ = file_.open("source", {ElementType::i32, {count}});
     sample_ = file_.open("sample", {ElementType::i64, {count}});
@@ -114,6 +117,11 @@ class SampleArrays {
     const auto made = columns_of(samples.rows);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!columns_[i]) continue;
+      if (std::string_view(made[i].name) == "label") {
+        const std::vector<std::int64_t> labels(samples.label().begin(), samples.label().end());
+        file_.append(*columns_[i], bytes_of(labels));
+        continue;
+      }
       file_.append(*columns_[i], {static_cast<const std::byte*>(made[i].data),
                                   static_cast<std::size_t>(samples.count()) * made[i].row_bytes()});
     }
@@ -164,9 +172,11 @@ class SampleArrays {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
   if (path.extension() == ".trackml") {
-    if (!options.layout.empty())
-      fail(ErrorKind::config, {fmt::format("--layout cannot be used with '{}'", path.string()),
-                               "layouts apply to HDF5 files", "leave --layout out"});
+    if (!options.layout.empty() || options.images != ImageForm{})
+      fail(
+          ErrorKind::config,
+          {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
+           "they apply to files of arrays", "leave them out"});
     return export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {
@@ -174,7 +184,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     return create_array_file(path);
   }();
   const ExportLayout& layout = find_export_layout(options.layout, feed, path);
-  SampleArrays arrays(feed, layout, *file);
+  SampleArrays arrays(feed, make_values(layout, feed, options.images), *file);
   std::uint64_t done = 0;
   feed.make([&](const HostSamples& samples) {
     arrays.append(samples);

@@ -1,6 +1,7 @@
 // Writes samples to files, with all columns and metadata. Called by the command line; host only.
 #pragma once
 
+#include "export/export_layout.h"
 #include "export/sample_reader.h"
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct ExportReport {
 struct ExportOptions {
   std::string layout;  ///< a name from export_layouts(); "": the default for these samples
   /// Called with the number of written samples; an exception from it ends the export.
-  std::function<void(std::uint64_t)> progress;
+  std::function<void(std::uint64_t)> progress = {};
+  ImageForm images = {};
 };
 
 /// Writes the samples as they are made; memory does not grow with their number. The file appears
@@ -28,7 +30,7 @@ struct ExportOptions {
 /// `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
 ///
 /// One array per column: x [count, height, width, channels] or [count, features]; further columns
-/// of the layout [count] or [count, width]; source [count], an index into `sources` of the
+/// of the layout [count] or [count, width], of which label is i64, as PyTorch's losses need it; source [count], an index into `sources` of the
 /// metadata; sample [count], the id in its source; location u8 [count, W], SampleReader::location
 /// padded with zeros, if any samples are stored ones; metadata [], JSON text with names, units,
 /// parameters, versions and seed. Sets are ragged: x [all items, features], offsets [count + 1];

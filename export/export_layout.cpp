@@ -47,6 +47,15 @@ const std::vector<ExportLayout>& export_layouts() {
   return layouts;
 }
 
+std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
+                                         const ImageForm& images) {
+  if (images == ImageForm{}) return layout.make(feed);
+  if (feed.layout().kind == SampleKind::image && layout.name == export_layouts().front().name)
+    return layouts::images(feed, images);
+  fail(ErrorKind::config, {"--pixels and --channels apply to images",
+                           "these samples are events or sets", "leave the options out"});
+}
+
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path) {
   const std::vector<ExportLayout>& all = export_layouts();

@@ -23,6 +23,13 @@ class ValueArrays {
   virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
 };
 
+/// How the layout `columns` stores images.
+struct ImageForm {
+  ElementType pixels = ElementType::f32;  ///< u8: values from 0 to 1 become 0 to 255
+  bool channels_first = false;
+  friend bool operator==(const ImageForm&, const ImageForm&) = default;
+};
+
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< the arrays that replace x, one line for the help
@@ -41,6 +48,11 @@ const std::vector<ExportLayout>& export_layouts();
 /// (config): unknown name; a community's layout for a file that is not HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
+
+/// The arrays of `layout`, which must be `columns` for images of another form than the default.
+/// Error (config).
+std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
+                                         const ImageForm& images);
 
 /// Names and units of columns.
 ArrayMeaning meaning_of(const std::vector<ValueInfo>& columns);

@@ -19,11 +19,11 @@ constexpr int kPanelGap = 24, kCaptionHeight = 16;
 constexpr int kLegendLine = 14, kSwatch = 22;
 constexpr int kPanelsInARow = 3;
 constexpr int kMostPanels = 36;  // if there are more features, the first are drawn
-constexpr int kLeastWidth = 2 * kMargin + kAxisWidth + kPanelWidth;
+constexpr int kLeastSheetWidth = 2 * kMargin + kAxisWidth + kPanelWidth;
 
 constexpr int kBins = 50;
 constexpr std::size_t kFirstEntries = std::size_t{1} << 18;
-constexpr std::size_t kMostInLegend = 60;
+constexpr std::size_t kMostNames = 60;
 constexpr int kMostFilled = 3;  // up to this many lines get a tinted area
 
 /// Colours for all types of colour vision: M. Okabe, K. Ito, "Color Universal Design" (2008).
@@ -208,11 +208,11 @@ Preview HistogramSheet::draw(const SampleHeading& heading) {
             rows = (panels + columns - 1) / columns;
   const int panel = kAxisWidth + kPanelWidth;
   const int width =
-      std::max(kLeastWidth, 2 * kMargin + columns * panel + (columns - 1) * kPanelGap);
+      std::max(kLeastSheetWidth, 2 * kMargin + columns * panel + (columns - 1) * kPanelGap);
   const HeadingBlock block(heading, width);
 
   std::vector<std::string> names = lines_;
-  const std::size_t shown = std::min(names.size(), kMostInLegend);
+  const std::size_t shown = std::min(names.size(), kMostNames);
   names.resize(shown);
   if (shown < lines_.size()) names.push_back(fmt::format("and {} more", lines_.size() - shown));
   names.emplace_back("bars: one standard deviation");

@@ -15,7 +15,7 @@ GeneratorReader::GeneratorReader(Generator& generator, const SampleRange& range,
       range_(range),
       making_(making),
       origins_{{generator.info().name, generator.info(), true, {}, generator.parameters_yaml()}} {
-  if (making.dense == DenseTruth::plane) expect_plane(generator.info());
+  if (making.dense == DenseLabels::plane) expect_plane(generator.info());
 }
 
 GeneratorReader::GeneratorReader(std::unique_ptr<Generator> generator, const SampleRange& range,

@@ -69,9 +69,9 @@ SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::
   generator_.load(stream_);
 }
 
-SampleLayout SampleMaker::layout(const Generator& generator, DenseTruth dense) {
+SampleLayout SampleMaker::layout(const Generator& generator, DenseLabels dense) {
   SampleLayout layout = generator.layout();
-  layout.planes = dense == DenseTruth::plane ? 1 : 0;
+  layout.planes = dense == DenseLabels::plane ? 1 : 0;
   return layout;
 }
 

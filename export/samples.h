@@ -27,7 +27,7 @@ struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
   int threads = 0;  ///< CPU threads; see compute_threads
-  DenseTruth dense = DenseTruth::none;
+  DenseLabels dense = DenseLabels::none;
 };
 
 /// Consecutive samples in host memory, one per row.
@@ -94,7 +94,7 @@ class SampleMaker {
   void make(const SampleRange& range, const std::function<void(const HostSamples&)>& take,
             const AugmentationPlan& augmentation = {});
   /// Columns of a row.
-  static SampleLayout layout(const Generator& generator, DenseTruth dense);
+  static SampleLayout layout(const Generator& generator, DenseLabels dense);
 
   /// Items that did not fit into the rows of a set, so far.
   SetOverflow overflow() const { return batch_.overflow(); }

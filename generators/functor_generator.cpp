@@ -88,8 +88,8 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
   is_event_ = truth.is_event;
 }
 
-void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) {
-  if (dense == DenseTruth::plane && !info_.plane) {
+void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) {
+  if (dense == DenseLabels::plane && !info_.plane) {
     refuse_plane(info_, "leave the plane out");
   }
   notes_.clear();

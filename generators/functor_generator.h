@@ -106,7 +106,7 @@ class FunctorGeneratorBase : public Generator {
  public:
   const SampleInfo& info() const final { return info_; }
   const std::vector<std::string>& notes() const final { return notes_; }
-  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) final;
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) final;
   void emit(Stream& stream, const EmitCall& call) final;
 
  protected:
@@ -114,7 +114,7 @@ class FunctorGeneratorBase : public Generator {
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
   /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
-  virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+  virtual void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseLabels dense,
                              const LatentRoles& roles) = 0;
   /// Enqueues the launches. `call.seed` is the key of the generator.
   virtual void enqueue(Stream& stream, const EmitCall& call) const = 0;
@@ -180,7 +180,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
     if constexpr (kHooks.best_accuracy) know_accuracy(functor_.best_accuracy());
   }
 
-  void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseTruth dense,
+  void plan_emission(MemoryPlan& memory, std::int64_t rows, DenseLabels dense,
                      const LatentRoles& roles) override {
     if constexpr (kHooks.tables) {
       if (!tables_) {
@@ -195,7 +195,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
     const SampleShape shape = info().layout.shape();
     if constexpr (kHooks.notes) note(functor_.notes(shape));
     emitter_.plan(memory, info().name, rows, functor_, shape, roles);
-    if (dense == DenseTruth::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
+    if (dense == DenseLabels::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
   }
 
   void enqueue(Stream& stream, const EmitCall& call) const override {

@@ -23,7 +23,7 @@ namespace wellspring {
 inline constexpr int kLargestImageSide = 1 << 14;
 
 /// Dense labels with the batches (SampleInfo::plane).
-enum class DenseTruth : std::uint8_t { none, plane };
+enum class DenseLabels : std::uint8_t { none, plane };
 
 class Generator {
  public:
@@ -41,7 +41,8 @@ class Generator {
   /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense labels:
   /// drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning again moves it
   /// to another. Errors (config): a table that cannot be made, dense labels that do not exist.
-  virtual void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense = DenseTruth::none) = 0;
+  virtual void plan(MemoryPlan& memory, std::int64_t rows,
+                    DenseLabels dense = DenseLabels::none) = 0;
   /// After commit, before the first emission: uploads tables. Blocks.
   virtual void load(Stream& stream) = 0;
   /// Notes of plan() to the user, one line each: a damaged cache or one that cannot be written, a

@@ -66,7 +66,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
                          const Augmentations& shared, std::int64_t limit_per_class) {
   SourceConfig source;
   SourceSpec& spec = source.spec;
-  spec.place = node.place();
+  spec.place = node.location();
   spec.kind = read_kind(node);
   spec.limit_per_class = limit_per_class;
   node.read(source_table(spec.kind), spec);
@@ -75,17 +75,18 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (spec.kind == SourceKind::generator) {
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
-    const ConfigLocation place = name ? name->place : node.place();
+    const ConfigLocation place = name ? name->place : node.location();
     // Made only to check every parameter here, with its location.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
   } else {
     if (const auto format = node.scalar("format"); format && !format->value.empty())
       find_format(format->value, format->place);
     spec.params = read_format_settings(node, spec.format);
+    RowRange::parse(spec.rows, spec.rows_by, node.location());
   }
   if (is_event(spec)) {
     for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
-      if (node.stands(key))
+      if (node.is_present(key))
         node.refuse(fmt::format("{} on a source of events", key), "only images are augmented");
     expect_repeats_differ(node, source);
     return source;
@@ -121,7 +122,7 @@ double read_weight(const ParamSetting& setting) {
 
 SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>& names) {
   SchedulePoint point;
-  point.place = node.place();
+  point.place = node.location();
   point.at = read_fraction(node.required_scalar("at", point_table().rows()[0].help));
   std::vector<bool> given(names.size(), false);
   point.weights.resize(names.size(), 0);
@@ -180,7 +181,7 @@ MixConfig read_mix(const ConfigNode& data) {
                           "write mix: {mixup: 0.8, cutmix: 1}");
   const ConfigNode node = data.section("mix");
   MixConfig mix = node.read(mix_table());
-  mix.place = node.place();
+  mix.place = node.location();
   for (const double a : {mix.mixup, mix.cutmix})
     if (a > 0 && a < 0.001)
       node.refuse(fmt::format("a distribution Beta({0}, {0})", shortest(a)),
@@ -193,7 +194,11 @@ MixConfig read_mix(const ConfigNode& data) {
 
 void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
-  writer.table(source_table(spec.kind), spec, {"weight"});  // the schedule has the weights
+  // The schedule has the weights.
+  if (spec.rows.empty())  // the identity of runs with all rows does not change
+    writer.table(source_table(spec.kind), spec, {"weight", "rows", "rows_by"});
+  else
+    writer.table(source_table(spec.kind), spec, {"weight"});
   if (spec.kind == SourceKind::generator) {
     const auto generator = make_generator(spec.generator, size, spec.params);
     // Another version gives other samples.

@@ -18,18 +18,21 @@ constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
 std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const WorkWatch& watch) {
-  const auto told = [&](std::int64_t done, std::int64_t total) {
-    if (watch)
-      watch("decoding " + spec.name, static_cast<std::uint64_t>(done),
-            static_cast<std::uint64_t>(total));
+  const auto told = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
+    if (watch) watch(what + " " + spec.name, done, total);
   };
-  return open_dataset({.path = spec.path,
-                       .settings = spec.params,
-                       .place = spec.place,
-                       .limit_per_class = spec.limit_per_class,
-                       .threads = threads,
-                       .format = spec.format,
-                       .watch = told});
+  const bool part = !spec.rows.empty();
+  auto data = open_dataset({.path = spec.path,
+                            .settings = spec.params,
+                            .place = spec.place,
+                            .limit_per_class = part ? 0 : spec.limit_per_class,
+                            .threads = threads,
+                            .format = spec.format,
+                            .watch = told});
+  if (!part) return data;
+  // The limit applies to the part, so that the parts of a file do not depend on it.
+  return view_rows(std::move(data), RowRange::parse(spec.rows, spec.rows_by, spec.place),
+                   spec.limit_per_class);
 }
 
 }  // namespace
@@ -92,6 +95,9 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   };
   latents_ = columns("latents of ", data_->latents().size());
   targets_ = columns("targets of ", data_->targets().size());
+  if (data_->held_bytes() > 0)
+    held_ = plan.reserve<std::byte>("data", "arrays of " + name(), data_->held_bytes(),
+                                    MemorySpace::host);
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     emitter_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
@@ -125,6 +131,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
 }
 
 void DatasetSource::load(Stream& stream) {
+  if (held_) data_->hold({held_.data(), held_.size()});
   load_truth(stream);
   if (resident_) {
     load_resident(stream);

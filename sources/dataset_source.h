@@ -82,6 +82,7 @@ class DatasetSource final : public Source {
   Planned<std::int32_t> labels_;   ///< [size]
   Planned<float> latents_;         ///< [size, latents], if there are any
   Planned<float> targets_;         ///< [size, targets], if there are any
+  Planned<std::byte> held_;        ///< arrays that cannot be read in place
   Planned<std::uint8_t> range_rows_, range_staging_;  ///< streamed: an evaluation batch
 
   std::unique_ptr<RowRing> ring_;

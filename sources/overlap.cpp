@@ -58,7 +58,7 @@ void require_other_places(const Dataset& trained, const std::string& trained_nam
          {fmt::format("held-out source '{}': {} is also trained on, in source '{}'", held_out_name,
                       trained.location(i), trained_name),
           "accuracy on training samples says nothing about other samples",
-          "name other files with path: or split: in eval.sources"});
+          "name other files or rows with path:, split: or rows: in eval.sources"});
   }
 }
 

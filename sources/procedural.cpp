@@ -10,7 +10,7 @@ namespace wellspring {
 ProceduralSource::ProceduralSource(std::string name, std::unique_ptr<Generator> generator,
                                    Settings settings)
     : name_(std::move(name)), generator_(std::move(generator)), settings_(settings) {
-  if (!generator_->info().plane) settings_.dense = DenseTruth::none;
+  if (!generator_->info().plane) settings_.dense = DenseLabels::none;
   for (const LatentInfo& latent : generator_->info().latents) latent_names_.push_back(latent.name);
 }
 
@@ -26,7 +26,7 @@ std::string ProceduralSource::summary() const {
 
 SampleLayout ProceduralSource::layout() const {
   SampleLayout layout = generator_->layout();
-  layout.planes = settings_.dense == DenseTruth::plane ? 1 : 0;
+  layout.planes = settings_.dense == DenseLabels::plane ? 1 : 0;
   return layout;
 }
 

@@ -20,7 +20,7 @@ class ProceduralSource final : public Source {
   struct Settings {
     std::uint64_t seed = 0;
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
-    DenseTruth dense = DenseTruth::none;    ///< none if the generator has no dense labels
+    DenseLabels dense = DenseLabels::none;  ///< none if the generator has no dense labels
     std::uint32_t repeats = 1;              ///< see SampleOrder
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);

@@ -46,6 +46,11 @@ ParamTable<SourceSpec> file_rows() {
       "format", &SourceSpec::format,
       "see wellspring list formats, and describe FORMAT for its keys; empty: detected from the "
       "path");
+  table.text("rows", &SourceSpec::rows, kRowsHelp);
+  table.choice(
+      "rows_by", &SourceSpec::rows_by, {{"hash", RowOrder::hash}, {"order", RowOrder::order}},
+      "a percentage is taken by a hash of the row's number, which is random also in sorted "
+      "files, or in the order of the rows");
   table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "rows",
                 "keep the first N rows of each class; 0: all; default: data.limit_per_class");
   table.choice("storage", &SourceSpec::storage,

@@ -10,6 +10,7 @@
 #include "core/work_watch.h"
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_config.h"
+#include "sources/datasets/row_view.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -43,7 +44,9 @@ struct SourceSpec {
 
   // kind: files
   std::string path;
-  std::string format;                ///< "": detected from the path
+  std::string format;  ///< "": detected from the path
+  std::string rows;    ///< see RowRange; "": all
+  RowOrder rows_by = RowOrder::hash;
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;
   double budget = 0;       ///< GiB for resident rows; 0: the run's budget
@@ -58,6 +61,9 @@ struct SourceSpec {
 /// `params`) and the format's (see read_format_settings). Both tables have the row `kind`: read it
 /// first to know which one applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
+/// The help of `rows`, here and in eval.sources.
+inline constexpr const char* kRowsHelp =
+    "part of the rows, for example 0%..80%, or by number 0..8000; the end is excluded; empty: all";
 
 /// Settings that a source takes from its run.
 struct SourceContext {
@@ -67,8 +73,8 @@ struct SourceContext {
   Augmentations training;          ///< for training samples
   Augmentations evaluation;        ///< for held-out samples
   std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
-  DenseTruth dense = DenseTruth::none;  ///< dense labels, if the source has them
-  WorkWatch watch = {};                 ///< progress of reading and decoding at the start
+  DenseLabels dense = DenseLabels::none;  ///< dense labels, if the source has them
+  WorkWatch watch = {};                   ///< progress of reading and decoding at the start
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
 /// of one run share no random number, and adding one changes no other. Below 2^63, as `export

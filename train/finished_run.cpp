@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/metrics/metrics_log.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/run_folder.h"
 #include "train/step/step.h"
 

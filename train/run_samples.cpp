@@ -65,7 +65,7 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
       mixture_(open(config_, range)),
       origins_(held_out() ? held_out_origins(config_, mixture_)
                           : training_origins(config_, mixture_)) {
-  if (range.dense == DenseTruth::plane && mixture_.layout().planes == 0)
+  if (range.dense == DenseLabels::plane && mixture_.layout().planes == 0)
     fail(ErrorKind::config,
          {fmt::format("{} has no dense labels", config_.name),
           "none of its sources has per-pixel labels",

@@ -24,7 +24,7 @@ struct RunSampleRange {
   Split split = Split::train;
   std::uint64_t step = 0;              ///< train: the first step
   std::optional<std::uint64_t> count;  ///< default: all
-  DenseTruth dense = DenseTruth::none;
+  DenseLabels dense = DenseLabels::none;
 };
 
 /// Makes one batch of the run at a time, and no more rows than requested. x is f32, whatever the

@@ -4,8 +4,8 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
+#include "train/checkpoint/data_identity.h"
 #include "train/checkpoint/same_run.h"
-#include "train/checkpoint/sample_counts.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
 /// State blocks whose size depends on log_every, which may change on resume.
 const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
 
@@ -97,7 +96,7 @@ class Trainer::Impl {
   StepRunner runner_;
   StepRunner resident_;              ///< step without its data part, recorded at once
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
-
+  DataIdentity data_;                ///< for checkpoints
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
@@ -132,13 +131,13 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   commit_memory();
   // Locked before reading its checkpoint, which another process could be replacing.
   if (options_.write_files) folder_.emplace(config);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
-    plan.notes.push_back(std::move(overlap));
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
     for (std::string& note : mixture_.source(i).notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
   evaluator_.load(stream_);
+  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
+    plan.notes.push_back(std::move(overlap));
   set_weights();
   describe_plan();
   runner_.on_record([this](const GraphCensus& recorded) {
@@ -157,6 +156,7 @@ void Trainer::Impl::commit_memory() {
 
 void Trainer::Impl::set_weights() {
   task_.parameters().initialise(stream_, config.seed);
+  data_ = data_identity(mixture_);
   if (const auto from =
           checkpoint_to_resume(options_.resume, folder_ ? &folder_->checkpoints() : nullptr)) {
     resume(*from);
@@ -173,7 +173,7 @@ void Trainer::Impl::set_weights() {
 void Trainer::Impl::resume(const fs::path& checkpoint) {
   const ResumeReport resumed = resume_checkpoint(checkpoint, config, task_.parameters(),
                                                  memory_.state(), kRingBlocks, stream_);
-  require_same_data(resumed.samples, mixture_, checkpoint);
+  require_same_data(resumed.data, data_, checkpoint);
   if (resumed.steps != steps() && !mixture_.same_assignment(resumed.steps, resumed.step))
     refuse_longer_run(checkpoint, resumed.steps, steps(),
                       "the assignment of batch slots to sources depends on the number of steps");
@@ -392,9 +392,9 @@ CheckpointReport Trainer::Impl::checkpoint() {
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   const CheckpointStore store(config.folder());
   try {
-    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
-                        step, sample_counts(mixture_)},
-                       stream_, writing);
+    return store.write(
+        {config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(), step, data_},
+        stream_, writing);
   } catch (const Error& error) {
     const std::optional<fs::path> newest = store.newest();
     fail(error.kind(),

@@ -73,7 +73,7 @@ using detail::ConfigValue;
 ConfigKind ConfigNode::kind() const {
   return value_->kind;
 }
-const ConfigLocation& ConfigNode::place() const {
+const ConfigLocation& ConfigNode::location() const {
   return value_->place;
 }
 const std::string& ConfigNode::path() const {
@@ -92,7 +92,7 @@ ConfigKind ConfigNode::kind(const std::string& key) const {
   return at(key).kind();
 }
 
-bool ConfigNode::stands(const std::string& key) const {
+bool ConfigNode::is_present(const std::string& key) const {
   return value_->find(key) != nullptr;
 }
 
@@ -180,7 +180,7 @@ ParamSetting as_setting(const ConfigNode& node, const std::string& name) {
     const bool plain = !text.empty() && text.find_first_of(",[]{}\"\\\n") == std::string::npos;
     texts.push_back(plain ? text : yaml_scalar(text));
   }
-  return {name, "[" + join(texts) + "]", node.place()};
+  return {name, "[" + join(texts) + "]", node.location()};
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void ConfigNode::read_rows(const detail::BoundTable& table, void* values) const 
     const bool wants_list = is_list(bound.row.type);
     if (node.kind() != ConfigKind::scalar && !(wants_list && node.kind() == ConfigKind::list)) {
       fail(ErrorKind::config,
-           {fmt::format("{}'{}' must be {}, got {}", node.place().prefix(), bound.row.name,
+           {fmt::format("{}'{}' must be {}, got {}", node.location().prefix(), bound.row.name,
                         bound.row.type_text(), detail::kind_name(node.kind())),
             bound.row.help});
     }

@@ -32,7 +32,7 @@ struct ConfigValue;
 class ConfigNode {
  public:
   ConfigKind kind() const;
-  const ConfigLocation& place() const;
+  const ConfigLocation& location() const;
   /// "data.sources[0]"; "" for the root.
   const std::string& path() const;
   /// For messages: "train.yaml:3:1: data.sources[0]".
@@ -42,7 +42,7 @@ class ConfigNode {
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
   /// True if `key` is present; does not make it known. For keys that are refused.
-  bool stands(const std::string& key) const;
+  bool is_present(const std::string& key) const;
   /// The keys of this map, in order; empty for other kinds.
   std::vector<std::string> keys() const;
   /// A value of any kind, possibly absent.

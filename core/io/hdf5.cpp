@@ -1,3 +1,4 @@
+// Longer than 500 lines: writer and reader share the session and the handles of the library.
 #include "core/io/hdf5.h"
 
 #include "core/error.h"
@@ -13,6 +14,7 @@
 #include <hdf5.h>
 #include <mutex>
 #include <stdexcept>
+#include <sys/stat.h>
 #include <system_error>
 
 namespace wellspring {
@@ -108,6 +110,17 @@ detail::Hdf5Handle file_access() {
   detail::Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.id(), false, true);
   return access;
+}
+
+/// Present size of the file of an array, in bytes; 0 if unknown.
+std::uint64_t size_now(hid_t dataset) {
+  const detail::Hdf5Handle file(H5Iget_file_id(dataset));
+  void* handle = nullptr;  // the driver's: a file descriptor
+  struct stat status {};
+  if (!file || H5Fget_vfd_handle(file.id(), H5P_DEFAULT, &handle) < 0 || handle == nullptr ||
+      ::fstat(*static_cast<const int*>(handle), &status) != 0)
+    return 0;
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 /// UTF-8 text of `size` bytes, at least one, or of variable size (H5T_VARIABLE).
@@ -320,6 +333,13 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
                                        name_, counted(count, "row"), first),
                            last_reason(), "the file is damaged; make or copy it again"});
   }
+  // The library reads zeros after the end of a file that was cut short.
+  if (const std::uint64_t size = size_now(dataset_.id()); size < file_size_) {
+    fail(ErrorKind::data, {fmt::format("{}: the file is too short", path_.string()),
+                           fmt::format("it has {}, and had {} when it was opened",
+                                       counted(size, "byte"), file_size_),
+                           "something changed it during the run; make or copy it again"});
+  }
 }
 
 template <class T>
@@ -346,6 +366,54 @@ std::optional<std::string> Hdf5Array::text_attribute(const std::string& name) co
                         [&](hid_t as, void* out) { return H5Aread(attribute.id(), as, out); });
 }
 
+namespace {
+
+/// Type of the link at `path`; nullopt unless it exists and hard links lead to it.
+std::optional<H5L_type_t> link_type(hid_t file, const std::string& path) {
+  H5L_info_t link;
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (part.empty() || part.front() == '/' || part.back() == '/') return std::nullopt;
+    if (H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0 ||
+        H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0)
+      return std::nullopt;
+    if (end == std::string::npos) return link.type;
+    if (link.type != H5L_TYPE_HARD) return std::nullopt;
+    const detail::Hdf5Handle group(H5Oopen(file, part.c_str(), H5P_DEFAULT));
+    if (!group || H5Iget_type(group.id()) != H5I_GROUP) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Appends the names in a group, and in its groups, each with `prefix`. False if it is damaged.
+bool list_names(hid_t group, const std::string& prefix, int depth,
+                std::vector<std::string>& names) {
+  constexpr int kDeepest = 8;  // links may form a circle
+  std::vector<std::string> own;
+  const auto take = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+    auto& all = *static_cast<std::vector<std::string>*>(out);
+    all.emplace_back(name);
+    return all.size() < kMostHdf5Names ? 0 : 1;  // 1: end
+  };
+  hsize_t from = 0;
+  if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &from, take, &own) < 0) return false;
+  for (const std::string& name : own) {
+    if (names.size() >= kMostHdf5Names) return true;
+    names.push_back(prefix + name);
+    H5L_info_t link;
+    if (depth == kDeepest || H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0 ||
+        link.type != H5L_TYPE_HARD)
+      continue;
+    const detail::Hdf5Handle inner(H5Oopen(group, name.c_str(), H5P_DEFAULT));
+    if (inner && H5Iget_type(inner.id()) == H5I_GROUP)
+      list_names(inner.id(), prefix + name + "/", depth + 1, names);
+  }
+  return true;
+}
+
+}  // namespace
+
 void Hdf5File::refuse(const std::string& name, const std::string& problem, const std::string& why,
                       const std::string& advice) const {
   fail(ErrorKind::data, {fmt::format("{}: '{}' {}", path_.string(), name, problem), why, advice});
@@ -365,19 +433,16 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
           "correct path:, or name the format with format:"});
   }
   const detail::Hdf5Handle access = file_access();
+  H5Pset_fapl_sec2(access.id());  // size_now expects its handle
   hdf5_ = detail::Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
   if (is_hdf5 < 0 || !hdf5_) damaged("cannot open the HDF5 file");
-  const auto take = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
-    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-    return 0;
-  };
-  hsize_t from = 0;
-  if (H5Literate(hdf5_.id(), H5_INDEX_NAME, H5_ITER_INC, &from, take, &names_) < 0)
-    damaged("cannot list the contents of the HDF5 file");
+  if (!list_names(hdf5_.id(), "", 0, names_)) damaged("cannot list the contents of the HDF5 file");
+  std::ranges::sort(names_);
 }
 
-bool Hdf5File::has(std::string_view name) const {
-  return std::find(names_.begin(), names_.end(), name) != names_.end();
+bool Hdf5File::has(const std::string& name) const {
+  const Session session;
+  return link_type(hdf5_.id(), name).has_value();
 }
 
 void Hdf5File::refuse_damaged(const std::string& name) const {
@@ -385,18 +450,18 @@ void Hdf5File::refuse_damaged(const std::string& name) const {
 }
 
 detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
-  if (!has(name)) {
+  const std::optional<H5L_type_t> link = link_type(hdf5_.id(), name);
+  if (!link) {
     fail(ErrorKind::data, {fmt::format("{}: '{}' is not in the file", path_.string(), name), "",
                            name_advice(name, names_)});
   }
-  H5L_info_t link;
-  if (H5Lget_info(hdf5_.id(), name.c_str(), &link, H5P_DEFAULT) < 0) refuse_damaged(name);
-  if (link.type != H5L_TYPE_HARD)
+  if (*link != H5L_TYPE_HARD)
     refuse(name, "is a link", "links are not followed", "copy the target into this file");
   detail::Hdf5Handle object(H5Oopen(hdf5_.id(), name.c_str(), H5P_DEFAULT));
   if (!object) refuse_damaged(name);
   if (H5Iget_type(object.id()) != H5I_DATASET)
-    refuse(name, "is not an array", "it is a group or a type", "name an array");
+    refuse(name, "is not an array", "it is a group or a type",
+           "name an array; those in groups have names like group/x");
   return object;
 }
 
@@ -437,6 +502,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   Hdf5Array array;
   array.path_ = path_;
   array.name_ = name;
+  array.file_size_ = size_;
   array.numbers_ = kind == H5T_INTEGER ? Hdf5Array::Numbers::whole : Hdf5Array::Numbers::real;
   array.bits_ = static_cast<int>(8 * element);
   array.signed_ = kind == H5T_FLOAT || H5Tget_sign(type.id()) != H5T_SGN_NONE;

@@ -103,7 +103,7 @@ class Hdf5Array {
   std::int64_t row_elements() const;
   /// Reads rows [first, first + count) converted to T (std::uint8_t, std::int64_t, float, double)
   /// into `out` [count, row_elements]. Values outside T's range become the nearest value or
-  /// infinity. Error (data): damaged.
+  /// infinity. Errors (data): damaged, or the file has become shorter since it was opened.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
   /// The attribute `name`, if it exists and is a text.
@@ -120,8 +120,12 @@ class Hdf5Array {
   int bits_ = 0;
   bool signed_ = true;
   std::vector<std::int64_t> shape_;
+  std::uint64_t file_size_ = 0;  ///< at opening, bytes
   detail::Hdf5Handle dataset_;
 };
+
+/// More names of a file are not listed, but found.
+inline constexpr std::size_t kMostHdf5Names = 1000;
 
 /// A file opened for reading. Never opens anything outside the file: external links, external raw
 /// data, virtual arrays and filter plugins are refused.
@@ -131,10 +135,11 @@ class Hdf5File {
   explicit Hdf5File(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Names in the root group, sorted.
+  /// Names in the root group, and in groups as "group/name", sorted; at most kMostHdf5Names.
   const std::vector<std::string>& names() const { return names_; }
-  bool has(std::string_view name) const;
-  /// An array of numbers with at least one dimension; also of enumerations, as which h5py writes
+  /// `name` may be a path through groups.
+  bool has(const std::string& name) const;
+  /// An array of numbers with at least one dimension, also in a group: "train/x"; also of enumerations, as which h5py writes
   /// booleans. Errors (data): missing (with the nearest name), not such an array, compressed by a
   /// filter other than deflate, shuffle, fletcher32, szip, nbit or scale-offset, more data than the
   /// file can contain.

@@ -65,7 +65,7 @@ std::optional<std::string> Hdf5Array::text_attribute(const std::string&) const {
 Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   fail_absent(path);
 }
-bool Hdf5File::has(std::string_view) const {
+bool Hdf5File::has(const std::string&) const {
   fail_absent(path_);
 }
 Hdf5Array Hdf5File::array(const std::string&) const {

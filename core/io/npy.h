@@ -1,5 +1,5 @@
-// NumPy files: .npy (one array) and .npz (named arrays in an uncompressed zip archive). Called by
-// `export`, data sets and tests; host only.
+// NumPy files: .npy (one array) and .npz (named arrays in a zip archive). Arrays are read in parts by
+// core/io/stored_array.h. Called by `export`, data sets and tests; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -98,22 +98,12 @@ struct NpyArray {
   }
 };
 
-/// Array type and data offset of a .npy file, for reading parts of it.
-struct NpyHeader {
-  ArraySpec spec;
-  std::uint64_t data_offset = 0;  ///< bytes from the start of the file
-};
-/// Reads the header and checks the file size. Errors (data): as parse_npy, and a type that needs
-/// conversion.
-NpyHeader read_npy_header(const InputFile& file);
-
-/// Errors (data): damaged, Fortran order, unsupported element type.
-NpyArray parse_npy(Bytes file, const std::string& name);
+/// Errors (data): damaged, unsupported element type.
 NpyArray read_npy(const std::filesystem::path& path);
 /// Names of the members, in archive order: "x.npy".
 std::vector<std::string> npz_members(const std::filesystem::path& path);
-/// The array `name` (without ".npy"). Errors (data): as parse_npy; not a zip archive, no such
-/// member (with the nearest name), compressed, wrong checksum.
+/// The array `name` (without ".npy"). Errors (data): as read_npy; not a zip archive, no such member
+/// (with the nearest name), wrong checksum.
 NpyArray read_npz(const std::filesystem::path& path, const std::string& name);
 /// A scalar text, as UTF-8.
 std::string read_npz_text(const std::filesystem::path& path, const std::string& name);

@@ -1,9 +1,11 @@
-// Number types in NumPy files and their conversion: big-endian numbers, halves and further integers
-// are converted to an ElementType that represents them. Called by core/io/npy.cpp; host only.
+// Headers of NumPy files, and the conversion of their number types: big-endian numbers, halves and
+// further integers are converted to an ElementType that represents them. Called by core/io/npy.cpp
+// and core/io/stored_array.cpp; host only.
 #pragma once
 
 #include "core/io/bytes.h"
 #include "core/io/element_type.h"
+#include "core/io/npy.h"
 
 #include <cstddef>
 #include <optional>
@@ -33,5 +35,32 @@ struct NpyNumbers {
 std::optional<NpyNumbers> npy_numbers(std::string_view descriptor);
 /// The type to write; empty for bf16, which NumPy lacks.
 std::optional<NpyNumbers> npy_numbers(ElementType type);
+
+/// Longest header that is read; one of numbers has some hundred bytes.
+inline constexpr std::size_t kLongestNpyHeader = 0xFFFF;
+
+/// The header of a .npy file as it is written (numpy/lib/format.py, versions 1.0 to 3.0).
+struct NpyText {
+  std::string descriptor;  ///< "'<f4'"
+  std::vector<std::int64_t> shape;
+  bool fortran = false;
+  std::uint64_t data_offset = 0;  ///< bytes from the start of the file
+};
+/// `file`: the beginning of the file, including the whole header; `name`: for errors (data).
+NpyText parse_npy_text(Bytes file, const std::string& name);
+
+/// The same for an array of numbers.
+struct NpyHeader {
+  ArraySpec spec;      ///< after the conversion
+  NpyNumbers numbers;  ///< as stored
+  std::uint64_t data_offset = 0;
+  bool fortran = false;  ///< the first index varies fastest; false for fewer than two dimensions
+};
+/// Checks type, shape and the file's `size`. Errors (data).
+NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name);
+
+/// Throws an error (data).
+[[noreturn]] void fail_npy(const std::string& name, const std::string& why,
+                           const std::string& advice = "");
 
 }  // namespace wellspring

@@ -10,8 +10,8 @@ const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::too_few:
       return "too few pairs";
-    case Verdict::stands:
-      return "stands";
+    case Verdict::conclusive:
+      return "conclusive";
     case Verdict::scattered:
       return "scattered";
     case Verdict::contradicts:
@@ -28,7 +28,7 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs) {
   share.median = spread_of(ratios).median;
   share.interval = median_interval(std::move(ratios));
   if (!share.interval) return share;
-  share.verdict = Verdict::stands;
+  share.verdict = Verdict::conclusive;
   if (share.interval->high > kWidest * share.interval->low) share.verdict = Verdict::scattered;
   if (share.interval->low > 1 + kUnequalWindows) share.verdict = Verdict::contradicts;
   return share;
@@ -38,7 +38,7 @@ std::string to_string(const CeilingShare& share, const ProcessorLoad& load) {
   const std::string few = fmt::format("in {} of windows; an interval needs {}",
                                       counted(share.pairs, "pair"), kFewestForInterval);
   switch (share.verdict) {
-    case Verdict::stands:
+    case Verdict::conclusive:
       return fmt::format("{:.1f} % (95 %: {:.1f} to {:.1f} %)", 100 * share.median,
                          100 * share.interval->low, 100 * share.interval->high);
     case Verdict::too_few:

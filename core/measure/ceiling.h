@@ -20,7 +20,7 @@ struct RatePair {
 
 enum class Verdict : std::uint8_t {
   too_few,  ///< not enough pairs for an interval
-  stands,
+  conclusive,
   scattered,    ///< the ends of the interval differ by more than a factor kWidest
   contradicts,  ///< the rate exceeds its ceiling by more than the intervals allow
 };

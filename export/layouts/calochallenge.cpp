@@ -12,7 +12,7 @@
 namespace wellspring::layouts {
 namespace {
 
-constexpr const char* kName = "calochallenge";
+constexpr const char* kCaloChallenge = "calochallenge";
 
 /// "Fast Calorimeter Simulation Challenge 2022", https://calochallenge.github.io/homepage:
 /// incident_energies [N, 1] and showers [N, voxels], both in MeV. Energies are f64, so that values
@@ -23,21 +23,22 @@ class CaloChallengeArrays final : public ValueArrays {
       : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::event || info->features.empty())
-      refuse(kName, "it needs showers: events from one source, one feature per voxel");
+      refuse(kCaloChallenge, "it needs showers: events from one source, one feature per voxel");
     for (const ValueInfo& voxel : info->features) {
       if (!mev_in(voxel.unit) || voxel.unit != info->features.front().unit)
-        refuse(kName,
+        refuse(kCaloChallenge,
                fmt::format("voxel energies must be in MeV or GeV, and feature '{}' is in '{}'",
                            voxel.name, voxel.unit));
     }
     if (info->low < 0)
-      refuse(kName,
+      refuse(kCaloChallenge,
              "voxel energies must not be negative, and noise makes negative ones; set a "
              "`threshold` to remove them");
     x_mev_ = *mev_in(info->features.front().unit);
     const auto energy = place_of("energy", info->latents);
     const auto energy_mev = energy ? mev_in(info->latents[*energy].unit) : std::nullopt;
-    if (!energy_mev) refuse(kName, "it needs incident energies: a latent 'energy' in MeV or GeV");
+    if (!energy_mev)
+      refuse(kCaloChallenge, "it needs incident energies: a latent 'energy' in MeV or GeV");
     column_ = *energy;
     energy_mev_ = *energy_mev;
   }
@@ -68,7 +69,7 @@ class CaloChallengeArrays final : public ValueArrays {
 }  // namespace
 
 ExportLayout calochallenge() {
-  return {kName,
+  return {kCaloChallenge,
           "incident_energies and showers, MeV",
           &make_arrays<CaloChallengeArrays>,
           {"calo_gflash"},

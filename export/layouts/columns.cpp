@@ -2,6 +2,10 @@
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,6 +35,49 @@ class PlainArrays final : public ValueArrays {
   SampleLayout layout_;
   std::int64_t rows_;
   ArrayMeaning meaning_;
+  ArrayFile::Array x_ = 0;
+};
+
+/// Images in another form.
+class ImageArrays final : public ValueArrays {
+ public:
+  ImageArrays(const SampleReader& feed, const ImageForm& form)
+      : layout_(feed.layout()), rows_(rows_of(feed)), form_(form) {}
+  void open(ArrayFile& file) override {
+    std::vector<std::int64_t> extents = {rows_, layout_.height, layout_.width, layout_.channels};
+    if (form_.channels_first) extents = {rows_, layout_.channels, layout_.height, layout_.width};
+    x_ = file.open("x", {form_.pixels, extents});
+  }
+  void append(ArrayFile& file, const HostSamples& samples) override {
+    std::vector<float> values(samples.x().begin(), samples.x().end());
+    if (form_.channels_first) {
+      const auto channels = static_cast<std::size_t>(layout_.channels),
+                 image = static_cast<std::size_t>(layout_.elements()), plane = image / channels;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t at = i % image;
+        values[i - at + at % channels * plane + at / channels] = samples.x()[i];
+      }
+    }
+    if (form_.pixels != ElementType::u8) return file.append(x_, bytes_of(values));
+    std::vector<std::uint8_t> pixels;
+    pixels.reserve(values.size());
+    for (const float value : values) pixels.push_back(pixel_of(value));
+    file.append(x_, bytes_of(pixels));
+  }
+
+ private:
+  static std::uint8_t pixel_of(float value) {
+    const float scaled = 255 * value;
+    if (scaled >= -0.5f && scaled <= 255.5f)
+      return static_cast<std::uint8_t>(std::min(255.f, std::floor(scaled + 0.5f)));
+    fail(ErrorKind::data, {fmt::format("cannot write the value {} as an 8-bit pixel", value),
+                           "pixels are from 0 to 1; normalised images are not",
+                           "remove normalise, or use --pixels f32"});
+  }
+
+  SampleLayout layout_;
+  std::int64_t rows_;
+  ImageForm form_;
   ArrayFile::Array x_ = 0;
 };
 
@@ -70,6 +117,10 @@ class RaggedArrays final : public ValueArrays {
 };
 
 }  // namespace
+
+std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form) {
+  return std::make_unique<ImageArrays>(feed, form);
+}
 
 ExportLayout columns() {
   return {"columns", "x (and offsets, for sets)",

@@ -18,7 +18,7 @@
 namespace wellspring::layouts {
 namespace {
 
-constexpr const char* kName = "icecube";
+constexpr const char* kIceCube = "icecube";
 
 /// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events concatenated, within
 /// an event by increasing time (whole ns); and per event its first and last pulse (inclusive) and
@@ -29,22 +29,23 @@ class IceCubeArrays final : public ValueArrays {
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::set || info->name != "nu_telescope")
-      refuse(kName, "it needs telescope pulses: sets from one source of nu_telescope");
+      refuse(kIceCube, "it needs telescope pulses: sets from one source of nu_telescope");
     for (const auto& [feature, unit] :
          {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
       const auto place = place_of(feature, info->features);
       if (!place)
-        refuse(kName, fmt::format("its pulses have a '{}'; generate with output=truth", feature));
+        refuse(kIceCube,
+               fmt::format("its pulses have a '{}'; generate with output=truth", feature));
       if (info->features[*place].unit != unit)
-        refuse(kName, fmt::format("'{}' is in {}; generate with time_unit=1", feature,
-                                  info->features[*place].unit));
+        refuse(kIceCube, fmt::format("'{}' is in {}; generate with time_unit=1", feature,
+                                     info->features[*place].unit));
       features_.push_back(*place);
     }
     azimuth_ = place_of("azimuth", info->latents).value();
     zenith_ = place_of("zenith", info->latents).value();
     const nlohmann::ordered_json parameters = parameters_of(feed);
     if (parameters.is_null())
-      refuse(kName, "it needs the positions of the modules, which only the generator knows");
+      refuse(kIceCube, "it needs the positions of the modules, which only the generator knows");
     array_ = telescope::triangular_array(parameters.at("strings").get<int>(),
                                          parameters.at("modules").get<int>(),
                                          parameters.at("string_spacing").get<double>(),
@@ -137,7 +138,7 @@ class IceCubeArrays final : public ValueArrays {
 }  // namespace
 
 ExportLayout icecube() {
-  return {kName,
+  return {kIceCube,
           "time, sensor_id, charge, auxiliary, and the first and last pulse of each event",
           &make_arrays<IceCubeArrays>,
           {"nu_telescope"},

@@ -21,7 +21,7 @@
 namespace wellspring::layouts {
 namespace {
 
-constexpr const char* kName = "jetnet";
+constexpr const char* kJetNet = "jetnet";
 
 /// The unit "GeV", "MeV" or "5 GeV" in GeV.
 std::optional<double> gev_in(const std::string& unit) {
@@ -55,17 +55,18 @@ class JetNetArrays final : public ValueArrays {
     if (info == nullptr || layout_.kind != SampleKind::set ||
         !are(info->features, {"E", "px", "py", "pz"}) ||
         !are(info->globals, {"jet_E", "jet_px", "jet_py", "jet_pz"})) {
-      refuse(kName,
+      refuse(kJetNet,
              "it needs jets: sets from one source with items E, px, py, pz and the momentum of the "
              "jet in the globals");
     }
     const auto gev = gev_in(info->globals.front().unit);
     if (!gev)
-      refuse(kName, "momenta must be in GeV, and they are in '" + info->globals.front().unit + "'");
+      refuse(kJetNet,
+             "momenta must be in GeV, and they are in '" + info->globals.front().unit + "'");
     gev_ = *gev;
     const nlohmann::ordered_json parameters = parameters_of(feed);
     if (!parameters.is_null() && parameters.value("frame", "lab") != "lab")
-      refuse(kName, "it needs momenta in the lab frame; generate with frame=lab");
+      refuse(kJetNet, "it needs momenta in the lab frame; generate with frame=lab");
   }
   void open(ArrayFile& file) override {
     particles_ = file.open("particle_features", {ElementType::f32, {rows_, layout_.items, 4}},
@@ -124,7 +125,7 @@ class JetNetArrays final : public ValueArrays {
 }  // namespace
 
 ExportLayout jetnet() {
-  return {kName,
+  return {kJetNet,
           "particle_features and jet_features",
           &make_arrays<JetNetArrays>,
           {"ginkgo", "lund_shower"},

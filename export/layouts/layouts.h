@@ -24,6 +24,10 @@ ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
 
+/// The layout `columns` for images. Writing u8 fails with an error (data) if a value is not from 0
+/// to 1.
+std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form);
+
 /// ExportLayout::make for a layout with a single ValueArrays class.
 template <class Arrays>
 std::unique_ptr<ValueArrays> make_arrays(const SampleReader& feed) {

@@ -20,7 +20,7 @@ constexpr double kHighestEnergy = 1e4;
 /// Lowest energy over critical energy.
 constexpr double kLeastRatio = 10;
 /// Above the largest normal number of kernels/random/math.h: sqrt(48 ln 2) = 5.768.
-constexpr double kFarthest = 5.77;
+constexpr double kFarthestNormal = 5.77;
 /// Largest exponential number: ln 2^24.
 constexpr double kLongest = 16.64;
 
@@ -108,9 +108,10 @@ double most_in_a_cell(const CaloGflash::Params& params) {
   if (params.sampling_term > 0) {
     const double scale = 1000 * params.sampling_term * params.sampling_term;
     const double d = most / scale + 1;
-    most = scale * d * std::pow(1 + kFarthest / std::sqrt(9 * (d - 1.0 / 3)), 3);
+    most = scale * d * std::pow(1 + kFarthestNormal / std::sqrt(9 * (d - 1.0 / 3)), 3);
   }
-  return 1.001 * (most * (1 + kFarthest * params.constant_term) + kFarthest * params.noise);
+  return 1.001 *
+         (most * (1 + kFarthestNormal * params.constant_term) + kFarthestNormal * params.noise);
 }
 
 const char* const kPaper = "G. Grindhammer, S. Peters, hep-ex/0001020";
@@ -312,8 +313,9 @@ SampleInfo CaloGflash::describe(const Params& params) {
     if (has_other(params)) {
       const auto law = gflash::fluctuation(
           medium, static_cast<float>(std::log(energy / medium.critical_energy)));
-      most_t = std::max(most_t, std::exp(law.log_t + kFarthest * law.sigma_t));
-      most_alpha = std::max(most_alpha, std::exp(law.log_alpha + kFarthest * law.sigma_alpha));
+      most_t = std::max(most_t, std::exp(law.log_t + kFarthestNormal * law.sigma_t));
+      most_alpha =
+          std::max(most_alpha, std::exp(law.log_alpha + kFarthestNormal * law.sigma_alpha));
     }
     if (has_pion(params)) {
       const double shape = hadron_shape(params, energy);
@@ -357,7 +359,8 @@ SampleInfo CaloGflash::describe(const Params& params) {
 
   const double most = most_in_a_cell(params) * per_mev;
   info.high = static_cast<float>(most);
-  info.low = params.threshold > 0 ? 0 : static_cast<float>(-kFarthest * params.noise * per_mev);
+  info.low =
+      params.threshold > 0 ? 0 : static_cast<float>(-kFarthestNormal * params.noise * per_mev);
   info.draws.scene = 3 + static_cast<std::int64_t>(spots);
   if (params.sampling_term > 0) info.draws.scene += std::int64_t{kGammaTries} * calorimeter.cells;
   if (params.noise > 0) info.draws.scene += (calorimeter.cells + 3) / 4;

@@ -41,14 +41,13 @@ struct NBody : Ode {
     record(
         run, [&] { leapfrog_step(gravity, step_, q, v, a); }, q, v);
     for (int lane = 0; lane < N; ++lane) {
-      const Motion<float> first = start[lane], end = gravity.motion(q, v, lane);
-      const float energy = first.kinetic + first.potential;
+      const Motion<float> first = start[lane];
       auto truth = run.truth(lane);
-      truth.latents[0] = energy;
+      truth.latents[0] = first.kinetic + first.potential;
       truth.latents[1] = -first.kinetic / first.potential;
       WS_UNROLL(3)
       for (int axis = 0; axis < 3; ++axis) truth.latents[2 + axis] = first.spin[axis];
-      truth.latents[5] = (end.kinetic + end.potential - energy) / (first.kinetic - first.potential);
+      truth.latents[5] = energy_error(first, gravity.motion(q, v, lane));
     }
   }
 };

@@ -12,7 +12,6 @@ namespace wellspring {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-constexpr double kFarthest = 5.78;  ///< above the largest number of math::box_muller
 constexpr const char* kToy = "chosen for this generator";
 constexpr const char* kAmanda =
     "AMANDA: J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169, ice model H2";
@@ -85,10 +84,12 @@ double latest(double distance, const NuTelescope::Params& params) {
   const double light = reach_of_light(distance, params);
   const double shape = (0.8395 * light + 11.7) / params.lambda + 1;
   // draw_gamma's d (1 + z / sqrt(9 d))^3 at the largest z
-  const double gamma = shape * std::pow(1 + kFarthest / std::sqrt(9 * std::max(shape, 0.66)), 3);
+  const double gamma =
+      shape * std::pow(1 + math::kNormalReach / std::sqrt(9 * std::max(shape, 0.66)), 3);
   const double way = distance * double{optics.per_c} +
                      light * double{std::max(optics.track_slope, optics.cascade_slope)};
-  const double last = params.start + way + gamma / double{optics.rho} + kFarthest * params.jitter;
+  const double last =
+      params.start + way + gamma / double{optics.rho} + math::kNormalReach * params.jitter;
   return 1.001 * (std::max({last, std::abs(params.window_low), std::abs(params.window_high)}) + 1);
 }
 
@@ -266,7 +267,9 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "IceCube's local coincidence")
           .real("unit", &Params::unit, {1e-3, 1e5}, "m", "unit of positions in x")
           .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "unit of times in x")
-          .integer("items", &Params::items, {1, kMostItems}, "", "maximum number of pulses")
+          .integer("items", &Params::items, {1, kMostItems}, "",
+                   "maximum number of pulses; of more, a random sample is kept in which each pulse "
+                   "has the same chance")
           .only_where([](const Params& p) { return p.output != Output::features; },
                       "output: pulses or truth")
           .preset("icecube",
@@ -298,6 +301,7 @@ telescope::Optics NuTelescope::optics_of(const Params& params) {
 SampleInfo NuTelescope::describe(const Params& params) {
   SampleInfo info;
   info.name = "nu_telescope";
+  info.version = 2;
   info.summary = "Pulses of a neutrino telescope; class: track or cascade";
   info.reference =
       "Muon tracks in ice: J. Ahrens et al. (AMANDA), Nucl. Instrum. Meth. A 524 (2004) 169; P. "
@@ -309,8 +313,8 @@ SampleInfo NuTelescope::describe(const Params& params) {
 
   const telescope::Array array = array_of(params);
   const double distance = farthest(array, params), time = latest(distance, params);
-  double reach = std::max(
-      {distance / params.unit, time / params.time_unit, 1 + kFarthest * params.charge_width});
+  double reach = std::max({distance / params.unit, time / params.time_unit,
+                           1 + math::kNormalReach * params.charge_width});
   if (params.output == Output::features) reach = std::max(reach, 20.0);  // for the logarithms
   const double sensors = params.strings * params.modules;
   if (params.output == Output::truth) reach = std::max(reach, sensors);

@@ -12,6 +12,7 @@
 
 #include "core/config/params.h"
 #include "generators/events/line_fit.h"
+#include "generators/events/systematic_sample.h"
 #include "generators/events/team_sums.h"
 #include "generators/events/telescope.h"
 #include "generators/sample_info.h"
@@ -154,6 +155,9 @@ struct NuTelescope {
     });
     team.sync();
     count_modules(team, first, shared);
+    const std::uint32_t pulses = cells[sensors() + array.strings];
+    const SystematicSample kept(pulses, static_cast<std::uint32_t>(items_),
+                                shared.particle.kept_word);
     PulseSums own{};
     each_pulse(team, key.rng, array, event, cells, [&](std::uint32_t item, const Pulse& pulse) {
       const bool confirmed = is_confirmed(first, pulse.sensor);
@@ -161,12 +165,12 @@ struct NuTelescope {
         own.add(pulse.charge);
         if (confirmed) own.add(place_of(array, pulse.sensor), pulse.time);
       } else {
-        write(array, pulse, confirmed, static_cast<int>(item), row);
+        const int place = kept.place(item);
+        if (place >= 0) write(array, pulse, confirmed, place, row);
       }
     });
     if (output_ == Output::features) own.share(team, shared.sums);
     team.sync();
-    const std::uint32_t pulses = cells[sensors() + array.strings];
     if (output_ == Output::features) {
       if (team.rank() == 0) summarise(shared, pulses, row);
     } else {
@@ -186,6 +190,7 @@ struct NuTelescope {
   struct Particle {
     telescope::Event event;
     float cosine, azimuth, energy, log_energy;
+    std::uint32_t kept_word;  ///< chooses the kept pulses
   };
 
   struct Shared {
@@ -221,6 +226,7 @@ struct NuTelescope {
     event.vertex = {radius * around.cosine, radius * around.sine,
                     vertex_height_ * math::fma(2, unit_float(place.word[2]), -1)};
     telescope::light_up(optics_, made.energy, event);
+    made.kept_word = place.word[3];
     return made;
   }
 

@@ -17,12 +17,11 @@ namespace {
 
 using System = Ode::System;
 
-/// Above the largest number of math::box_muller.
-constexpr double kReach = 5.78;
-
-/// For n_body: minimum steps per radian of oscillation if all bodies are within one softening
+/// For gravity: minimum steps per radian of oscillation if all bodies are within one softening
 /// length; leapfrog's frequency error is then 1 / (24 kStepsOfSwing^2), about a hundredth.
 constexpr double kStepsOfSwing = 2;
+/// Largest sum of the masses of three_bodies; n_body has 1.
+constexpr double kThreeMasses = 3.6;
 
 /// Prior of a latent: uniform within half_width of the centre, or log-normal with these as mean and
 /// standard deviation of the logarithm.
@@ -33,7 +32,7 @@ struct Prior {
   double centre, half_width;
 };
 
-struct Facts {
+struct SystemFacts {
   double duration, step;  ///< used where the parameters are 0
   const char* time_unit;
   bool log_normal;
@@ -50,8 +49,8 @@ struct Facts {
 constexpr double kEightX = 0.97000436, kEightY = -0.24308753;
 constexpr double kEightVx = -0.93240737, kEightVy = -0.86473146;
 
-const Facts& facts(System system) {
-  static const std::array<Facts, 6> all = {{
+const SystemFacts& facts(System system) {
+  static const std::array<SystemFacts, 6> all = {{
       {2,
        0.005,
        "",
@@ -164,6 +163,14 @@ struct ClusterBounds {
   }
 };
 
+/// How much the energy changes from the beginning to the end of a trajectory.
+LatentInfo energy_error_latent(double most) {
+  const auto high = static_cast<float>(1.001 * most);
+  return rarely_reached({"energy_error",
+                         "(final energy - initial energy) / (kinetic - potential energy at time 0)",
+                         "", -high, high});
+}
+
 std::vector<LatentInfo> cluster_latents(const Ode::Params& params) {
   const ClusterBounds most(params.bodies, params.softening);
   const auto latent = [](const char* name, const char* help, double low, double high) {
@@ -176,10 +183,21 @@ std::vector<LatentInfo> cluster_latents(const Ode::Params& params) {
           latent("spin_x", "angular momentum about the centre at time 0, x", -most.spin, most.spin),
           latent("spin_y", "angular momentum about the centre at time 0, y", -most.spin, most.spin),
           latent("spin_z", "angular momentum about the centre at time 0, z", -most.spin, most.spin),
-          latent("energy_error",
-                 "(final energy - initial energy) / (kinetic - potential energy at time 0)",
-                 -2 * most.deepest / most.shallowest, 2 * most.deepest / most.shallowest)};
+          energy_error_latent(2 * most.deepest / most.shallowest)};
 }
+
+/// Bounds for three bodies. With spread = 0 they stay on the figure of eight, far apart.
+struct TripleBounds {
+  double speed, error;
+
+  explicit TripleBounds(const Ode::Params& params) {
+    constexpr double kHeaviest = 1.2, kLightest = 0.8, kFarthest = 2.5, kKinetic = 2;
+    const double closest = params.spread == 0 ? std::max(0.1, params.softening) : params.softening;
+    const double deepest = 3 * kHeaviest * kHeaviest / closest;
+    speed = std::sqrt(2 * (kKinetic + deepest) / kLightest);  // one body has all the energy
+    error = 2 * deepest / (3 * kLightest * kLightest / kFarthest);
+  }
+};
 
 double duration_of(const Ode::Params& params) {
   return params.duration > 0 ? params.duration : facts(params.system).duration;
@@ -188,19 +206,21 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config): the step is too long for n_body.
-void check_cluster(const Ode::Params& params) {
+/// Error (config): the step is too long for bodies that come close.
+void check_gravity(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
-  const double longest = std::pow(softening, 1.5) / kStepsOfSwing;
+  const double mass = params.system == System::n_body ? 1 : kThreeMasses;
+  const double longest = std::pow(softening, 1.5) / (kStepsOfSwing * std::sqrt(mass));
   if (step > longest * (1 + 1e-9)) {
     const std::string shorter = softening > 0 ? "step <= " + shortest(longest) + " or " : "";
-    const double least = std::ceil(1e4 * std::pow(kStepsOfSwing * step, 2.0 / 3)) / 1e4;
-    fail(ErrorKind::config,
-         {"ode: step = " + shortest(step) + " is too long for softening = " + shortest(softening),
-          "close bodies oscillate at the rate softening^(-3/2); step times this rate must be at "
-          "most " +
-              shortest(1 / kStepsOfSwing),
-          "set " + shorter + "softening >= " + shortest(least)});
+    const double least =
+        std::ceil(1e4 * std::cbrt(mass * kStepsOfSwing * step * kStepsOfSwing * step)) / 1e4;
+    fail(
+        ErrorKind::config,
+        {"ode: step = " + shortest(step) + " is too long for softening = " + shortest(softening),
+         "close bodies oscillate at the rate sqrt(" + shortest(mass) +
+             " / softening^3); step times this rate must be at most " + shortest(1 / kStepsOfSwing),
+         "set " + shorter + "softening >= " + shortest(least)});
   }
 }
 
@@ -234,7 +254,8 @@ const ParamTable<Ode::Params>& Ode::table() {
           .real("noise", &Params::noise, {0, 1000}, "",
                 "standard deviation of the normal error of each feature")
           .real("softening", &Params::softening, {0, 1}, "",
-                "softening length of gravity, below which it no longer grows")
+                "softening length of gravity, below which it no longer grows; bounded from below "
+                "by the step, except for three_bodies with spread: 0")
           .only_where(kBodies, "system: three_bodies or n_body")
           .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
                    "number of bodies, with equal masses that sum to 1")
@@ -250,9 +271,10 @@ SampleLayout Ode::layout() const {
 }
 
 SampleInfo Ode::describe(const Params& params) {
-  const Facts& system = facts(params.system);
+  const SystemFacts& system = facts(params.system);
   SampleInfo info;
   info.name = "ode";
+  info.version = 2;
   info.summary = "Trajectories of Lorenz, double pendulum, predator-prey, SIR and N-body systems";
   info.reference = "Hairer, Norsett, Wanner 1993, II.1; Hairer, Lubich, Wanner 2006, I.1.4";
   info.classes = {"any"};
@@ -260,8 +282,8 @@ SampleInfo Ode::describe(const Params& params) {
     const double reach = params.spread * prior.half_width;
     double low = prior.centre - reach, high = prior.centre + reach;
     if (system.log_normal) {
-      low = std::exp(prior.centre - kReach * reach) * (1 - 1e-6);
-      high = std::exp(prior.centre + kReach * reach) * (1 + 1e-6);
+      low = std::exp(prior.centre - math::kNormalReach * reach) * (1 - 1e-6);
+      high = std::exp(prior.centre + math::kNormalReach * reach) * (1 + 1e-6);
     }
     LatentInfo latent = {prior.name, prior.help, prior.unit, static_cast<float>(low),
                          static_cast<float>(high)};
@@ -274,6 +296,11 @@ SampleInfo Ode::describe(const Params& params) {
   }
   double first = system.reach, per_time = system.reach_per_time;
   std::size_t words = system.priors.size();
+  if (params.system == System::three_bodies) {
+    const TripleBounds most(params);
+    info.latents.push_back(energy_error_latent(most.error));
+    per_time = std::max(per_time, most.speed);
+  }
   if (params.system == System::n_body) {
     info.latents = cluster_latents(params);
     per_time = ClusterBounds(params.bodies, params.softening).speed;
@@ -287,7 +314,7 @@ SampleInfo Ode::describe(const Params& params) {
       const double time = std::round(1e4 * duration * point / params.points) / 1e4;
       info.features.push_back({value.name + " at " + shortest(time), value.unit});
     }
-  const double reach = first + per_time * duration + kReach * params.noise;
+  const double reach = first + per_time * duration + math::kNormalReach * params.noise;
   info.high = static_cast<float>(reach);
   info.low = params.system == System::lotka_volterra && params.noise == 0 ? 0 : -info.high;
   const auto blocks = [](std::size_t count) { return static_cast<std::int64_t>((count + 3) / 4); };
@@ -310,7 +337,9 @@ Ode::Ode(const Params& params)
           "its default is " + shortest(own) + "; beyond ten times the default trajectories diverge",
           "set step <= " + shortest(kLongest * own)});
   }
-  if (params.system == System::n_body) check_cluster(params);
+  // With spread = 0 three bodies stay on the figure of eight, far apart.
+  const bool three_meet = params.system == System::three_bodies && params.spread > 0;
+  if (params.system == System::n_body || three_meet) check_gravity(params);
   const double interval = duration_of(params) / params.points;
   const double steps = std::max(1.0, std::ceil(interval / longest_step(params) * (1 - 1e-9)));
   if (steps * params.points > kMostSteps) {

@@ -22,7 +22,7 @@ struct GeneratorEntry;
 using Generators = std::vector<GeneratorEntry>;
 
 struct Ode {
-  static constexpr int kLatents = 15;  ///< three bodies: masses, positions, velocities
+  static constexpr int kLatents = 16;  ///< three bodies: masses, state at time 0, energy error
   static constexpr forms::Events kForm = {};
   static constexpr GeneratorHooks kHooks = {.instead = true};
   enum class System : std::uint8_t {
@@ -46,8 +46,8 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps; a step too long for the system or for n_body's
-  /// softening; n_body with a spread.
+  /// Errors (config): more than kMostSteps steps; a step too long for the system or for the
+  /// softening of gravity; n_body with a spread.
   explicit Ode(const Params& params);
   /// The generator of n_body (n_body.h) if that is the system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
@@ -209,7 +209,7 @@ struct Ode {
     record(run, advance, u);
   }
 
-  /// Positions and velocities of three bodies.
+  /// Positions and velocities of three bodies, and the latent `energy_error`.
   template <class Run>
   WS_INLINE void follow_bodies(Run& run, const LaneStates<3, Run::kEvents>& masses,
                                const LaneStates<6, Run::kEvents>& places,
@@ -230,6 +230,10 @@ struct Ode {
       });
     };
     record(run, advance, q, v);
+    for (int i = 0; i < Run::kEvents; ++i) {
+      run.truth(i).latents[15] = energy_error(gravity(i).motion(places.of(i), velocities.of(i)),
+                                              gravity(i).motion(q.of(i), v.of(i)));
+    }
   }
 
   System system_;

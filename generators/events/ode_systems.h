@@ -76,6 +76,19 @@ struct DoublePendulum {
   }
 };
 
+/// Kinetic and potential energy of bodies and their angular momentum about the origin.
+template <class T>
+struct Motion {
+  T kinetic, potential, spin[3];
+};
+
+/// Change of the energy between two times, over kinetic minus potential energy at the first.
+template <class T>
+WS_INLINE T energy_error(const Motion<T>& first, const Motion<T>& end) {
+  return (end.kinetic + end.potential - (first.kinetic + first.potential)) /
+         (first.kinetic - first.potential);
+}
+
 /// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
 /// Pair potential -m m' / sqrt(r^2 + softening2), finite (H. Plummer, MNRAS 71 (1911) 460).
 template <class T>
@@ -98,12 +111,20 @@ struct ThreeBodies {
     }
     return a;
   }
-};
 
-/// Kinetic and potential energy of bodies and their angular momentum about the origin.
-template <class T>
-struct Motion {
-  T kinetic, potential, spin[3];
+  WS_INLINE Motion<T> motion(const OdeState<T, 6>& q, const OdeState<T, 6>& v) const {
+    Motion<T> all{};
+    WS_UNROLL(3)
+    for (int i = 0; i < 3; ++i) {
+      const int j = i == 2 ? 0 : i + 1;
+      const T dx = q.v[2 * j] - q.v[2 * i], dy = q.v[2 * j + 1] - q.v[2 * i + 1];
+      const T vx = v.v[2 * i], vy = v.v[2 * i + 1];
+      all.kinetic += T(0.5) * mass[i] * (vx * vx + vy * vy);
+      all.potential -= mass[i] * mass[j] / detail::square_root(dx * dx + dy * dy + softening2);
+      all.spin[2] += mass[i] * (q.v[2 * i] * vy - q.v[2 * i + 1] * vx);
+    }
+    return all;
+  }
 };
 
 /// Equal masses in space under their gravity, softened as in ThreeBodies: accelerations at (x1, y1,

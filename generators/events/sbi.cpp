@@ -16,9 +16,6 @@ namespace {
 
 using Task = Sbi::Task;
 
-/// Above the largest number of math::box_muller.
-constexpr double kReach = 5.78;
-
 // ---- best possible results ----------------------------------------------------------------------
 
 double normal_density(double z) {
@@ -100,7 +97,7 @@ std::vector<BestResult> best_results(Task task) {
 
 // ---- tasks --------------------------------------------------------------------------------------
 
-struct Facts {
+struct TaskFacts {
   const char* name;
   const char* help;
   int parameters, features;
@@ -111,20 +108,20 @@ struct Facts {
 /// In the order of Task. Ranges follow from the ranges of theta and of normal numbers. Exceptions:
 /// slcp_distractors, without a finite variance: generous bounds from the largest of 2^23 draws and
 /// its constants; bernoulli_glm: from the stimulus, whose absolute values add up to 75.
-const Facts& facts(Task task) {
-  constexpr double kGaussianReach = 0.3163 * kReach;
-  static const std::array<Facts, 10> all = {{
+const TaskFacts& facts(Task task) {
+  constexpr double kGaussianReach = 0.3163 * math::kNormalReach;
+  static const std::array<TaskFacts, 10> all = {{
       {"gaussian_linear", "theta ~ N(0, 0.1 I), x ~ N(theta, 0.1 I)", 10, 10, -2 * kGaussianReach,
        2 * kGaussianReach, 6},
       {"gaussian_linear_uniform", "theta uniform in (-1, 1), x ~ N(theta, 0.1 I)", 10, 10,
        -1 - kGaussianReach, 1 + kGaussianReach, 6},
       {"gaussian_mixture",
        "theta uniform in (-10, 10), x ~ N(theta, sigma^2 I) with sigma 1 or 0.1", 2, 2,
-       -10 - kReach, 10 + kReach, 2},
+       -10 - math::kNormalReach, 10 + math::kNormalReach, 2},
       {"two_moons", "theta uniform in (-1, 1), x on a half circle", 2, 2, -1.5, 1.6, 2},
       {"slcp",
        "mean, widths and correlation of a normal distribution in the plane, from four points", 5, 8,
-       -3 - 9.01 * kReach, 3 + 9.01 * kReach, 4},
+       -3 - 9.01 * math::kNormalReach, 3 + 9.01 * math::kNormalReach, 4},
       {"slcp_distractors", "slcp among 92 distractors", 5, 100, -1e9, 1e9, 28},
       {"bernoulli_glm", "filter of a neuron; x: spike count and spike-weighted stimulus", 10, 10,
        -100, 100, 28},
@@ -148,12 +145,14 @@ std::vector<LatentInfo> parameters_of(Task task) {
     latents.back().ends = LatentEnds::rare;
   };
   const auto log_normal = [&](const char* help, double median, double sigma, const char* unit) {
-    add_tailed(help, median * std::exp(-kReach * sigma), median * std::exp(kReach * sigma), unit);
+    add_tailed(help, median * std::exp(-math::kNormalReach * sigma),
+               median * std::exp(math::kNormalReach * sigma), unit);
   };
   switch (task) {
     case Task::gaussian_linear:
       for (int i = 0; i < sbi::kGaussian; ++i)
-        add_tailed("normal, variance 0.1", -0.3163 * kReach, 0.3163 * kReach);
+        add_tailed("normal, variance 0.1", -0.3163 * math::kNormalReach,
+                   0.3163 * math::kNormalReach);
       break;
     case Task::gaussian_linear_uniform:
       for (int i = 0; i < sbi::kGaussian; ++i) add("uniform; mean of x", -1, 1);
@@ -174,7 +173,8 @@ std::vector<LatentInfo> parameters_of(Task task) {
       break;
     case Task::bernoulli_glm:
     case Task::bernoulli_glm_raw: {
-      add_tailed("normal, variance 2; bias of the neuron", -1.4143 * kReach, 1.4143 * kReach);
+      add_tailed("normal, variance 2; bias of the neuron", -1.4143 * math::kNormalReach,
+                 1.4143 * math::kNormalReach);
       // F f = z: a filter element's reach is the absolute row sum of F^-1.
       std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
       for (std::size_t i = 0; i < sbi::kFilter; ++i) {
@@ -187,7 +187,7 @@ std::vector<LatentInfo> parameters_of(Task task) {
           reach += std::abs(inverse[i][k]);
         }
         add_tailed("smooth prior; weight of the stimulus " + std::to_string(i) + " bins earlier",
-                   -reach * kReach, reach * kReach);
+                   -reach * math::kNormalReach, reach * math::kNormalReach);
       }
       break;
     }
@@ -265,7 +265,7 @@ SampleLayout Sbi::layout() const {
 }
 
 SampleInfo Sbi::describe(const Params& params) {
-  const Facts& task = facts(params.task);
+  const TaskFacts& task = facts(params.task);
   SampleInfo info;
   info.name = "sbi";
   info.summary = "Tasks of the simulation-based inference benchmark; latents: theta";

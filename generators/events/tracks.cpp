@@ -13,7 +13,6 @@ namespace wellspring {
 namespace {
 
 constexpr const char* kAcs = "a variant of the ACTS generic detector";
-constexpr double kFarthest = 5.78;  ///< above the largest number of math::box_muller
 
 /// u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the share e of u's 24 bits in f32.
 constexpr double kLeastExponent = 0.01;
@@ -182,7 +181,7 @@ SampleInfo Tracks::describe(const Params& params) {
   const auto low = static_cast<float>(params.pt_low), high = static_cast<float>(params.pt_high);
   const auto eta = static_cast<float>(params.eta_max);
   const double phi = std::min(params.phi_max, std::numbers::pi);
-  const auto vertex = static_cast<float>(kFarthest * params.vertex_z);
+  const auto vertex = static_cast<float>(math::kNormalReach * params.vertex_z);
   const double sine = phi < std::numbers::pi / 2 ? std::sin(phi) : 1;
   constexpr double kSlack = 1e-6;  // rounding of sines and cosines
   info.latents = {
@@ -203,8 +202,8 @@ SampleInfo Tracks::describe(const Params& params) {
   };
   info.latents[kSinPhi].help = "sine of the first particle's azimuth at the vertex";
   const double error =
-      kFarthest * std::max({params.pixel_along, params.pixel_across, params.short_along,
-                            params.short_across, params.long_along, params.long_across});
+      math::kNormalReach * std::max({params.pixel_along, params.pixel_across, params.short_along,
+                                     params.short_across, params.long_along, params.long_across});
   double reach = (3000 + 2 * error) / params.unit;
   if (params.columns != Columns::position) reach = std::max(reach, 18.0);
   if (params.columns == Columns::truth) {

@@ -17,7 +17,7 @@ namespace {
 /// Candidates evaluated at once.
 constexpr int kBatch = 32;
 /// Larger than anything a picture can show together with the origin, and far from overflow.
-constexpr double kFar = 1e300;
+constexpr double kOverflow = 1e300;
 /// Consecutive refusals before the search gives up: see kMostAttempts.
 constexpr std::uint32_t kMostRefused = kMostAttempts;
 
@@ -82,7 +82,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
     const OfficialSystem::Line& m = system.line[j];
     xs[i] = x * m.a + y * m.b + m.e;
     ys[i] = x * m.c + y * m.d + m.f;
-    if (!(std::abs(xs[i]) + std::abs(ys[i]) < kFar)) return 0;
+    if (!(std::abs(xs[i]) + std::abs(ys[i]) < kOverflow)) return 0;
   }
   const Axis across = axis_of(xs), up = axis_of(ys);
   if (!(across.extent > 0 && up.extent > 0)) return 0;

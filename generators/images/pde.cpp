@@ -2,9 +2,7 @@
 #include "generators/images/pde.h"
 
 #include "core/error.h"
-#include "core/text/text.h"
 
-#include <cmath>
 #include <string>
 
 namespace wellspring {
@@ -27,8 +25,8 @@ const ParamTable<Pde::Params>& Pde::table() {
                   "heat: u_t = kappa lap u; advection: u_t = kappa lap u - v . grad u; wave: u_tt "
                   "= c^2 lap u, initially at rest; mixed: each with equal probability")
           .integer("cells", &Params::cells, {0, kMostSide}, "cells",
-                   "side of the periodic grid, which has length 1; one cell per pixel, so a "
-                   "smaller image is a window and a larger one repeats the grid; 0: the image's "
+                   "side of the periodic square, which has length 1; one cell per pixel, so a "
+                   "smaller image is a window and a larger one repeats the square; 0: the image's "
                    "side, or four times `highest` if larger")
           .integer("waves", &Params::waves, {1, kMostWaves}, "",
                    "number of waves in the initial field")
@@ -52,8 +50,6 @@ const ParamTable<Pde::Params>& Pde::table() {
           .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
                 "largest wave speed; uniform")
           .only_where(kWaves, "equation: mixed or wave")
-          .integer("steps", &Params::steps, {0, kMostSteps}, "",
-                   "steps of the scheme, for any time; 0: enough that all samples are stable")
           .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},
                   "pair: initial field red, final field green; last: final field only, grey");
   return rows;
@@ -62,8 +58,9 @@ const ParamTable<Pde::Params>& Pde::table() {
 SampleInfo Pde::describe(const Params& params) {
   SampleInfo info;
   info.name = "pde";
+  info.version = 2;
   info.summary = "A field evolved by heat conduction, advection or waves; class: the equation";
-  info.reference = "Strikwerda, Finite Difference Schemes and Partial Differential Equations, 2004";
+  info.reference = "Evans, Partial Differential Equations, 2010, chapter 2";
   const Equation which = params.equation;
   const bool mixed = which == Equation::mixed;
   if (mixed || which == Equation::heat) info.classes.push_back("heat");
@@ -98,56 +95,6 @@ Pde::Pde(const Params& params) : params_(params) {
               " periods needs more than two cells per period",
           "use cells: " + std::to_string(2 * params.highest + 1) + " or more, or a lower highest"});
   }
-  const Equation which = params.equation;
-  const bool mixed = which == Equation::mixed;
-  if (which != Equation::wave) diffusion_ = 4 * params.diffusivity_high * params.time_high;
-  if (mixed || which == Equation::advection) {
-    advection_ = params.velocity * params.velocity * params.time_high / params.diffusivity_low;
-  }
-  if (mixed || which == Equation::wave) {
-    waves_ = std::sqrt(2.f) * params.speed_high * params.time_high;
-  }
-  if (params.cells != 0) expect_stable(params.cells);
-}
-
-void Pde::expect_stable(std::int32_t side) const {
-  const float needed = steps_needed(side);
-  const auto n = static_cast<float>(side);
-  const std::string at = " on " + std::to_string(side) + " cells per side";
-  if (!(needed < static_cast<float>(kMostSteps))) {
-    fail(ErrorKind::config,
-         {"pde: " + shortest(needed) + " steps" + at,
-          "stability needs so many, and at most " + std::to_string(kMostSteps) + " are allowed",
-          "lower time_high, diffusivity_high, velocity or speed_high, or raise diffusivity_low"});
-  }
-  if (params_.steps == 0 || static_cast<float>(params_.steps) >= needed) return;
-  const auto steps = static_cast<float>(params_.steps);
-  std::string why;
-  if (needed == diffusion_ * n * n) {
-    why = "kappa dt / dx^2 reaches " + shortest(0.25f * needed / steps) +
-          ", and above 1/4 the finest waves are unstable";
-  } else if (needed == waves_ * n) {
-    why = "c dt / dx reaches " + shortest(std::sqrt(0.5f) * needed / steps) +
-          ", and above sqrt(1/2) the finest waves are unstable";
-  } else {
-    why = "(vx^2 + vy^2) dt / (2 kappa) reaches " + shortest(needed / steps) +
-          ", and above 1 long waves are unstable";
-  }
-  fail(ErrorKind::config,
-       {"pde: steps = " + std::to_string(params_.steps) + at, why,
-        "use steps: " + std::to_string(static_cast<int>(std::ceil(needed))) + " or more, or 0"});
-}
-
-std::int64_t Pde::lattice_words(SampleShape shape) const {
-  const std::int32_t side = side_for(shape);
-  if (side > kMostSide) {
-    fail(ErrorKind::config,
-         {"pde: an image of " + std::to_string(shape.width) + " pixels per side",
-          "with cells = 0 its grid has as many cells, and at most 1024 are allowed",
-          "use a smaller image, or set cells"});
-  }
-  expect_stable(side);
-  return PdeWork::words_of(side, params_.waves);
 }
 
 }  // namespace wellspring

@@ -1,17 +1,19 @@
-// Generator `pde`: a random field on a periodic grid, evolved for a random time by heat conduction,
-// advection with diffusion, or waves; class: the equation. The image shows the field before and
-// after. Made through the registry; host and device.
+// Generator `pde`: a random field on a periodic square, initially and after a random time of heat
+// conduction, advection with diffusion, or waves; class: the equation. Made through the registry;
+// host and device.
 //
-// Equations and schemes: pde_grid.h. Each sample is a field of its own, and one team takes it
-// through all steps, so it is a lattice generator, unlike `gray_scott`, whose samples are frames of
-// long chains.
+//   heat, advection   u_t = kappa lap u - v . grad u
+//   wave              u_tt = c^2 lap u, at rest at 0
+//
+// The field is a sum of plane waves, so the solution is exact at any time: a wave with p and q
+// periods per side, k = 2 pi sqrt(p^2 + q^2), is multiplied by exp(-kappa k^2 t) and moves by v t,
+// or is multiplied by cos(c k t) (L. Evans, Partial Differential Equations, 2010, chapter 2).
 #pragma once
 
 #include "core/config/params.h"
-#include "generators/images/pde_grid.h"
 #include "generators/images/periodic.h"
 #include "generators/sample_info.h"
-#include "kernels/emission/lattice.h"
+#include "kernels/emission/pixels.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 
@@ -22,9 +24,9 @@ namespace wellspring {
 struct Pde {
   enum class Equation : std::uint8_t { mixed, heat, advection, wave };
   enum class Show : std::uint8_t { pair, last };
-  static constexpr int kMostSide = 1024, kMostSteps = 1 << 16, kMostWaves = 16;
+  static constexpr int kMostSide = 1024, kMostWaves = 16;
 
-  /// Lengths in sides of the grid; the unit of time is arbitrary.
+  /// Lengths in sides of the square; the unit of time is arbitrary.
   struct Params {
     Equation equation = Equation::mixed;
     int cells = 0;
@@ -37,24 +39,29 @@ struct Pde {
     float velocity = 0.5f;
     float speed_low = 0.25f;
     float speed_high = 1;
-    int steps = 0;
     Show show = Show::pair;
   };
   static const ParamTable<Params>& table();
 
-  static constexpr int kLatents = 6, kMeasured = 1;
-  static constexpr forms::Lattice kForm = {};
+  static constexpr int kLatents = 6;
+  static constexpr forms::Pixels kForm = {.draw = forms::Draw::in_place};
   static SampleInfo describe(const Params& params);
-  /// Errors (config): empty ranges, too few cells, unstable steps.
+  /// Errors (config): empty ranges, too few cells.
   explicit Pde(const Params& params);
 
+  /// amplitude * cos(w) initially and cosine * cos(w) + sine * sin(w) finally, with
+  /// w = 2 pi (p x + q y + phase), x and y in sides.
+  struct Wave {
+    float p, q;
+    float phase;
+    float amplitude, cosine, sine;
+  };
   struct Scene {
-    SampleRng rng;
-    PdeStep rule;
-    std::int32_t side, steps;
+    float per_cell;  ///< sides per cell
+    Wave waves[kMostWaves];
   };
 
-  WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
+  WS_INLINE void draw(const SampleKey& key, Scene& scene, Truth<kLatents>& truth) const {
     const Philox4 first = key.rng.block(Purpose::scene, 0);
     const Philox4 second = key.rng.block(Purpose::scene, 1);
     const bool mixed = params_.equation == Equation::mixed;
@@ -62,91 +69,69 @@ struct Pde {
     const std::int32_t kind =
         mixed ? truth.label : static_cast<std::int32_t>(params_.equation) - 1;  // heat: 0
     const float time = between(first.word[1], params_.time_low, params_.time_high);
+    Change change{};
+    change.oscillates = kind == 2;
     truth.latents[0] = time;
-    const std::int32_t side = side_for(key.shape), steps = steps_for(side);
-    const float cells = static_cast<float>(side), dt = time / static_cast<float>(steps);
-    PdeStep rule;
-    rule.waves = kind == 2;
-    if (rule.waves) {
-      const float speed = between(first.word[3], params_.speed_low, params_.speed_high);
-      truth.latents[4] = speed;
-      const float courant = speed * dt * cells;
-      rule.spread = courant * courant;
+    if (kind == 2) {
+      truth.latents[4] = between(first.word[3], params_.speed_low, params_.speed_high);
+      change.way = double{truth.latents[4]} * double{time};
     } else {
       const float octaves = math::log2(params_.diffusivity_high / params_.diffusivity_low);
       const float kappa =
           math::clamp(params_.diffusivity_low * math::exp2(unit_float(first.word[2]) * octaves),
                       params_.diffusivity_low, params_.diffusivity_high);
       truth.latents[1] = kappa;
-      rule.spread = kappa * dt * cells * cells;
+      change.decay = double{kappa} * double{time};
     }
     if (kind == 1) {
-      const float vx = between(second.word[0], -params_.velocity, params_.velocity);
-      const float vy = between(second.word[1], -params_.velocity, params_.velocity);
-      truth.latents[2] = vx;
-      truth.latents[3] = vy;
-      rule.half_x = 0.5f * vx * dt * cells;
-      rule.half_y = 0.5f * vy * dt * cells;
+      truth.latents[2] = between(second.word[0], -params_.velocity, params_.velocity);
+      truth.latents[3] = between(second.word[1], -params_.velocity, params_.velocity);
+      change.right = double{truth.latents[2]} * double{time};
+      change.down = double{truth.latents[3]} * double{time};
     }
-    return {key.rng, rule, side, steps};
+    scene.per_cell = 1 / static_cast<float>(side_for(key.shape));
+    draw_waves(key.rng, scene);
+    truth.latents[5] = evolve(change, scene);
   }
 
-  /// Errors (config): the grid is too large, or needs too many steps.
-  std::int64_t lattice_words(SampleShape shape) const;
-  int lattice_members(SampleShape shape) const {
-    const int cells = side_for(shape) * side_for(shape) / 2;
-    return cells >= 512 ? 512 : (cells + 31) / 32 * 32;
-  }
-
-  template <class Team>
-  WS_HD void relax(Team& team, const Scene& scene, std::uint32_t* words,
-                   float (&measured)[kMeasured]) const {
-    const PdeGrid grid = {scene.side};
-    const PdeWork work = PdeWork::in(scene.side, params_.waves, words);
-    grid.draw_waves(team, work, params_.waves, params_.highest, scene.rng);
-    grid.begin(team, work, params_.waves);
-    for (std::int32_t step = 1; step <= scene.steps; ++step) {
-      grid.advance(team, work, scene.rule, step);
-    }
-    grid.measure(team, work, scene.steps);
-    // Waves may cancel each other completely.
-    const double first = static_cast<double>(work.sums[0] > 0 ? work.sums[0] : 1);
-    const auto ratio = static_cast<float>(static_cast<double>(work.sums[1]) / first);
-    measured[0] = math::min(math::sqrt(ratio), 1.f);
-  }
-
-  /// Maps [-1, 1] to [0, 1]; bilinear between the centres of four cells.
+  /// Maps [-1, 1] to [0, 1].
   template <int N>
-  WS_INLINE void shade(const Scene& scene, const std::uint32_t* fields, const PixelRun<N>& run,
-                       ColourRun<N>& colour) const {
-    const std::uint32_t* const last =
-        fields + PdeGrid::field_after(scene.steps) * scene.side * scene.side;
-    colour.grey = params_.show != Show::pair;
+  WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
+    float x[N], y[N], before[N], after[N];
+    WS_LANES
     for (int i = 0; i < N; ++i) {
-      const float after = shown(scene.side, last, run.x[i], run.y[i]);
-      if (params_.show == Show::pair) {
-        colour.set(i, {shown(scene.side, fields, run.x[i], run.y[i]), after, 0.5f});
-      } else {
-        colour.r[i] = after;
+      x[i] = place(run.x[i], scene.per_cell);
+      y[i] = place(run.y[i], scene.per_cell);
+      before[i] = after[i] = 0;
+    }
+    for (int m = 0; m < params_.waves; ++m) {
+      const Wave wave = scene.waves[m];
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const math::SinCos turn =
+            math::sincos_turns(math::fma(wave.p, x[i], math::fma(wave.q, y[i], wave.phase)));
+        before[i] = math::fma(wave.amplitude, turn.cosine, before[i]);
+        after[i] = math::fma(wave.cosine, turn.cosine, math::fma(wave.sine, turn.sine, after[i]));
       }
     }
-  }
-
-  /// Steps of a sample; with `steps` = 0, one more than the stability of every sample needs.
-  WS_INLINE std::int32_t steps_for(std::int32_t side) const {
-    return params_.steps > 0 ? params_.steps
-                             : static_cast<std::int32_t>(math::ceil(steps_needed(side))) + 1;
-  }
-  /// Steps that the least stable sample needs: 4 kappa t n^2 for diffusion (r <= 1/4),
-  /// (vx^2 + vy^2) t / (2 kappa) for advection that outruns it, sqrt(2) c t n for waves (s <= 1/2),
-  /// with n cells per side. A. Hindmarsh, P. Gresho, D. Griffiths, Int. J. Numer. Methods Fluids 4
-  /// (1984) 853; Courant, Friedrichs, Lewy, Math. Ann. 100 (1928) 32.
-  WS_INLINE float steps_needed(std::int32_t side) const {
-    const auto n = static_cast<float>(side);
-    return math::max(math::max(diffusion_ * n * n, waves_ * n), advection_);
+    colour.grey = params_.show != Show::pair;
+    const bool grey = colour.grey;
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const float last = shown(after[i]);
+      colour.set(i, {grey ? last : shown(before[i]), last, 0.5f});
+    }
   }
 
  private:
+  /// Products of the numbers of the equation and time.
+  struct Change {
+    bool oscillates;     ///< wave equation
+    double decay;        ///< kappa t
+    double right, down;  ///< v t
+    double way;          ///< c t
+  };
+
   WS_INLINE static float between(std::uint32_t word, float low, float high) {
     return math::min(math::fma(unit_float(word), high - low, low), high);
   }
@@ -156,18 +141,79 @@ struct Pde {
     const std::int32_t least = 4 * params_.highest;
     return longer < least ? least : longer;
   }
-  void expect_stable(std::int32_t side) const;
 
-  WS_INLINE static float shown(std::int32_t side, const std::uint32_t* field, float x, float y) {
-    const float value =
-        periodic::bilinear(x, y, 0, 0, side, [&](std::int32_t column, std::int32_t row) {
-          return pde::load(field + row * side + column);
-        });
+  /// Waves of at most `highest` periods per side; their amplitudes add up to 1. Words 0 to 2 of
+  /// block m are direction, amplitude and phase of wave m.
+  WS_INLINE void draw_waves(const SampleRng& rng, Scene& scene) const {
+    const std::int32_t highest = params_.highest, across = 2 * highest + 1;
+    const std::int32_t middle = (across * across - 1) / 2;
+    float sum = 0;
+    for (int m = 0; m < params_.waves; ++m) {
+      const Philox4 random = rng.block(Purpose::texture, static_cast<std::uint32_t>(m));
+      auto k =
+          static_cast<std::int32_t>(below(random.word[0], static_cast<std::uint32_t>(2 * middle)));
+      if (k >= middle) ++k;  // not the constant
+      Wave& wave = scene.waves[m];
+      wave.p = static_cast<float>(k % across - highest);
+      wave.q = static_cast<float>(k / across - highest);
+      wave.amplitude = math::fma(0.75f, unit_float(random.word[1]), 0.25f);
+      wave.phase = unit_float(random.word[2]);
+      sum += wave.amplitude;
+    }
+    for (int m = 0; m < params_.waves; ++m) scene.waves[m].amplitude /= sum;
+  }
+
+  /// Sets the final waves. Returns the RMS of the final field divided by that of the initial field.
+  WS_INLINE float evolve(const Change& change, Scene& scene) const {
+    constexpr double kSquare = 39.478417604357434;  // (2 pi)^2
+    float first = 0, last = 0;                      // twice the mean squares
+    for (int m = 0; m < params_.waves; ++m) {
+      Wave& wave = scene.waves[m];
+      const double square = double{wave.p * wave.p + wave.q * wave.q};
+      const float factor = change.oscillates
+                               ? math::cos_turns(part_of_turn(change.way * math::sqrt(square)))
+                               : math::exp(-static_cast<float>(kSquare * change.decay * square));
+      const math::SinCos moved = math::sincos_turns(
+          part_of_turn(change.right * double{wave.p} + change.down * double{wave.q}));
+      wave.cosine = wave.amplitude * factor * moved.cosine;
+      wave.sine = wave.amplitude * factor * moved.sine;
+      const float mean = mean_product(scene, m);
+      first += mean;
+      last = math::fma(factor * factor, mean, last);
+    }
+    // Waves may cancel each other completely.
+    return first > 0 ? math::sqrt(math::clamp(last / first, 0, 1)) : 0;
+  }
+
+  /// Twice the mean over the square of the initial wave m with itself and, two times, with the waves
+  /// before it. Only waves of the same direction correlate; they have the same factor.
+  WS_INLINE static float mean_product(const Scene& scene, int m) {
+    const Wave& wave = scene.waves[m];
+    float sum = wave.amplitude * wave.amplitude;
+    for (int l = 0; l < m; ++l) {
+      const Wave& other = scene.waves[l];
+      const float sign = other.p == wave.p && other.q == wave.q ? -1.f : 1.f;
+      if (other.p + sign * wave.p != 0 || other.q + sign * wave.q != 0) continue;
+      sum += 2 * wave.amplitude * other.amplitude *
+             math::cos_turns(math::fma(sign, wave.phase, other.phase));
+    }
+    return sum;
+  }
+
+  /// A number of turns without its whole ones.
+  WS_INLINE static float part_of_turn(double turns) {
+    return static_cast<float>(turns - static_cast<double>(static_cast<std::int64_t>(turns)));
+  }
+
+  /// A coordinate in sides of the square, modulo 1; the centre of pixel 0 is at 0.
+  WS_INLINE static float place(float at, float per_cell) {
+    return math::fract((periodic::near(at) - 0.5f) * per_cell);
+  }
+  WS_INLINE static float shown(float value) {
     return math::clamp(math::fma(0.5f, value, 0.5f), 0.f, 1.f);
   }
 
   Params params_;
-  float diffusion_ = 0, waves_ = 0, advection_ = 0;  ///< see steps_needed
 };
 
 }  // namespace wellspring

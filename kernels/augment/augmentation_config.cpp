@@ -116,7 +116,7 @@ AugmentSetting read_operation(const ConfigNode& element) {
   if (element.kind() == ConfigKind::scalar) {
     const ParamSetting name = element.scalar();
     expect_no_mixing(name.value, name.place);
-    const AugmentSetting setting = {find_entry(name).defaults, element.place()};
+    const AugmentSetting setting = {find_entry(name).defaults, element.location()};
     std::visit(
         [&]<class P>(const P&) {  // refuses a missing required parameter
           params_table<typename P::Operation>().read(std::vector<ParamSetting>{}, setting.place);
@@ -127,9 +127,9 @@ AugmentSetting read_operation(const ConfigNode& element) {
   if (element.kind() != ConfigKind::map)
     element.refuse("not an operation", "an operation is a name, or a name with its parameters",
                    "write flip_x: 0.5");
-  for (const std::string& key : element.keys()) expect_no_mixing(key, element.place());
+  for (const std::string& key : element.keys()) expect_no_mixing(key, element.location());
   const AugmentEntry& entry = find_entry(element);
-  AugmentSetting setting = {entry.defaults, element.place()};
+  AugmentSetting setting = {entry.defaults, element.location()};
   read_params(element, entry, setting.params);
   return setting;
 }
@@ -143,7 +143,7 @@ Augmentations Augmentations::without_list() const {
 }
 
 void read_augmentations(const ConfigNode& node, Augmentations& values) {
-  if (node.stands("view"))
+  if (node.is_present("view"))
     node.at("view").refuse("`view` was replaced by a list of operations",
                            "the order of the operations matters",
                            "write augment: [flip_x: 0.5, shift: 0.125] and "
@@ -157,7 +157,7 @@ void read_augmentations(const ConfigNode& node, Augmentations& values) {
   node.read(reading_table(), values);
   if (node.has("augment") || node.has("normalise") || node.has("padding") ||
       node.has("interpolation"))
-    values.place = node.place();
+    values.place = node.location();
   check_augmentations(values);
 }
 

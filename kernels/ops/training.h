@@ -1,6 +1,5 @@
-// The operations that close a training step: loss, metrics, gradient norm, optimizer, schedule and
-// step counter. They read values that change from device memory (StepState). Called by train/; host
-// only. The work runs as map or team functors on host and device.
+// Losses and the metrics of a step. Called by train/; host only. The work runs as map or team
+// functors on host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -134,55 +133,5 @@ struct ScoredSample {
 /// 1 of `outputs` [batch, width].
 void collect_scores(Stream& stream, std::int64_t rows, const float* outputs, std::int32_t width,
                     std::int32_t begin, const std::int32_t* labels, ScoredSample* out);
-
-/// Flat parameter arenas. Matrices (weight decay) come first, then vectors (biases, normalisation;
-/// no decay). An optimizer step is one launch over both.
-struct ParameterView {
-  std::int64_t matrices = 0;               ///< elements of the first segment
-  std::int64_t vectors = 0;                ///< elements of the second
-  float* master = nullptr;                 ///< [matrices + vectors] f32
-  void* working = nullptr;                 ///< [matrices] in the compute type; = master when f32
-  const void* matrix_gradient = nullptr;   ///< [matrices] in the compute type
-  const float* vector_gradient = nullptr;  ///< [vectors] f32
-  DType compute = DType::f32;
-};
-
-/// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
-/// gradient_scale = min(1, clip / norm) (clip 0: off). If the norm is not finite, the scale is 0,
-/// the update is skipped and the sticky flag is set. `partials`: gradient_norm_partials() floats.
-void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
-                   StepState* state);
-std::size_t gradient_norm_partials();
-
-enum class OptimizerKind : std::uint8_t { sgd, adamw };
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::adamw;
-  float momentum = 0.9f;                                ///< sgd; 0: plain
-  bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
-  float weight_decay = 0;  ///< matrices only; decoupled for adamw, added to the gradient for sgd
-  int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
-};
-/// `first`, `second`: [matrices + vectors] f32 each, or null, see state_arrays(). Bias correction
-/// uses state->step + 1. Writes master and working copy in one pass.
-void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
-                    float* first, float* second, const StepState* state);
-
-/// Moves `average` [n] towards `weights` [n], see kernels/ops/averaging.h. After optimizer_step.
-void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
-                     float* average, const StepState* state);
-/// Exchanges two arrays of n values.
-void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
-
-/// Linear warm-up from 0 to `peak` over `warmup` steps, then a half cosine down to `floor` at
-/// `total` (Loshchilov & Hutter 2017, eq. 5, one cycle).
-struct ScheduleSpec {
-  float peak = 1e-3f, floor = 0;
-  std::uint64_t warmup = 0, total = 1;
-};
-/// First node of a step: state->learning_rate from state->step.
-void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
-/// Last node of a step: state->step += 1.
-void end_step(Stream& stream, StepState* state);
 
 }  // namespace wellspring::ops

@@ -421,4 +421,7 @@ WS_INLINE NormalPair box_muller(std::uint32_t word0, std::uint32_t word1) {
   return {radius * direction.cosine, radius * direction.sine};
 }
 
+/// Above the absolute value of any number of box_muller.
+inline constexpr double kNormalReach = 5.78;
+
 }  // namespace wellspring::math

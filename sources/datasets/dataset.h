@@ -6,6 +6,7 @@
 #include "generators/sample_info.h"
 #include "kernels/batch/batch.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,11 @@ class Dataset {
   /// Advice for messages when rows differ in size from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
+  /// Host memory that the set needs for rows that it cannot read in place, bytes.
+  virtual std::uint64_t held_bytes() const { return 0; }
+  /// Reads them into `memory` [held_bytes()], which outlives all readers; otherwise the first
+  /// reader allocates memory. Before the first reader of a thread. Errors (data): damaged.
+  virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 
 /// Runs `work(reader, i)` for i in [begin, end) on `threads` threads. If several rows fail, throws

@@ -19,14 +19,14 @@ std::string type_text(const Hdf5Array& array) {
   return fmt::format("{}{}", kind, array.bits());
 }
 
-/// Calls `use` with the array's numbers in their stored type.
+/// Calls `use` with a number of the array's type.
 template <class Use>
-void with_numbers(const NpyArray& array, const Use& use) {
-  if (array.spec.type == ElementType::u8) return use(array.as<std::uint8_t>());
-  if (array.spec.type == ElementType::i32) return use(array.as<std::int32_t>());
-  if (array.spec.type == ElementType::i64) return use(array.as<std::int64_t>());
-  if (array.spec.type == ElementType::f32) return use(array.as<float>());
-  use(array.as<double>());
+void with_type(ElementType type, const Use& use) {
+  if (type == ElementType::u8) return use(std::uint8_t{});
+  if (type == ElementType::i32) return use(std::int32_t{});
+  if (type == ElementType::i64) return use(std::int64_t{});
+  if (type == ElementType::f32) return use(float{});
+  use(double{});
 }
 
 class Hdf5Input final : public ArrayInput {
@@ -44,20 +44,42 @@ class Hdf5Input final : public ArrayInput {
 
 class NpzInput final : public ArrayInput {
  public:
-  explicit NpzInput(const std::filesystem::path& path) : ArrayInput(path) {
-    for (const std::string& member : npz_members(path))
-      if (member.ends_with(".npy")) names_.push_back(member.substr(0, member.size() - 4));
+  explicit NpzInput(const std::filesystem::path& path)
+      : ArrayInput(path), file_(path), names_(file_.names()) {
     std::ranges::sort(names_);
   }
   const std::vector<std::string>& names() const override { return names_; }
   NumberArray array(const std::string& name) const override {
-    NpyArray array = read_npz(path(), name);
-    if (array.spec.shape.empty()) refuse(name, "is a scalar", "it must be an array of rows", "");
-    return {name, std::move(array)};
+    return opened(name, file_.array(name));
   }
-  std::string text(const std::string& name) const override { return read_npz_text(path(), name); }
+  std::string text(const std::string& name) const override { return file_.text(name); }
 
  private:
+  NpzFile file_;
+  std::vector<std::string> names_;
+};
+
+class NpyInput final : public ArrayInput {
+ public:
+  explicit NpyInput(const std::filesystem::path& path)
+      : ArrayInput(path), names_{path.filename().string()} {}
+  /// The data set's own array; others are not searched for.
+  const std::vector<std::string>& names() const override { return names_; }
+  bool has(std::string_view name) const override {
+    return name.ends_with(".npy") && std::filesystem::is_regular_file(file_of(name));
+  }
+  NumberArray array(const std::string& name) const override {
+    return opened(name,
+                  std::make_shared<StoredArray>(std::make_shared<const InputFile>(file_of(name))));
+  }
+  std::string text(const std::string& name) const override {
+    refuse(name, "is not a text", "a .npy file holds numbers", "");
+  }
+  std::string where(const std::string& name) const override { return file_of(name).string(); }
+
+ private:
+  std::filesystem::path file_of(std::string_view name) const { return path().parent_path() / name; }
+
   std::vector<std::string> names_;
 };
 
@@ -70,13 +92,13 @@ NumberArray::NumberArray(Hdf5Array array)
       whole_(array.numbers() == Hdf5Array::Numbers::whole),
       data_(std::move(array)) {}
 
-NumberArray::NumberArray(std::string name, NpyArray array)
+NumberArray::NumberArray(std::string name, std::shared_ptr<StoredArray> array)
     : name_(std::move(name)),
-      type_text_(element_name(array.spec.type)),
-      shape_(array.spec.shape),
+      type_text_(element_name(array->spec().type)),
+      shape_(array->spec().shape),
       data_(std::move(array)) {
-  with_numbers(std::get<NpyArray>(data_),
-               [this]<class T>(std::span<const T>) { whole_ = std::is_integral_v<T>; });
+  with_type(std::get<Stored>(data_)->spec().type,
+            [this]<class S>(S) { whole_ = std::is_integral_v<S>; });
 }
 
 std::string NumberArray::text() const {
@@ -87,12 +109,19 @@ template <class T>
 void NumberArray::read(std::int64_t first, std::int64_t count, T* out) const {
   if (const auto* const array = std::get_if<Hdf5Array>(&data_))
     return array->read(first, count, out);
-  const auto& array = std::get<NpyArray>(data_);
-  const std::size_t width = rows() == 0 ? 0 : array.spec.count() / static_cast<std::size_t>(rows());
-  with_numbers(array, [&](const auto& numbers) {
-    const auto part = numbers.subspan(static_cast<std::size_t>(first) * width,
-                                      static_cast<std::size_t>(count) * width);
-    std::ranges::transform(part, out, [](auto number) { return static_cast<T>(number); });
+  const StoredArray& array = *std::get<Stored>(data_);
+  const std::uint64_t all = array.spec().count();
+  const std::uint64_t width = rows() == 0 ? 0 : all / static_cast<std::uint64_t>(rows());
+  const std::uint64_t begin = static_cast<std::uint64_t>(first) * width,
+                      size = static_cast<std::uint64_t>(count) * width;
+  with_type(array.spec().type, [&]<class S>(S) {
+    if constexpr (std::is_same_v<S, T>) {
+      array.read(begin, size, reinterpret_cast<std::byte*>(out));
+    } else {
+      std::vector<S> numbers(size);
+      array.read(begin, size, reinterpret_cast<std::byte*>(numbers.data()));
+      std::ranges::transform(numbers, out, [](S number) { return static_cast<T>(number); });
+    }
   });
 }
 
@@ -110,9 +139,35 @@ bool ArrayInput::has(std::string_view name) const {
   return std::ranges::find(names(), name) != names().end();
 }
 
+std::string ArrayInput::where(const std::string& name) const {
+  return fmt::format("{}: '{}'", path_.string(), name);
+}
+
+NumberArray ArrayInput::opened(const std::string& name, std::shared_ptr<StoredArray> array) const {
+  if (array->spec().shape.empty()) refuse(name, "is a scalar", "it must be an array of rows", "");
+  opened_.push_back(array);
+  return {name, std::move(array)};
+}
+
+std::uint64_t ArrayInput::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& weak : opened_)
+    if (const auto array = weak.lock()) bytes += array->held_bytes();
+  return bytes;
+}
+
+void ArrayInput::hold(std::span<std::byte> memory) const {
+  for (const auto& weak : opened_) {
+    const auto array = weak.lock();
+    if (!array || array->held_bytes() == 0) continue;
+    array->hold(memory.first(array->held_bytes()));
+    memory = memory.subspan(array->held_bytes());
+  }
+}
+
 void ArrayInput::refuse(const std::string& name, const std::string& problem, const std::string& why,
                         const std::string& advice) const {
-  fail(ErrorKind::data, {fmt::format("{}: '{}' {}", path_.string(), name, problem), why, advice});
+  fail(ErrorKind::data, {fmt::format("{} {}", where(name), problem), why, advice});
 }
 
 void ArrayInput::refuse(const NumberArray& array, const std::string& why,
@@ -134,6 +189,9 @@ std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path) {
 }
 std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path) {
   return std::make_unique<NpzInput>(path);
+}
+std::unique_ptr<ArrayInput> open_npy_input(const std::filesystem::path& path) {
+  return std::make_unique<NpyInput>(path);
 }
 
 }  // namespace wellspring

@@ -1,14 +1,16 @@
-// Named arrays in HDF5 files and NumPy archives. Used by the formats of array files; host only.
+// Named arrays in HDF5 files, NumPy archives and folders of NumPy files. Used by the formats of array
+// files; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
-#include "core/io/npy.h"
+#include "core/io/stored_array.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,17 +18,19 @@
 
 namespace wellspring {
 
-/// Numbers of any type with at least one dimension. HDF5 is read on demand, archives are in memory.
+/// Numbers of any type with at least one dimension, read on demand.
 class NumberArray {
  public:
   explicit NumberArray(Hdf5Array array);
-  NumberArray(std::string name, NpyArray array);
+  NumberArray(std::string name, std::shared_ptr<StoredArray> array);
 
   const std::string& name() const { return name_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t rows() const { return shape_[0]; }
   bool is_whole() const { return whole_; }
   bool is_bytes() const { return type_text_ == "U8"; }
+  /// True if a later read() can fail only because the file has changed.
+  bool is_checked() const { return std::holds_alternative<Stored>(data_); }
   /// For messages: "F32 [2, 3]".
   std::string text() const;
   /// Reads rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float,
@@ -40,7 +44,8 @@ class NumberArray {
   std::string name_, type_text_;
   std::vector<std::int64_t> shape_;
   bool whole_ = false;
-  std::variant<Hdf5Array, NpyArray> data_;
+  using Stored = std::shared_ptr<StoredArray>;
+  std::variant<Hdf5Array, Stored> data_;
 };
 
 extern template void NumberArray::read(std::int64_t, std::int64_t, std::uint8_t*) const;
@@ -53,11 +58,18 @@ class ArrayInput {
   virtual ~ArrayInput() = default;
   const std::filesystem::path& path() const { return path_; }
   virtual const std::vector<std::string>& names() const = 0;
-  bool has(std::string_view name) const;
+  virtual bool has(std::string_view name) const;
   /// Errors (data): missing (with the nearest name), not an array of numbers, damaged.
   virtual NumberArray array(const std::string& name) const = 0;
   /// A scalar text. Errors (data).
   virtual std::string text(const std::string& name) const = 0;
+  /// "a.npz: 'x'", for messages.
+  virtual std::string where(const std::string& name) const;
+
+  /// Host memory for those arrays in use that cannot be read in place (compressed, Fortran order).
+  std::uint64_t held_bytes() const;
+  /// Holds them in `memory`, see StoredArray::hold.
+  void hold(std::span<std::byte> memory) const;
 
   /// Throws an error (data) about the file's entry `name`.
   [[noreturn]] void refuse(const std::string& name, const std::string& problem,
@@ -72,13 +84,18 @@ class ArrayInput {
 
  protected:
   explicit ArrayInput(std::filesystem::path path) : path_(std::move(path)) {}
+  /// The array as numbers. Error (data): a scalar.
+  NumberArray opened(const std::string& name, std::shared_ptr<StoredArray> array) const;
 
  private:
   std::filesystem::path path_;
+  mutable std::vector<std::weak_ptr<StoredArray>> opened_;
 };
 
 /// Errors (data): missing, not of this format, damaged.
 std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path);
 std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path);
+/// The .npy files of the folder of `path`, by their paths relative to it.
+std::unique_ptr<ArrayInput> open_npy_input(const std::filesystem::path& path);
 
 }  // namespace wellspring

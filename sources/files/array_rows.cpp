@@ -11,21 +11,10 @@
 
 namespace wellspring {
 
-std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::int64_t>& shape) {
-  const std::int64_t most = type == ElementType::u8 ? kMostPixels : kMostFeatures;
-  const auto fits = [most](std::int64_t extent) { return extent > 0 && extent <= most; };
-  if (shape.empty() || shape[0] <= 0 || !std::all_of(shape.begin() + 1, shape.end(), fits))
+std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape) {
+  if (shape.size() != 2 || shape[0] <= 0 || shape[1] <= 0 || shape[1] > kMostFeatures)
     return std::nullopt;
-  if (type == ElementType::u8 && (shape.size() == 3 || shape.size() == 4)) {
-    const std::int64_t channels = shape.size() == 4 ? shape[3] : 1;
-    if (channels != 1 && channels != 3) return std::nullopt;
-    return RowLayout{SampleLayout::image(static_cast<int>(shape[1]), static_cast<int>(shape[2]),
-                                         static_cast<int>(channels)),
-                     ElementType::u8};
-  }
-  if (type == ElementType::f32 && shape.size() == 2)
-    return RowLayout{SampleLayout::event(static_cast<int>(shape[1])), ElementType::f32};
-  return std::nullopt;
+  return RowLayout{SampleLayout::event(static_cast<int>(shape[1])), ElementType::f32};
 }
 
 ArrayRows::ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class)

@@ -11,11 +11,9 @@
 
 namespace wellspring {
 
-/// Layout of the rows of an array [rows, ...]: an image of bytes [rows, height, width, 1 or 3] (or
-/// without the last dimension), or an event of real numbers [rows, features]. Otherwise empty.
-inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;    ///< per side
+/// Layout of the rows of an array [rows, features] of numbers; empty for another shape.
 inline constexpr std::int64_t kMostFeatures = std::int64_t{1} << 17;  ///< per event
-std::optional<RowLayout> row_layout_of(ElementType type, const std::vector<std::int64_t>& shape);
+std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape);
 
 /// Describes a stored number that is not finite as f32, for messages.
 struct BadNumber {

@@ -1,23 +1,24 @@
 #include "sources/files/exif.h"
 
+#include "sources/files/jpeg_segments.h"
+
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
 namespace wellspring {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using JpegBytes = std::span<const std::uint8_t>;
 
-constexpr Orientation kUpright = 1, kLast = 8;
+constexpr Orientation kUpright = 1, kLastOrientation = 8;
 
 /// A TIFF block (Adobe, TIFF 6.0), the content of an Exif segment: numbers in the byte order of its
 /// header, offsets from its first byte. Returns nothing for reads past the end.
 class Tiff {
  public:
-  explicit Tiff(Bytes bytes) : bytes_(bytes), little_(!bytes.empty() && bytes.front() == 'I') {}
+  explicit Tiff(JpegBytes bytes) : bytes_(bytes), little_(!bytes.empty() && bytes.front() == 'I') {}
 
   std::optional<std::uint32_t> number(std::size_t at, std::size_t bytes) const {
     if (at > bytes_.size() || bytes > bytes_.size() - at) return std::nullopt;
@@ -30,11 +31,11 @@ class Tiff {
   std::optional<std::uint32_t> u32(std::size_t at) const { return number(at, 4); }
 
  private:
-  Bytes bytes_;
+  JpegBytes bytes_;
   bool little_;
 };
 
-Orientation orientation_of(Bytes tiff_bytes) {
+Orientation orientation_of(JpegBytes tiff_bytes) {
   constexpr std::size_t kEntryBytes = 12;  // tag, type, count, value
   constexpr std::uint32_t kOrientationTag = 0x0112, kShort = 3;
   const Tiff tiff(tiff_bytes);
@@ -51,7 +52,7 @@ Orientation orientation_of(Bytes tiff_bytes) {
     if (tag != kOrientationTag) continue;
     const auto value = tiff.u16(at + 8);
     const bool sound = tiff.u16(at + 2) == kShort && tiff.u32(at + 4) == 1u && value &&
-                       *value >= kUpright && *value <= kLast;
+                       *value >= kUpright && *value <= kLastOrientation;
     return sound ? static_cast<Orientation>(*value) : kUpright;
   }
   return kUpright;
@@ -59,28 +60,11 @@ Orientation orientation_of(Bytes tiff_bytes) {
 
 }  // namespace
 
-Orientation jpeg_orientation(Bytes jpeg) {
+Orientation jpeg_orientation(JpegBytes jpeg) {
   using namespace std::string_view_literals;
-  constexpr std::string_view kExif = "Exif\0\0"sv;
-  constexpr std::uint8_t kApp1 = 0xe1, kScan = 0xda, kEnd = 0xd9;
-  // Segments follow: 0xff, kind, and a length that includes itself (ITU-T T.81, B.1.1.4).
-  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
-    if (jpeg[at] != 0xff) return kUpright;
-    const std::uint8_t kind = jpeg[at + 1];
-    if (kind == 0xff) {  // fill byte
-      ++at;
-      continue;
-    }
-    if (kind == kScan || kind == kEnd) return kUpright;
-    const std::size_t length = std::size_t{jpeg[at + 2]} << 8 | jpeg[at + 3];
-    if (length < 2 || length > jpeg.size() - at - 2) return kUpright;
-    const Bytes content = jpeg.subspan(at + 4, length - 2);
-    if (kind == kApp1 && content.size() >= kExif.size() &&
-        std::memcmp(content.data(), kExif.data(), kExif.size()) == 0)
-      return orientation_of(content.subspan(kExif.size()));
-    at += 2 + length;
-  }
-  return kUpright;
+  constexpr std::uint8_t kApp1 = 0xe1;
+  const auto tiff = jpeg_segment(jpeg, kApp1, "Exif\0\0"sv);
+  return tiff ? orientation_of(*tiff) : kUpright;
 }
 
 void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,

@@ -1,6 +1,7 @@
 #include "sources/files/folder_listing.h"
 
 #include "core/io/files.h"
+#include "core/signals.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,8 @@ struct FolderId {
 
 class Lister {
  public:
-  explicit Lister(const fs::path& root) : root_(root) {}
+  Lister(const fs::path& root, const std::function<void(std::int64_t)>& watch)
+      : root_(root), watch_(watch) {}
 
   void list(const std::string& folder) {
     struct stat status {};
@@ -34,13 +36,18 @@ class Lister {
     std::vector<fs::directory_entry> entries;
     std::error_code error;
     fs::directory_iterator entry(root_ / folder, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
       entries.push_back(*entry);
+      stop_if_interrupted();
+      ++found_;
+      if (watch_) watch_(found_);
+    }
     if (error) add(folder, Trouble::folder, "the folder cannot be listed", error.message());
     // Sorted, because the order of reports must not depend on the file system.
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.path().native() < b.path().native(); });
     for (const fs::directory_entry& found : entries) {
+      stop_if_interrupted();
       const std::string name = found.path().filename().string();
       visit(found, folder.empty() ? name : folder + "/" + name);
     }
@@ -89,14 +96,17 @@ class Lister {
   }
 
   fs::path root_;
+  const std::function<void(std::int64_t)>& watch_;
+  std::int64_t found_ = 0;
   FolderListing listing_;
   std::vector<FolderId> above_;  ///< ancestors of the current folder
 };
 
 }  // namespace
 
-FolderListing list_folder(const fs::path& root, const std::string& part) {
-  Lister lister(root);
+FolderListing list_folder(const fs::path& root, const std::string& part,
+                          const std::function<void(std::int64_t)>& watch) {
+  Lister lister(root, watch);
   lister.list(part);
   return lister.take();
 }

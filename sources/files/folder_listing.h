@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct FolderListing {
 };
 
 /// Lists `root`/`part` recursively, following links; paths begin with `part`. Opens only folders.
-/// Reports problems as unusable entries instead of throwing, also a missing root.
-FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "");
+/// Reports problems as unusable entries instead of throwing, also a missing root. Calls `watch`, if
+/// given, with the number of entries found so far. Throws Interrupted after a signal.
+FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "",
+                          const std::function<void(std::int64_t)>& watch = {});
 
 }  // namespace wellspring

@@ -17,7 +17,8 @@
   FORMAT(hdf5)                 \
   FORMAT(npy)                  \
   FORMAT(npz)                  \
-  FORMAT(tar)
+  FORMAT(tar)                  \
+  FORMAT(zip)
 
 namespace wellspring {
 

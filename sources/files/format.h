@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "core/work_watch.h"
 #include "sources/datasets/dataset.h"
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first N rows of each class, in order; 0: all
   int threads = 1;                   ///< for slow work
   std::string format = {};           ///< as configured; "": chosen by the path
-  std::function<void(std::int64_t done, std::int64_t total)> watch = {};  ///< progress of decoding
+  WorkWatch watch = {};              ///< progress of "listing" and "decoding"
 };
 
 struct DatasetFormat {

@@ -1,10 +1,10 @@
-// Decodes JPEG and PNG to 8-bit RGB; host only.
+// Decodes JPEG, PNG, WebP, PPM and PGM to 8-bit RGB; host only.
 #pragma once
 
+#include "core/io/file_kind.h"
 #include "sources/files/exif.h"
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,41 +24,46 @@ class ImageError : public std::runtime_error {
   std::string why_, advice_;
 };
 
-enum class ImageFormat : std::uint8_t { jpeg, png };
 enum class ImageColour : std::uint8_t { rgb, rgba, grey, cmyk };
 
 /// Read from the first bytes, before allocating memory for pixels.
 struct ImageHeader {
-  ImageFormat format = ImageFormat::jpeg;
+  FileKind kind = FileKind::unknown;
   ImageColour colour = ImageColour::rgb;
   int width = 0, height = 0;    ///< upright image, as decode() returns it
   int bits = 8;                 ///< bits per channel
   Orientation orientation = 1;  ///< orientation of the stored image
   bool is_rgb8() const { return colour == ImageColour::rgb && bits == 8; }
-  /// Throws ImageError for CMYK, which has no RGB values without a colour profile.
-  void require_rgb() const;
 };
 
-/// One per thread: keeps library state between images. JPEG images are rotated upright by their
-/// Exif orientation; colour profiles are not applied.
+/// Rotation of JPEG images by their Exif orientation.
+enum class ExifRotation : std::uint8_t {
+  apply,   ///< upright, as viewers show it
+  ignore,  ///< as stored; torchvision does the same
+};
+
+/// One per thread: keeps buffers between images. Results depend on the encoded bytes alone, never
+/// on earlier images. Colour profiles are not applied.
 class ImageDecoder {
  public:
-  ImageDecoder();
-  ~ImageDecoder();
-  ImageDecoder(const ImageDecoder&) = delete;
-  ImageDecoder& operator=(const ImageDecoder&) = delete;
+  explicit ImageDecoder(ExifRotation rotation = ExifRotation::apply) : rotation_(rotation) {}
 
-  /// Throws ImageError: neither JPEG nor PNG, or no readable header.
-  ImageHeader header(std::span<const std::uint8_t> encoded);
+  /// Throws ImageError: another kind of file, or no readable header.
+  ImageHeader header(std::span<const std::uint8_t> encoded) const;
   /// True if these bytes, possibly a prefix of the file, suffice for header().
-  bool has_header(std::span<const std::uint8_t> encoded);
+  bool has_header(std::span<const std::uint8_t> encoded) const;
   /// Writes height x width x 3 bytes to `rgb`. Greyscale is repeated over the channels, alpha is
-  /// dropped, 16 bits are scaled to 8. Throws ImageError for CMYK and any damage, even a warning.
+  /// dropped, 16 bits are scaled to 8, CMYK inks are multiplied: R = (255 - C)(255 - K) / 255.
+  /// Throws ImageError for any damage, even a warning.
   void decode(std::span<const std::uint8_t> encoded, const ImageHeader& header, std::uint8_t* rgb);
 
  private:
-  void* jpeg_;                        ///< tjhandle
+  void decode_jpeg(std::span<const std::uint8_t> encoded, const ImageHeader& header,
+                   std::uint8_t* rgb);
+
+  ExifRotation rotation_;
   std::vector<std::uint8_t> stored_;  ///< image before rotation
+  std::vector<std::uint8_t> inks_;    ///< CMYK image
 };
 
 }  // namespace wellspring

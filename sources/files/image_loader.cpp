@@ -7,6 +7,16 @@
 #include <algorithm>
 
 namespace wellspring {
+namespace {
+
+/// Name of an image that is not 8-bit RGB.
+const char* kind_of(const ImageHeader& header) {
+  if (header.bits == 16) return "16-bit PNG";
+  if (header.colour == ImageColour::grey) return "greyscale image";
+  return header.colour == ImageColour::cmyk ? "CMYK JPEG" : "image with transparency";
+}
+
+}  // namespace
 
 void ImageLoader::refuse(std::int64_t image, const std::string& problem, const std::string& why,
                          const std::string& advice) const {
@@ -23,7 +33,6 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
   ImageHeader header;
   try {
     header = decoder_.header(encoded_);
-    header.require_rgb();
   } catch (const ImageError& error) {
     refuse(image, error.what(), error.why(), error.advice());
   }
@@ -34,13 +43,9 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
            "raise max_pixels if the file is intact, or shrink the image");
   }
   if (!rules_.convert && !header.is_rgb8()) {
-    std::string kind = "16-bit PNG";
-    if (header.bits == 8) {
-      kind = header.colour == ImageColour::grey ? "greyscale image" : "image with transparency";
-    }
-    refuse(image, kind, "images must be 8-bit RGB",
+    refuse(image, kind_of(header), "images must be 8-bit RGB",
            "set on_convert: convert (greyscale is repeated, transparency dropped, 16 bits scaled "
-           "to 8), or convert the file");
+           "to 8, CMYK multiplied without a colour profile), or convert the file");
   }
   return header;
 }

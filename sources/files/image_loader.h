@@ -17,14 +17,16 @@ namespace wellspring {
 struct ImageRules {
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< checked in the header
   bool convert = false;                             ///< accept images that are not 8-bit RGB
-  int resize = 0;                                   ///< 0: off, all images have one size
-  SampleShape shape;                                ///< shape of every row; see measure()
-  std::int64_t measured_from = 0;                   ///< image that `shape` was measured from
+  ExifRotation rotation = ExifRotation::apply;
+  int resize = 0;                  ///< 0: off, all images have one size
+  SampleShape shape;               ///< shape of every row; see measure()
+  std::int64_t measured_from = 0;  ///< image that `shape` was measured from
 };
 
 class ImageLoader final : public RowReader {
  public:
-  ImageLoader(const ImageSet& set, const ImageRules& rules) : set_(set), rules_(rules) {}
+  ImageLoader(const ImageSet& set, const ImageRules& rules)
+      : set_(set), rules_(rules), decoder_(rules.rotation) {}
 
   /// Shape of image `image` under the rules, for `rules.shape`. Errors as read().
   SampleShape measure(std::int64_t image);

@@ -4,6 +4,7 @@
 #include "core/text/plural.h"
 #include "sources/files/folder_listing.h"
 #include "sources/files/tar.h"
+#include "sources/files/zip_member.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,8 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string_view>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -37,15 +40,33 @@ bool is_hidden(const std::vector<std::string>& parts) {
   });
 }
 
-bool is_image_name(const std::string& name) {
+/// Kind of an image by its extension; unknown for other files.
+FileKind kind_by_name(const std::string& name) {
+  static const std::map<std::string, FileKind> kinds = {
+      {".jpg", FileKind::jpeg},     {".jpeg", FileKind::jpeg},   {".png", FileKind::png},
+      {".webp", FileKind::webp},    {".ppm", FileKind::netpbm},  {".pgm", FileKind::netpbm},
+      {".bmp", FileKind::bmp},      {".gif", FileKind::gif},     {".tif", FileKind::tiff},
+      {".tiff", FileKind::tiff},    {".avif", FileKind::avif},   {".heic", FileKind::heif},
+      {".jp2", FileKind::jpeg2000}, {".jxl", FileKind::jpeg_xl},
+  };
   std::string extension = fs::path(name).extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  const auto found = kinds.find(extension);
+  return found == kinds.end() ? FileKind::unknown : found->second;
 }
 
-bool is_tar_name(const fs::path& path) {
-  return path.extension() == ".tar";
+bool is_image_name(const std::string& name) {
+  return kind_by_name(name) != FileKind::unknown;
+}
+
+bool is_readable(FileKind kind) {
+  return kind == FileKind::jpeg || kind == FileKind::png || kind == FileKind::webp ||
+         kind == FileKind::netpbm;
+}
+
+bool is_archive_name(const fs::path& path) {
+  return path.extension() == ".tar" || path.extension() == ".zip";
 }
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why,
@@ -53,7 +74,8 @@ bool is_tar_name(const fs::path& path) {
   fail(ErrorKind::data, {problem, why, advice});
 }
 
-constexpr const char* kLayout = "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png)";
+constexpr const char* kLayout =
+    "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png, .webp, .ppm)";
 
 /// Folder or archive of `options`, and the split that remains to be found in it.
 struct Place {
@@ -93,7 +115,7 @@ Place find_place(const ImageSetOptions& options) {
   std::error_code error;
   if (fs::is_directory(options.path, error)) return find_folder_split(options);
   if (fs::exists(options.path, error)) return {options.path, options.split};
-  if (is_tar_name(options.path)) {
+  if (is_archive_name(options.path)) {
     const fs::path unpacked = fs::path(options.path).replace_extension();
     if (fs::is_directory(unpacked, error)) {
       ImageSetOptions there = options;
@@ -125,25 +147,25 @@ struct ImageSet::Candidate {
   std::vector<std::string> parts;
 };
 
-ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error) {
+ImageSet::Listing ImageSet::list_root(const ImageSetOptions& options) {
   using Trouble = FolderListing::Trouble;
-  FolderListing found = list_folder(root_, split);
+  FolderListing found = list_folder(root_, options.split, options.watch);
   Listing listing;
   for (std::string& file : found.files) listing.files.push_back({std::move(file), 0, 0, 0});
   listing.folders = std::move(found.folders);
   for (const FolderListing::Unusable& entry : found.unusable) {
     const std::string where = (entry.path.empty() ? root_ : root_ / entry.path).string();
-    if (entry.path == split) {
+    if (entry.path == options.split) {
       refuse(where + ": " + entry.problem, entry.why, "check its permissions");
     } else if (is_hidden(parts_of(entry.path))) {
       ++hidden_;
     } else if (entry.trouble == Trouble::special && !is_image_name(entry.path)) {
       ++others_;
-    } else if (on_error == OnError::fail) {
+    } else if (options.on_error == OnError::fail) {
       refuse(where + ": " + entry.problem, entry.why,
              "repair or remove it, or set on_error: skip to leave out unreadable entries");
     } else {
-      if (skipped_++ == 0) first_skipped_ = fmt::format("{} ({})", where, entry.problem);
+      skip(where, entry.problem);
       // It may have been a class folder; dropping it would shift the labels of later classes.
       // Listed as an empty class, it is refused.
       if (entry.trouble == Trouble::broken_link && !fs::path(entry.path).has_extension())
@@ -153,10 +175,37 @@ ImageSet::Listing ImageSet::list_root(const std::string& split, OnError on_error
   return listing;
 }
 
-ImageSet::Listing ImageSet::list_archive() {
-  Listing listing;
+void ImageSet::skip(const std::string& where, const std::string& problem) {
+  if (skipped_++ == 0) first_skipped_ = fmt::format("{} ({})", where, problem);
+}
+
+ImageSet::Listing ImageSet::list_archive(const ImageSetOptions& options) {
   archive_ = std::make_unique<InputFile>(root_);
-  for (TarMember& member : read_tar_index(*archive_)) {
+  archive_kind_ = file_kind(*archive_);
+  return is_zip() ? list_zip() : list_tar(options);
+}
+
+ImageSet::Listing ImageSet::list_zip() {
+  Listing listing;
+  members_ = read_zip_directory(*archive_);
+  for (std::uint64_t i = 0; i < members_.size(); ++i) {
+    const std::string& name = members_[i].name;
+    if (name.find('\0') != std::string::npos) {
+      refuse(root_.string() + ": damaged zip archive", "a name contains a zero byte",
+             "copy or make the archive again");
+    }
+    if (name.ends_with("/")) {
+      listing.folders.push_back(name);
+    } else {
+      listing.files.push_back({name, 0, i, members_[i].size});
+    }
+  }
+  return listing;
+}
+
+ImageSet::Listing ImageSet::list_tar(const ImageSetOptions& options) {
+  Listing listing;
+  for (TarMember& member : read_tar_index(*archive_, options.watch)) {
     if (member.kind == TarMemberKind::folder) {
       listing.folders.push_back(std::move(member.path));
     } else if (member.kind == TarMemberKind::file) {
@@ -175,23 +224,32 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   set.canonical_root_ = fs::weakly_canonical(place.root);
   ImageSetOptions resolved = options;
   resolved.split = place.split;
-  set.arrange(fs::is_directory(place.root) ? set.list_root(place.split, options.on_error)
-                                           : set.list_archive(),
+  set.arrange(fs::is_directory(place.root) ? set.list_root(resolved) : set.list_archive(resolved),
               resolved);
   return set;
 }
 
-/// The images among the files (of the split, if any); counts other files.
-std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
-                                                       const std::string& split) {
+/// The images among the files (of the split, if any); counts other files. Lists the folders of
+/// skipped images, because an archive may not.
+std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
+                                                       const ImageSetOptions& options) {
+  const std::string& split = options.split;
   std::vector<Candidate> candidates;
-  for (Image& file : files) {
+  for (Image& file : listing.files) {
     std::vector<std::string> parts = parts_of(file.path);
     if (!split.empty() && (parts.empty() || parts.front() != split)) continue;
     if (is_hidden(parts)) {
       ++hidden_;
-    } else if (!is_image_name(file.path)) {
+    } else if (const FileKind kind = kind_by_name(file.path); kind == FileKind::unknown) {
       ++others_;
+    } else if (!is_readable(kind)) {
+      const std::string where = location_of(file.path), problem(kind_name(kind));
+      if (options.on_error == OnError::fail) {
+        refuse(where + ": " + problem, "JPEG, PNG, WebP, PPM and PGM can be read",
+               std::string(kind_advice(kind)) + ", or set on_error: skip");
+      }
+      skip(where, problem);
+      listing.folders.push_back(fs::path(file.path).parent_path().string());
     } else {
       candidates.push_back({std::move(file), std::move(parts)});
     }
@@ -199,9 +257,10 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(std::vector<Image> files,
   if (candidates.empty()) {
     refuse(fmt::format("{}: no images{}", root_.string(),
                        split.empty() ? "" : " in split '" + split + "'"),
-           hidden_ + others_ == 0 ? "it has no files"
-                                  : fmt::format("it has {} but no .jpg, .jpeg or .png",
-                                                counted(hidden_ + others_, "other file")),
+           hidden_ + others_ + skipped_ == 0
+               ? "it has no files"
+               : fmt::format("it has {} but no .jpg, .png, .webp or .ppm",
+                             counted(hidden_ + others_ + skipped_, "other file")),
            kLayout);
   }
   return candidates;
@@ -218,31 +277,35 @@ std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candid
     refuse(fmt::format("{}: images are two folders deep, e.g. {}", root_.string(),
                        candidates.front().image.path),
            fmt::format("the folders {} could be classes or splits", fmt::join(tops, ", ")),
-           "set split: to one of them, or remove a folder level");
+           "set split: to one of them, or subfolders: include if they are the classes");
   }
   return *tops.begin();
 }
 
 /// Finds the level of the class folders and labels every image.
 void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
-  std::vector<Candidate> candidates = pick_images(std::move(listing.files), options.split);
+  std::vector<Candidate> candidates = pick_images(listing, options);
+  const bool include = options.subfolders == Subfolders::include;
   const std::string passed_over =
-      options.split.empty() ? folder_around_classes(candidates) : options.split;
+      options.split.empty() && !include ? folder_around_classes(candidates) : options.split;
   const std::size_t level = passed_over.empty() ? 0 : 1;
 
   std::map<std::string, std::vector<Image>> by_class;
   for (const std::string& folder : listing.folders) {
     const std::vector<std::string> parts = parts_of(folder);
     const bool below = level == 0 || (!parts.empty() && parts.front() == passed_over);
-    if (below && parts.size() == level + 1 && !is_hidden(parts)) by_class[parts[level]];
+    if (below && parts.size() > level && !is_hidden(parts)) by_class[parts[level]];
   }
   for (Candidate& candidate : candidates) {
     const std::vector<std::string>& parts = candidate.parts;
-    if (parts.size() != level + 2) {
+    const bool inside = include && parts.size() > level + 2;
+    if (parts.size() != level + 2 && !inside) {
       refuse(fmt::format("{}: {} is not in a class folder", root_.string(), candidate.image.path),
              fmt::format("its path has {}, expected {}", counted(parts.size() - 1, "folder"),
                          level + 1),
-             kLayout);
+             parts.size() > level + 2
+                 ? std::string(kLayout) + ", or set subfolders: include (they belong to the class)"
+                 : kLayout);
     }
     by_class[parts[level]].push_back(std::move(candidate.image));
   }
@@ -258,7 +321,11 @@ void ImageSet::add_class(const std::string& name, std::vector<Image> images, std
             (skipped_ > 0 ? fmt::format("; {} skipped, first {}", skipped_, first_skipped_) : ""),
         "fill the folder or remove it");
   }
-  std::ranges::sort(images, {}, &Image::path);
+  std::ranges::sort(images, {}, [](const Image& image) {
+    const std::size_t slash = image.path.rfind('/') + 1;
+    return std::pair(std::string_view(image.path).substr(0, slash),
+                     std::string_view(image.path).substr(slash));
+  });
   const auto twice = std::ranges::adjacent_find(images, {}, &Image::path);
   if (twice != images.end()) {
     refuse(fmt::format("{}: duplicate entry {}", root_.string(), twice->path),
@@ -273,8 +340,8 @@ void ImageSet::add_class(const std::string& name, std::vector<Image> images, std
   classes_.push_back(name);
 }
 
-std::string ImageSet::location(std::int64_t image) const {
-  return is_archive() ? root_.string() + ": " + at(image).path : (root_ / at(image).path).string();
+std::string ImageSet::location_of(const std::string& path) const {
+  return is_archive() ? root_.string() + ": " + path : (root_ / path).string();
 }
 
 std::string ImageSet::place(std::int64_t image) const {
@@ -284,6 +351,10 @@ std::string ImageSet::place(std::int64_t image) const {
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
                     std::uint64_t most) const {
   const Image& entry = at(image);
+  if (is_zip()) {
+    read_zip_member(*archive_, members_[entry.offset], location(image), bytes, most);
+    return;
+  }
   if (archive_) {
     bytes.resize(std::min(entry.bytes, most));
     archive_->read(entry.offset, std::as_writable_bytes(std::span(bytes)));

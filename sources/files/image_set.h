@@ -1,13 +1,15 @@
-// A set of labelled images: a folder with one subfolder per class, or a tar archive of one. Used by
-// formats folder and tar; host only.
+// A set of labelled images: a folder with one subfolder per class, or a tar or zip archive of one.
+// Used by formats folder, tar and zip; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
 
-#include "core/io/files.h"
+#include "core/io/file_kind.h"
+#include "core/io/zip_directory.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,30 +22,40 @@ enum class OnError : std::uint8_t {
   skip,  ///< left out and counted
 };
 
-struct ImageSetOptions {
-  std::filesystem::path path;        ///< folder or tar archive; see open()
-  std::string split;                 ///< "": the class folders are at the top
-  std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
-  OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
+/// Treatment of images in subfolders of a class folder.
+enum class Subfolders : std::uint8_t {
+  refuse,   ///< error with the image's name
+  include,  ///< images of that class, as in torchvision's ImageFolder
 };
 
-/// Classes are sorted by the bytes of their names, and so are the images of each class.
+struct ImageSetOptions {
+  std::filesystem::path path;        ///< folder or archive; see open()
+  std::string split = {};            ///< "": the class folders are at the top
+  std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
+  OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
+  Subfolders subfolders = Subfolders::refuse;
+  std::function<void(std::int64_t)> watch = {};  ///< progress: entries listed so far
+};
+
+/// Classes are sorted by the bytes of their names, and so are the images of each class, by folder
+/// and then by name.
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
-  /// folders is skipped. If an archive `dir/a-b.tar` is missing but `dir/a-b` or `dir/b` is a
+  /// folders is skipped (Subfolders::refuse). If an archive `dir/a-b.tar` (or .zip) is missing but `dir/a-b` or `dir/b` is a
   /// folder, that is used instead; if `path` is a folder without a subfolder `split`, `split.tar`
   /// or the only `*-split.tar` in it is used.
   /// Errors (data): nothing found, no classes, a class without images, a damaged archive, a
-  /// duplicate name; with OnError::fail also broken links, links to a parent folder, folders that
-  /// cannot be listed, and pipes, sockets and devices with an image's name.
+  /// duplicate name; with OnError::fail also images in a format that is not read, broken links,
+  /// links to a parent folder, folders that cannot be listed, and pipes, sockets and devices with an
+  /// image's name. Throws Interrupted after a signal.
   static ImageSet open(const ImageSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
   std::int32_t label(std::int64_t image) const { return at(image).label; }
   /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
-  std::string location(std::int64_t image) const;
+  std::string location(std::int64_t image) const { return location_of(at(image).path); }
   /// location() with the canonical root.
   std::string place(std::int64_t image) const;
   /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable.
@@ -56,10 +68,11 @@ class ImageSet {
   /// Folder or archive found by the rules of open().
   const std::filesystem::path& root() const { return root_; }
   bool is_archive() const { return archive_ != nullptr; }
+  bool is_zip() const { return is_archive() && archive_kind_ == FileKind::zip; }
   /// Ignored files: hidden ones, and those without an image's name.
   std::int64_t hidden_files() const { return hidden_; }
   std::int64_t other_files() const { return others_; }
-  /// Entries of a folder left out by OnError::skip, and the first of them with its problem.
+  /// Entries left out by OnError::skip, and the first of them with its problem.
   std::int64_t skipped() const { return skipped_; }
   const std::string& first_skipped() const { return first_skipped_; }
   std::int64_t images_of_class(std::int32_t label) const;
@@ -68,20 +81,26 @@ class ImageSet {
   struct Image {
     std::string path;  ///< relative to the root
     std::int32_t label = 0;
-    std::uint64_t offset = 0, bytes = 0;  ///< position in the archive
+    std::uint64_t offset = 0, bytes = 0;  ///< position in a tar archive; offset: index in members_
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
+  std::string location_of(const std::string& path) const;
   struct Listing;
   struct Candidate;
-  Listing list_root(const std::string& split, OnError on_error);
-  Listing list_archive();
-  std::vector<Candidate> pick_images(std::vector<Image> files, const std::string& split);
+  Listing list_root(const ImageSetOptions& options);
+  Listing list_archive(const ImageSetOptions& options);
+  Listing list_tar(const ImageSetOptions& options);
+  Listing list_zip();
+  std::vector<Candidate> pick_images(Listing& listing, const ImageSetOptions& options);
+  void skip(const std::string& where, const std::string& problem);
   std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
   void arrange(Listing listing, const ImageSetOptions& options);
   void add_class(const std::string& name, std::vector<Image> images, std::int64_t limit);
 
   std::filesystem::path root_, canonical_root_;
   std::unique_ptr<InputFile> archive_;
+  FileKind archive_kind_ = FileKind::unknown;
+  std::vector<ZipEntry> members_;  ///< members of a zip archive
   std::vector<std::string> classes_;
   std::vector<Image> images_;
   std::int64_t hidden_ = 0, others_ = 0, skipped_ = 0;

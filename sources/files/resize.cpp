@@ -4,6 +4,17 @@
 #include <cmath>
 
 namespace wellspring {
+namespace {
+
+/// Fraction bits of a weight: a sum of 255 times weights of 1 in total fits into 31 bits with one to
+/// spare.
+constexpr int kFraction = 22;
+
+std::uint8_t rounded(std::int32_t sum) {
+  return static_cast<std::uint8_t>(std::clamp(sum >> kFraction, 0, 255));
+}
+
+}  // namespace
 
 // Scales the axis from `input_length` to `scaled_length` pixels and keeps the middle `output_side`.
 void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_side) {
@@ -17,20 +28,23 @@ void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_s
   first.assign(static_cast<std::size_t>(side), 0);
   count.assign(static_cast<std::size_t>(side), 0);
   weight.assign(static_cast<std::size_t>(side) * static_cast<std::size_t>(most), 0);
-  const int skipped = (length - side) / 2;
+  const int skipped = static_cast<int>(std::nearbyint((length - side) / 2.0));  // half to even
+  std::vector<double> triangle(static_cast<std::size_t>(most));
   for (int i = 0; i < side; ++i) {
     const auto k = static_cast<std::size_t>(i);
     const double centre = (skipped + i + 0.5) * scale;
-    const int begin = std::max(0, static_cast<int>(std::floor(centre - radius)));
-    const int end = std::min({input, static_cast<int>(std::ceil(centre + radius)), begin + most});
-    float* const weights = weight.data() + k * static_cast<std::size_t>(most);
+    const int begin = std::max(0, static_cast<int>(centre - radius + 0.5));
+    const int end = std::min(input, static_cast<int>(centre + radius + 0.5));
     double sum = 0;
     for (int j = begin; j < end; ++j) {
-      sum += std::max(0.0, 1 - std::abs(j + 0.5 - centre) / radius);
+      double& value = triangle[static_cast<std::size_t>(j - begin)];
+      value = std::max(0.0, 1 - std::abs((j - centre + 0.5) * (1 / radius)));
+      sum += value;
     }
+    std::int32_t* const weights = weight.data() + k * static_cast<std::size_t>(most);
     for (int j = begin; j < end; ++j) {
-      const double triangle = std::max(0.0, 1 - std::abs(j + 0.5 - centre) / radius);
-      weights[j - begin] = static_cast<float>(triangle / sum);
+      const double share = triangle[static_cast<std::size_t>(j - begin)] / sum;
+      weights[j - begin] = static_cast<std::int32_t>(0.5 + share * (1 << kFraction));
     }
     first[k] = begin;
     count[k] = end - begin;
@@ -39,46 +53,47 @@ void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_s
 
 void CentreResizer::resize(const std::uint8_t* rgb, int width, int height, int side,
                            std::uint8_t* out) {
-  const double scale = static_cast<double>(side) / std::min(width, height);
-  const auto scaled = [&](int length) {
-    return std::max(side, static_cast<int>(std::lround(length * scale)));
+  const int shorter = std::min(width, height);
+  const auto scaled = [&](int length) {  // truncated
+    return static_cast<int>(std::int64_t{side} * length / shorter);
   };
   across_.fill(width, scaled(width), side);
   down_.fill(height, scaled(height), side);
+  constexpr std::int32_t kHalf = 1 << (kFraction - 1);
 
   // Only the rows needed by the crop.
   const int top = down_.first.front(), bottom = down_.first.back() + down_.count.back();
-  const std::size_t row_floats = static_cast<std::size_t>(side) * 3;
-  rows_.resize(static_cast<std::size_t>(bottom - top) * row_floats);
+  const std::size_t row_bytes = static_cast<std::size_t>(side) * 3;
+  rows_.resize(static_cast<std::size_t>(bottom - top) * row_bytes);
   for (int y = top; y < bottom; ++y) {
     const std::uint8_t* const from = rgb + static_cast<std::size_t>(y) * width * 3;
-    float* const to = rows_.data() + static_cast<std::size_t>(y - top) * row_floats;
+    std::uint8_t* const to = rows_.data() + static_cast<std::size_t>(y - top) * row_bytes;
     for (int x = 0; x < side; ++x) {
       const auto k = static_cast<std::size_t>(x);
-      const float* const weights = across_.weight.data() + k * across_.most;
+      const std::int32_t* const weights = across_.weight.data() + k * across_.most;
       const std::uint8_t* const pixels = from + static_cast<std::size_t>(across_.first[k]) * 3;
-      float r = 0, g = 0, b = 0;
+      std::int32_t r = kHalf, g = kHalf, b = kHalf;
       for (int j = 0; j < across_.count[k]; ++j) {
         r += weights[j] * pixels[3 * j];
         g += weights[j] * pixels[3 * j + 1];
         b += weights[j] * pixels[3 * j + 2];
       }
-      to[3 * x] = r;
-      to[3 * x + 1] = g;
-      to[3 * x + 2] = b;
+      to[3 * x] = rounded(r);
+      to[3 * x + 1] = rounded(g);
+      to[3 * x + 2] = rounded(b);
     }
   }
   for (int y = 0; y < side; ++y) {
     const auto k = static_cast<std::size_t>(y);
-    const float* const weights = down_.weight.data() + k * down_.most;
-    const float* const from =
-        rows_.data() + static_cast<std::size_t>(down_.first[k] - top) * row_floats;
-    for (std::size_t x = 0; x < row_floats; ++x) {
-      float sum = 0;
+    const std::int32_t* const weights = down_.weight.data() + k * down_.most;
+    const std::uint8_t* const from =
+        rows_.data() + static_cast<std::size_t>(down_.first[k] - top) * row_bytes;
+    for (std::size_t x = 0; x < row_bytes; ++x) {
+      std::int32_t sum = kHalf;
       for (int j = 0; j < down_.count[k]; ++j) {
-        sum += weights[j] * from[static_cast<std::size_t>(j) * row_floats + x];
+        sum += weights[j] * from[static_cast<std::size_t>(j) * row_bytes + x];
       }
-      out[k * row_floats + x] = static_cast<std::uint8_t>(std::clamp(sum + 0.5f, 0.f, 255.f));
+      out[k * row_bytes + x] = rounded(sum);
     }
   }
 }

@@ -6,26 +6,28 @@
 
 namespace wellspring {
 
-/// Antialiased bilinear filter: each output pixel is a weighted mean under a triangle as wide as an
-/// output pixel (or an input pixel, when enlarging), columns before rows, rounded once. One per
-/// thread: keeps its tables and rows.
+/// The same bytes as torchvision's Resize(side) and CenterCrop(side) of a Pillow image: each output
+/// pixel is a weighted mean under a triangle as wide as an output pixel (or an input pixel, when
+/// enlarging), columns before rows, each rounded to a byte. Source: Pillow, Resample.c, before
+/// version 13, which exchanges the passes of some narrow images. One per thread: keeps its tables
+/// and rows.
 class CentreResizer {
  public:
   /// `rgb` [height, width, 3] to `out` [side, side, 3].
   void resize(const std::uint8_t* rgb, int width, int height, int side, std::uint8_t* out);
 
  private:
-  /// Weights of one axis: output i is the sum over j < count[i] of weight[i * most + j] *
-  /// input[first[i] + j].
+  /// Weights of one axis, in units of 2^-22: output i is the sum over j < count[i] of weight[i *
+  /// most + j] * input[first[i] + j].
   struct Axis {
     int input = -1, length = -1, side = -1, most = 0;
     std::vector<int> first, count;
-    std::vector<float> weight;
+    std::vector<std::int32_t> weight;
     void fill(int input_length, int scaled_length, int output_side);
   };
 
   Axis across_, down_;
-  std::vector<float> rows_;  ///< input rows, already resized to `side` columns
+  std::vector<std::uint8_t> rows_;  ///< input rows, already resized to `side` columns
 };
 
 }  // namespace wellspring

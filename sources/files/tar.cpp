@@ -1,6 +1,8 @@
 #include "sources/files/tar.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
+#include "core/signals.h"
 #include "core/text/plural.h"
 
 #include <fmt/format.h>
@@ -119,11 +121,13 @@ class IndexReader {
  public:
   explicit IndexReader(const InputFile& file) : file_(file) {}
 
-  std::vector<TarMember> read() {
+  std::vector<TarMember> read(const std::function<void(std::int64_t)>& watch) {
     refuse_other_formats();
     std::vector<TarMember> members;
     Block block;
     while (next_header(block)) {
+      stop_if_interrupted();
+      if (watch) watch(static_cast<std::int64_t>(members.size()));
       const std::uint64_t header = position_;
       position_ += kBlock;
       std::uint64_t bytes = number_of(block, kSize).value_or(UINT64_MAX);
@@ -168,8 +172,8 @@ class IndexReader {
   }
 
   [[noreturn]] void no_archive() const {
-    fail(ErrorKind::data, {file_.path().string() + ": is not a tar archive", "",
-                           "give a .tar file or a folder of class folders"});
+    fail(ErrorKind::data, {file_.path().string() + ": not a tar or zip archive", "",
+                           "give a .tar or .zip file, or a folder of class folders"});
   }
 
   void refuse_other_formats() const {
@@ -178,18 +182,7 @@ class IndexReader {
            {file_.path().string() + ": is empty", "a tar archive has at least two blocks",
             "copy or download the archive again"});
     }
-    std::array<std::uint8_t, 6> head{};
-    file_.read(0, std::as_writable_bytes(std::span(head))
-                      .first(std::min<std::size_t>(head.size(), file_.size())));
-    const auto begins = [&](std::initializer_list<int> magic) {
-      return std::equal(magic.begin(), magic.end(), head.begin());
-    };
-    if (begins({0x1f, 0x8b}) || begins({'B', 'Z', 'h'}) || begins({0xfd, '7', 'z', 'X', 'Z'}) ||
-        begins({0x28, 0xb5, 0x2f, 0xfd})) {
-      fail(ErrorKind::data, {file_.path().string() + ": the archive is compressed",
-                             "a compressed archive has no random access",
-                             "decompress it first (gunzip, bunzip2, unxz or unzstd)"});
-    }
+    refuse_other_kinds(file_, {FileKind::tar}, "a tar or zip archive");
   }
 
   /// Reads the header at position_. False at the end mark, a block of zeros.
@@ -268,8 +261,9 @@ class IndexReader {
 
 }  // namespace
 
-std::vector<TarMember> read_tar_index(const InputFile& file) {
-  return IndexReader(file).read();
+std::vector<TarMember> read_tar_index(const InputFile& file,
+                                      const std::function<void(std::int64_t)>& watch) {
+  return IndexReader(file).read(watch);
 }
 
 }  // namespace wellspring

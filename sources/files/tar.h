@@ -4,6 +4,7 @@
 #include "core/io/files.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct TarMember {
 /// pax extended headers (path, size, linkpath). A hard link to an earlier member is listed as a
 /// file with that member's bytes; other links are `other`. Source: IEEE Std 1003.1-2017, pax,
 /// "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format". Errors
-/// (data): not a tar file, compressed, wrong checksum, truncated.
-std::vector<TarMember> read_tar_index(const InputFile& file);
+/// (data): not a tar file, compressed, wrong checksum, truncated. Calls `watch`, if given, with the
+/// number of members so far; throws Interrupted after a signal.
+std::vector<TarMember> read_tar_index(const InputFile& file,
+                                      const std::function<void(std::int64_t)>& watch = {});
 
 }  // namespace wellspring

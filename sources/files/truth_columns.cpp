@@ -17,6 +17,13 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Name of the columns of an array: without group and file ending.
+std::string column_name(const NumberArray& array) {
+  std::string name = array.name().substr(array.name().rfind('/') + 1);
+  if (name.ends_with(".npy")) name.resize(name.size() - 4);
+  return name;
+}
+
 // Reads JSON from untrusted files: wrong types count as missing.
 std::string text_in(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -72,7 +79,7 @@ std::vector<ValueInfo> names_of(const ArrayInput& file, const NumberArray& array
                                 std::size_t width) {
   std::vector<ValueInfo> columns = named_columns(array, width);
   if (!columns.empty()) return columns;
-  if (array.name() == kJetFeatures) {
+  if (column_name(array) == kJetFeatures) {
     if (width == jet_columns().size()) return jet_columns();
     file.refuse(
         array,
@@ -81,7 +88,7 @@ std::vector<ValueInfo> names_of(const ArrayInput& file, const NumberArray& array
   }
   const std::vector<std::string> units = units_of(array, width);
   for (std::size_t k = 0; k < width; ++k)
-    columns.push_back({fmt::format("{}{}", array.name(), k), units[k]});
+    columns.push_back({fmt::format("{}{}", column_name(array), k), units[k]});
   return columns;
 }
 
@@ -167,7 +174,7 @@ void TruthColumns::append(const TruthColumns& more, const ArrayInput& file) {
 
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width) {
   std::vector<std::string> names = names_in(array.text_attribute("columns"));
-  if (array.shape().size() == 1) names = {array.name()};
+  if (array.shape().size() == 1) names = {column_name(array)};
   if (names.size() != width) return {};
   const std::vector<std::string> units = units_of(array, width);
   std::vector<ValueInfo> columns;

@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
             "files.yaml"},
         BadData{"NoArchive",
                 [](const fs::path&) {},
-                {"files.yaml: is not a tar archive", "a folder of class folders"},
+                {"files.yaml: not a tar or zip archive", "a folder of class folders"},
                 "files.yaml",
                 {"data.sources.0.format=tar"}},
         bad_arrays("TruncatedArray", 3, {0, 1, 1}, 100,
@@ -213,7 +213,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedHeldOutImage) {
 TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   expect_refused(3,
                  {"held-out source 'real'", "images/class0/000.jpg is also trained on",
-                  "path: or split: in eval.sources"},
+                  "path:, split: or rows: in eval.sources"},
                  {"eval.sources.0.path=./images"});
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
   const Outcome outcome = train();

@@ -46,7 +46,7 @@ TEST(Measure, AlternatesARowAndItsCeiling) {
 TEST(BenchRow, PrintsItsIntervals) {
   bench::Row row{"name", "GB/s", 1.5, 0, 11, Interval{1.25, 1.75}};
   bench::Ceiling ceiling{"a copy", 3, Interval{2.5, 3.5}};
-  ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::stands};
+  ceiling.share = {0.5, Interval{0.4, 0.6}, 11, Verdict::conclusive};
   row.ceiling = ceiling;
   expect_parts(bench::to_string(row), {"1.5 (1.25 to 1.75)"});
   EXPECT_TRUE(bench::to_string(row).ends_with(

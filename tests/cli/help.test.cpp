@@ -110,5 +110,12 @@ TEST(CommandLine, PrintsNoColourIntoAFile) {
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
 }
 
+TEST(DescribeConfig, ExplainsDefaults) {
+  expect_parts(wellspring({"describe", "config"}).out,
+               {"0: about every ten minutes; the last step and a signal also write one",
+                "without sources nothing is held out and the run is never evaluated",
+                "keep the first N rows of each class; 0: all"});
+}
+
 }  // namespace
 }  // namespace wellspring::test

@@ -111,7 +111,8 @@ TEST_P(EveryGenerator, HasTheDigestOfItsExportedBytes) {
     };
     for (std::size_t i = 0; i < count; ++i) {
       is_set ? set(i) : row(x, i);
-      row(label, i);
+      const auto of_row = static_cast<std::int32_t>(label.as<std::int64_t>()[i]);
+      hash.update(std::as_bytes(std::span(&of_row, 1)));
       if (has_targets) row(targets, i);
       row(latents, i);
       row(weight, i);

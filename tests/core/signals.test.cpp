@@ -86,14 +86,16 @@ TEST(SignalGuard, SurvivesRepeatedTerminations) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// Standard error of a child process that raises `signals` in turn.
-std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce) {
+/// Standard error of a child process that raises `signals` in turn, with other words if given.
+std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce,
+                         SignalGuard::Words later = {}) {
   const test::TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
     const int file = open((folder / "said").c_str(), O_CREAT | O_WRONLY, 0600);
     if (dup2(file, STDERR_FILENO) < 0) _exit(1);
-    const SignalGuard guard({.stopping = "stopping\n", .ended = "ended\n"}, one);
+    SignalGuard guard({.stopping = "stopping\n", .ended = "ended\n"}, one);
+    if (later.stopping != nullptr) guard.say(later);
     for (const int signal : signals) {
       errno = EDOM;
       raise(signal);
@@ -113,6 +115,11 @@ TEST(SignalGuard, PrintsItsAnswerAtOnce) {
   EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}), "stopping\nended\n");
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}, std::chrono::hours(1)), "stopping\n");
+}
+
+TEST(SignalGuard, PrintsItsLatestWords) {
+  EXPECT_EQ(stderr_after({SIGINT, SIGINT}, kAtOnce, {.stopping = "later\n", .ended = "done\n"}),
+            "later\ndone\n");
 }
 
 TEST(SignalGuard, RefusesASecondGuard) {

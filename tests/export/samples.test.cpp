@@ -35,7 +35,7 @@ TEST(Export, WritesSamplesAndTheirTruth) {
   const NpyArray latents = read_npz(path, "latents"), weight = read_npz(path, "weight");
   EXPECT_EQ(x.spec.shape, (std::vector<std::int64_t>{20, 12, 12, 3}));
   EXPECT_TRUE(std::ranges::equal(x.as<float>(), samples.x));
-  EXPECT_TRUE(std::ranges::equal(label.as<std::int32_t>(), samples.label));
+  EXPECT_TRUE(std::ranges::equal(label.as<std::int64_t>(), samples.label));
   EXPECT_EQ(latents.spec.shape, (std::vector<std::int64_t>{20, 17}));
   EXPECT_TRUE(std::ranges::equal(latents.as<float>(), samples.latents));
   EXPECT_TRUE(std::ranges::equal(weight.as<float>(), samples.weight));

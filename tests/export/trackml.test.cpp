@@ -1,4 +1,4 @@
-#include "export/trackml.h"
+#include "export/layouts/trackml.h"
 
 #include "core/io/files.h"
 #include "generators/generator.h"

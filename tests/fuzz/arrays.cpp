@@ -109,6 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (kind & 4) settings.push_back({"unit", "GeV", {}});
   if (kind & 8) settings.push_back({"length_unit", "100", {}});
   if (kind & 16) settings.push_back({"layout", "columns", {}});
+  if (kind & 64) settings.push_back({"range", "-1..1", {}});
+  if (kind & 128) settings.push_back({"channels", "first", {}});
   fuzz::refused_or([&] {
     write_archive(path, Remaining(fuzz::Input(data, size).subspan(1)));
     fuzz::read_rows(*npz_format().open({path, settings, {}, kind & 32 ? 1 : 0}));

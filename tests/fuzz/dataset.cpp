@@ -35,7 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
       const auto path = arrays.write("x.npy", first);
       arrays.write("y.npy", second);
-      std::vector<ParamSetting> settings = {{"labels", "y.npy", {}}};
+      std::vector<ParamSetting> settings;
+      if (kind & 16)
+        settings.push_back({kind & 32 ? "latents" : "labels", kind & 32 ? "[y.npy]" : "y.npy", {}});
+      if (kind & 64) settings.push_back({"range", "0..1", {}});
       if (kind & 8) settings.push_back({"classes", "3", {}});
       fuzz::read_rows(*npy_format().open({path, settings, {}, limit}));
     }

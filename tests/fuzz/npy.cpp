@@ -1,4 +1,4 @@
-// NumPy's array files, one array or a stored archive of them.
+// NumPy's array files, one array or an archive of them, stored or compressed.
 #include "core/io/npy.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -11,11 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto expect_array = [](const NpyArray& array) {
     fuzz::expect(array.data.size() == array.spec.bytes(), "an array has the bytes of its shape");
   };
-  fuzz::refused_or([&] {
-    const NpyHeader header = read_npy_header(InputFile(path));
-    fuzz::expect(header.data_offset <= size, "the data are inside the file");
-    expect_array(read_npy(path));
-  });
+  fuzz::refused_or([&] { expect_array(read_npy(path)); });
   fuzz::refused_or([&] {
     for (const std::string& member : npz_members(path)) {
       const std::string name =

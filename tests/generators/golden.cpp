@@ -46,7 +46,7 @@ Golden read_golden(const std::string& generator) {
     golden.samples.push_back({settings_of(entry),
                               entry.at("size"),
                               {entry.at("seed"), entry.at("first"), entry.at("count")},
-                              entry.value("plane", false) ? DenseTruth::plane : DenseTruth::none,
+                              entry.value("plane", false) ? DenseLabels::plane : DenseLabels::none,
                               entry.at("sha256")});
   }
   if (document.contains("teams")) {
@@ -66,7 +66,7 @@ void write_golden(const Golden& golden) {
                        {"seed", entry.range.seed},
                        {"first", entry.range.first},
                        {"count", entry.range.count}});
-    if (entry.dense == DenseTruth::plane) samples.back()["plane"] = true;
+    if (entry.dense == DenseLabels::plane) samples.back()["plane"] = true;
     samples.back()["sha256"] = entry.sha256;
   }
   document["samples"] = samples;

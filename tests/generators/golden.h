@@ -20,7 +20,7 @@ struct GoldenSamples {
   std::vector<ParamSetting> settings;
   int size = 48;  ///< side of images, pixels
   SampleRange range = {1, 0, 32};
-  DenseTruth dense = DenseTruth::none;
+  DenseLabels dense = DenseLabels::none;
   std::string sha256;
 };
 

@@ -24,7 +24,7 @@ test::Samples with_plane(const std::string& name, int size, std::int64_t count,
                          const std::string& yaml = "") {
   const auto generator = make_generator(name, size, settings);
   SampleMaking making;
-  making.dense = DenseTruth::plane;
+  making.dense = DenseLabels::plane;
   return test::collect(*generator, {kSeed, 0, static_cast<std::uint64_t>(count)}, making, yaml);
 }
 
@@ -71,7 +71,7 @@ TEST_P(EveryPlane, FollowsGeometryButNotColours) {
 
 TEST_P(EveryPlane, IsEqualForAnyBatch) {
   const auto generator = make_generator(GetParam(), 17);
-  SampleMaking making = {.batch = 3, .dense = DenseTruth::plane};
+  SampleMaking making = {.batch = 3, .dense = DenseLabels::plane};
   EXPECT_EQ(test::collect(*generator, {kSeed, 0, 7}, making).plane,
             with_plane(GetParam(), 17, 7).plane);
 }
@@ -179,7 +179,7 @@ TEST(DenseLabels, RefuseGeneratorsWithoutThem) {
   const auto noise = make_generator("noise", 8);
   EXPECT_FALSE(noise->info().plane);
   SampleMaking making;
-  making.dense = DenseTruth::plane;
+  making.dense = DenseLabels::plane;
   const auto refused = [](const auto& body) { return test::message_of(ErrorKind::config, body); };
   test::expect_parts(refused([&] { SampleMaker(*noise, making); }), {"noise has no dense labels"});
   test::expect_parts(refused([&] {
@@ -193,7 +193,7 @@ TEST(DenseLabels, AppearNextToTheirImagesInPreviews) {
   SampleMaking making;
   GeneratorReader plain(*shapes, {kSeed, 0, 16}, making);
   const int narrow = preview(plain).image.width;
-  making.dense = DenseTruth::plane;
+  making.dense = DenseLabels::plane;
   GeneratorReader both(*shapes, {kSeed, 0, 16}, making);
   const RgbImage picture = preview(both).image;
   EXPECT_EQ(picture.width - narrow, 4 * 96);

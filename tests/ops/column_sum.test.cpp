@@ -74,9 +74,9 @@ TEST(ColumnSum, GivesEqualBitsForAnyTeamSize) {
   constexpr std::int64_t kChunks = 1000;
   const auto partials = matrix<float>(kChunks, kColumns);
   std::vector<float> sums(kColumns);
-  test::expect_equal_for_all_team_sizes(
+  wellspring::test::expect_equal_for_all_team_sizes(
       ColumnTotal{partials.data(), sums.data(), kChunks, kColumns}, kColumns,
-      {kReduceLanes, kReduceLanes * sizeof(float)}, {test::bytes_of(sums)});
+      {kReduceLanes, kReduceLanes * sizeof(float)}, {wellspring::test::bytes_of(sums)});
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ Doubles bounds(const Doubles& magnitude, double terms, DType result) {
   return bound;
 }
 
-const std::vector<Conv2dSpec>& table() {
+const std::vector<Conv2dSpec>& conv_table() {
   constexpr Activation relu = Activation::relu;
   static const std::vector<Conv2dSpec> specs = {
       images(2, 8, 8, 3, 32),
@@ -176,12 +176,12 @@ class Conv2dTest : public test::OperationTest {
 };
 
 TEST_P(Conv2dTest, AgreesWithDoublePrecisionF32) {
-  for (const Conv2dSpec& spec : table()) check<float>(spec);
+  for (const Conv2dSpec& spec : conv_table()) check<float>(spec);
 }
 
 TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
   if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
-  for (const Conv2dSpec& spec : table()) check<bf16>(spec);
+  for (const Conv2dSpec& spec : conv_table()) check<bf16>(spec);
 }
 
 // Compares the oracle's adjoints above with its finite differences.

@@ -36,7 +36,7 @@ void each_window(const PoolSpec& s, Visit visit) {
         }
 }
 
-const std::vector<PoolSpec>& table() {
+const std::vector<PoolSpec>& pool_table() {
   static const std::vector<PoolSpec> specs = [] {
     std::vector<PoolSpec> all;
     for (const Activation activation : {Activation::none, Activation::relu}) {
@@ -122,14 +122,14 @@ class PoolingTest : public test::OperationTest {
 };
 
 TEST_P(PoolingTest, TakesTheFirstOfTheLargestAsMaximum) {
-  for (const PoolSpec& spec : table()) {
+  for (const PoolSpec& spec : pool_table()) {
     check_max<float>(spec);
     check_max<bf16>(spec);
   }
 }
 
 TEST_P(PoolingTest, AgreesOnTheMeanWithDoublePrecision) {
-  for (const PoolSpec& spec : table()) {
+  for (const PoolSpec& spec : pool_table()) {
     check_mean<float>(spec);
     check_mean<bf16>(spec);
   }

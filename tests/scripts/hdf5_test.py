@@ -137,6 +137,38 @@ class Hdf5(unittest.TestCase):
                 done = self.run_program("train", "run.yaml", f"out=run-{name}-{storage}")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_files_that_people_have_are_read(self):
+        """Arrays in groups, compressed archives, Fortran order, planes, one-hot labels: all give the same batches."""
+        random = np.random.default_rng(5)
+        pixels = random.integers(0, 256, (20, 6, 6, 3), dtype=np.uint8)
+        labels = random.permutation(np.arange(20) % 4)
+        planes = pixels.transpose(0, 3, 1, 2)
+        one_hot = np.eye(4, dtype=np.float32)[labels]
+        with h5py.File(self.path / "groups.h5", "w") as file:
+            file["train/images"] = planes
+            file["train/labels"] = labels[:, None]
+        np.savez(self.path / "plain.npz", x=pixels, label=labels)
+        np.savez_compressed(self.path / "packed.npz", x=planes / 255, label=one_hot)
+        np.save(self.path / "fortran.npy", np.asfortranarray((pixels / 255).astype(np.float32)))
+        np.save(self.path / "y.npy", one_hot)
+        expected = None
+        for name, keys in (("plain.npz", ""), ("packed.npz", ""), ("fortran.npy", ", labels: y.npy"),
+                           ("groups.h5", ", array: train/images, labels: train/labels, classes: 4")):
+            for storage in ("resident", "streamed"):
+                (self.path / "run.yaml").write_text(
+                    f"data:\n  size: 6\n  sources: [{{name: a, kind: files, path: {self.path / name}, "
+                    f"storage: {storage}, shuffle: false{keys}}}]\nmodel: {{name: cnn, widths: [4]}}\n"
+                    "train: {batch: 10, steps: 4}\n")
+                with np.load(self.export("back.npz", "run.yaml", "--count", "20")) as back:
+                    batch = (back["x"].copy(), back["label"].copy())
+                np.testing.assert_array_equal(batch[1], labels)
+                expected = expected or batch
+                np.testing.assert_array_equal(batch[0], expected[0], name)
+        (self.path / "run.yaml").write_text(
+            (self.path / "run.yaml").read_text().replace("train/images", "train/image"))
+        done = self.run_program("config", "run.yaml")
+        self.assertIn("did you mean 'train/images'?", done.stderr)
+
     def test_pulses_of_others_are_read(self):
         """The tables of "Neutrinos in Deep Ice" as arrays, with booleans and small types as pandas writes them."""
         random = np.random.default_rng(4)

@@ -2,7 +2,7 @@
 #include "sources/dataset_source.h"
 
 #include "core/io/sha256.h"
-#include "kernels/ops/training.h"
+#include "kernels/runtime/end_step.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
@@ -22,21 +22,8 @@
 #include <filesystem>
 #include <memory>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::encode_png;
-using test::expect_parts;
-using test::FakeSource;
-using test::HostBatch;
-using test::JpegKind;
-using test::message_of;
-using test::noise_rgb;
-using test::PngKind;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -153,7 +140,7 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
   const BatchView batch = columns.view();
   const auto body = [&](Stream& s) {
     for (int i = 0; i < times; ++i) mixture.emit(s, state.data(), batch);
-    ops::end_step(s, state.data());
+    end_step(s, state.data());
   };
   std::unique_ptr<StepGraph> graph;
   if (steps == Steps::replayed) graph = StepGraph::record(stream, body);
@@ -405,6 +392,9 @@ TEST_F(DatasetSourceTest, ResizesAndConverts) {
   write_bytes(mixed / "a/2.png", encode_png(noise_rgb(12, 90, 2), 12, 90, PngKind::grey8));
   write_bytes(mixed / "a/3.png", encode_png(noise_rgb(13, 13, 3), 13, 13, PngKind::rgb16));
   write_bytes(mixed / "a/4.jpg", encode_jpeg(noise_rgb(20, 20, 4), 20, 20, JpegKind::grey));
+  write_bytes(mixed / "a/5.jpg", encode_jpeg(noise_rgb(20, 20, 5), 20, 20, JpegKind::cmyk));
+  write_bytes(mixed / "a/6.webp", test::encode_webp(noise_rgb(14, 12, 6), 14, 12));
+  write_bytes(mixed / "a/7.pgm", test::encode_pgm(noise_rgb(14, 12, 7), 14, 12));
   SourceSpec spec = with(files(mixed), "resize", fmt::format("{}", kSide));
   expect_parts(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
   spec = with(spec, "on_convert", "convert");
@@ -432,6 +422,30 @@ TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
             trace(with_storage(spec, Storage::resident), false));
 }
 
+// A decoder that keeps its state after these files refuses, or misreads, the ones after them.
+TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
+  const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  const fs::path set = folder_.path() / "set";
+  for (int i = 0; i < 12; ++i) write_bytes(set / fmt::format("a/{:02}.jpg", i), jpeg);
+  write_bytes(set / "a/00-cut.jpg", test::before_scan(jpeg));
+  write_bytes(set / "a/05-huge.jpg", test::with_size(jpeg, 65535, 65535));
+  write_bytes(set / "a/07-tables.jpg", test::without_segments(jpeg, 0xdb));
+  const SourceSpec spec = with(with_storage(files(set), Storage::resident, 1), "on_error", "skip");
+  expect_parts(DatasetSource(spec, {}).summary(), {"12 images of 1 class", "3 skipped"});
+}
+
+TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesWithAnyThreadCount) {
+  const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
+  write_bytes(root_ / "class2/999.jpg", test::without_segments(jpeg, 0xdb));
+  for (const int threads : {1, 2, 4, 8}) {
+    for (const Storage storage : {Storage::resident, Storage::streamed}) {
+      expect_parts(message_of(ErrorKind::data,
+                              [&] { trace(with_storage(files(root_), storage, threads), false); }),
+                   {"class2/999.jpg: damaged JPEG"});
+    }
+  }
+}
+
 // With any number of threads the first bad image in order is reported.
 TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   struct Case {
@@ -445,10 +459,11 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
       {"1.jpg", Bytes(jpeg.begin(), jpeg.end() - 60), {"damaged JPEG", "on_error: skip"}},
       {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "truncated"}},
       {"1.jpg", {}, {"the file is empty"}},
-      {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG nor PNG"}},
+      {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG, PNG, WebP nor PPM"}},
+      {"1.jpg", {'G', 'I', 'F', '8', '9', 'a'}, {"it is a GIF image", "mogrify -format png"}},
       {"1.jpg",
        encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk),
-       {"CMYK JPEG", "convert the file to RGB"}},
+       {"CMYK JPEG", "on_convert: convert"}},
       {"1.jpg",
        encode_jpeg(rgb, kSide, kSide, JpegKind::grey),
        {"greyscale image", "on_convert: convert"}},
@@ -493,14 +508,14 @@ TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
     return first;
   };
   expect_parts(message({}), {"the file is empty"});
-  expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG nor PNG"});
+  expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG, PNG, WebP nor PPM"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::grey8)), {"greyscale"});
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
   expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
   expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
-  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG nor PNG"});  // longer than one read
+  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG, PNG"});  // longer than one read
 }
 
 TEST_F(DatasetSourceTest, ReadsHeadersAfterLargeProfiles) {
@@ -524,7 +539,7 @@ TEST_F(DatasetSourceTest, NamesTheMemberOfAnArchive) {
   writer.add("a/2.jpg", {1, 2, 3});
   const fs::path archive = folder_.path() / "x.tar";
   write_bytes(archive, writer.finish());
-  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG nor PNG"});
+  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG, PNG"});
 }
 
 // With any number of threads, before_step throws at the step that needs the damaged file.
@@ -621,4 +636,4 @@ TEST_F(SharedCifar, DecodesCompletely) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -24,7 +24,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr int kSide = 8;
+constexpr int kShareSide = 8;
 constexpr std::int64_t kBatch = 24;
 constexpr std::uint64_t kSteps = 20;
 
@@ -46,13 +46,15 @@ TEST(ShareOf, RefusesRanksThatDoNotDivideTheBatch) {
 
 class Shares : public ::testing::Test {
  protected:
-  Shares() { test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kSide)); }
+  Shares() {
+    test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide));
+  }
 
   /// Images from files, alone or ramped in alongside a generator.
   Mixture mixture(Storage storage, bool mixed) const {
     Mixture mixture(3);
     SourceContext context;
-    context.size = kSide;
+    context.size = kShareSide;
     context.seed = 5;
     context.training = test::augmentations_of("augment: [flip_x: 0.5]");
     SourceSpec files;

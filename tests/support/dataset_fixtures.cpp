@@ -1,6 +1,7 @@
 #include "tests/support/dataset_fixtures.h"
 
 #include "core/io/npy.h"
+#include "tests/support/npz_fixtures.h"
 #include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>
@@ -47,6 +48,15 @@ void write_as_tar(const std::filesystem::path& path, const LabelledImages& image
     tar.add(file_name(images, i), encode_png(images.rgb[i], images.side, images.side));
   }
   write_bytes(path, tar.finish());
+}
+
+void write_as_zip(const std::filesystem::path& path, const LabelledImages& images) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (std::size_t i = 0; i < images.rgb.size(); ++i) {
+    const Bytes png = encode_png(images.rgb[i], images.side, images.side);
+    members.emplace_back(file_name(images, i), std::string(png.begin(), png.end()));
+  }
+  write_zip(path, members, zip::kDeflated);
 }
 
 void write_as_npy(const std::filesystem::path& folder, const LabelledImages& images) {

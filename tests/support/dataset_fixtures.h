@@ -24,6 +24,7 @@ LabelledImages labelled_noise(int classes, int per_class, int side);
 /// PNG files with a folder per class.
 void write_as_folder(const std::filesystem::path& folder, const LabelledImages& images);
 void write_as_tar(const std::filesystem::path& path, const LabelledImages& images);
+void write_as_zip(const std::filesystem::path& path, const LabelledImages& images);
 /// Writes x.npy, y.npy (int64) and classes.txt to `folder`.
 void write_as_npy(const std::filesystem::path& folder, const LabelledImages& images);
 /// Writes data_batch_1.bin, data_batch_2.bin... and batches.meta.txt to `folder`. 32-pixel images.

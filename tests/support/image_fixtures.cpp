@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 #include <stdexcept>
+#include <webp/encode.h>
 
 namespace wellspring::test {
 
@@ -48,6 +49,74 @@ Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind) {
   tjFree(out);
   tjDestroy(handle);
   if (status != 0) throw std::runtime_error("cannot encode a JPEG");
+  return result;
+}
+
+namespace {
+
+/// Position after the segment at `at` of a JPEG file.
+std::size_t after_segment(const Bytes& jpeg, std::size_t at) {
+  return at + 2 + (std::size_t{jpeg[at + 2]} << 8 | jpeg[at + 3]);
+}
+
+constexpr std::uint8_t kScan = 0xda, kFrame = 0xc0;
+
+std::ptrdiff_t offset(std::size_t at) {
+  return static_cast<std::ptrdiff_t>(at);
+}
+
+}  // namespace
+
+Bytes without_segments(const Bytes& jpeg, std::uint8_t kind) {
+  Bytes result(jpeg.begin(), jpeg.begin() + 2);
+  std::size_t at = 2;
+  for (; jpeg[at + 1] != kScan; at = after_segment(jpeg, at)) {
+    if (jpeg[at + 1] == kind) continue;
+    result.insert(result.end(), jpeg.begin() + offset(at),
+                  jpeg.begin() + offset(after_segment(jpeg, at)));
+  }
+  result.insert(result.end(), jpeg.begin() + offset(at), jpeg.end());
+  return result;
+}
+
+Bytes before_scan(const Bytes& jpeg) {
+  std::size_t at = 2;
+  while (jpeg[at + 1] != kScan) at = after_segment(jpeg, at);
+  return Bytes(jpeg.begin(), jpeg.begin() + offset(at));
+}
+
+Bytes with_size(Bytes jpeg, int width, int height) {
+  std::size_t at = 2;
+  while (jpeg[at + 1] != kFrame) at = after_segment(jpeg, at);
+  const auto put = [&](std::size_t where, int value) {
+    jpeg[at + where] = static_cast<std::uint8_t>(value >> 8);
+    jpeg[at + where + 1] = static_cast<std::uint8_t>(value);
+  };
+  put(5, height);
+  put(7, width);
+  return jpeg;
+}
+
+Bytes encode_webp(const Bytes& rgb, int width, int height) {
+  std::uint8_t* out = nullptr;
+  const std::size_t size = WebPEncodeLosslessRGB(rgb.data(), width, height, 3 * width, &out);
+  Bytes result(out, out + size);
+  WebPFree(out);
+  if (size == 0) throw std::runtime_error("cannot encode a WebP");
+  return result;
+}
+
+Bytes encode_ppm(const Bytes& rgb, int width, int height) {
+  const std::string head = fmt::format("P6\n# by a test\n{} {}\n255\n", width, height);
+  Bytes result(head.begin(), head.end());
+  result.insert(result.end(), rgb.begin(), rgb.end());
+  return result;
+}
+
+Bytes encode_pgm(const Bytes& rgb, int width, int height) {
+  const std::string head = fmt::format("P5 {} {} 255 ", width, height);
+  Bytes result(head.begin(), head.end());
+  for (std::size_t i = 0; i < rgb.size(); i += 3) result.push_back(rgb[i]);
   return result;
 }
 

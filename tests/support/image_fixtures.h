@@ -21,6 +21,18 @@ Bytes noise_rgb(int width, int height, std::uint32_t seed);
 enum class JpegKind { rgb, grey, cmyk };
 Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegKind::rgb);
 
+/// The file without the segments of this kind (0xdb: quantisation tables) before its scan.
+Bytes without_segments(const Bytes& jpeg, std::uint8_t kind);
+/// The file up to its scan.
+Bytes before_scan(const Bytes& jpeg);
+/// The file with another width and height in its header.
+Bytes with_size(Bytes jpeg, int width, int height);
+
+Bytes encode_webp(const Bytes& rgb, int width, int height);  ///< lossless
+/// Binary PPM, or PGM of the first channel.
+Bytes encode_ppm(const Bytes& rgb, int width, int height);
+Bytes encode_pgm(const Bytes& rgb, int width, int height);
+
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
 /// Derives kinds other than RGB from the same pixels. `level` 0 stores without compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);

@@ -1,10 +1,13 @@
 // Whole networks: gradients compared with finite differences, and overfitting of a batch.
 #include "kernels/batch/batch_columns.h"
 #include "kernels/random/philox.h"
+#include "kernels/runtime/end_step.h"
 #include "tests/train/network/reference.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
 #include "train/models/model.h"
+#include "train/optimizer/learning_rate.h"
+#include "train/optimizer/parameter_view.h"
 #include "train/step/supervised_task.h"
 
 #include <fmt/format.h>
@@ -91,7 +94,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
                     state_.data());
     backward();
     task_.optimize(stream_, state_.data());
-    ops::end_step(stream_, state_.data());
+    end_step(stream_, state_.data());
   }
   /// Number of samples that their own head classifies correctly.
   int correct() {

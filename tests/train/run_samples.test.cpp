@@ -226,7 +226,7 @@ TEST_F(RunSamplesTest, GivesDenseLabelsOfGeneratorsOnly) {
     plain.insert(plain.end(), samples.x().begin(), samples.x().end());
   });
   for (const Split split : {Split::train, Split::evaluation}) {
-    RunSamples feed(config(), {split, 0, 24, DenseTruth::plane});
+    RunSamples feed(config(), {split, 0, 24, DenseLabels::plane});
     EXPECT_EQ(feed.layout().planes, 1);
     std::vector<float> x;
     feed.make([&](const HostSamples& samples) {
@@ -247,7 +247,7 @@ TEST_F(RunSamplesTest, GivesDenseLabelsOfGeneratorsOnly) {
   test::expect_parts(
       test::message_of(ErrorKind::config,
                        [&] {
-                         RunSamples(config(kSets), {Split::train, 0, 4, DenseTruth::plane});
+                         RunSamples(config(kSets), {Split::train, 0, 4, DenseLabels::plane});
                        }),
       {"jets has no dense labels"});
 }

@@ -119,7 +119,7 @@ class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
   std::string parameters_yaml() const override { return noise_->parameters_yaml(); }
-  void plan(MemoryPlan& memory, std::int64_t rows, DenseTruth dense) override {
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) override {
     noise_->plan(memory, rows, dense);
   }
   void load(Stream& stream) override { noise_->load(stream); }

@@ -128,6 +128,7 @@ class Event:
         exact = start + light.time[module]
         time = exact + delay + p["jitter"] * jitter
         charge = np.maximum(1 + p["charge_width"] * charge, 0.05)
+        self.kept_word = int(place[3])
         rows = [np.stack([time, charge, module, exact, delay, np.ones(len(module))], 1)] if len(module) else []
         rows += [self.noise(p, sample, s) for s in range(p["strings"])]
         rows = np.concatenate([part for part in rows if len(part)] or [np.zeros((0, 6))])
@@ -168,6 +169,15 @@ class Event:
         sensor = string * p["modules"] + module[:count].astype(np.int64)
         nothing = np.zeros(count)
         return np.stack([time, charge, sensor, nothing, nothing, nothing], 1)
+
+    def kept(self, items):
+        """The rows of the pulses that the program keeps."""
+        pulses = len(self.rows)
+        if pulses <= items:
+            return self.rows
+        start = (self.kept_word * pulses) >> 32
+        steps = (start + np.arange(pulses + 1)) * items // pulses
+        return self.rows[np.diff(steps) == 1]
 
     def with_flags(self, p, rows):
         first = np.full(len(self.places), np.nan)
@@ -261,7 +271,7 @@ class NuTelescopeTest(TruthTest):
             self.assertEqual(made["label"][i], label)
             seen = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
             width = 10 if p["output"] == "truth" else 6
-            rows = event.rows[: p["items"]]
+            rows = event.kept(p["items"])
             self.assertEqual(seen.shape, (len(rows), width))
             np.testing.assert_allclose(seen[:, :3] * p["unit"], rows[:, :3], rtol=1e-6, atol=1e-4)
             slack = CLOSE + SHARE * rows[:, 8]

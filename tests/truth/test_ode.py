@@ -111,6 +111,17 @@ def motion(state, softening):
     return (v * v).sum(axis=(0, 1)) / 2 / bodies, potential, np.cross(q, v, axis=1).mean(axis=0)
 
 
+def energies(masses, places, velocities, softening):
+    """Kinetic plus and minus potential energy of three bodies in a plane, [samples] each."""
+    q, v = places.reshape(3, 2, -1), velocities.reshape(3, 2, -1)
+    kinetic = (masses[:, None] * v * v).sum(axis=(0, 1)) / 2
+    depth = sum(
+        masses[i] * masses[j] / np.sqrt(((q[i] - q[j]) ** 2).sum(axis=0) + softening**2)
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    )
+    return kinetic - depth, kinetic + depth
+
+
 def runge_kutta(slope, u, h, rounded, steps):
     for _ in range(steps):
         k1 = slope(u)
@@ -138,7 +149,7 @@ class Ode(TruthTest):
         sample = Sample(named_key(seed, "ode"), made["sample"])
         np.testing.assert_array_equal(made["label"], 0)
         np.testing.assert_array_equal(made["weight"], 1)
-        latents = made["latents"].T.astype(np.float64)
+        latents = made["latents"].T[: len(SYSTEMS[system][0])].astype(np.float64)
         middle, width = SYSTEMS[system][:2]
         middle, width = f32(middle)[:, None], f32(f32(spread) * f32(width))[:, None]
         if system in ("lotka_volterra", "sir"):
@@ -233,6 +244,17 @@ class Ode(TruthTest):
         )
         latents = self.latents("three_bodies", made, 2)
         self.follow("three_bodies", latents, made["x"], points=3, duration=1, step=0.01, softening=np.full(10, 0.3))
+
+    def test_energy_error_of_three_bodies(self):
+        for softening in (0.1, 0.0387):
+            made = self.samples("ode", 400, "system=three_bodies", f"softening={softening}", seed=8)
+            latents, x = (made[name].T.astype(np.float64) for name in ("latents", "x"))
+            (energy, scale), (end, spread) = (
+                energies(latents[:3], *np.split(state, 2), softening) for state in (latents[3:15], x[-12:])
+            )
+            off = np.abs(latents[15] - (end - energy) / scale)
+            self.assertLess(np.max(off / (1 + spread / scale)), 8 * ULP)
+            self.assertLess(np.quantile(np.abs(latents[15]), 0.9), 4e-3)
 
     def test_n_body(self):
         for bodies, count, softening, duration, step, points, seed in (

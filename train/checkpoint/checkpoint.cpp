@@ -287,7 +287,12 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   AtomicFolder folder(report.path);
   Json header = {{"format", kCheckpointFormat}, {"version", kVersion},
                  {"step", content.step},        {"identity", content.config.identity_yaml()},
-                 {"samples", content.samples},  {"files", Json::object()}};
+                 {"samples", Json::object()},   {"digests", Json::object()},
+                 {"files", Json::object()}};
+  for (const auto& [source, data] : content.data) {
+    header["samples"][source] = data.samples;
+    if (!data.digest.empty()) header["digests"][source] = data.digest;
+  }
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {
     HashingSink sink(folder.create(name));
@@ -344,7 +349,7 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
   report.step = header.step;
-  report.samples = header.samples;
+  report.data = header.data;
   return report;
 }
 

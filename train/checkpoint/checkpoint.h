@@ -28,14 +28,14 @@ struct CheckpointContent {
   SampleLayout input;
   std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
-  SampleCounts samples;
+  DataIdentity data;
 };
 
 /// The result of resuming.
 struct ResumeReport {
   std::uint64_t step = 0;
   std::uint64_t steps = 0;  ///< planned length of the run that wrote it
-  SampleCounts samples;
+  DataIdentity data;
   std::vector<std::string> begun_anew;  ///< names of blocks that keep their initial state
 };
 

@@ -41,7 +41,10 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     header.identity = json.at("identity").get<std::string>();
     header.step = whole(json.at("step"));
     for (const auto& [source, count] : json.at("samples").items())
-      header.samples[source] = whole(count);
+      header.data[source].samples = whole(count);
+    if (json.contains("digests"))  // absent in older checkpoints
+      for (const auto& [source, digest] : json.at("digests").items())
+        header.data[source].digest = digest.get<std::string>();
     const auto format = json.at("format").get<std::string>();
     if (format == kCheckpointFormat) return header;
     fail(ErrorKind::config,

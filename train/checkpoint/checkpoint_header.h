@@ -12,8 +12,14 @@ namespace wellspring {
 inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
 inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
-/// Number of samples of each data set, by source. Another number changes the order of all samples.
-using SampleCounts = std::map<std::string, std::uint64_t>;
+/// A data set of a run. Another number of samples changes their order, another digest (SHA-256,
+/// hexadecimal; "": unknown) their content.
+struct StoredData {
+  std::uint64_t samples = 0;
+  std::string digest;
+};
+/// By source.
+using DataIdentity = std::map<std::string, StoredData>;
 
 struct CheckpointHeader {
   struct File {
@@ -22,7 +28,7 @@ struct CheckpointHeader {
   };
   std::uint64_t step = 0;
   std::string identity;  ///< RunConfig::identity_yaml of the run
-  SampleCounts samples;
+  DataIdentity data;
   std::map<std::string, File> files;  ///< by name
 };
 

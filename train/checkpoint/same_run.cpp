@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "train/checkpoint/tensor_text.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/step/step.h"
 
 #include <fmt/format.h>

@@ -7,11 +7,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 
 namespace wellspring {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::max();
+constexpr double kNoLimit = std::numeric_limits<double>::max();
 /// Gives a standard error of at most 0.005 % of an accuracy, in hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
@@ -19,7 +21,7 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
   static const auto table =
       ParamTable<EvaluationConfig>("eval")
           .integer(
-              "every", &EvaluationConfig::every, {0, kUnbounded}, "steps",
+              "every", &EvaluationConfig::every, {0, kNoLimit}, "steps",
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",
@@ -40,13 +42,60 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
           .text("path", &EvaluationSourceConfig::path,
                 "(files only) folder or file of the held-out samples, with the format's keys that "
                 "differ from the training source, such as split; empty: the training path")
+          .may_change()
+          .text("rows", &EvaluationSourceConfig::rows,
+                std::string("(files only) ") + kRowsHelp + "; by the order of the training source")
+          .may_change()
+          .real("fraction", &EvaluationSourceConfig::fraction, {0, 0.99}, "",
+                "(files only) hold out this part of the training source's rows; training then uses "
+                "the others; sets rows: of both")
           .may_change();
   return table;
 }
 
 }  // namespace
 
-EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data) {
+namespace {
+
+/// Divides the rows of the training source.
+void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
+                       SourceSpec& trained) {
+  if (source.fraction == 0) return;
+  if (!source.rows.empty() || !source.path.empty() || !source.params.empty())
+    node.refuse("a fraction with rows, path or keys of the format",
+                "a fraction is a part of the training source", "remove one of them");
+  RowRange range = RowRange::parse(trained.rows, trained.rows_by, trained.place);
+  if (range.numbers)
+    node.refuse("a fraction of numbered rows",
+                fmt::format("'{}' has rows: {}", source.of, trained.rows),
+                "set rows: of both sources");
+  RowRange held_out = range;
+  held_out.begin = range.end = range.end - (range.end - range.begin) * source.fraction;
+  trained.rows = range.text();
+  source.rows = held_out.text();
+  source.fraction = 0;
+}
+
+/// Refuses rows that are also trained on.
+void expect_held_out(const ConfigNode& node, const EvaluationSourceConfig& source,
+                     const SourceSpec& trained) {
+  if (!source.path.empty() || !source.params.empty()) return;
+  if (source.rows.empty())
+    node.refuse("path, rows, fraction or split is missing",
+                "held-out files must differ from the training files",
+                "to hold out a tenth of the training files, set fraction: 0.1");
+  const RowRange held_out = RowRange::parse(source.rows, trained.rows_by, node.location());
+  if (held_out.overlaps(RowRange::parse(trained.rows, trained.rows_by, trained.place)))
+    node.refuse(fmt::format("rows {} are also trained on", held_out.text()),
+                fmt::format("source '{}' has {}", source.of,
+                            trained.rows.empty() ? "all rows" : "rows: " + trained.rows),
+                "set rows: of both sources, for example 0%..90% and 90%..100%, or fraction: 0.1 "
+                "here alone");
+}
+
+}  // namespace
+
+EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
   EvaluationConfig evaluation = node.read(evaluation_table());
   const std::vector<std::string> names = names_of(data);
   const std::vector<ConfigNode> elements = node.list("sources");
@@ -60,22 +109,28 @@ EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data)
       fail(ErrorKind::config, {fmt::format("{}there is no source '{}'",
                                            element.scalar("of")->place.prefix(), source.of),
                                "", name_advice(source.of, names)});
-    const SourceSpec& trained = data.sources[static_cast<std::size_t>(found - names.begin())].spec;
+    SourceSpec& trained = data.sources[static_cast<std::size_t>(found - names.begin())].spec;
     const bool files = trained.kind == SourceKind::files;
     source.params = read_format_settings(element, files ? trained.format : "");
-    const bool elsewhere = !source.path.empty() || !source.params.empty();
-    if (files && !elsewhere)
-      element.refuse("path or split is missing",
-                     "held-out files must differ from the training files");
+    const bool elsewhere = !source.path.empty() || !source.params.empty() || !source.rows.empty() ||
+                           source.fraction > 0;
     if (!files && elsewhere)
-      element.refuse("path and split do not apply to a generator",
+      element.refuse("path, rows, fraction and split do not apply to a generator",
                      "its held-out samples are those with ids from 2^48");
+    if (files) hold_out_fraction(element, source, trained);
     if (source.name.empty()) source.name = source.of;
     for (const EvaluationSourceConfig& other : evaluation.sources)
       if (other.name == source.name)
         element.refuse(fmt::format("the name '{}' is used twice", source.name), "",
                        "set another name");
     evaluation.sources.push_back(std::move(source));
+  }
+  // After all fractions, which change the rows of the training sources.
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const EvaluationSourceConfig& source = evaluation.sources[i];
+    const auto trained = std::ranges::find(names, source.of) - names.begin();
+    const SourceSpec& spec = data.sources[static_cast<std::size_t>(trained)].spec;
+    if (spec.kind == SourceKind::files) expect_held_out(elements[i], source, spec);
   }
   return evaluation;
 }
@@ -86,7 +141,7 @@ void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation) 
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < evaluation.sources.size(); ++i) {
         writer.element(i, [&] {
-          writer.table(evaluation_source_table(), evaluation.sources[i]);
+          writer.table(evaluation_source_table(), evaluation.sources[i], {"fraction"});
           write_format_settings(writer, evaluation.sources[i].params);
         });
       }

@@ -17,6 +17,8 @@ struct EvaluationSourceConfig {
   std::string of;                    ///< the training source
   std::string name;                  ///< in reports
   std::string path;                  ///< (files only) the held-out files; empty: the training path
+  std::string rows;                  ///< (files only) see RowRange, with the order of `of`; "": all
+  double fraction = 0;               ///< (files only) of the rows of `of`; 0 once `rows` is set
   std::vector<ParamSetting> params;  ///< (files only) keys of the format that differ from training
 };
 
@@ -26,8 +28,9 @@ struct EvaluationConfig {
   std::vector<EvaluationSourceConfig> sources;
 };
 
-/// Errors (config).
-EvaluationConfig read_evaluation(const ConfigNode& node, const DataConfig& data);
+/// A source with a `fraction` takes the last part of its training source's rows, which then ends
+/// before it: both get the key `rows`. Errors (config).
+EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data);
 void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation);
 std::vector<ConfigSection> evaluation_sections();
 

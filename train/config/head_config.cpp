@@ -84,7 +84,7 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
     head.name = "regression";
     head.loss = LossKind::regression;
     head.targets = targets;
-    head.place = node.place();
+    head.place = node.location();
     return {head};
   }
   if (!targets.empty())
@@ -95,7 +95,7 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
     HeadConfig head;
     head.name = name;
     head.label_smoothing = loss.label_smoothing;
-    head.place = node.place();
+    head.place = node.location();
     heads.push_back(std::move(head));
   }
   return heads;
@@ -103,7 +103,7 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
 
 HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sources) {
   HeadConfig head = node.read(head_table());
-  head.place = node.place();
+  head.place = node.location();
   require_distinct(node, "targets", head.targets);
   require_distinct(node, "sources", head.sources);
   if (head.name.empty()) node.refuse("name is empty");
@@ -127,7 +127,7 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   for (const std::string& name : head.sources)
     if (std::ranges::count(sources, name) == 0)
       fail(ErrorKind::config,
-           {fmt::format("{}there is no source '{}'", node.place().prefix(), name), "",
+           {fmt::format("{}there is no source '{}'", node.location().prefix(), name), "",
             name_advice(name, sources)});
   return head;
 }

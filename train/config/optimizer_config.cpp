@@ -1,5 +1,7 @@
 #include "train/config/optimizer_config.h"
 
+#include "train/optimizer/optimizer.h"
+
 namespace wellspring {
 namespace {
 

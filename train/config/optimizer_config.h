@@ -4,7 +4,7 @@
 
 #include "core/config/config.h"
 #include "core/config/config_values.h"
-#include "kernels/ops/training.h"
+#include "train/optimizer/optimizer.h"
 
 #include <vector>
 

@@ -152,7 +152,7 @@ void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const Da
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
-                         const WorkWatch& watch, DenseTruth dense) {
+                         const WorkWatch& watch, DenseLabels dense) {
   SourceContext context;
   context.size = static_cast<int>(config.data.size);
   context.seed = config.seed;
@@ -192,9 +192,9 @@ RunConfig RunConfig::parse(const std::string& text, const std::string& name,
 RunConfig RunConfig::read(const ConfigDocument& document, const std::string& default_name) {
   const ConfigNode root = document.root();
   RunConfig config = root.read(run_table());
-  Device::expect_name(config.device, root.at("device").place().prefix());
+  Device::expect_name(config.device, root.at("device").location().prefix());
   if (config.name.empty()) config.name = default_name;
-  expect_run_name(config.name, root.at("name").place());
+  expect_run_name(config.name, root.at("name").location());
   if (config.out.empty()) config.out = (std::filesystem::path("runs") / config.name).string();
   config.data = read_data(root.section("data"));
   config.evaluation = read_evaluation(root.section("eval"), config.data);
@@ -265,7 +265,7 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   throw std::logic_error("no source is called '" + of + "'");
 }
 
-Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const {
+Mixture RunConfig::open_training(const WorkWatch& watch, DenseLabels dense) const {
   Mixture mixture(seed);
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
@@ -277,7 +277,7 @@ Mixture RunConfig::open_training(const WorkWatch& watch, DenseTruth dense) const
   return mixture;
 }
 
-Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const {
+Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseLabels dense) const {
   Mixture mixture(seed);
   for (std::size_t k = 0; k < evaluation.sources.size(); ++k) {
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
@@ -292,6 +292,7 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseTruth dense) const
         std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
         spec.params.push_back(setting);
       }
+      spec.rows = held_out.rows;
       spec.limit_per_class = 0;
       spec.shuffle = false;
     }

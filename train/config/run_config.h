@@ -99,9 +99,9 @@ struct RunConfig {
   const SourceConfig& held_out_from(std::size_t k) const;
   /// Opens the training sources. Errors (data) for missing or malformed files. The caller calls
   /// `plan` and `load`. `dense`: also provide the dense labels of sources that have them.
-  Mixture open_training(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
+  Mixture open_training(const WorkWatch& watch = {}, DenseLabels dense = DenseLabels::none) const;
   /// The held-out sources, in the order of `evaluation.sources`.
-  Mixture open_held_out(const WorkWatch& watch = {}, DenseTruth dense = DenseTruth::none) const;
+  Mixture open_held_out(const WorkWatch& watch = {}, DenseLabels dense = DenseLabels::none) const;
 };
 
 /// All configuration keys in the order of the file, for `describe` and docs.

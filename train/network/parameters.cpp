@@ -1,11 +1,11 @@
 #include "train/network/parameters.h"
 
 #include "kernels/ops/ops.h"
-#include "kernels/random/math.h"
-#include "kernels/random/philox.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/parameter_view.h"
+#include "train/optimizer/weight_averaging.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -19,39 +19,6 @@ constexpr std::int64_t kAlignment = 64;
 std::int64_t align(std::int64_t n) {
   return (n + kAlignment - 1) / kAlignment * kAlignment;
 }
-
-// FNV-1a, 64 bit (Fowler, Noll, Vo): the name of a tensor as a Philox sample id.
-std::uint64_t hash_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325ull;
-  for (const char c : name) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ull;
-  }
-  return hash;
-}
-
-// Standard normal values, two from two words of the stream.
-class NormalDrawer {
- public:
-  NormalDrawer(std::uint64_t seed, std::uint64_t sample)
-      : stream_(SampleRng{seed, sample}, Purpose::init) {}
-  float operator()() {
-    if (spare_valid_) {
-      spare_valid_ = false;
-      return spare_;
-    }
-    const std::uint32_t word0 = stream_.next(), word1 = stream_.next();
-    const math::NormalPair pair = math::box_muller(word0, word1);
-    spare_ = pair.second;
-    spare_valid_ = true;
-    return pair.first;
-  }
-
- private:
-  RngStream stream_;
-  float spare_ = 0;
-  bool spare_valid_ = false;
-};
 
 // Calls f(memory index, file index) for every element of a convolution's weights.
 template <class F>
@@ -244,26 +211,6 @@ void ParameterArena::upload(Stream& stream, const std::vector<float>& values, fl
   stream.copy(array, values.data(), values.size() * sizeof(float), CopyDirection::host_to_device,
               "upload parameters");
   stream.synchronize();
-}
-
-std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements()), 0.0f);
-  switch (tensor.initial) {
-    case Init::zeros:
-      break;
-    case Init::ones:
-      std::fill(values.begin(), values.end(), 1.0f);
-      break;
-    case Init::he_normal:
-    case Init::lecun_normal: {
-      const float gain = tensor.initial == Init::he_normal ? 2.0f : 1.0f;
-      const float deviation = std::sqrt(gain / static_cast<float>(tensor.fan_in()));
-      NormalDrawer draw(seed, hash_of(tensor.name));
-      for (float& value : values) value = deviation * draw();
-      break;
-    }
-  }
-  return values;
 }
 
 std::vector<float> to_file_order(const ParameterTensor& tensor, const float* values) {

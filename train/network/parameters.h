@@ -3,9 +3,11 @@
 #pragma once
 
 #include "kernels/batch/communicator.h"
-#include "kernels/ops/training.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "train/network/initialisation.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/parameter_view.h"
 
 #include <cstdint>
 #include <span>
@@ -13,14 +15,6 @@
 #include <vector>
 
 namespace wellspring {
-
-/// Initialisation of a tensor. Models state it; fused operations never change it.
-enum class Init : std::uint8_t {
-  he_normal,     ///< N(0, 2 / fan_in), for a ReLU after it; He et al. 2015, eq. 10
-  lecun_normal,  ///< N(0, 1 / fan_in), without an activation; LeCun et al. 1998, eq. 16
-  zeros,
-  ones,
-};
 
 /// Memory layout of a tensor, and its layout in files.
 enum class TensorLayout : std::uint8_t {
@@ -132,9 +126,6 @@ class ParameterArena {
   Planned<float> master_, first_, second_, average_, vector_gradient_;
   Planned<std::byte> working_, matrix_gradient_;
 };
-
-/// Initial values of one tensor, in memory order.
-std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed);
 
 /// Reorder one tensor between memory and file order; both are exact permutations.
 std::vector<float> to_file_order(const ParameterTensor& tensor, const float* values);

@@ -19,7 +19,7 @@
 namespace wellspring {
 namespace {
 
-constexpr const char* kStyle = R"(
+constexpr const char* kPageStyle = R"(
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c1c1c; --rule: #8884; --tint: #8881; }
 @media (prefers-color-scheme: dark) { :root { --paper: #17181a; --ink: #dedede; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1340px; margin: 2em auto; padding: 0 1em;
@@ -307,7 +307,7 @@ std::string report_html(const ReportInput& input) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n"
       "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      html_escape(plan.name), kStyle + chart_style());
+      html_escape(plan.name), kPageStyle + chart_style());
   out += fmt::format("<p class=\"lead\">{}</p>\n",
                      html_escape(fmt::format(
                          "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps "

@@ -1,5 +1,7 @@
 #include "train/step/step.h"
 
+#include "kernels/runtime/end_step.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/step/source_truth.h"
 
 #include <algorithm>
@@ -76,7 +78,7 @@ void TrainingStep::optimize(Stream& stream) {
 void TrainingStep::end(Stream& stream) {
   ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
                        state_.data(), ring_.view());
-  ops::end_step(stream, state_.data());
+  end_step(stream, state_.data());
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,

@@ -4,7 +4,6 @@
 
 #include "kernels/batch/batch_columns.h"
 #include "kernels/batch/communicator.h"
-#include "kernels/ops/training.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
@@ -12,6 +11,7 @@
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 #include "train/heads/head_losses.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/step/metrics_windows.h"
 #include "train/step/supervised_task.h"
 

@@ -1,5 +1,9 @@
 #include "train/step/supervised_task.h"
 
+#include "train/optimizer/gradient_clipping.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/parameter_view.h"
+#include "train/optimizer/weight_averaging.h"
 #include "train/step/source_truth.h"
 
 namespace wellspring {

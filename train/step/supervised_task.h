@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/batch/batch.h"
-#include "kernels/ops/training.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
@@ -12,6 +11,7 @@
 #include "train/heads/heads.h"
 #include "train/models/model.h"
 #include "train/network/network.h"
+#include "train/optimizer/optimizer.h"
 
 #include <memory>
 #include <string>

@@ -1,8 +1,10 @@
-// Formats `hdf5` and `npz`: rows and truth as arrays of one file, in the layout of `export`,
-// CaloChallenge, JetNet or IceCube.
+// Longer than 500 lines: three formats share their rows, truth and settings.
+// Formats `hdf5`, `npz` and `npy`: rows and truth as arrays of one file (npy: of several), in the
+// layout of `export`, CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "sources/files/array_images.h"
 #include "sources/files/array_input.h"
 #include "sources/files/array_rows.h"
 #include "sources/files/format.h"
@@ -34,6 +36,33 @@ struct ArraySettings {
   Unit unit = Unit::mev;
   double energy_low = 0, energy_high = 0;
   double length_unit = 1, time_unit = 1;
+  ChannelPlace channels = ChannelPlace::automatic;
+  PixelRange range = PixelRange::automatic;
+};
+
+/// Settings of the format npy; arrays are named by their files.
+struct NpySettings {
+  std::string labels, class_names;
+  std::int64_t label = 0, classes = 0;
+  std::vector<std::string> latents;
+  ChannelPlace channels = ChannelPlace::automatic;
+  PixelRange range = PixelRange::automatic;
+
+  /// For the array in `file`.
+  ArraySettings of(const fs::path& file) const {
+    ArraySettings settings;
+    settings.layout = Layout::columns;
+    settings.array = file.filename().string();
+    settings.offsets = settings.globals = "";
+    settings.labels = labels;
+    settings.label = label;
+    settings.classes = classes;
+    settings.class_names = class_names;
+    settings.latents = latents;
+    settings.channels = channels;
+    settings.range = range;
+    return settings;
+  }
 };
 
 constexpr const char* kShowers = "showers";
@@ -44,53 +73,96 @@ constexpr const char* kPulses = "first_pulse_index";
 constexpr const char* kLatents = "latents";
 constexpr const char* kTarget = "target";
 
+constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
+
+/// Rows for settings of both kinds: classes and images.
+template <class Settings>
+ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
+  return table
+      .integer("label", &Settings::label, {0, kMostClasses}, "",
+               "label of all rows if the file holds a single class")
+      .integer("classes", &Settings::classes, {0, kMostClasses}, "",
+               "number of classes; 0: number of names, or the largest label + 1")
+      .choice("channels", &Settings::channels,
+              {{"auto", ChannelPlace::automatic},
+               {"first", ChannelPlace::first},
+               {"last", ChannelPlace::last}},
+              "images: place of the channels in the shape; auto: where there are 1 or 3")
+      .choice(
+          "range", &Settings::range,
+          {{"auto", PixelRange::automatic},
+           {"0..1", PixelRange::unit},
+           {"-1..1", PixelRange::symmetric},
+           {"0..255", PixelRange::bytes}},
+          "images: values of black and white; auto: 0..255 for integers, 0..1 for real numbers; "
+          "rows are kept as 8-bit images, other values are refused");
+}
+
+const ParamTable<NpySettings>& npy_table() {
+  static const auto table = [] {
+    auto rows = ParamTable<NpySettings>("npy");
+    rows.text(
+            "labels", &NpySettings::labels,
+            ".npy file of class indices, one per row, or one-hot, relative to the folder of path; "
+            "empty: all rows have the label `label`")
+        .text_list("latents", &NpySettings::latents,
+                   ".npy files [rows] or [rows, columns] of regression targets; a column is named "
+                   "after its file")
+        .text("class_names", &NpySettings::class_names,
+              "text file of class names, one per line; empty: 0, 1, 2...");
+    return add_shared(rows);
+  }();
+  return table;
+}
+
+ParamTable<ArraySettings> own_rows() {
+  return ParamTable<ArraySettings>("arrays")
+      .choice("layout", &ArraySettings::layout,
+              {{"auto", Layout::automatic},
+               {"columns", Layout::columns},
+               {"calochallenge", Layout::calochallenge},
+               {"jetnet", Layout::jetnet},
+               {"icecube", Layout::icecube}},
+              "columns: an array of rows, or of the items of sets; calochallenge: "
+              "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
+              "icecube: pulses with the first and last index of each event; auto: the first of "
+              "the last three whose arrays exist, unless array x exists or array: is given")
+      .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
+      .text("offsets", &ArraySettings::offsets,
+            "layout columns: array of the first item of each set; without it rows are events "
+            "or images")
+      .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
+               "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
+               "the limit of the export or the layout, or the largest set")
+      .text("globals", &ArraySettings::globals,
+            "sets: array [rows, numbers] of values of the whole set, if present")
+      .text_list("latents", &ArraySettings::latents,
+                 "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
+                 "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
+      .text("labels", &ArraySettings::labels,
+            "array of class indices, one per row, or one-hot; without it all rows have the "
+            "label `label`")
+      .text("class_names", &ArraySettings::class_names,
+            "text file of class names, one per line, relative to the folder of path; empty: "
+            "the exported names, or 0, 1, 2...")
+      .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
+              "calochallenge: unit of rows and of the latent energy")
+      .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
+            "calochallenge: lowest incident energy of the latent's range; set it to that of a "
+            "generator mixed with the file; 0: from the file")
+      .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
+            "calochallenge: highest incident energy; 0: from the file")
+      .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
+            "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
+      .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
+            "icecube: unit of times, as `time_unit` of a generator mixed with it");
+}
+
 const ParamTable<ArraySettings>& array_table() {
-  constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
-  static const auto table =
-      ParamTable<ArraySettings>("arrays")
-          .choice("layout", &ArraySettings::layout,
-                  {{"auto", Layout::automatic},
-                   {"columns", Layout::columns},
-                   {"calochallenge", Layout::calochallenge},
-                   {"jetnet", Layout::jetnet},
-                   {"icecube", Layout::icecube}},
-                  "columns: an array of rows, or of the items of sets; calochallenge: "
-                  "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
-                  "icecube: pulses with the first and last index of each event; auto: the first of "
-                  "the last three whose arrays exist, unless array x exists or array: is given")
-          .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
-          .text("offsets", &ArraySettings::offsets,
-                "layout columns: array of the first item of each set; without it rows are events "
-                "or images")
-          .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
-                   "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
-                   "the limit of the export or the layout, or the largest set")
-          .text("globals", &ArraySettings::globals,
-                "sets: array [rows, numbers] of values of the whole set, if present")
-          .text_list(
-              "latents", &ArraySettings::latents,
-              "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
-              "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
-          .text("labels", &ArraySettings::labels,
-                "array of class indices, one per row; without it all rows have the label `label`")
-          .integer("label", &ArraySettings::label, {0, kMostClasses}, "",
-                   "label of all rows if the file holds a single class")
-          .integer("classes", &ArraySettings::classes, {0, kMostClasses}, "",
-                   "number of classes; 0: number of names, or the largest label + 1")
-          .text("class_names", &ArraySettings::class_names,
-                "text file of class names, one per line, relative to the folder of path; empty: "
-                "the exported names, or 0, 1, 2...")
-          .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-                  "calochallenge: unit of rows and of the latent energy")
-          .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
-                "calochallenge: lowest incident energy of the latent's range; set it to that of a "
-                "generator mixed with the file; 0: from the file")
-          .real("energy_high", &ArraySettings::energy_high, {0, 1e9}, "GeV",
-                "calochallenge: highest incident energy; 0: from the file")
-          .real("length_unit", &ArraySettings::length_unit, {1e-3, 1e5}, "m",
-                "icecube: unit of x, y and z, as `unit` of a generator mixed with it")
-          .real("time_unit", &ArraySettings::time_unit, {1e-3, 1e6}, "ns",
-                "icecube: unit of times, as `time_unit` of a generator mixed with it");
+  static const auto table = [] {
+    auto rows = own_rows();
+    return add_shared(rows);
+  }();
   return table;
 }
 
@@ -124,20 +196,24 @@ class ArrayFileRows final : public ArrayRows {
     return ArrayRows::summary() + (is_calo() ? " (calochallenge, in " + unit_name() + ")" : "");
   }
   std::unique_ptr<RowReader> reader() const override { return std::make_unique<Reader>(*this); }
+  std::uint64_t held_bytes() const override { return file_->held_bytes(); }
+  void hold(std::span<std::byte> memory) override { file_->hold(memory); }
 
  private:
   class Reader final : public RowReader {
    public:
     explicit Reader(const ArrayFileRows& data) : data_(data) {}
-    /// Reads the row: compressed rows cannot be checked otherwise.
+    /// Reads the row unless it is known to be readable and may have any value.
     void check(std::int64_t row) override {
+      if (data_.images_ && data_.images_->is_verbatim() && data_.values_->is_checked()) return;
       buffer_.resize(static_cast<std::size_t>(data_.layout().bytes()) / sizeof(float) + 1);
       read(row, reinterpret_cast<std::uint8_t*>(buffer_.data()));
     }
     void read(std::int64_t row, std::uint8_t* out) override {
       if (data_.sets_) return data_.read_set(row, reinterpret_cast<float*>(out));
       const NumberArray& rows = *data_.values_;
-      if (data_.layout().type == ElementType::u8) return rows.read(data_.stored(row), 1, out);
+      if (data_.images_)
+        return data_.images_->read(rows, data_.stored(row), data_.location(row), out);
       auto* const values = reinterpret_cast<float*>(out);
       rows.read(data_.stored(row), 1, values);
       data_.require_finite(row, values);
@@ -197,7 +273,7 @@ class ArrayFileRows final : public ArrayRows {
       features_ = sets_->names();
     } else {
       values_.emplace(file_->array(rows_name_));
-      is_calo() ? expect_showers() : set_columns();
+      is_calo() ? expect_showers() : set_columns(settings);
       if (layout().type == ElementType::f32)
         features_ = named_columns(*values_, static_cast<std::size_t>(layout().sample.features));
     }
@@ -209,8 +285,8 @@ class ArrayFileRows final : public ArrayRows {
   /// True if the array `name` exists; error (data) if it was named in the settings and is missing.
   bool is_there(const std::string& name, const std::string& unless_named) const {
     if (name.empty() || file_->has(name)) return !name.empty();
-    if (name != unless_named) file_->array(name);  // throws: not in the file
-    return false;
+    if (name != unless_named) file_->array(name);  // throws unless it exists
+    return name != unless_named;
   }
 
   void set_sets(const ArraySettings& settings, const ExportedMeaning& exported) {
@@ -263,37 +339,43 @@ class ArrayFileRows final : public ArrayRows {
     std::memcpy(out + sample.globals, &count, sizeof count);
   }
 
-  void set_columns() {
+  void set_columns(const ArraySettings& settings) {
     const NumberArray& values = *values_;
     if (stored_rows() == 0) file_->refuse(values, "it has no rows", "store [rows, ...]");
-    const bool bytes = values.is_bytes() && values.shape().size() > 2;
-    const auto layout = row_layout_of(bytes ? ElementType::u8 : ElementType::f32, values.shape());
+    images_ = ArrayImages::of(*file_, values, settings.channels, settings.range);
+    if (images_) return set_layout(images_->layout());
+    const auto layout = event_layout_of(values.shape());
     if (!layout) {
       file_->refuse(
           values,
           fmt::format(
-              "rows are images, U8 [rows, height, width, 1 or 3] (or without the last dimension), "
-              "up to {} pixels wide and high, or events, numbers [rows, features], up to {}; items "
-              "of sets are [all items, features] with offsets [sets + 1]",
-              kMostPixels, kMostFeatures),
-          "convert it; exported images hold real numbers: (255 * x).round().astype('uint8')");
+              "rows are images, [rows, height, width, 1 or 3], [rows, 1 or 3, height, width] or "
+              "[rows, height, width], or events, [rows, features], up to {}; items of sets are "
+              "[all "
+              "items, features] with offsets [sets + 1]",
+              kMostFeatures),
+          "convert it: x.reshape(len(x), -1)");
     }
+    if (settings.channels != ChannelPlace::automatic || settings.range != PixelRange::automatic)
+      file_->refuse(values, "channels: and range: apply to images, and its rows are events",
+                    "remove them, or store images [rows, height, width]");
     set_layout(*layout);
   }
 
   void read_labels(const ArraySettings& settings, const ExportedMeaning& exported) {
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(stored_rows()), settings.label);
+    ClassLabels labels;
     std::vector<std::string> known;
     if (is_there(settings.labels, ArraySettings{}.labels)) {
-      const NumberArray array = file_->array_of(settings.labels, {stored_rows()}, rows_text());
-      if (!array.is_whole())
-        file_->refuse(array, "labels must be integers", "convert it: y.astype('int64')");
-      array.read(0, stored_rows(), labels.data());
+      labels = read_class_labels(*file_, file_->array(settings.labels), stored_rows(), rows_text());
       known = exported.classes;
+    } else {
+      labels.label.assign(static_cast<std::size_t>(stored_rows()), settings.label);
     }
     ClassNaming naming{settings.classes};
     if (!settings.class_names.empty()) naming.names = path().parent_path() / settings.class_names;
-    set_labels(labels, fmt::format("{}: '{}'", path().string(), settings.labels), naming, known);
+    const bool named = !known.empty() || !naming.names.empty();
+    if (naming.classes == 0 && !named) naming.classes = labels.classes;
+    set_labels(labels.label, file_->where(settings.labels), naming, known);
   }
 
   /// Rows of data sets have weight 1.
@@ -351,7 +433,7 @@ class ArrayFileRows final : public ArrayRows {
 
   void expect_showers() {
     require_mev(*values_);
-    const auto layout = row_layout_of(ElementType::f32, values_->shape());
+    const auto layout = event_layout_of(values_->shape());
     if (!layout) {
       file_->refuse(*values_,
                     fmt::format("showers must be [rows, voxels], at least one row, up to {} voxels",
@@ -414,56 +496,82 @@ class ArrayFileRows final : public ArrayRows {
   std::string rows_name_;     ///< array with one row per sample
   std::string offsets_name_;  ///< array that would group rows into sets
   std::optional<NumberArray> values_;
-  std::unique_ptr<StoredSets> sets_;  ///< replaces values_ for sets
-  double per_mev_ = 1;                ///< unit of the rows per MeV
+  std::optional<ArrayImages> images_;  ///< how values_ holds images
+  std::unique_ptr<StoredSets> sets_;   ///< replaces values_ for sets
+  double per_mev_ = 1;                 ///< unit of the rows per MeV
   TruthColumns globals_, latents_, targets_;
   std::vector<ValueInfo> features_, global_names_, target_names_;
 };
 
 constexpr const char* kFiles =
-    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or uint8 [rows, "
-    "height, width, 1 or 3] (images), or for sets x [all items, features] and offsets [rows + 1], "
-    "from 0 to the number of items; optional label [rows], integers, and target [rows, numbers]; "
-    "from an export also latents, and globals of sets. calochallenge: incident_energies [rows, 1] "
-    "and showers [rows, voxels], MeV; the latent is energy. jetnet: particle_features [rows, "
-    "places, features and a mask], of which items with mask 1 are kept in order, and jet_features "
-    "[rows, 4], the latents pt, eta, mass and num_particles. icecube: time, sensor_id, charge and "
-    "auxiliary [pulses], first_pulse_index and last_pulse_index [rows], both inclusive, azimuth "
-    "and zenith [rows], and sensor_geometry [sensors, 3], m; an item is x, y and z of the sensor, "
-    "time, charge and auxiliary.";
+    "PATH is one file of arrays. columns: x [rows, features] of numbers (events), or images "
+    "(below), "
+    "or for sets x [all items, features] and offsets [rows + 1], from 0 to the number of items; "
+    "optional label [rows], integers, or [rows, classes], one-hot, and target [rows, numbers]; "
+    "from "
+    "an export also latents, and globals of sets. Arrays may be in groups: array: train/x. "
+    "calochallenge: incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is "
+    "energy. jetnet: particle_features [rows, places, features and a mask], of which items with "
+    "mask "
+    "1 are kept in order, and jet_features [rows, 4], the latents pt, eta, mass and num_particles. "
+    "icecube: time, sensor_id, charge and auxiliary [pulses], first_pulse_index and "
+    "last_pulse_index "
+    "[rows], both inclusive, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an "
+    "item "
+    "is x, y and z of the sensor, time, charge and auxiliary.";
 
-DatasetFormat format_of(const char* name, const char* summary, const std::string& more,
-                        bool (*matches)(const fs::path&),
-                        std::unique_ptr<Dataset> (*open)(const DatasetRequest&)) {
-  return {name, summary, kFiles + more, array_table().rows(), matches, open};
+constexpr const char* kImages =
+    " Images are [rows, height, width, 1 or 3], [rows, 1 or 3, height, width] or [rows, height, "
+    "width], integers from 0 to 255 or real numbers from 0 to 1 (see channels and range).";
+
+constexpr const char* kHeld =
+    " Compressed arrays, and arrays in Fortran order, are held in host memory.";
+
+template <auto Open>
+std::unique_ptr<Dataset> open_file(const DatasetRequest& request) {
+  return std::make_unique<ArrayFileRows>(request, Open(request.path),
+                                         array_table().read(request.settings, request.place));
 }
 
 }  // namespace
 
 DatasetFormat hdf5_format() {
-  return format_of(
+  return {
       "hdf5",
-      "HDF5 arrays: images (uint8), events or sets as export writes them, showers (CaloChallenge), "
+      "HDF5 arrays: images, events or sets as export writes them, showers (CaloChallenge), "
       "jets (JetNet), pulses (IceCube)",
-      " Compressed arrays are read chunk by chunk: streamed in random order, each row costs a "
-      "chunk.",
+      std::string(kFiles) + kImages +
+          " Compressed arrays are read chunk by chunk: streamed in random order, each row "
+          "costs a chunk.",
+      array_table().rows(),
       [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
-      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
-        return std::make_unique<ArrayFileRows>(request, open_hdf5_input(request.path),
-                                               array_table().read(request.settings, request.place));
-      });
+      open_file<open_hdf5_input>};
 }
 
 DatasetFormat npz_format() {
-  return format_of(
-      "npz", "NumPy archives: the same arrays as hdf5, as export or numpy.savez writes them",
-      " Arrays must be uncompressed (numpy.savez, not numpy.savez_compressed) and stay in host "
-      "memory.",
-      [](const fs::path& path) { return path.extension() == ".npz"; },
-      [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
-        return std::make_unique<ArrayFileRows>(request, open_npz_input(request.path),
-                                               array_table().read(request.settings, request.place));
-      });
+  return {"npz",
+          "NumPy archives: the same arrays as hdf5, as export, numpy.savez or "
+          "numpy.savez_compressed writes them",
+          std::string(kFiles) + kImages + kHeld,
+          array_table().rows(),
+          [](const fs::path& path) { return path.extension() == ".npz"; },
+          open_file<open_npz_input>};
+}
+
+DatasetFormat npy_format() {
+  return {"npy",
+          "NumPy arrays: images or events, and files of their labels or regression targets",
+          std::string("PATH is an array of rows, written by numpy.save: images (below), or "
+                      "[rows, features] of numbers (events). labels: is an array of integers "
+                      "[rows], or one-hot [rows, classes].") +
+              kImages + kHeld,
+          npy_table().rows(),
+          [](const fs::path& path) { return path.extension() == ".npy"; },
+          [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
+            const NpySettings settings = npy_table().read(request.settings, request.place);
+            return std::make_unique<ArrayFileRows>(request, open_npy_input(request.path),
+                                                   settings.of(request.path));
+          }};
 }
 
 }  // namespace wellspring

@@ -2,6 +2,7 @@
 // byte; CIFAR-100: coarse, then fine) and 32x32 pixels as three planes, red, green, blue. Source:
 // A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009, and its web page.
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/plural.h"
 #include "sources/files/class_names.h"
@@ -69,6 +70,17 @@ std::vector<fs::path> split_files(const fs::path& folder, Split split) {
   return files;
 }
 
+/// Error for the Python version, whose files are pickles.
+void refuse_pickles(const fs::path& folder) {
+  for (const char* const name : {"data_batch_1", "test_batch", "train", "test"}) {
+    const fs::path path = folder / name;
+    if (!fs::is_regular_file(path) || file_kind(InputFile(path)) != FileKind::pickle) continue;
+    refuse(path, "a Python pickle", "the binary version of CIFAR is read",
+           "fetch the binary version, or convert CIFAR-10's archive: scripts/fetch-cifar10 DIR "
+           "--archive cifar-10-python.tar.gz");
+  }
+}
+
 class CifarRows final : public Dataset {
  public:
   CifarRows(const DatasetRequest& request, const CifarSettings& settings)
@@ -76,6 +88,7 @@ class CifarRows final : public Dataset {
     const bool is_folder = fs::is_directory(request.path);
     if (!is_folder) require_file(request.path);
     const fs::path folder = is_folder ? request.path : request.path.parent_path();
+    if (is_folder && !fs::exists(folder / kNames10)) refuse_pickles(folder);
     const bool hundred = fs::exists(folder / kFineNames100) || fs::exists(folder / kCoarseNames100);
     label_bytes_ = hundred ? 2 : 1;
     const bool coarse = settings.labels == Labels::coarse;
@@ -201,7 +214,8 @@ class CifarRows final : public Dataset {
 
 bool is_cifar(const fs::path& path) {
   if (path.extension() == ".bin") return true;
-  for (const char* const name : {"data_batch_1.bin", "test_batch.bin", "train.bin", "test.bin"}) {
+  for (const char* const name :
+       {"data_batch_1.bin", "test_batch.bin", "train.bin", "test.bin", "data_batch_1"}) {
     if (fs::exists(path / name)) return true;
   }
   return false;

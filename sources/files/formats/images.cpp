@@ -1,4 +1,4 @@
-// Formats `folder` and `tar`: image files, one folder per class, on disk or in an archive.
+// Formats `folder`, `tar` and `zip`: image files, one folder per class, on disk or in an archive.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/files/format.h"
@@ -15,12 +15,14 @@ namespace {
 /// Treatment of images that are not 8-bit RGB.
 enum class OnConvert : std::uint8_t {
   refuse,   ///< an error
-  convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8
+  convert,  ///< greyscale is repeated, alpha dropped, 16 bits scaled to 8, CMYK multiplied
 };
 
 struct ImageSettings {
   std::string split;
+  Subfolders subfolders = Subfolders::refuse;
   std::int64_t resize = 0;
+  ExifRotation exif = ExifRotation::apply;
   OnConvert on_convert = OnConvert::refuse;
   OnError on_error = OnError::fail;
   std::int64_t max_pixels = ImageRules{}.max_pixels;
@@ -30,11 +32,20 @@ const ParamTable<ImageSettings>& image_table() {
   static const auto table =
       ParamTable<ImageSettings>("images")
           .text("split", &ImageSettings::split, "subfolder of path that holds the class folders")
+          .choice("subfolders", &ImageSettings::subfolders,
+                  {{"refuse", Subfolders::refuse}, {"include", Subfolders::include}},
+                  "images in subfolders of a class folder: an error, or images of that class as in "
+                  "torchvision's ImageFolder")
           .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
-                   "length of the shorter side before a centre crop; 0: no resizing")
+                   "length of the shorter side before a centre crop, as torchvision's Resize and "
+                   "CenterCrop; 0: no resizing")
+          .choice("exif", &ImageSettings::exif,
+                  {{"rotate", ExifRotation::apply}, {"ignore", ExifRotation::ignore}},
+                  "JPEG images with an orientation: rotate them upright, as viewers do, or read "
+                  "them as stored, as torchvision does")
           .choice("on_convert", &ImageSettings::on_convert,
                   {{"refuse", OnConvert::refuse}, {"convert", OnConvert::convert}},
-                  "images that are not 8-bit RGB: greyscale, transparency, 16 bits")
+                  "images that are not 8-bit RGB: greyscale, transparency, 16 bits, CMYK")
           .choice("on_error", &ImageSettings::on_error,
                   {{"fail", OnError::fail}, {"skip", OnError::skip}},
                   "unreadable entries: damaged images, broken links, folders without permission, "
@@ -48,12 +59,17 @@ class ImageRows final : public Dataset {
  public:
   /// Lists the files and reads the first header; with on_error: skip, decodes every file once.
   ImageRows(const DatasetRequest& request, const ImageSettings& settings)
-      : set_(ImageSet::open(
-            {request.path, settings.split, request.limit_per_class, settings.on_error})),
+      : set_(ImageSet::open({request.path, settings.split, request.limit_per_class,
+                             settings.on_error, settings.subfolders,
+                             [&](std::int64_t entries) {
+                               if (request.watch)
+                                 request.watch("listing", static_cast<std::uint64_t>(entries), 0);
+                             }})),
         limit_(request.limit_per_class),
         skipped_(set_.skipped()),
         first_skipped_(set_.first_skipped()) {
     rules_.max_pixels = settings.max_pixels;
+    rules_.rotation = settings.exif;
     rules_.convert = settings.on_convert == OnConvert::convert;
     rules_.resize = static_cast<int>(settings.resize);
     if (settings.on_error == OnError::skip) skip_damaged(request);
@@ -102,7 +118,9 @@ class ImageRows final : public Dataset {
     };
     const std::int64_t all = set_.size();
     for_each_row(*this, request.threads, 0, all, verify, [&](std::int64_t done) {
-      if (request.watch) request.watch(done, all);
+      if (request.watch)
+        request.watch("decoding", static_cast<std::uint64_t>(done),
+                      static_cast<std::uint64_t>(all));
     });
     const std::vector<bool> drop(damaged.begin(), damaged.end());
     const std::int64_t count = std::count(drop.begin(), drop.end(), true);
@@ -122,7 +140,9 @@ class ImageRows final : public Dataset {
 std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   auto rows =
       std::make_unique<ImageRows>(request, image_table().read(request.settings, request.place));
-  const std::string found = rows->set().is_archive() ? "tar" : "folder";
+  const std::string found = !rows->set().is_archive() ? "folder"
+                            : rows->set().is_zip()    ? "zip"
+                                                      : "tar";
   if (!request.format.empty() && request.format != found) {
     fail(ErrorKind::data,
          {fmt::format("{}: found {}", request.path.string(), rows->set().root().string()),
@@ -132,28 +152,42 @@ std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   return rows;
 }
 
-constexpr const char* kFiles =
-    "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png). Classes and images are sorted by the bytes of "
-    "their names. A missing archive is replaced by the folder that it unpacks to, and a missing "
+constexpr const char* kImageFiles =
+    "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png, .webp, .ppm, .pgm). Classes and images are "
+    "sorted "
+    "by the bytes of their names. A missing archive is replaced by the folder that it unpacks to, "
+    "and a missing "
     "folder by its archive.";
+
+/// Compressed archives are refused when they are opened, with the command that decompresses them.
+bool is_tar(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".tar" || path.stem().extension() == ".tar" || extension == ".tgz" ||
+         extension == ".7z" || extension == ".rar";
+}
 
 }  // namespace
 
 DatasetFormat folder_format() {
   return {"folder",
-          "image folder: one folder per class, JPEG or PNG",
-          kFiles,
+          "image folder: one folder per class, JPEG, PNG, WebP or PPM",
+          kImageFiles,
           image_table().rows(),
           [](const std::filesystem::path&) { return false; },  // the default format
           open_images};
 }
 
 DatasetFormat tar_format() {
-  return {"tar",
-          "an image folder inside a tar file",
-          kFiles,
+  return {"tar",      "an image folder inside a tar file", kImageFiles, image_table().rows(), is_tar,
+          open_images};
+}
+
+DatasetFormat zip_format() {
+  return {"zip",
+          "an image folder inside a zip file",
+          kImageFiles,
           image_table().rows(),
-          [](const std::filesystem::path& path) { return path.extension() == ".tar"; },
+          [](const std::filesystem::path& path) { return path.extension() == ".zip"; },
           open_images};
 }
 

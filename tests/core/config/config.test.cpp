@@ -9,11 +9,8 @@
 #include <filesystem>
 #include <string>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 struct Optimizer {
   double lr = 0.1;
@@ -71,7 +68,7 @@ TEST(ConfigDocument, ReadsSectionsListsAndTables) {
   EXPECT_FALSE(sources[0].scalar("absent"));
   EXPECT_FALSE(sources[0].has("options"));
   EXPECT_EQ(sources[1].path(), "data.sources[1]");
-  EXPECT_EQ(sources[1].place().to_string(), "train.yaml:8:7");
+  EXPECT_EQ(sources[1].location().to_string(), "train.yaml:8:7");
   const ParamSetting name = sources[1].required_scalar("name", "");
   EXPECT_EQ(name.place.to_string(), "train.yaml:8:13");
   sources[1].scalar("weight");
@@ -365,4 +362,4 @@ TEST(ConfigDocument, ReadsManyKeysInLinearTime) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

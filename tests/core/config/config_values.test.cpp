@@ -14,7 +14,7 @@ struct Optics {
   bool shown = true;
 };
 
-const ParamTable<Optics>& table() {
+const ParamTable<Optics>& optics_table() {
   static const auto table = ParamTable<Optics>("optics")
                                 .real("focus", &Optics::focus, {}, "mm", "")
                                 .integer_list("zones", &Optics::zones, {}, "", "")
@@ -31,7 +31,7 @@ std::vector<ConfigEntry> example() {
     writer.section("optics", [&] {
       for (std::size_t i = 0; i < 2; ++i) {
         writer.element(i, [&] {
-          writer.table(table(), Optics{}, {"zones"});
+          writer.table(optics_table(), Optics{}, {"zones"});
           writer.section("odd key:", [&] { writer.lines("x: 1\nz: [1, 2]\n"); });
         });
       }

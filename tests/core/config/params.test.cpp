@@ -5,11 +5,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
 
 enum class Law { uniform, gaussian = 7 };
 
@@ -376,4 +373,4 @@ TEST(ConfigLocation, PrintsFileLineAndColumn) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

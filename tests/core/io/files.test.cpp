@@ -13,15 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
-using test::expect_parts;
-using test::FileSizeLimit;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 TEST(Files, ReadBackAsWritten) {
@@ -388,4 +382,4 @@ TEST(MakeFolders, MakesParents) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

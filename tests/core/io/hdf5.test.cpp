@@ -5,6 +5,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,15 +23,10 @@ extern "C" const char* __lsan_default_suppressions() {
 }
 #endif
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 constexpr std::int64_t kRows = 1000;
 
@@ -191,6 +187,19 @@ TEST(Hdf5, RefusesTruncatedFiles) {
                {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
 }
 
+// The library itself reads zeros there.
+TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
+  const TemporaryFolder folder;
+  write_all(folder / "a.h5");
+  const Hdf5Array array = Hdf5File(folder / "a.h5").array("x");
+  std::vector<float> row(3);
+  array.read(kRows - 1, 1, row.data());
+  const auto size = fs::file_size(folder / "a.h5");
+  fs::resize_file(folder / "a.h5", size / 4);
+  expect_parts(message_of(ErrorKind::data, [&] { array.read(kRows - 1, 1, row.data()); }),
+               {"a.h5: the file is too short", fmt::format("had {} when", size)});
+}
+
 // A flipped byte in the headers gives an error or other numbers, never a crash.
 TEST(Hdf5, SurvivesFlippedBytes) {
   const TemporaryFolder folder;
@@ -232,4 +241,4 @@ TEST(Hdf5, ReadsFromSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

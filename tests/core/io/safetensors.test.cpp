@@ -5,14 +5,8 @@
 
 #include <gtest/gtest.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 /// Collects the written bytes.
 struct MemorySink : ByteSink {
@@ -211,4 +205,4 @@ TEST(Safetensors, RefusesMisuse) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

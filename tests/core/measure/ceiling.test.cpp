@@ -27,7 +27,7 @@ ProcessorLoad load_of(double others) {
 
 TEST(ShareOfCeiling, IsTheMedianOfPairs) {
   const CeilingShare share = share_of_ceiling(pairs_of({0.9, 0.97, 0.98, 0.5, 0.99, 0.96}));
-  EXPECT_EQ(share.verdict, Verdict::stands);
+  EXPECT_EQ(share.verdict, Verdict::conclusive);
   EXPECT_DOUBLE_EQ(share.median, (0.96 + 0.97) / 2);
   ASSERT_TRUE(share.interval);
   EXPECT_DOUBLE_EQ(share.interval->low, 0.5);
@@ -54,16 +54,18 @@ TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
 }
 
 TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
-  EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict, Verdict::stands);
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict,
+            Verdict::conclusive);
   // Two windows of the same work, the second with warmer caches.
   EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
-            Verdict::stands);
+            Verdict::conclusive);
   EXPECT_EQ(share_of_ceiling(pairs_of({1.03, 1.03, 1.03, 1.03, 1.03, 1.03})).verdict,
             Verdict::contradicts);
 }
 
 TEST(ShareOfCeiling, IsInconclusiveForScatteredPairs) {
-  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict, Verdict::stands);
+  EXPECT_EQ(share_of_ceiling(pairs_of({0.5, 0.6, 0.7, 0.8, 0.9, 0.99})).verdict,
+            Verdict::conclusive);
   const CeilingShare wide = share_of_ceiling(pairs_of({0.4, 0.6, 0.7, 0.8, 0.9, 9.75}));
   EXPECT_EQ(wide.verdict, Verdict::scattered);
   EXPECT_EQ(to_string(wide, load_of(1.5)),

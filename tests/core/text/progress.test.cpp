@@ -12,10 +12,8 @@
 #include <unistd.h>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
 
 /// Collects output; its descriptor is not a terminal.
 class Pipe {
@@ -350,4 +348,4 @@ TEST(Terminal, ObeysTermAndNoColor) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -360,6 +360,38 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
+// The row of an event with too many pulses against the row with all of them: some of these, in their
+// order, with the same flags. Noise, light, and the light of each string are runs of consecutive
+// pulses, so each keeps its share up to one pulse.
+TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
+  constexpr std::size_t kItems = 512, kEvents = 200;
+  const Settings settings = {{"energy_low", "5000"}, {"output", "truth"}};
+  const auto events = make(settings, kEvents);
+  const auto generator = make_generator("nu_telescope", 1, list_of(settings));
+  const auto samples = test::collect(*generator, {41, 0, kEvents});
+  int truncated = 0;
+  for (std::size_t i = 0; i < kEvents; ++i) {
+    const auto& all = events[i].pulses;
+    if (all.size() <= kItems) continue;
+    ++truncated;
+    const double share = double{kItems} / static_cast<double>(all.size());
+    std::map<std::size_t, double> light;  // per string: kept, less the expected number
+    double noise = 0;
+    std::size_t kept = 0;
+    for (const ExportedPulse& pulse : all) {
+      bool same = kept < kItems;
+      for (std::size_t k = 0; same && k < Nu::kFeatures; ++k)
+        same = double{samples.image(i)[kept * Nu::kFeatures + k]} == pulse.value[k];
+      if (same) ++kept;
+      (pulse.light() ? light[pulse.sensor() / 60] : noise) += (same ? 1 : 0) - share;
+    }
+    EXPECT_EQ(kept, kItems);
+    EXPECT_LE(std::abs(noise), 1);
+    for (const auto& [string, excess] : light) EXPECT_LE(std::abs(excess), 1) << string;
+  }
+  EXPECT_GT(truncated, 5);
+}
+
 TEST(NuTelescope, RefusesImpossibleParameters) {
   const auto message = [](const Settings& settings) {
     return test::message_of(ErrorKind::config,

@@ -40,7 +40,7 @@ std::unique_ptr<Generator> make_filled(const std::string& fill, int size,
 
 test::Samples with_plane(Generator& generator, int count, const std::string& yaml = "") {
   SampleMaking making;
-  making.dense = DenseTruth::plane;
+  making.dense = DenseLabels::plane;
   return test::collect(generator, {kSeed, 0, static_cast<std::uint64_t>(count)}, making, yaml);
 }
 

@@ -32,7 +32,7 @@ struct Speckle {
   }
 };
 
-constexpr std::uint64_t kSeed = 5;
+constexpr std::uint64_t kBlurSeed = 5;
 
 std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t count,
                         int members = 1) {
@@ -48,8 +48,8 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   memory.commit();
   const test::TeamLauncher launch{members};
   stage.emit(launch, "test", Speckle{}, shape,
-             {slots.data(), 0, kSeed, plan, passes.target(batch.view())});
-  passes.finish(launch, {slots.data(), 0, kSeed, plan, batch.view()});
+             {slots.data(), 0, kBlurSeed, plan, passes.target(batch.view())});
+  passes.finish(launch, {slots.data(), 0, kBlurSeed, plan, batch.view()});
   return {batch.x().begin(), batch.x().end()};
 }
 
@@ -79,7 +79,7 @@ TEST(Blur, MatchesADoublePrecisionSum) {
   int with = 0;
   for (int s = 0; s < 12; ++s) {
     const Augmentation a =
-        draw_augmentation(test::plan_of(list, shape), {kSeed, static_cast<std::uint64_t>(s)});
+        draw_augmentation(test::plan_of(list, shape), {kBlurSeed, static_cast<std::uint64_t>(s)});
     with += a.blur_sigma > 0 ? 1 : 0;
     const float* const image = plain.data() + s * shape.elements();
     for (int i = 0; i < shape.elements(); ++i) {
@@ -102,7 +102,8 @@ TEST(Blur, KeepsTheOrderOfTheList) {
       "augment: [brightness: 0.8, blur: {sigma: [1, 1], kernel: 5, probability: 1}, "
       "solarise: {threshold: 0.4, probability: 1}, erase: 6]\nnormalise: {mean: [0.3], std: [0.5]}",
       shape, 1);
-  const Augmentation a = draw_augmentation(test::plan_of("augment: [erase: 6]", shape), {kSeed, 0});
+  const Augmentation a =
+      draw_augmentation(test::plan_of("augment: [erase: 6]", shape), {kBlurSeed, 0});
   int zeros = 0;
   for (int i = 0; i < shape.elements(); ++i) {
     const int c = i % 3, column = i / 3 % 20, row = i / 3 / 20;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTurn = 6.283185307179586;
 
-AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize out) {
+AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize out) {
   return test::plan_of("augment: " + list, source, out);
 }
 
@@ -63,7 +63,7 @@ class MapLatentsTest : public testing::TestWithParam<Case> {};
 /// output pixels and compares it with its mapped latents.
 TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
+  const AugmentationPlan plan = map_plan(list, source, out);
   const LatentRoles roles =
       roles_of({LatentRole::position_x, LatentRole::position_y, LatentRole::length,
                 LatentRole::angle, LatentRole::direction, LatentRole::fixed},
@@ -114,7 +114,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
 /// 2^6; about ten roundings of 2^-24 each give 4e-5.
 TEST_P(MapLatentsTest, FollowsAVisibleWave) {
   const auto [list, source, out] = GetParam();
-  const AugmentationPlan plan = plan_of(list, source, out);
+  const AugmentationPlan plan = map_plan(list, source, out);
   const LatentRoles roles =
       roles_of({LatentRole::wave_period, LatentRole::wave_angle, LatentRole::wave_phase},
                source.width, out.width);
@@ -142,7 +142,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleWave) {
 }
 
 TEST(MapLatents, KeepsAnAbsentWaveAtZero) {
-  const AugmentationPlan plan = plan_of("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
+  const AugmentationPlan plan = map_plan("[rotate: 90, shift: 0.2]", {64, 64}, {64, 64});
   const LatentRoles roles =
       roles_of({LatentRole::wave_period, LatentRole::wave_angle, LatentRole::wave_phase});
   float wave[3] = {0, 0, 0};
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
              {128, 128}}));
 
 TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
-  const Augmentation a = draw_augmentation(plan_of("[]", {64, 64}, {64, 64}), {9, 0});
+  const Augmentation a = draw_augmentation(map_plan("[]", {64, 64}, {64, 64}), {9, 0});
   const LatentRoles roles = roles_of({LatentRole::position_x, LatentRole::position_y}, 64, 64);
   for (int k = 0; k < 100; ++k) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
@@ -184,7 +184,7 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
 // An object of length 0 is absent and has no position; others move like points.
 TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
-  const Augmentation a = draw_augmentation(plan_of("[flip_x: 1]", size, size), {9, 0});
+  const Augmentation a = draw_augmentation(map_plan("[flip_x: 1]", size, size), {9, 0});
   const LatentRoles roles =
       roles_of({LatentRole::thing_x, LatentRole::position_y, LatentRole::length});
   float present[3] = {10, 20, 5}, absent[3] = {};
@@ -198,7 +198,7 @@ TEST(MapLatents, KeepsAbsentObjectsAtZero) {
 
 TEST(MapLatents, FollowsPerspective) {
   const FrameSize size = {128, 128};
-  const auto plan = plan_of("[perspective: {distortion: 0.4, probability: 1}]", size, size);
+  const auto plan = map_plan("[perspective: {distortion: 0.4, probability: 1}]", size, size);
   const LatentRoles roles = roles_of({LatentRole::position_x, LatentRole::position_y});
   for (std::uint64_t ordinal = 0; ordinal < 100; ++ordinal) {
     const Augmentation a = draw_augmentation(plan, {9, ordinal});

@@ -21,7 +21,7 @@
 namespace wellspring {
 namespace {
 
-constexpr std::uint64_t kSeed = 5;
+constexpr std::uint64_t kImageSeed = 5;
 constexpr SampleShape kShape = {36, 40, 3};
 
 /// The image of tests/truth/torchvision_values.py as stored bytes.
@@ -57,7 +57,7 @@ struct Emitted {
     passes.plan(memory, "test", count, shape, plan);
     memory.commit();
     const test::TeamLauncher launch{members};
-    EmitCall call = {slots.data(), 0, kSeed, plan, passes.target(batch.view())};
+    EmitCall call = {slots.data(), 0, kImageSeed, plan, passes.target(batch.view())};
     stage.emit(launch, "test", images, source_shape, call);
     call.batch = batch.view();
     passes.finish(launch, call);
@@ -96,7 +96,7 @@ TEST(WholeImage, AppliesContrastAboutTheMean) {
   Emitted emit;
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
   const auto seen = emit(yaml), plain = emit("");
-  const Augmentation a = draw_augmentation(test::plan_of(yaml, kShape), {kSeed, 0});
+  const Augmentation a = draw_augmentation(test::plan_of(yaml, kShape), {kImageSeed, 0});
   ASSERT_EQ(a.colour[0].op, op_of<augment::ContrastAboutMean>);
   const double factor = static_cast<double>(a.colour[0].value);
   double mean = 0;
@@ -115,7 +115,7 @@ std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp 
                          int second_sign) {
   for (std::uint64_t ordinal = 0;; ++ordinal) {
     const auto word = [&](std::uint32_t i) {
-      return SampleRng{kSeed, ordinal}
+      return SampleRng{kImageSeed, ordinal}
           .block(Purpose::augment,
                  static_cast<std::uint32_t>(op_of<augment::RandAugment>) << 8 | i / 4)
           .word[i % 4];
@@ -160,7 +160,8 @@ TEST(RandAugment, EqualsTorchvisionInGeometryAndItsOrder) {
   using augment::RandOp;
   const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
   const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
-    return draw_augmentation(plan, {kSeed, ordinal_of(first, first_sign, second, second_sign)});
+    return draw_augmentation(plan,
+                             {kImageSeed, ordinal_of(first, first_sign, second, second_sign)});
   };
   const auto alone = [&](RandOp op, int sign) { return seen(op, sign, RandOp::identity, 1); };
   expect_places(alone(RandOp::shear_x, 1), tv::kShearX);
@@ -223,7 +224,7 @@ TEST(RandAugment, DrawsOperationsSignsAndMagnitudesAsDocumented) {
   step.value[2] = 0.5f;
   std::vector<double> pairs(14 * 14), signs(2), magnitudes;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kSeed, ordinal}, op_of<augment::RandAugment>, 0);
+    AugmentRng words({kImageSeed, ordinal}, op_of<augment::RandAugment>, 0);
     ASSERT_TRUE(words.happens(step));
     std::size_t pair = 0;
     augment::for_rand_steps(step, words, [&](const augment::RandStep& drawn) {
@@ -381,7 +382,7 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   double count = 0;
   constexpr int kCount = 20000;
   for (std::uint64_t i = 0; i < kCount; ++i) {
-    const Augmentation a = draw_augmentation(plan, {kSeed, i});
+    const Augmentation a = draw_augmentation(plan, {kImageSeed, i});
     if (a.erase_x1 == a.erase_x0) continue;
     count += 1;
     ASSERT_TRUE(a.erase_noise);

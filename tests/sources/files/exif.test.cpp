@@ -12,12 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::noise_rgb;
 
 enum class Order { little, big };
 
@@ -207,5 +203,16 @@ TEST(ImageLoader, ChecksUprightSizes) {
   EXPECT_THROW(loader.check(2), Error);  // 24x16, not turned
 }
 
+TEST(Exif, IsIgnoredOnRequest) {
+  const Bytes jpeg = encode_jpeg(noise_rgb(24, 16, 3), 24, 16);
+  const Bytes encoded = oriented(jpeg, {.value = 6});
+  ImageDecoder decoder(ExifRotation::ignore);
+  const ImageHeader header = decoder.header(encoded);
+  EXPECT_EQ(header.width, 24);
+  Bytes rgb(24 * 16 * 3);
+  decoder.decode(encoded, header, rgb.data());
+  EXPECT_EQ(rgb, decoded(jpeg));
+}
+
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -12,13 +12,8 @@
 #include <string>
 #include <sys/wait.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -35,6 +30,33 @@ Bytes batch(const std::vector<int>& labels, std::uint32_t seed) {
     }
   }
   return result;
+}
+
+std::string short_text(const std::string& text) {
+  return fmt::format("U{}{}", static_cast<char>(text.size()), text);
+}
+
+/// The pickle (protocol 2) of {"data": NumPy bytes [n, 3072], "labels": list} that Python 2 wrote.
+Bytes pickled(const Bytes& batch) {
+  using namespace std::string_literals;
+  constexpr std::size_t kRecord = 1 + 3 * kPlane;
+  const std::size_t count = batch.size() / kRecord;
+  std::string planes, labels;
+  for (std::size_t i = 0; i < count; ++i) {
+    labels += "K"s + static_cast<char>(batch[i * kRecord]);
+    planes.append(batch.begin() + static_cast<std::ptrdiff_t>(i * kRecord + 1),
+                  batch.begin() + static_cast<std::ptrdiff_t>((i + 1) * kRecord));
+  }
+  std::string size;
+  for (int shift = 0; shift < 32; shift += 8) size += static_cast<char>(planes.size() >> shift);
+  const std::string type = "cnumpy\ndtype\n(" + short_text("u1") + "K\0K\1tR(K\3"s +
+                           short_text("|") + "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"s;
+  const std::string array = "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\0\x85"s +
+                            short_text("b") + "tR(K\1K"s + static_cast<char>(count) +
+                            "M\0\x0c\x86"s + type + "\x89T" + size + planes + "tb";
+  const std::string all =
+      "\x80\2}("s + short_text("data") + array + short_text("labels") + "](" + labels + "eu.";
+  return Bytes(all.begin(), all.end());
 }
 
 class FetchCifar10 : public ::testing::Test {
@@ -99,6 +121,37 @@ TEST_F(FetchCifar10, KeepsEveryPixelAndLabel) {
   }
 }
 
+TEST_F(FetchCifar10, ConvertsThePythonVersion) {
+  TarWriter writer;
+  const std::string meta = "\x80\2}" + short_text("label_names") + "](" + short_text("zebra") +
+                           short_text("ant") + "es.";
+  writer.add("py/batches.meta", Bytes(meta.begin(), meta.end()));
+  const Bytes first = batch({1, 0, 1}, 1);
+  for (int i = 1; i <= 5; ++i) writer.add(fmt::format("py/data_batch_{}", i), pickled(first));
+  writer.add("py/test_batch", pickled(batch({0, 1}, 2)));
+  ASSERT_EQ(convert(writer.finish()), 0) << read_text(log_);
+  const ImageSet train = ImageSet::open({folder_.path(), "train", 0});
+  EXPECT_EQ(train.classes(), (std::vector<std::string>{"ant", "zebra"}));
+  EXPECT_EQ(train.images_of_class(0), 10);
+  ImageDecoder decoder;
+  Bytes encoded, rgb(3 * kPlane);
+  train.read(10, encoded);  // the first zebra, record 1
+  decoder.decode(encoded, decoder.header(encoded), rgb.data());
+  for (std::size_t i = 0; i < rgb.size(); ++i)
+    ASSERT_EQ(rgb[i], first[3 * kPlane + 2 + i % 3 * kPlane + i / 3]) << i;
+}
+
+// A pickle may name any function; none but NumPy's three is found.
+TEST_F(FetchCifar10, RunsNothingFromPickles) {
+  TarWriter writer;
+  const std::string harm =
+      "\x80\2cos\nsystem\n" + short_text("touch " + (folder_ / "harm").string()) + "\x85R.";
+  writer.add("py/batches.meta", Bytes(harm.begin(), harm.end()));
+  EXPECT_EQ(convert(writer.finish()), 3);
+  expect_logged("batches.meta: not a batch of CIFAR-10 (it asks for os.system)");
+  EXPECT_FALSE(fs::exists(folder_ / "harm"));
+}
+
 TEST_F(FetchCifar10, RefusesDamagedArchives) {
   const auto refused = [&](const Bytes& packed, const std::string& part, const std::string& md5) {
     EXPECT_EQ(convert(packed, md5), 3);
@@ -140,4 +193,4 @@ TEST_F(FetchCifar10, KeepsTheFirstOfEachClassUpToALimit) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

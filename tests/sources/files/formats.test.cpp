@@ -17,17 +17,10 @@
 #include <filesystem>
 #include <limits>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::expect_parts;
-using test::FakeSource;
-using test::HostBatch;
-using test::message_of;
-using test::slurp;
-using test::spill;
-using test::TemporaryFolder;
 
 std::vector<std::uint8_t> row_of(const Dataset& data, std::int64_t row) {
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(data.layout().bytes()));
@@ -60,6 +53,7 @@ class DatasetFormats : public ::testing::Test {
   void write_all(const test::LabelledImages& images) const {
     test::write_as_folder(path("folder"), images);
     test::write_as_tar(path("set.tar"), images);
+    test::write_as_zip(path("images.zip"), images);
     test::write_as_npy(path("arrays"), images);
     test::write_as_cifar(path("cifar"), images);
   }
@@ -70,6 +64,7 @@ class DatasetFormats : public ::testing::Test {
   std::vector<Stored> all_formats() const {
     return {{"folder", {}},
             {"set.tar", {}},
+            {"images.zip", {}},
             {"arrays/x.npy", {{"labels", "y.npy"}, {"class_names", "classes.txt"}}},
             {"cifar", {}}};
   }
@@ -86,7 +81,8 @@ TEST_F(DatasetFormats, AreListedWithSummariesAndHelp) {
     EXPECT_EQ(&find_format(format.name), &format);
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar", "zip"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});
@@ -269,11 +265,9 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
   fs::remove(path("y.npy"));
   expect_parts(refused("x.npy", labels), {"y.npy: no such file"});
   write_array(path("y.npy"), ElementType::i64, {2}, std::vector<std::int64_t>{0, 1});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of I64 [2]", "x.npy has 3 rows"});
-  write_array(path("y.npy"), ElementType::i64, {3, 1}, std::vector<std::int64_t>{0, 1, 2});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of I64 [3, 1]"});
+  expect_parts(refused("x.npy", labels), {"y.npy is an array of I64 [2]", "'x.npy' has 3 rows"});
   write_array(path("y.npy"), ElementType::f32, {3}, std::vector<float>{0, 1, 2});
-  expect_parts(refused("x.npy", labels), {"y.npy: array of F32 [3]", "astype('int64')"});
+  expect_parts(refused("x.npy", labels), {"y.npy is an array of F32 [3]", "astype('int64')"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, -1, 2});
   expect_parts(refused("x.npy", labels), {"y.npy: row 1 has label -1", "3 classes, 0 to 2"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, 1, 2});
@@ -291,17 +285,11 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
     write_array(path("x.npy"), type, std::move(shape), values);
     return refused("x.npy", labels);
   };
-  expect_parts(wrong(ElementType::u8, {3, 3, 2, 2}, std::vector<std::uint8_t>(36)),
-               {"array of U8 [3, 3, 2, 2]", "[rows, height, width, 1 or 3]", "transpose"});
-  expect_parts(wrong(ElementType::f32, {3, 2, 2, 3}, std::vector<float>(36)),
-               {"array of F32 [3, 2, 2, 3]", "astype('uint8')"});
-  expect_parts(wrong(ElementType::f64, {3, 2}, std::vector<double>(6)),
-               {"array of F64 [3, 2]", "astype('float32')"});
-  expect_parts(wrong(ElementType::u8, {3, 2}, std::vector<std::uint8_t>(6)),
-               {"array of U8 [3, 2]"});
+  expect_parts(wrong(ElementType::u8, {3, 4, 2, 2}, std::vector<std::uint8_t>(48)),
+               {"array of U8 [3, 4, 2, 2]", "[rows, height, width, 1 or 3]", "reshape"});
   expect_parts(wrong(ElementType::f32, {3, 0}, std::vector<float>()), {"array of F32 [3, 0]"});
   expect_parts(wrong(ElementType::u8, {0, 2, 2}, std::vector<std::uint8_t>()), {"it has no rows"});
-  expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"it has no rows"});
+  expect_parts(wrong(ElementType::u8, {}, std::vector<std::uint8_t>(1)), {"is a scalar"});
 }
 
 TEST_F(DatasetFormats, RefuseFeaturesThatAreNan) {
@@ -357,6 +345,14 @@ TEST_F(DatasetFormats, ReadBothLabelsOfCifar100) {
   }
 }
 
+TEST_F(DatasetFormats, RefusePickledCifar) {
+  fs::create_directories(path("py"));
+  spill(path("py/data_batch_1"), "\x80\2}.");
+  expect_parts(refused("py"), {"py/data_batch_1: a Python pickle", "scripts/fetch-cifar10 DIR"});
+  fs::rename(path("py/data_batch_1"), path("py/train"));  // CIFAR-100
+  expect_parts(refused("py", {}, "cifar"), {"py/train: a Python pickle"});
+}
+
 TEST_F(DatasetFormats, RefuseDamagedCifar) {
   const test::LabelledImages images = test::labelled_noise(2, 6, 32);
   const auto fresh = [&] {
@@ -389,14 +385,16 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
   expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
-                                       "cifar, folder, hdf5, npy, npz, tar", "format:"});
+                                       "cifar, folder, hdf5, npy, npz, tar, zip", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
+  spill(path("set.zip"), "PK\3\4" + std::string(60, '\0'));
+  expect_parts(refused("set.zip"), {"set.zip: not a zip archive, or a damaged one"});
+  spill(path("set.tar.gz"), "\x1f\x8b\x08");
+  expect_parts(refused("set.tar.gz"), {"it is compressed with gzip", "gunzip"});
   expect_parts(refused("folder", {}, "tar"), {"that is format folder, but format: is tar"});
   expect_parts(refused("cifar", {}, "folder"), {"no images"});
   expect_parts(refused("folder", {}, "cifar"), {"batches.meta.txt: no such file"});
   expect_parts(refused("folder", {{"labels", "y.npy"}}, "npy"), {"folder"});
-  expect_parts(message_of(ErrorKind::config, [&] { open("arrays/x.npy"); }),
-               {"'labels' is missing"});
   expect_parts(
       message_of(ErrorKind::config,
                  [&] {
@@ -417,4 +415,4 @@ TEST_F(DatasetFormats, CheckSettingsBeforeOpening) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

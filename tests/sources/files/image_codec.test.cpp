@@ -6,21 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <sys/resource.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::encode_jpeg;
-using test::encode_png;
-using test::expect_parts;
-using test::JpegKind;
-using test::noise_rgb;
-using test::PngKind;
 
 constexpr int kWidth = 13, kHeight = 9;
 
@@ -88,7 +82,7 @@ TEST(ImageCodec, ReadsKindAndSizeFromHeaders) {
   const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
   const auto header = [&](const Bytes& encoded) { return decoder.header(encoded); };
   const ImageHeader jpeg = header(encode_jpeg(rgb, kWidth, kHeight));
-  EXPECT_EQ(jpeg.format, ImageFormat::jpeg);
+  EXPECT_EQ(jpeg.kind, FileKind::jpeg);
   EXPECT_EQ(jpeg.width, kWidth);
   EXPECT_EQ(jpeg.height, kHeight);
   EXPECT_TRUE(jpeg.is_rgb8());
@@ -126,11 +120,96 @@ TEST(ImageCodec, RefusesDamage) {
             std::uint8_t{0xff});
   expect_parts(refused(altered), {"damaged JPEG"});
   expect_parts(refused({}), {"empty"});
-  expect_parts(refused({'G', 'I', 'F', '8', '9', 'a'}), {"neither JPEG nor PNG"});
-  expect_parts(refused(encode_jpeg(rgb, 64, 64, JpegKind::cmyk)), {"CMYK"});
+  const Bytes webp = test::encode_webp(rgb, 64, 64), ppm = test::encode_ppm(rgb, 64, 64);
+  expect_parts(refused(cut(webp, 20)), {"damaged WebP", "truncated"});
+  expect_parts(refused(cut(webp, webp.size() / 2)), {"damaged WebP"});
+  expect_parts(refused(cut(ppm, 12)), {"damaged PPM", "its header"});
+  expect_parts(refused(cut(ppm, ppm.size() - 1)), {"damaged PPM", "truncated"});
   // The decoder works after the failures.
   EXPECT_EQ(decode(decoder, png), rgb);
   EXPECT_EQ(decode(decoder, jpeg).size(), rgb.size());
+}
+
+TEST(ImageCodec, NamesFilesOfOtherKinds) {
+  ImageDecoder decoder;
+  const auto refused = [&](const std::string& text) {
+    return image_error([&] { decoder.header(Bytes(text.begin(), text.end())); });
+  };
+  expect_parts(refused("GIF89a"), {"neither JPEG, PNG, WebP nor PPM", "it is a GIF image"});
+  expect_parts(refused("<html>404"), {"it is a web page"});
+  expect_parts(refused("text"), {"its first bytes match no known format"});
+  expect_parts(refused("P3 1 1 255 0 0 0"), {"plain PPM"});
+  expect_parts(refused("P6 1 1 65535 000000"), {"largest value is 65535"});
+}
+
+TEST(ImageCodec, DecodesWebPAndNetpbmExactly) {
+  ImageDecoder decoder;
+  const Bytes rgb = noise_rgb(kWidth, kHeight, 1);
+  EXPECT_EQ(decode(decoder, test::encode_webp(rgb, kWidth, kHeight)), rgb);
+  EXPECT_EQ(decode(decoder, test::encode_ppm(rgb, kWidth, kHeight)), rgb);
+  const Bytes pgm = test::encode_pgm(rgb, kWidth, kHeight), grey = decode(decoder, pgm);
+  EXPECT_EQ(decoder.header(pgm).colour, ImageColour::grey);
+  for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_EQ(grey[i], rgb[i / 3 * 3]);
+}
+
+// The fixture stores 100 as every ink, as YCCK: Y = 155, Cb = Cr = 128, K = 100.
+TEST(ImageCodec, MultipliesInks) {
+  ImageDecoder decoder;
+  const Bytes adobe = encode_jpeg(noise_rgb(16, 16, 1), 16, 16, JpegKind::cmyk);
+  const auto expect_near = [&](const Bytes& jpeg, std::array<double, 3> expected) {
+    const Bytes rgb = decode(decoder, jpeg);
+    // Each stored ink is within one level, and two are multiplied.
+    for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_NEAR(rgb[i], expected[i % 3], 2.5);
+  };
+  const double inverted = 100. * 100 / 255;
+  expect_near(adobe, {inverted, inverted, inverted});
+  // Without Adobe's segment the values are read as inks, 155, 128, 128 and 100, not inverted.
+  const double light = 255 - 100;
+  expect_near(test::without_segments(adobe, 0xee),
+              {light * (255 - 155) / 255, light * (255 - 128) / 255, light * (255 - 128) / 255});
+}
+
+/// Files whose decoding once depended on the file that the same decoder read before.
+std::vector<Bytes> unlike_files() {
+  const Bytes rgb = noise_rgb(64, 64, 1);
+  const Bytes jpeg = encode_jpeg(rgb, 64, 64);
+  return {jpeg,
+          test::before_scan(jpeg),
+          test::with_size(jpeg, 65535, 65535),
+          test::without_segments(jpeg, 0xdb),
+          test::without_segments(jpeg, 0xc4),
+          encode_jpeg(rgb, 64, 64, JpegKind::grey),
+          encode_jpeg(rgb, 64, 64, JpegKind::cmyk),
+          Bytes(jpeg.begin(), jpeg.end() - 200),
+          encode_png(rgb, 64, 64)};
+}
+
+TEST(ImageCodec, DoesNotDependOnEarlierFiles) {
+  const auto result = [](ImageDecoder& decoder, const Bytes& encoded) -> std::optional<Bytes> {
+    try {
+      if (decoder.header(encoded).width > 1000) return Bytes();
+      return decode(decoder, encoded);
+    } catch (const ImageError&) {
+      return std::nullopt;
+    }
+  };
+  const std::vector<Bytes> files = unlike_files();
+  for (std::size_t first = 0; first < files.size(); ++first) {
+    for (std::size_t second = 0; second < files.size(); ++second) {
+      ImageDecoder fresh, used;
+      (void)result(used, files[first]);
+      EXPECT_EQ(result(used, files[second]), result(fresh, files[second]))
+          << first << " before " << second;
+    }
+  }
+}
+
+TEST(ImageCodec, RefusesMissingTables) {
+  const Bytes jpeg = encode_jpeg(noise_rgb(64, 64, 1), 64, 64);
+  ImageDecoder decoder;
+  (void)decode(decoder, jpeg);
+  expect_parts(image_error([&] { decode(decoder, test::without_segments(jpeg, 0xdb)); }),
+               {"damaged JPEG", "Quantization table"});
 }
 
 // libpng clears the memory that such a chunk claims before it reads the data.
@@ -152,4 +231,4 @@ TEST(ImageCodec, RefusesLargeChunksWithoutAllocating) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -1,7 +1,9 @@
 #include "sources/files/image_set.h"
 
+#include "core/signals.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
+#include "tests/support/npz_fixtures.h"
 
 #include <gtest/gtest.h>
 
@@ -10,15 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::expect_parts;
-using test::message_of;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -110,6 +105,50 @@ TEST_F(ImageSetTest, ReadsATarLikeAFolder) {
   EXPECT_EQ(bytes, Bytes{5});
 }
 
+TEST_F(ImageSetTest, ReadsAZipLikeAFolder) {
+  const std::string long_content(5000, 'x');
+  for (const std::uint16_t method : {zip::kStored, zip::kDeflated}) {
+    test::write_zip(folder_.path() / "x.zip",
+                    {{"train/", ""},
+                     {"train/b/2.jpg", long_content},
+                     {"train/a/1.jpg", "one"},
+                     {"test/a/1.jpg", "two"},
+                     {"__MACOSX/train/a/._1.jpg", "?"}},
+                    method);
+    const ImageSet set = open("x.zip", "train");
+    EXPECT_TRUE(set.is_zip());
+    EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+    ASSERT_EQ(set.size(), 2);
+    EXPECT_EQ(set.location(1), (folder_.path() / "x.zip").string() + ": train/b/2.jpg");
+    std::vector<std::uint8_t> bytes;
+    set.read(1, bytes);
+    EXPECT_EQ(bytes, Bytes(5000, 'x'));
+    set.read(1, bytes, 100);
+    EXPECT_EQ(bytes, Bytes(100, 'x'));
+    set.read(0, bytes);
+    EXPECT_EQ(bytes, (Bytes{'o', 'n', 'e'}));
+  }
+}
+
+TEST_F(ImageSetTest, RefusesZeroBytesInNamesOfAZip) {
+  test::write_zip(folder_.path() / "x.zip", {{std::string("a/1\0.jpg", 8), "x"}}, zip::kStored);
+  expect_parts(refused("x.zip"), {"damaged zip archive", "a name contains a zero byte"});
+}
+
+TEST_F(ImageSetTest, RefusesDamagedMembersOfAZip) {
+  for (const std::uint16_t method : {zip::kStored, zip::kDeflated, std::uint16_t{99}}) {
+    test::write_zip(folder_.path() / "x.zip", {{"a/1.jpg", std::string(50, 'x') + "content"}},
+                    method);
+    std::string file = test::slurp(folder_.path() / "x.zip");
+    ++file[40];  // within the member's content
+    test::spill(folder_.path() / "x.zip", file);
+    const ImageSet set = open("x.zip");
+    std::vector<std::uint8_t> bytes;
+    expect_parts(message_of(ErrorKind::data, [&] { set.read(0, bytes); }),
+                 {"x.zip: a/1.jpg: ", method == 99 ? "compressed by method 99" : "damaged member"});
+  }
+}
+
 TEST_F(ImageSetTest, TakesAnArchiveOrItsUnpackedFolder) {
   TarWriter writer;
   writer.add("train/a/1.jpg", {5});
@@ -164,6 +203,75 @@ TEST_F(ImageSetTest, RefusesImagesAtMixedDepths) {
   put("a/1.jpg");
   put("b/deep/1.jpg");
   expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
+}
+
+// The images and order of torchvision's ImageFolder: by folder, then by name.
+TEST_F(ImageSetTest, IncludesSubfoldersOfClasses) {
+  for (const char* path : {"a/2.jpg", "a/b/1.jpg", "a/B/c/1.jpg", "b/deep/1.jpg", "b/1.webp"})
+    put(path);
+  const ImageSet set = ImageSet::open({.path = folder_.path(), .subfolders = Subfolders::include});
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"a", "b"}));
+  const char* expected[] = {"a/2.jpg", "a/B/c/1.jpg", "a/b/1.jpg", "b/1.webp", "b/deep/1.jpg"};
+  ASSERT_EQ(set.size(), 5);
+  for (std::int64_t i = 0; i < set.size(); ++i)
+    EXPECT_EQ(set.location(i), (folder_.path() / expected[i]).string());
+}
+
+// A single outer folder is a class, too.
+TEST_F(ImageSetTest, IncludesSubfoldersBelowASplitOrArchive) {
+  TarWriter writer;
+  writer.add("train/a/deep/1.jpg", {5});
+  writer.add("train/b/1.jpg", {6});
+  put("x.tar", writer.finish());
+  put("set/train/a/deep/1.jpg");
+  put("set/train/b/1.jpg");
+  const auto classes = [&](const std::string& path, const std::string& split) {
+    return ImageSet::open(
+               {.path = folder_.path() / path, .split = split, .subfolders = Subfolders::include})
+        .classes();
+  };
+  EXPECT_EQ(classes("x.tar", "train"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(classes("set", "train"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(classes("set", ""), std::vector<std::string>{"train"});
+  expect_parts(refused("set/train"), {"a/deep/1.jpg", "subfolders: include"});
+}
+
+TEST_F(ImageSetTest, NamesImagesOfUnreadableFormats) {
+  put_two();
+  put("b/2.BMP");
+  put("b/3.tiff");
+  expect_parts(refused(), {"b/2.BMP: a BMP image", "JPEG, PNG, WebP", "mogrify -format png"});
+  const ImageSet set = skipping();
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.skipped(), 2);
+  expect_parts(set.first_skipped(), {"b/2.BMP (a BMP image)"});
+}
+
+// Archives may have no entries for folders, and a lost class would change the labels of later ones.
+TEST_F(ImageSetTest, RefusesToSkipAClassOfAnArchive) {
+  test::write_zip(folder_.path() / "x.zip",
+                  {{"a/1.bmp", "x"}, {"b/1.jpg", "x"}, {"c/deep/1.gif", "x"}}, zip::kStored);
+  for (const Subfolders subfolders : {Subfolders::refuse, Subfolders::include}) {
+    expect_parts(message_of(ErrorKind::data,
+                            [&] {
+                              (void)ImageSet::open({.path = folder_.path() / "x.zip",
+                                                    .on_error = OnError::skip,
+                                                    .subfolders = subfolders});
+                            }),
+                 {"class folder 'a' has no images", "2 skipped", "a/1.bmp (a BMP image)"});
+  }
+}
+
+TEST_F(ImageSetTest, StopsListingAfterASignal) {
+  put_two();
+  std::int64_t listed = 0;
+  const ImageSetOptions options{.path = folder_.path(),
+                                .watch = [&](std::int64_t entries) { listed = entries; }};
+  (void)ImageSet::open(options);
+  EXPECT_EQ(listed, 4);
+  request_interrupt();
+  EXPECT_THROW((void)ImageSet::open(options), Interrupted);
+  clear_interrupt();
 }
 
 TEST_F(ImageSetTest, RefusesTheSameMemberTwice) {
@@ -323,4 +431,4 @@ TEST_F(ImageSetTest, ReadsTheSharedArchives) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -20,17 +20,14 @@
 #include <limits>
 #include <numeric>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::add;
-using test::expect_parts;
-using test::message_of;
-using Emitted = test::EmittedSource;
+using EmittedPulses = test::EmittedSource;
 using Settings = std::vector<ParamSetting>;
 
-constexpr std::int64_t kRows = Emitted::kRows;
+constexpr std::int64_t kEvents = EmittedPulses::kRows;
 
 /// Two sensors and two events, of three pulses and of none, and one pulse that belongs to no event.
 struct Table {
@@ -48,7 +45,7 @@ class PulseFiles : public ::testing::Test {
   /// Samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, Settings settings) const {
     settings.push_back({"output", "truth"});
-    GeneratorReader feed(make_generator("nu_telescope", 1, settings), {7, 100, kRows},
+    GeneratorReader feed(make_generator("nu_telescope", 1, settings), {7, 100, kEvents},
                          {Device::cpu(), 5, 1});
     export_samples(feed, path(name), {});
     return path(name);
@@ -86,11 +83,12 @@ class PulseFiles : public ::testing::Test {
 };
 
 /// Compares with the generated pulses, sorted by time in whole nanoseconds, as in files.
-void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_ns, float per_time) {
+void expect_pulses(const EmittedPulses& read, const EmittedPulses& made, const EmittedPulses& in_ns,
+                   float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());
   const auto items = static_cast<std::size_t>(made.source->layout().items);
   std::vector<float> wanted(made.batch->x().size());
-  for (std::size_t row = 0; row < static_cast<std::size_t>(kRows); ++row) {
+  for (std::size_t row = 0; row < static_cast<std::size_t>(kEvents); ++row) {
     const auto count = static_cast<std::size_t>(made.batch->count()[row]);
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -109,18 +107,19 @@ void expect_pulses(const Emitted& read, const Emitted& made, const Emitted& in_n
 TEST_F(PulseFiles, MatchTheGeneratorByteForByte) {
   const Settings plain = {{"strings", "12"}, {"items", "200"}};
   const fs::path file = exported("pulses.h5", plain);
-  const Emitted in_ns(test::generator_source("nu_telescope", plain), 100);
+  const EmittedPulses in_ns(test::generator_source("nu_telescope", plain), 100);
   EXPECT_GT(std::ranges::max(in_ns.batch->count()), 20);
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
-    const Emitted made(test::generator_source("nu_telescope", plain), 100);
-    expect_pulses(Emitted(test::file_source(file, {}, storage)), made, in_ns, 1);
+    const EmittedPulses made(test::generator_source("nu_telescope", plain), 100);
+    expect_pulses(EmittedPulses(test::file_source(file, {}, storage)), made, in_ns, 1);
   }
   Settings scaled = plain;
   scaled.push_back({"unit", "70"});
   scaled.push_back({"time_unit", "30"});
-  const Emitted made(test::generator_source("nu_telescope", scaled), 100);
-  expect_pulses(Emitted(test::file_source(file, {{"length_unit", "70"}, {"time_unit", "30"}})),
-                made, in_ns, 1 / 30.f);
+  const EmittedPulses made(test::generator_source("nu_telescope", scaled), 100);
+  expect_pulses(
+      EmittedPulses(test::file_source(file, {{"length_unit", "70"}, {"time_unit", "30"}})), made,
+      in_ns, 1 / 30.f);
   const auto data = open("pulses.h5", {{"time_unit", "30"}});
   EXPECT_EQ(data->features().at(0).unit, "m");
   EXPECT_EQ(data->features().at(3).unit, "30 ns");
@@ -193,4 +192,4 @@ TEST_F(PulseFiles, RefuseMissingAndInconsistentArrays) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

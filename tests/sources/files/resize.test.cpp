@@ -1,16 +1,13 @@
 #include "sources/files/resize.h"
 
+#include "tests/sources/files/pillow_values.h"
 #include "tests/support/image_fixtures.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
-#include <cmath>
-
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::noise_rgb;
 
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
   CentreResizer resizer;
@@ -47,40 +44,17 @@ TEST(CentreResizer, KeepsConstantsAtAnyScale) {
   }
 }
 
-// The definition in double, on noise: triangle weights of radius max(1, scale), so shrinking
-// antialiases.
-TEST(CentreResizer, MatchesTheDefinition) {
-  struct Case {
-    int width, height, side;
-  };
-  for (const Case c : {Case{50, 37, 16}, Case{20, 33, 48}, Case{64, 64, 32}, Case{100, 9, 7}}) {
-    const Bytes rgb = noise_rgb(c.width, c.height, 3), out = resize(rgb, c.width, c.height, c.side);
-    const double factor = static_cast<double>(c.side) / std::min(c.width, c.height);
-    const int scaled_w = std::max<int>(c.side, static_cast<int>(std::lround(c.width * factor)));
-    const int scaled_h = std::max<int>(c.side, static_cast<int>(std::lround(c.height * factor)));
-    const double sx = static_cast<double>(c.width) / scaled_w;
-    const double sy = static_cast<double>(c.height) / scaled_h;
-    const double rx = std::max(1.0, sx), ry = std::max(1.0, sy);
-    for (int y = 0; y < c.side; ++y) {
-      for (int x = 0; x < c.side; ++x) {
-        const double cx = ((scaled_w - c.side) / 2 + x + 0.5) * sx;
-        const double cy = ((scaled_h - c.side) / 2 + y + 0.5) * sy;
-        double sum = 0, weights = 0;
-        for (int j = 0; j < c.height; ++j) {
-          for (int i = 0; i < c.width; ++i) {
-            const double weight = std::max(0.0, 1 - std::abs(i + 0.5 - cx) / rx) *
-                                  std::max(0.0, 1 - std::abs(j + 0.5 - cy) / ry);
-            weights += weight;
-            sum += weight * rgb[static_cast<std::size_t>((j * c.width + i) * 3)];
-          }
-        }
-        // Rounding to the nearest byte is half a unit; float sums add about 1e-4.
-        ASSERT_NEAR(out[static_cast<std::size_t>((y * c.side + x) * 3)], sum / weights, 0.501)
-            << c.width << "x" << c.height << " to " << c.side;
-      }
-    }
+// Geometry and rounding of torchvision's Resize and CenterCrop.
+TEST(CentreResizer, MatchesPillow) {
+  for (const test::ResizedByPillow& c : test::kResizedByPillow) {
+    Bytes rgb(static_cast<std::size_t>(c.width) * static_cast<std::size_t>(c.height) * 3);
+    for (std::uint64_t i = 0; i < rgb.size(); ++i)
+      rgb[i] = static_cast<std::uint8_t>((i * i * 7 + i * 13) % 251);
+    const Bytes out = resize(rgb, c.width, c.height, c.side);
+    EXPECT_EQ(crc32(0, out.data(), static_cast<unsigned>(out.size())), c.checksum)
+        << c.width << "x" << c.height << " to " << c.side;
   }
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -13,15 +13,8 @@
 #include <utility>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Bytes;
-using test::expect_parts;
-using test::message_of;
-using test::TarWriter;
-using test::TemporaryFolder;
-using test::write_bytes;
 
 class Tar : public ::testing::Test {
  protected:
@@ -155,8 +148,9 @@ TEST_F(Tar, RefusesDamagedHeaders) {
 }
 
 TEST_F(Tar, RefusesOtherFiles) {
-  expect_parts(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}), {"is compressed"});
-  expect_parts(refused(Bytes(5000, 'x')), {"is not a tar archive"});
+  expect_parts(refused({0x1f, 0x8b, 8, 0, 0, 0, 0}),
+               {"not a tar or zip archive (it is compressed with gzip)", "gunzip"});
+  expect_parts(refused(Bytes(5000, 'x')), {"not a tar or zip archive"});
   TarWriter sparse;
   sparse.add_special("a.jpg", 'S');
   expect_parts(refused(sparse.finish()), {"sparse"});
@@ -175,4 +169,4 @@ TEST_F(Tar, RefusesMalformedExtensions) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -21,7 +21,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr std::uint64_t kSeed = 11;
+constexpr std::uint64_t kPassSeed = 11;
 
 MixConfig both(double probability = 1) {
   MixConfig config = {.mixup = 0.8, .cutmix = 1, .probability = probability};
@@ -33,13 +33,13 @@ template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
              const std::vector<MixedLabels>& labels, std::uint64_t step = 3)
-      : mix(config, kSeed, labels), batch(rows, with_targets(layout, mix), DTypeOf<T>::value) {
+      : mix(config, kPassSeed, labels), batch(rows, with_targets(layout, mix), DTypeOf<T>::value) {
     mix.plan(memory, Share::whole(rows), layout);
     slots = memory.reserve<Slot>("test", "slots", static_cast<std::size_t>(rows));
     state = memory.reserve<StepState>("test", "state", 1);
     memory.commit();
     state.data()->step = step;
-    RngStream words({kSeed, 1}, Purpose::noise);
+    RngStream words({kPassSeed, 1}, Purpose::noise);
     for (T& value : batch.template x<T>())
       value = T(std::ldexp(words.uniform(-1, 1), static_cast<int>(words.integer(20)) - 10));
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -239,7 +239,7 @@ std::vector<std::byte> mixed_on(const Device& device, MixedBatch<T>& run, const 
   MemoryPlan memory(device);
   BatchColumns columns;
   columns.plan(memory, "test", host.size, host.layout, host.dtype);
-  BatchMix mix(config, kSeed, labels);
+  BatchMix mix(config, kPassSeed, labels);
   mix.plan(memory, Share::whole(host.size), host.layout);
   const auto slots = memory.reserve<Slot>("test", "slots", static_cast<std::size_t>(host.size));
   const auto state = memory.reserve<StepState>("test", "state", 1);
@@ -319,7 +319,7 @@ struct MixRun {
       labels.push_back(
           {s == 2 ? 0 : s, static_cast<int>(mixture.source(s).classes().size()), s == 3});
     labels[0].classes = labels[2].classes = std::max(labels[0].classes, labels[2].classes);
-    mix = std::make_unique<BatchMix>(config, kSeed, labels);
+    mix = std::make_unique<BatchMix>(config, kPassSeed, labels);
     SampleLayout layout = mixture.layout();
     layout.targets = mix->targets();
     mixture.plan(memory, share, kSteps);
@@ -431,7 +431,7 @@ TEST(BatchMix, RefusesWhatItCannotMix) {
   const auto refusal = [](const MixConfig& config, const Share& share, const SampleLayout& layout) {
     return test::message_of(ErrorKind::config, [&] {
       MemoryPlan memory(Device::cpu());
-      BatchMix(config, kSeed, {{0, 2, false}}).plan(memory, share, layout);
+      BatchMix(config, kPassSeed, {{0, 2, false}}).plan(memory, share, layout);
     });
   };
   MixConfig mixup = {.mixup = 1, .place = {"run.yaml", 4, 8}};

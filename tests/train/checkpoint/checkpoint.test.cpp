@@ -6,16 +6,10 @@
 #include "tests/train/training_testing.h"
 #include "train/evaluation/evaluation.h"
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::spill;
-using test::TemporaryFolder;
 
 TrainObserver& silent() {
   static TrainObserver observer;
@@ -231,4 +225,4 @@ TEST(CheckpointOnAFullDisk, KeepsTheOlderOne) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

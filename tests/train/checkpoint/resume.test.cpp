@@ -1,6 +1,7 @@
 // Resumed runs (after a signal, from a checkpoint, with more steps) and run folders.
 #include "train/checkpoint/resume.h"
 
+#include "core/io/npy.h"
 #include "core/signals.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
@@ -8,17 +9,8 @@
 
 #include <algorithm>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::expect_parts;
-using test::in_memory;
-using test::Listener;
-using test::message_of;
-using test::quick;
-using test::slurp;
-using test::small_run;
-using test::TemporaryFolder;
 
 TEST(TrainerTest, ResumesToEqualBytes) {
   const std::string mix = "data.mix={mixup: 0.8, cutmix: 1}";
@@ -187,6 +179,40 @@ TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   EXPECT_TRUE(finish.checkpoint.has_value());
 }
 
+// The shape is the same, so only the content tells.
+TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
+  const TemporaryFolder folder;
+  const auto write = [&](float first_value, std::int64_t last_label) {
+    std::vector<float> x(40 * 3, 0.5f);
+    x[0] = first_value;
+    std::vector<std::int64_t> y(40, 1);
+    y[0] = 0;
+    y[39] = last_label;
+    write_npy(folder / "x.npy", {ElementType::f32, {40, 3}}, bytes_of(x));
+    write_npy(folder / "y.npy", {ElementType::i64, {40}}, bytes_of(y));
+  };
+  const auto run = [&](const std::string& steps) {
+    return RunConfig::parse(
+        "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: files, path: " +
+            (folder / "x.npy").string() +
+            ", labels: y.npy}]}\nmodel: {name: mlp, widths: [4]}\n"
+            "optimizer: {floor: 1, warmup: 0}\ntrain: {batch: 8, steps: 4}\n",
+        "a.yaml", std::vector<std::string>{"out=" + (folder / "out").string(), steps});
+  };
+  Listener listener;
+  write(1, 1);
+  Trainer(run("train.steps=4"), listener, quick()).run();
+  for (const auto& [first_value, last_label] :
+       std::vector<std::pair<float, std::int64_t>>{{2.f, 1}, {1.f, 0}}) {
+    write(first_value, last_label);
+    expect_parts(
+        message_of(ErrorKind::data, [&] { Trainer(run("train.steps=6"), listener, quick()); }),
+        {"source 'real' has other content than before", "40 samples"});
+  }
+  write(1, 1);  // equal content, another time
+  EXPECT_EQ(Trainer(run("train.steps=6"), listener, quick()).run().step, 6u);
+}
+
 TEST(ResumeChoice, ParsesItsThreeForms) {
   EXPECT_EQ(ResumeChoice::parse("auto").kind, ResumeChoice::Kind::automatic);
   EXPECT_EQ(ResumeChoice::parse("never").kind, ResumeChoice::Kind::never);
@@ -194,4 +220,4 @@ TEST(ResumeChoice, ParsesItsThreeForms) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

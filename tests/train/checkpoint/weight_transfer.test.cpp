@@ -9,19 +9,10 @@
 #include <cmath>
 #include <cstring>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::as_type;
-using test::expect_parts;
-using test::in_memory;
-using test::Listener;
-using test::message_of;
-using test::PlainTensor;
-using test::small_run;
-using test::TemporaryFolder;
-using test::write_plain_safetensors;
 
 /// Rounds to multiples of 1/64: with 5 bits, every type of floats has the value.
 void round_values(PlainTensor& tensor) {
@@ -200,4 +191,4 @@ TEST_F(WeightTransfer, KeepsTheHeadsThatBothNetworksHave) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -6,12 +6,8 @@
 
 #include <filesystem>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::kSmallRun;
-using test::message_of;
-using test::small_run;
 
 RunConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return RunConfig::parse(text, "run.yaml", overrides);
@@ -144,6 +140,30 @@ TEST(RunConfigTest, RefusesRegressionOfLatentsThatGeometryLoses) {
   parse(kSmallRun, overrides("shape_r", "[perspective]"));
 }
 
+TEST(RunConfigTest, HoldsOutRowsOfFiles) {
+  const auto with = [](const std::string& rows, const std::string& held_out) {
+    return std::vector<std::string>{
+        "data.sources=[{name: real, kind: files, path: x.npz" + rows + "}]",
+        "eval.sources=[{of: real, " + held_out + "}]"};
+  };
+  const RunConfig config = parse(kSmallRun, with(", rows: 0%..50%", "fraction: 0.2"));
+  EXPECT_EQ(config.data.sources[0].spec.rows, "0%..40%");
+  EXPECT_EQ(config.evaluation.sources[0].rows, "40%..50%");
+  EXPECT_EQ(parse(config.to_yaml()).to_yaml(), config.to_yaml());
+  EXPECT_EQ(parse(kSmallRun, with("", "fraction: 0.1")).data.sources[0].spec.rows, "0%..90%");
+  parse(kSmallRun, with(", rows: 0..50", "rows: 50..60"));
+  // Other files may have any rows.
+  parse(kSmallRun, with("", "path: y.npz, rows: 0%..10%"));
+  EXPECT_FALSE(contains(parse(kSmallRun, with("", "path: y.npz")).identity_yaml(), "rows"));
+  EXPECT_TRUE(contains(refusal(with("", "name: b")), "fraction: 0.1"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 30%..60%")), "rows 30%..60% are also trained on"));
+  EXPECT_TRUE(contains(refusal(with(", rows: 0%..50%", "rows: 40%..60%")), "also trained on"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 60%")), "not a range of rows"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 9%..10%, fraction: 0.1")), "a fraction with rows"));
+  EXPECT_TRUE(contains(refusal(with(", rows: 0..50", "fraction: 0.1")), "numbered rows"));
+  EXPECT_TRUE(contains(refusal({"eval.sources=[{of: shapes, fraction: 0.1}]"}), "to a generator"));
+}
+
 TEST(RunConfigTest, RefusesRegressionOfConstants) {
   const auto heads = [](const char* target, const char* list) {
     const RunConfig config =
@@ -272,4 +292,4 @@ TEST(RunConfigTest, RefusesBf16WithoutAGpu) {
 }
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

@@ -1,5 +1,7 @@
 #include "train/network/parameters.h"
 
+#include "train/optimizer/parameter_view.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -16,10 +16,8 @@
 #include <string>
 #include <vector>
 
-namespace wellspring {
+namespace wellspring::test {
 namespace {
-
-using test::Resnet18Reference;
 
 /// Values in [-1, 1): the formula of scripts/torch-weights, SplitMix64 from the name's FNV-1a hash.
 std::vector<double> formula(const std::string& name, std::size_t count) {
@@ -143,4 +141,4 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
 WS_ON_EVERY_BACKEND(Resnet18Test);
 
 }  // namespace
-}  // namespace wellspring
+}  // namespace wellspring::test

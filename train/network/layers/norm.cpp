@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-enum Parameter : std::size_t { kWeight = 0, kBias = 1, kRunningMean = 2, kRunningVariance = 3 };
+enum NormValue : std::size_t { kScale = 0, kShift = 1, kRunningMean = 2, kRunningVariance = 3 };
 enum Saved : std::size_t { kMean = 0, kRstd = 1 };
 
 const void* residual(const LayerRun& run) {
@@ -52,7 +52,7 @@ class GroupNormLayer : public Layer {
   }
 
   void forward(const LayerRun& run) override {
-    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kWeight), run.value(kBias),
+    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
                             residual(run), run.output, floats(run.saved[kMean]),
                             floats(run.saved[kRstd]));
   }
@@ -61,9 +61,9 @@ class GroupNormLayer : public Layer {
     void* dx = run.input_gradient[0];
     if (dx == nullptr) dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
     ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
-                             dx, residual_gradient(run), run.value_gradient(kWeight),
-                             run.value_gradient(kBias), floats(run.workspace.data));
+                             run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             dx, residual_gradient(run), run.value_gradient(kScale),
+                             run.value_gradient(kShift), floats(run.workspace.data));
   }
 
  private:
@@ -104,15 +104,15 @@ class BatchNormLayer : public Layer {
     } else {
       ops::batch_norm_running_statistics(run.stream(), spec_, statistics);
     }
-    ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kWeight), run.value(kBias),
+    ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
                           residual(run), run.output, statistics);
   }
 
   void backward(const LayerRun& run) override {
     ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kWeight), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
                              run.input_gradient[0], residual_gradient(run),
-                             run.value_gradient(kWeight), run.value_gradient(kBias),
+                             run.value_gradient(kScale), run.value_gradient(kShift),
                              floats(run.workspace.data));
   }
 

@@ -1,0 +1,80 @@
+// Arrays of NumPy files, read in parts: a .npy file, or a member of an .npz archive. Called by data
+// sets; host only.
+#pragma once
+
+#include "core/io/npy.h"
+#include "core/io/npy_numbers.h"
+#include "core/io/zip_directory.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Read in place where the file allows it. A compressed array, or one in Fortran order, is held in
+/// memory as a whole, from the first read on.
+class StoredArray {
+ public:
+  /// A .npy file. Errors (data): as parse_npy_header.
+  explicit StoredArray(std::shared_ptr<const InputFile> file);
+  /// A member of an archive. Errors (data): the same; damaged. A compressed member is checked when
+  /// it is read.
+  StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntry& entry);
+  StoredArray(const StoredArray&) = delete;
+  StoredArray& operator=(const StoredArray&) = delete;
+
+  const ArraySpec& spec() const { return header_.spec; }
+  /// Host memory that holds the array, bytes; 0: it is read in place.
+  std::uint64_t held_bytes() const;
+  /// Holds the array in `memory` [held_bytes()], which outlives all reading; otherwise it allocates
+  /// memory. Not while others read. Errors (data): damaged.
+  void hold(std::span<std::byte> memory);
+  /// Copies numbers [first, first + count), in C order and as spec().type, to `out`. Thread-safe.
+  /// Errors (data): the file has become shorter; damaged.
+  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+  /// The whole array.
+  NpyArray whole() const;
+
+ private:
+  void fill(std::span<std::byte> memory) const;
+  const std::byte* held() const;
+
+  std::shared_ptr<const InputFile> file_;
+  std::string name_;  ///< for messages
+  ZipEntry entry_;    ///< or the whole .npy file, as if stored
+  bool archived_ = false;
+  std::uint64_t begin_ = 0;  ///< offset of the content in the file, bytes
+  NpyHeader header_;
+
+  mutable std::once_flag first_read_;
+  mutable std::vector<std::byte> own_;  ///< memory without hold()
+  mutable const std::byte* held_ = nullptr;
+};
+
+/// The members of an archive that are arrays.
+class NpzFile {
+ public:
+  /// Errors (data): missing, not an archive, damaged.
+  explicit NpzFile(const std::filesystem::path& path);
+  /// Names without ".npy", in archive order.
+  std::vector<std::string> names() const;
+  /// Errors (data): no such array (with the nearest name), and as StoredArray.
+  std::shared_ptr<StoredArray> array(const std::string& name) const;
+  /// A scalar text, as UTF-8. Errors (data).
+  std::string text(const std::string& name) const;
+
+ private:
+  const ZipEntry& entry_of(const std::string& name) const;
+
+  std::shared_ptr<const InputFile> file_;
+  std::vector<ZipEntry> entries_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,41 @@
+// A part of the rows of a data set, as a data set: one file serves training and evaluation, with
+// disjoint rows. Used by sources; host only.
+#pragma once
+
+#include "core/config/params.h"
+#include "sources/datasets/dataset.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// How a percentage selects rows.
+enum class RowOrder : std::uint8_t {
+  hash,   ///< by a hash of the row's number: a random part, also of sorted files
+  order,  ///< by position
+};
+
+/// "10%..90%" or, of numbered rows, "100..900"; the end is excluded. Ranges that do not overlap have
+/// no row in common, whatever the number of rows.
+struct RowRange {
+  double begin = 0, end = 100;  ///< per cent, or row numbers
+  bool numbers = false;
+  RowOrder by = RowOrder::hash;
+
+  /// "": all rows. Error (config).
+  static RowRange parse(const std::string& text, RowOrder by, const ConfigLocation& place = {});
+  std::string text() const;
+  bool overlaps(const RowRange& other) const;
+  /// The rows of a data set of this size, ascending.
+  std::vector<std::int64_t> rows(std::int64_t size) const;
+};
+
+/// The rows of `range`, of which `limit_per_class` may keep the first of each class; 0: all. Error
+/// (data): no row is left.
+std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange& range,
+                                   std::int64_t limit_per_class);
+
+}  // namespace wellspring

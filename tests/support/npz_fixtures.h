@@ -1,0 +1,89 @@
+// NumPy files that this program does not write: compressed archives, other versions and orders.
+// Tests only; host only.
+#pragma once
+
+#include "core/io/npy.h"
+#include "core/io/zip_directory.h"
+#include "tests/support/temporary_folder.h"
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+
+/// A raw deflate stream.
+inline std::string deflated(const std::string& content) {
+  z_stream stream = {};
+  if (deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("zlib");
+  std::string out(deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+/// As numpy.savez_compressed: members "NAME.npy" of these contents.
+inline void write_compressed_npz(const std::filesystem::path& path,
+                                 const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string file, directory;
+  for (const auto& [stem, content] : members) {
+    const std::string name = stem + ".npy", data = deflated(content);
+    std::string common;
+    append_number<std::uint16_t>(common, zip::kPlain);
+    append_number<std::uint16_t>(common, 0);
+    append_number<std::uint16_t>(common, zip::kDeflated);
+    append_number<std::uint32_t>(common, 0x00210000);  // time and date
+    append_number<std::uint32_t>(common, zip_crc(bytes_of(content)));
+    append_number<std::uint32_t>(common, static_cast<std::uint32_t>(data.size()));
+    append_number<std::uint32_t>(common, static_cast<std::uint32_t>(content.size()));
+    append_number<std::uint16_t>(common, static_cast<std::uint16_t>(name.size()));
+    append_number<std::uint16_t>(common, 0);
+    append_number<std::uint32_t>(directory, zip::kCentralHeader);
+    append_number<std::uint16_t>(directory, zip::kPlain);
+    directory += common + std::string(10, '\0');
+    append_number<std::uint32_t>(directory, static_cast<std::uint32_t>(file.size()));
+    directory += name;
+    append_number<std::uint32_t>(file, zip::kLocalHeader);
+    file += common + name + data;
+  }
+  std::string end;
+  append_number<std::uint32_t>(end, zip::kEnd);
+  append_number<std::uint32_t>(end, 0);
+  append_number<std::uint16_t>(end, static_cast<std::uint16_t>(members.size()));
+  append_number<std::uint16_t>(end, static_cast<std::uint16_t>(members.size()));
+  append_number<std::uint32_t>(end, static_cast<std::uint32_t>(directory.size()));
+  append_number<std::uint32_t>(end, static_cast<std::uint32_t>(file.size()));
+  append_number<std::uint16_t>(end, 0);
+  spill(path, file + directory + end);
+}
+
+/// A .npy file as text.
+template <class T>
+std::string npy_file(const ArraySpec& spec, const std::vector<T>& values) {
+  return npy_header(spec) + std::string(text_of(bytes_of(values)));
+}
+
+/// The file with a header of version 2 or 3, whose length has four bytes.
+inline std::string with_version(std::string file, int version) {
+  file[6] = static_cast<char>(version);
+  file.insert(10, 2, '\0');
+  return file;
+}
+
+/// The file of an array whose numbers are in Fortran order.
+inline std::string in_fortran_order(std::string file) {
+  return file.replace(file.find("False,"), 6, "True, ");
+}
+
+}  // namespace wellspring::test

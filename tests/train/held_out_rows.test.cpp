@@ -1,0 +1,53 @@
+// A file of which a fraction is held out: trained, evaluated and resumed, in either storage, with
+// arrays that are held in memory.
+#include "tests/support/npz_fixtures.h"
+#include "tests/train/training_testing.h"
+
+#include <cmath>
+
+namespace wellspring::test {
+namespace {
+
+TEST(TrainerTest, HoldsOutAFractionOfAFile) {
+  const TemporaryFolder folder;
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  for (int i = 0; i < 200; ++i) {
+    y.push_back(i / 100);  // sorted by class
+    for (int k = 0; k < 3; ++k)
+      x.push_back(std::sin(static_cast<float>(3 * i + k)) + static_cast<float>(4 * y.back()));
+  }
+  test::write_compressed_npz(folder / "a.npz", {{"x", npy_file({ElementType::f32, {200, 3}}, x)},
+                                                {"label", npy_file({ElementType::i64, {200}}, y)}});
+  const auto run = [&](const std::string& out, const std::string& storage) {
+    return RunConfig::parse(
+        "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
+        "files, path: " +
+            (folder / "a.npz").string() + ", storage: " + storage +
+            "}]}\neval: {sources: [{of: real, fraction: 0.25}]}\nmodel: {name: "
+            "mlp, widths: [8]}\noptimizer: {lr: 0.05}\n"
+            "train: {batch: 16, steps: 40, log_every: 4}\n",
+        "a.yaml", std::vector<std::string>{"out=" + (folder / out).string()});
+  };
+  Listener listener;
+  Trainer whole(run("resident", "resident"), listener, quick());
+  const FinishReport finish = whole.run();
+  const EvaluationResult& result = finish.evaluation->results[0];
+  EXPECT_NEAR(static_cast<double>(result.samples), 50, 37);  // binomial, six standard deviations
+  EXPECT_EQ(result.trained_on, 0u);
+  EXPECT_EQ(*result.accuracy, 1) << "both classes are in both parts";
+  {
+    const SignalGuard guard;
+    Listener stopper;
+    stopper.interrupt_at = 12;
+    Trainer first(run("streamed", "streamed"), stopper, quick());
+    EXPECT_EQ(first.run().status, RunStatus::interrupted);
+  }
+  Trainer second(run("streamed", "streamed"), listener, quick());
+  EXPECT_GT(second.step(), 0u);
+  second.run();
+  EXPECT_EQ(second.state_bytes(), whole.state_bytes());
+}
+
+}  // namespace
+}  // namespace wellspring::test

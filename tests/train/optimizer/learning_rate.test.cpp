@@ -1,0 +1,70 @@
+#include "train/optimizer/learning_rate.h"
+
+#include "kernels/runtime/end_step.h"
+#include "tests/ops/operation_test.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace wellspring::ops::test {
+namespace {
+
+class ScheduleTest : public test::OperationTest {
+ protected:
+  float rate_at(const ScheduleSpec& schedule, std::uint64_t step) {
+    StepState state;
+    state.step = step;
+    const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
+    begin_step(stream(), schedule, device_state);
+    return device_state.values()[0].learning_rate;
+  }
+};
+
+TEST_P(ScheduleTest, WarmsUpThenFollowsHalfACosine) {
+  const ScheduleSpec s{2.0f, 0.5f, 10, 110};
+  EXPECT_EQ(rate_at(s, 0), 0);
+  EXPECT_EQ(rate_at(s, 5), 1);
+  EXPECT_EQ(rate_at(s, 10), 2);
+  EXPECT_FLOAT_EQ(rate_at(s, 60), 1.25f);
+  EXPECT_EQ(rate_at(s, 110), 0.5f);
+  EXPECT_EQ(rate_at(s, 1000000), 0.5f);
+  for (std::uint64_t step = 10; step <= 110; ++step) {
+    const double turned = std::numbers::pi * static_cast<double>(step - 10) / 100;
+    // Four roundings and the error of the cosine, 2 ULP, of numbers up to 2.
+    EXPECT_NEAR(rate_at(s, step), 0.5 + 0.75 * (1 + std::cos(turned)), 16 * 0x1p-24) << step;
+  }
+}
+
+TEST_P(ScheduleTest, StartsAtThePeakWithoutWarmUp) {
+  const ScheduleSpec s{0.1f, 0, 0, 4};
+  EXPECT_EQ(rate_at(s, 0), 0.1f);
+  EXPECT_EQ(rate_at(s, 4), 0);
+}
+
+TEST_P(ScheduleTest, AllowsAWarmUpOfTheWholeRun) {
+  const ScheduleSpec s{1, 0, 4, 4};
+  EXPECT_EQ(rate_at(s, 3), 0.75f);
+  EXPECT_EQ(rate_at(s, 4), 0);
+}
+
+TEST_P(ScheduleTest, IsExactForStepsBeyondThePrecisionOfFloats) {
+  const ScheduleSpec s{1, 0, std::uint64_t{1} << 40, std::uint64_t{1} << 41};
+  EXPECT_EQ(rate_at(s, std::uint64_t{1} << 39), 0.5f);
+  EXPECT_EQ(rate_at(s, std::uint64_t{1} << 40), 1);
+}
+
+TEST_P(ScheduleTest, CountsStepsIn64Bits) {
+  StepState state;
+  state.step = 0xffffffffu;  // 32 bits would overflow
+  const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
+  end_step(stream(), device_state);
+  EXPECT_EQ(device_state.values()[0].step, 0x100000000u);
+}
+
+WS_ON_EVERY_BACKEND(ScheduleTest);
+
+}  // namespace
+}  // namespace wellspring::ops::test

@@ -1,0 +1,228 @@
+#include "train/optimizer/optimizer.h"
+
+#include "tests/ops/operation_test.h"
+#include "tests/support/host_team.h"
+#include "train/optimizer/gradient_clipping.h"
+#include "train/optimizer/parameter_view.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace wellspring::ops::test {
+namespace {
+
+/// More than a chunk of each, with the border between them inside a chunk.
+constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
+constexpr std::size_t kAll = kMatrices + kVectors;
+
+/// One step in double precision, in the form of the publications.
+struct Reference {
+  OptimizerSpec spec;
+  double rate;
+  Doubles weight, first, second;
+
+  void step(const Doubles& gradient, int t) {
+    const double decay = static_cast<double>(spec.weight_decay);
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      const bool decayed = i < static_cast<std::size_t>(kMatrices);
+      double g = gradient[i];
+      if (spec.kind == OptimizerKind::sgd) {
+        const double momentum = static_cast<double>(spec.momentum);
+        if (decayed) g += decay * weight[i];
+        first[i] = momentum * first[i] + g;
+        weight[i] -= rate * (spec.nesterov ? g + momentum * first[i] : first[i]);
+      } else {
+        const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
+        first[i] = b1 * first[i] + (1 - b1) * g;
+        second[i] = b2 * second[i] + (1 - b2) * g * g;
+        if (decayed) weight[i] -= rate * decay * weight[i];
+        weight[i] -=
+            rate * (first[i] / (1 - std::pow(b1, t))) /
+            (std::sqrt(second[i] / (1 - std::pow(b2, t))) + static_cast<double>(spec.epsilon));
+      }
+    }
+  }
+};
+
+class OptimizerTest : public test::OperationTest {
+ protected:
+  Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
+    StepState state = {.step = step, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
+    return buffer(std::vector<StepState>{state});
+  }
+
+  /// Runs fifty steps with new gradients, clipped to half their norm.
+  template <class T>
+  void check(const OptimizerSpec& spec) {
+    const auto start = random_values<float>(kAll, 1);
+    const Buffer<float> master = buffer(start), first = buffer(std::vector<float>(kAll)),
+                        second = buffer(std::vector<float>(kAll)),
+                        vectors = buffer<float>(kVectors);
+    const Buffer<T> working = buffer<T>(kMatrices), matrices = buffer<T>(kMatrices);
+    ParameterView view;
+    view.matrices = kMatrices;
+    view.vectors = kVectors;
+    view.master = master;
+    view.working = working.data();
+    view.matrix_gradient = matrices.data();
+    view.vector_gradient = vectors;
+    view.compute = DTypeOf<T>::value;
+    Reference reference{spec, static_cast<double>(0.01f), in_double(start), Doubles(kAll),
+                        Doubles(kAll)};
+    for (int t = 1; t <= 50; ++t) {
+      const auto of_matrices = random_values<T>(kMatrices, static_cast<unsigned>(2 * t));
+      const auto of_vectors = random_values<float>(kVectors, static_cast<unsigned>(2 * t + 1));
+      matrices.assign(of_matrices);
+      vectors.assign(of_vectors);
+      const Buffer<StepState> state = state_buffer(static_cast<std::uint64_t>(t - 1), 0.5f);
+      optimizer_step(stream(), spec, view, spec.state_arrays() > 0 ? first.data() : nullptr,
+                     spec.state_arrays() > 1 ? second.data() : nullptr, state);
+      Doubles gradient = in_double(of_matrices);
+      const Doubles tail = in_double(of_vectors);
+      gradient.insert(gradient.end(), tail.begin(), tail.end());
+      for (double& g : gradient) g *= 0.5;
+      reference.step(gradient, t);
+    }
+    // Each step rounds the weight (magnitude below 2.5) twice. The step itself has a magnitude of
+    // `move` and about 32 roundings.
+    const double u = test::rounding(DType::f32);
+    const double move = spec.kind == OptimizerKind::adamw ? 0.01 : 0.01 * 5;
+    expect_within(master.values(), reference.weight, 50 * (5 * u + 32 * u * move), "weights");
+    const auto copies = working.values();
+    const auto masters = master.values();
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      ASSERT_EQ(static_cast<float>(copies[i]), static_cast<float>(T(masters[i]))) << i;
+    }
+  }
+
+  template <class T>
+  void check_norm(float clip) {
+    const auto of_matrices = random_values<T>(kMatrices, 1);
+    const auto of_vectors = random_values<float>(kVectors, 2);
+    const Buffer<T> matrices = buffer(of_matrices);
+    const Buffer<float> vectors = buffer(of_vectors),
+                        partials = buffer<float>(gradient_norm_partials());
+    const Buffer<StepState> state = state_buffer(7, -1);
+    ParameterView view;
+    view.matrices = kMatrices;
+    view.vectors = kVectors;
+    view.matrix_gradient = matrices.data();
+    view.vector_gradient = vectors;
+    view.compute = DTypeOf<T>::value;
+    gradient_norm(stream(), view, clip, partials, state);
+    double square = 0;
+    for (const double g : in_double(of_matrices)) square += g * g;
+    for (const double g : in_double(of_vectors)) square += g * g;
+    const StepState result = state.values()[0];
+    // The roundings of a square, of at most 33 terms per lane, of two trees of 8, and of a root,
+    // which halves the error.
+    const double relative = 32 * 0x1p-24;
+    EXPECT_NEAR(result.gradient_norm, std::sqrt(square), relative * std::sqrt(square));
+    const double scale =
+        clip > 0 ? std::min(1.0, static_cast<double>(clip) / std::sqrt(square)) : 1;
+    EXPECT_NEAR(result.gradient_scale, scale, 2 * relative * scale);
+    EXPECT_EQ(result.nonfinite, 0u);
+  }
+};
+
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfSgd) {
+  OptimizerSpec spec = {.kind = OptimizerKind::sgd, .weight_decay = 0.05f};
+  for (const auto& [momentum, nesterov] :
+       {std::pair{0.0f, false}, std::pair{0.9f, false}, std::pair{0.9f, true}}) {
+    spec.momentum = momentum;
+    spec.nesterov = nesterov;
+    check<float>(spec);
+    check<bf16>(spec);
+  }
+}
+
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfAdamW) {
+  OptimizerSpec spec;
+  for (const float decay : {0.0f, 0.05f}) {
+    spec.weight_decay = decay;
+    check<float>(spec);
+    check<bf16>(spec);
+  }
+}
+
+TEST_P(OptimizerTest, ComputesAndClipsTheGradientNorm) {
+  for (const float clip : {0.0f, 1.0f, 1e6f}) {
+    check_norm<float>(clip);
+    check_norm<bf16>(clip);
+  }
+}
+
+TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f}) {
+    for (const std::size_t place : {std::size_t{5}, kAll - 1}) {
+      std::vector<float> gradient(kAll, 0.25f);
+      gradient[place] = bad;
+      const auto start = random_values<float>(kAll, 1);
+      const Buffer<float> all = buffer(gradient), master = buffer(start),
+                          first = buffer(std::vector<float>(kAll, 0.5f)),
+                          second = buffer(std::vector<float>(kAll, 0.5f)),
+                          partials = buffer<float>(gradient_norm_partials());
+      const Buffer<StepState> state = state_buffer(7, 1);
+      ParameterView view;
+      view.matrices = kMatrices;
+      view.vectors = kVectors;
+      view.master = master;
+      view.working = master.data();
+      view.matrix_gradient = all.data();
+      view.vector_gradient = all.data() + kMatrices;
+      gradient_norm(stream(), view, 1.0f, partials, state);
+      EXPECT_EQ(state.values()[0].gradient_scale, 0);
+      EXPECT_EQ(state.values()[0].nonfinite, 8u);
+      optimizer_step(stream(), {}, view, first, second, state);
+      EXPECT_EQ(master.values(), start) << "weights changed";
+      EXPECT_EQ(first.values(), std::vector<float>(kAll, 0.5f)) << "state changed";
+    }
+  }
+}
+
+WS_ON_EVERY_BACKEND(OptimizerTest);
+
+TEST(IntegerPower, AgreesWithTheMathsLibrary) {
+  for (const double base : {0.9, 0.999, 1.0, 0.0}) {
+    for (const std::uint64_t n : {0u, 1u, 2u, 3u, 100u, 65537u}) {
+      // At most 2 * 17 roundings.
+      const double exact = std::pow(base, static_cast<double>(n));
+      EXPECT_NEAR(integer_power(base, n), exact, 1e-11 * exact) << base << "^" << n;
+    }
+  }
+}
+
+TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
+  const auto start = random_values<float>(kAll, 1), gradient = random_values<float>(kAll, 2);
+  std::vector<float> master = start, first(kAll), second(kAll), partials(kNormParts);
+  std::vector<StepState> state(1);
+  state[0].learning_rate = 0.1f;
+  using wellspring::test::bytes_of;
+  using wellspring::test::expect_equal_for_all_team_sizes;
+  const TeamShape reduce{kReduceLanes, kReduceLanes * sizeof(float)};
+  expect_equal_for_all_team_sizes(
+      GradientSquares<float>{gradient.data(), gradient.data() + kMatrices, kMatrices, kVectors,
+                             partials.data()},
+      3, reduce, {bytes_of(partials)});
+  expect_equal_for_all_team_sizes(GradientScale{partials.data(), 1.0f, state.data()}, 1, reduce,
+                                  {bytes_of(state)});
+  const AdamWRule rule{0.9f, 0.999f, 1e-8f, 0.05f, first.data(), second.data()};
+  expect_equal_for_all_team_sizes(
+      OptimizerStep<float, AdamWRule>{rule, kMatrices, kVectors, master.data(), nullptr,
+                                      gradient.data(), gradient.data() + kMatrices, state.data()},
+      chunks(kAll), {kChunkTeam, optimizer_scratch<AdamWRule>()},
+      {bytes_of(master), bytes_of(first), bytes_of(second)});
+  const SgdRule sgd{0.9f, 0.05f, true, first.data()};
+  expect_equal_for_all_team_sizes(
+      OptimizerStep<float, SgdRule>{sgd, kMatrices, kVectors, master.data(), nullptr,
+                                    gradient.data(), gradient.data() + kMatrices, state.data()},
+      chunks(kAll), {kChunkTeam, optimizer_scratch<SgdRule>()},
+      {bytes_of(master), bytes_of(first)});
+}
+
+}  // namespace
+}  // namespace wellspring::ops::test

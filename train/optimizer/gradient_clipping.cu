@@ -1,0 +1,6 @@
+#include "kernels/runtime/launch.cuh"
+#include "train/optimizer/gradient_clipping.h"
+
+WS_CUDA_TEAM(wellspring::ops::GradientSquares<float>);
+WS_CUDA_TEAM(wellspring::ops::GradientSquares<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::GradientScale);

@@ -1,0 +1,11 @@
+#include "train/optimizer/learning_rate.h"
+
+#include "kernels/runtime/launch.h"
+
+namespace wellspring::ops {
+
+void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state) {
+  map(stream, "begin_step", 1, BeginStep{schedule, state});
+}
+
+}  // namespace wellspring::ops

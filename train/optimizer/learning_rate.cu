@@ -1,0 +1,4 @@
+#include "kernels/runtime/launch.cuh"
+#include "train/optimizer/learning_rate.h"
+
+WS_CUDA_MAP(wellspring::ops::BeginStep);

@@ -1,0 +1,16 @@
+#include "train/optimizer/weight_averaging.h"
+
+#include "kernels/runtime/launch.h"
+
+namespace wellspring::ops {
+
+void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
+                     float* average, const StepState* state) {
+  map(stream, "average_weights", n, AverageWeights{decay, weights, average, state});
+}
+
+void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b) {
+  map(stream, "swap_arrays", n, SwapArrays{a, b});
+}
+
+}  // namespace wellspring::ops

@@ -1,0 +1,48 @@
+// The moving average of a network's weights. Host and device.
+#pragma once
+
+#include "kernels/runtime/macros.h"
+#include "kernels/runtime/step_state.h"
+#include "kernels/runtime/stream.h"
+
+#include <cstdint>
+
+namespace wellspring::ops {
+
+/// Moves `average` [n] towards `weights` [n] as AverageWeights does, after optimizer_step.
+void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
+                     float* average, const StepState* state);
+/// Exchanges two arrays of n values.
+void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
+
+/// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t,
+/// as TensorFlow's ExponentialMovingAverage with num_updates: early in a run the average covers the
+/// last tenth of the steps and forgets the initial weights. A skipped update moves the average
+/// towards the unchanged weights.
+struct AverageWeights {
+  float decay;
+  const float* weights;
+  float* average;
+  const StepState* state;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const float t = static_cast<float>(state->step);
+    const float young = (1.0f + t) / (10.0f + t);
+    const float keep = young < decay ? young : decay;
+    average[i] += (1.0f - keep) * (weights[i] - average[i]);
+  }
+};
+
+/// Exchanges two arrays.
+struct SwapArrays {
+  float* a;
+  float* b;
+
+  WS_HD void operator()(std::int64_t i) const {
+    const float kept = a[i];
+    a[i] = b[i];
+    b[i] = kept;
+  }
+};
+
+}  // namespace wellspring::ops
