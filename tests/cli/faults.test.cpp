@@ -57,7 +57,7 @@ struct Fault {
   }
 };
 
-/// Which of `count` calls to try: all, or `share` evenly spaced ones.
+/// The calls to try, of `count`: all, or `share` evenly spaced ones.
 std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;

@@ -114,7 +114,7 @@ class Rambo(TruthTest):
                     finals = np.array([final for body in momenta for final in decays.of(body, mass)])
                     rows = made["x"][made["offsets"][k] : made["offsets"][k + 1]].astype(np.float64)
                     self.assertEqual(rows.shape, finals.shape)
-                    # Errors of the mother's momentum (those of `event`), plus errors of the azimuth in each generation.
+                    # Errors of the mother's momentum (as in `event`), plus errors of the azimuth in each generation.
                     self.assertLess(np.max(np.abs(rows - finals)), (2 * gamma + 8) * 2 * ULP * w)
                     self.assertLess(abs(made["weight"][k] - weight), 4 * ULP)
 
