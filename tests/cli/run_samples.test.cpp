@@ -368,8 +368,8 @@ TEST_F(RunSamples, ExportsInConstantMemory) {
     peaks.push_back(outcome.peak_memory);
   }
   ASSERT_GT(peaks[0], 0);
-  // Columns other than x have 32 bytes per sample: kept in memory, they would add 36 MiB. The peak
-  // of the smaller export may be hidden by that of this test, about 10 MiB.
+  // Columns other than x have 32 bytes per sample. If they were kept in memory, they would add 36
+  // MiB. The peak of the smaller export may be hidden by that of this test, about 10 MiB.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 

@@ -170,7 +170,8 @@ TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   }
 }
 
-// Weights are those of the production, and the bodies before decays are the same as without decays.
+// The production alone determines the weights, and the bodies before decays are the same as without
+// decays.
 TEST(DecayChain, KeepsWeightsAndBodiesOfTheProduction) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},

@@ -291,8 +291,8 @@ TEST(Shaders, LatentsLocateABoard) {
 }
 
 // Measures the spread of each picture's strongest channel. Of 1024 samples with all programs and
-// bends, fewer than 1 in 50 are nearly uniform (standard deviation below 0.03), and none is exactly
-// uniform.
+// bends, fewer than 1 in 50 are nearly uniform (standard deviation below 0.03), and no picture is
+// exactly uniform.
 TEST(Shaders, PicturesAreNotFlat) {
   const auto samples = test::collect(*make_generator("shaders", 32), {5, 0, 1024});
   int nearly = 0;

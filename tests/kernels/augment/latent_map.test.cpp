@@ -94,8 +94,8 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     ++measured;
     const Visible body = measure_disc(a, out, x, y, radius);
     const Visible head = measure_disc(a, out, head_x, head_y, radius);
-    // The centroid of a disc of thousands of points, 4 x 4 per pixel: errors of single points
-    // average to less than a hundredth of a pixel.
+    // The disc has thousands of points, 4 x 4 per pixel, so the errors of single points average to
+    // less than a hundredth of a pixel in its centroid.
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;

@@ -117,7 +117,7 @@ class OptimizerTest : public test::OperationTest {
     for (const double g : in_double(of_matrices)) square += g * g;
     for (const double g : in_double(of_vectors)) square += g * g;
     const StepState result = state.values()[0];
-    // The roundings of a square, of at most 33 terms per lane, of two trees of 8, and of a root,
+    // Counts the roundings of a square, at most 33 terms per lane, two trees of 8, and a root,
     // which halves the error.
     const double relative = 32 * 0x1p-24;
     EXPECT_NEAR(result.gradient_norm, std::sqrt(square), relative * std::sqrt(square));
