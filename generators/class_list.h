@@ -1,4 +1,4 @@
-// Lists of classes that a generator's parameters name. Called by generators; host only.
+// Checks for lists of classes in a generator's parameters. Called by generators; host only.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace wellspring {
 
-/// Error (config), which names generator and row, unless `names` are some of `known`, each once.
+/// Error (config), naming generator and row, unless every one of `names` is in `known` and appears
+/// once.
 void expect_class_list(const std::string& generator, const std::string& row,
                        const std::vector<std::string>& names,
                        const std::vector<std::string>& known);

@@ -1,5 +1,5 @@
-// Tables of many classes, made class by class on all threads. Called by generators whose classes
-// take a search; host only.
+// Builds tables of many classes, one class at a time on all threads. Called by generators whose
+// classes need a search; host only.
 #pragma once
 
 #include "core/text/progress.h"
@@ -14,7 +14,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// One class a team of one; the failure of each is kept.
+/// Each class is a team of one; an exception is stored per class.
 template <class Make>
 struct MakeOne {
   const Make* make;
@@ -35,9 +35,8 @@ struct MakeOne {
 
 }  // namespace detail
 
-/// make(k) for every class k below `count`, in any order and side by side. `progress`, where there
-/// is one, counts classes. Throws what the first class that failed has thrown, when all are
-/// through.
+/// Calls make(k) for every class k below `count`, in any order and concurrently. `progress`, if
+/// given, counts classes. After all calls, rethrows the exception of the first class that failed.
 template <class Make>
 void make_each(std::int64_t count, int threads, Progress* progress, const Make& make) {
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(count));

@@ -16,7 +16,7 @@ void expect_size(const std::string& name, int size) {
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
-/// Throws std::logic_error unless `batch` fits the samples of the generator.
+/// Throws std::logic_error unless `batch` can hold the samples of the generator.
 void expect_batch(const SampleInfo& info, const BatchView& batch) {
   const SampleLayout& layout = info.layout;
   if (!batch.layout.same_input(layout)) {
@@ -40,7 +40,7 @@ void expect_no_augmentation(const std::string& name, const AugmentationPlan& pla
         "flips, crops and colour operations are defined for images", "leave out `augment`"});
 }
 
-/// Roles of the latents, in this order, for images of one shape.
+/// Roles of the latents, in the same order, for images of one shape.
 LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
   LatentRoles roles;
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
@@ -78,7 +78,7 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
     expect_size(info_.name, layout.height);
     expect_size(info_.name, layout.width);
   }
-  // Only the described latents: a functor has room for the latents of all parameters.
+  // Only the described latents count: a functor has room for the latents of all parameters.
   info_.layout.latents = static_cast<int>(info_.latents.size());
   info_.layout.targets = truth.targets;
   if (truth.labels > 0) {

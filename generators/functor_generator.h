@@ -21,9 +21,9 @@
 //         std::vector<std::string> prepare(TableCache&);      computes or fetches; returns notes
 //         void plan(MemoryPlan&);
 //         void load(Stream&);
-//         void bind(F&) const;                                sets the pointers of F, after load
-//         const std::vector<std::string>& notes();            with `.table_notes = true`: further
-//                                                             notes, after plan
+//         void bind(F&) const;                                sets pointers of F; call after load
+//         const std::vector<std::string>& notes();            with `.table_notes = true`: more
+//                                                             notes, available after plan
 #pragma once
 
 #include "core/config/params.h"
@@ -55,7 +55,7 @@ constexpr GeneratorHooks hooks_of() {
 template <class F>
 concept ReadsTables = (hooks_of<F>().tables);
 
-/// Requires a hook if kHooks names it, and only then.
+/// Requires a hook if kHooks names it, and rejects it otherwise.
 #define WS_HOOK(named, member, ...)              \
   static_assert((named) == requires __VA_ARGS__, \
                 "the hook " member " must be both in the functor and in kHooks")
@@ -101,7 +101,7 @@ struct FunctorTruth {
   int targets = 0, labels = 0;
 };
 
-/// The part of a functor's generator that does not depend on the functor.
+/// The part of FunctorGenerator that does not depend on the functor.
 class FunctorGeneratorBase : public Generator {
  public:
   const SampleInfo& info() const final { return info_; }
@@ -110,7 +110,7 @@ class FunctorGeneratorBase : public Generator {
   void emit(Stream& stream, const EmitCall& call) final;
 
  protected:
-  /// `info`: without the layout. Errors: config.
+  /// `info` does not contain the layout yet. Errors: config.
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
   /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
@@ -129,7 +129,7 @@ class FunctorGeneratorBase : public Generator {
   bool is_event_ = false;
 };
 
-/// Layout of the samples of a functor. `shape`: of an image.
+/// Layout of the samples of a functor. `shape`: shape of an image.
 template <class F>
 SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] SampleShape shape) {
   if constexpr (MakesEvents<F>) {
@@ -212,7 +212,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
   std::vector<std::string> table_notes_;
 };
 
-/// The registry's row for a functor.
+/// Registry entry of a functor.
 template <class F>
 GeneratorEntry generator_entry() {
   const SampleInfo info = F::describe({});

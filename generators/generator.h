@@ -22,7 +22,7 @@ namespace wellspring {
 /// Largest side of an image: keeps pixel coordinates exact in f32 and a sample below 4 GiB.
 inline constexpr int kLargestImageSide = 1 << 14;
 
-/// Dense labels with the batches (SampleInfo::plane).
+/// Batches with or without dense labels (SampleInfo::plane).
 enum class DenseLabels : std::uint8_t { none, plane };
 
 class Generator {
@@ -33,28 +33,30 @@ class Generator {
   virtual std::string parameters_yaml() const = 0;
 
   const SampleLayout& layout() const { return info().layout; }
-  /// Key of its random numbers under `seed`: no two generators of a run share any.
+  /// Key of its random numbers under `seed`; no two generators of a run share a key.
   std::uint64_t key(std::uint64_t seed) const { return named_key(seed, info().name); }
   /// The best mean accuracy that any classifier of x can reach, if known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }
 
-  /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense labels:
-  /// drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning again moves it
-  /// to another. Errors (config): a table that cannot be made, dense labels that do not exist.
+  /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense
+  /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
+  /// again moves it to the new plan. Errors (config): a table cannot be made, or dense labels do
+  /// not exist.
   virtual void plan(MemoryPlan& memory, std::int64_t rows,
                     DenseLabels dense = DenseLabels::none) = 0;
-  /// After commit, before the first emission: uploads tables. Blocks.
+  /// Uploads tables; call it after commit and before the first emission. Blocks.
   virtual void load(Stream& stream) = 0;
-  /// Notes of plan() to the user, one line each: a damaged cache or one that cannot be written, a
+  /// Notes from plan() to the user, one line each: for example, a damaged or read-only cache, or a
   /// limit that samples will reach.
   virtual const std::vector<std::string>& notes() const = 0;
 
-  /// Enqueues recordable launches that fill every slot whose `source` equals `call.source`: all
-  /// columns of the batch, x with `call.augmentation` applied. Bytes are a pure function of
-  /// (generator, version, versions of those it uses, parameters, call.seed, slot.sample,
-  /// augmentation, slot.ordinal); key(call.seed) keys all random numbers. The batch must have the
-  /// same input as layout(), and columns for all latents or for none. Events and sets take no
-  /// augmentation. Geometry maps latents by their roles, so that they describe the augmented image.
+  /// Enqueues recordable launches that fill every slot whose `source` equals `call.source`. They
+  /// fill all columns of the batch and apply `call.augmentation` to x. The bytes are a pure
+  /// function of (generator, version, versions of the generators it uses, parameters, call.seed,
+  /// slot.sample, augmentation, slot.ordinal); key(call.seed) keys all random numbers. The batch
+  /// must have the same input as layout(), and columns for all latents or for none. Events and sets
+  /// take no augmentation. Geometric augmentations transform latents according to their roles, so
+  /// that they describe the augmented image.
   virtual void emit(Stream& stream, const EmitCall& call) = 0;
 };
 
@@ -66,7 +68,7 @@ struct GeneratorEntry {
   std::string name;
   int version;
   SampleKind kind;
-  bool has_plane;  ///< dense labels, in some of its modes
+  bool has_plane;  ///< some of its modes have dense labels
   std::string summary;
   std::vector<ParamRow> parameters;
   /// `others`: generators that it may use.
@@ -74,19 +76,19 @@ struct GeneratorEntry {
                                       const Generators& others);
   const Generators* others = nullptr;  ///< set by the registry
 
-  /// `size`: side of the square image in pixels; ignored for events. Errors (config) as
+  /// `size`: side of the square image in pixels; ignored for events. Errors (config): as for
   /// ParamTable::set.
   std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) const {
     return maker(settings, size, *others);
   }
 };
 
-/// Error (config) unless its samples have dense labels; lists the generators that do.
+/// Error (config) unless its samples have dense labels; the error lists the generators that do.
 void expect_plane(const SampleInfo& info);
 
 /// All generators, by name. The table is built on first use and never changes.
 const Generators& generator_registry();
-/// Error (config) for an unknown name, with the nearest known one.
+/// Error (config) for an unknown name; the error suggests the nearest known name.
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings = {},

@@ -1,5 +1,5 @@
 // Declaration of latents, the numbers with which a sample was drawn. Used by generators and by all
-// that read their samples; host only.
+// code that reads their samples; host only.
 #pragma once
 
 #include "kernels/augment/latent_map.h"
@@ -10,19 +10,20 @@
 
 namespace wellspring {
 
-/// How close samples come to both ends of a latent's range. Under a uniform law they reach them;
-/// under others the ends may be bounds that few samples approach.
+/// How close samples come to both ends of a latent's range. Under a uniform law, samples reach the
+/// ends; under other laws, the ends may be bounds that few samples approach.
 enum class LatentEnds : std::uint8_t { reached, rare };
 
 /// A number with which a sample was drawn, exported with the sample.
 struct LatentInfo {
   std::string name;
-  std::string help;                     ///< its meaning, with its zero and its sense
-  std::string unit;                     ///< "" where dimensionless
-  float low = 0, high = 1;              ///< its range, ends included
-  LatentRole role = LatentRole::fixed;  ///< how augmentation maps it; a position_y follows its
-                                        ///< position_x, a thing's length both, a wave's angle and
-                                        ///< phase its period; "image side": a unit of fractions
+  std::string help;                     ///< meaning, with its zero and its direction
+  std::string unit;                     ///< "" if dimensionless
+  float low = 0, high = 1;              ///< range, including both ends
+  LatentRole role = LatentRole::fixed;  ///< how augmentation transforms it; a position_y follows
+                                        ///< its position_x, a thing's length follows both, a wave's
+                                        ///< angle and phase follow its period; the unit "image
+                                        ///< side" marks fractions
   LatentEnds ends = LatentEnds::reached;
 
   LatentInfo();

@@ -1,4 +1,4 @@
-// All generators, by name. A new one is one line in generators/CMakeLists.txt.
+// All generators, by name. To add one, add a line to generators/CMakeLists.txt.
 #include "core/text/text.h"
 #include "generators/functor_generator.h"
 
@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-// The build writes one file per row and this list of them: WS_GENERATOR(shapes).
+// The build writes one file per row and this list of all rows: WS_GENERATOR(shapes).
 namespace rows {
 #define WS_GENERATOR(name) GeneratorEntry name();
 #include "generators/generators.inc"
@@ -35,7 +35,7 @@ Generators build_registry() {
   return entries;
 }
 
-/// The entries. Each of them knows the others.
+/// The entries of the registry. Each entry knows the others.
 struct Registry {
   Generators entries = build_registry();
 

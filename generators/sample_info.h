@@ -1,8 +1,8 @@
 // Description of the samples of a generator or of a data set: names, units, ranges and widths. Used
 // by sources, commands, reports and tests; host only.
 //
-// Constructors and copies are in sample_info.cpp, since inlining them into every generator would take
-// a large part of its compile time.
+// Constructors and copies are in sample_info.cpp, because inlining them into every generator would
+// take a large part of the compile time.
 #pragma once
 
 #include "generators/latents.h"
@@ -19,7 +19,7 @@ namespace wellspring {
 /// One value of a column: a feature of an event or of an item, a global, a target.
 struct ValueInfo {
   std::string name;
-  std::string unit;  ///< "" where dimensionless
+  std::string unit;  ///< "" if dimensionless
 
   ValueInfo();
   ValueInfo(std::string_view name, std::string_view unit);
@@ -30,33 +30,33 @@ struct ValueInfo {
   ~ValueInfo();
 };
 
-/// Dense labels of an image; 0 is nothing.
+/// Dense labels of an image; 0 means nothing is visible there.
 struct PlaneInfo {
   enum class Kind : std::uint8_t {
-    number,  ///< index of the visible thing, from 1 on
+    number,  ///< index of the visible thing, starting at 1
     depth,   ///< distance of the visible thing, above 0
   };
   std::string name;
   std::string help;  ///< meaning of the numbers, or zero of the depth
-  std::string unit;  ///< unit of a depth; "" where dimensionless
+  std::string unit;  ///< unit of a depth; "" if dimensionless
   Kind kind = Kind::number;
 };
 
-/// Upper bound of the blocks of random numbers (Philox: four words each) per sample, without
+/// Upper bound of the number of random blocks (Philox, four words each) per sample, without
 /// augmentation. Includes pixels beyond the border that complete a run.
 struct DrawBudget {
-  std::int64_t scene = 0;  ///< to draw the scene, or the event
-  std::int64_t part = 0;   ///< to prepare a part of the image
-  std::int64_t pixel = 0;  ///< to colour one pixel
-  int side = 0;            ///< side of a part, pixels; 0: one part
-  bool cached = false;     ///< less is drawn if the state that a sample builds on is cached
+  std::int64_t scene = 0;  ///< blocks to draw the scene or the event
+  std::int64_t part = 0;   ///< blocks to prepare a part of the image
+  std::int64_t pixel = 0;  ///< blocks to colour one pixel
+  int side = 0;            ///< side of a part, pixels; 0: the image is one part
+  bool cached = false;     ///< true: a cached state may reduce the number of blocks
 };
 
 /// The best mean result of any predictor of the label or the targets, known in closed form or from an
 /// exact likelihood.
 struct BestResult {
-  std::string metric;  ///< name in reports: "accuracy", "rmse of theta0"
-  double value = 0;    ///< a share, or in the unit of the prediction
+  std::string metric;  ///< name in reports, such as "accuracy" or "rmse of theta0"
+  double value = 0;    ///< a fraction, or in the unit of the prediction
 };
 
 /// Another generator whose samples this one shows.
@@ -66,23 +66,23 @@ struct UsedGenerator {
 };
 
 /// Optional members of a functor that its generator calls (functor_generator.h). A functor names
-/// them by
+/// them with
 ///
 ///     static constexpr GeneratorHooks kHooks = {.notes = true};
 struct GeneratorHooks {
   bool best_accuracy = false;
   bool notes = false;
   bool instead = false;
-  bool tables = false;       ///< Tables
-  bool table_notes = false;  ///< Tables::notes
+  bool tables = false;       ///< has Tables
+  bool table_notes = false;  ///< has Tables::notes
 };
 
 struct SampleInfo {
   std::string name;
   /// Increases whenever the bytes of the samples change.
   int version = 1;
-  SampleLayout layout;               ///< with all targets and latents, without plane
-  std::string summary;               ///< one line
+  SampleLayout layout;               ///< with all targets and latents, without dense labels
+  std::string summary;               ///< one-line summary
   std::string reference;             ///< the publication or formula that it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;

@@ -34,14 +34,14 @@ std::string text_of(const TableKey& key) {
   return fmt::format("{}\n{}\n{}\n{}", key.generator, key.version, key.table, key.parameters);
 }
 
-/// Includes the key, so that a file under the name of another table is rejected.
+/// Includes the key, so that a file with another table's name is rejected.
 Sha256::Digest digest_of(const TableKey& key, Bytes table) {
   Sha256 hash;
   hash.update(bytes_of(text_of(key))).update(table);
   return hash.digest();
 }
 
-/// The table in a file's bytes; nothing where they are not what was written.
+/// The table in a file's bytes; nullopt if they are not what was written.
 std::optional<std::vector<std::byte>> parse(const TableKey& key, Bytes file) {
   if (file.size() < kHeaderBytes) return std::nullopt;
   if (std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) return std::nullopt;

@@ -16,8 +16,8 @@ void expect_room(const char* what, std::int64_t count, int room, const char* adv
                            fmt::format("the maximum is {}", room), advice});
 }
 
-// Depths of the ATLAS barrel. Front and back, in radiation lengths: presampler and the three
-// compartments of the electromagnetic calorimeter. Hadronic thicknesses, in interaction lengths.
+// Depths of the ATLAS barrel: front and back of the presampler and of the three compartments of the
+// electromagnetic calorimeter, in radiation lengths; hadronic thicknesses in interaction lengths.
 constexpr double kPresampler[] = {1.7, 2.0};
 constexpr double kStrips[] = {2.5, 6.8}, kMiddle[] = {6.8, 22.8}, kBack[] = {22.8, 24.8};
 constexpr double kTiles[] = {1.5, 4.1, 1.8};
@@ -103,7 +103,7 @@ Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double sl
     layer.first_cell = static_cast<int>(cells);
     layer.first_slice = static_cast<int>(slices);
     layer.first_ring = calorimeter.rings;
-    // A depth that is a whole number of slices up to rounding gets that number.
+    // A depth that equals an integer number of slices up to rounding gets that number.
     layer.slices =
         std::max(1, static_cast<int>(std::ceil((spec.back - spec.front) / slice * (1 - 1e-6))));
     cells += std::int64_t{layer.rings} * layer.sectors;

@@ -19,38 +19,38 @@ struct CaloLayer {
   float front, back;  ///< depth in radiation lengths
   std::int32_t first_cell;
   std::int32_t first_slice, slices;
-  std::int32_t first_ring;  ///< number of rings in all layers before
+  std::int32_t first_ring;  ///< number of rings in all previous layers
   std::int32_t first_edge;  ///< index of its rings + 1 edges in Calorimeter::edge_squared
   std::int32_t rings, sectors;
 };
 
-/// The whole calorimeter; a team copies it into its scratch.
+/// The whole calorimeter. A team copies it into its scratch memory.
 struct Calorimeter {
   std::int32_t layers = 0, cells = 0, slices = 0, rings = 0;  ///< rings: total of all layers
   CaloLayer layer[kMostCaloLayers] = {};
   float edge_squared[kMostCaloEdges] = {};  ///< squares of ring edges, mm^2
 };
 
-/// Layers of one kind, in a user's units.
+/// Layers of one kind, in user units.
 struct CaloLayerSpec {
   double front, back;           ///< depth in radiation lengths
   std::vector<double> r_edges;  ///< mm, from 0
   int sectors;
 };
 
-/// Errors (config): too many layers, edges, slices or cells. `slice`: maximum depth, X0.
+/// Errors (config): too many layers, edges, slices or cells. `slice`: maximum depth of a slice, X0.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
-/// Layers of the CaloChallenge. Data sets 2 and 3: 45 layers of 3.4 mm. Data set 1: rings and
-/// sectors of its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13, 14 (pions). Its files
-/// give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2 (JINST 3 (2008) S08003,
-/// chapter 5), all in one medium.
+/// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. Data set 1
+/// has the rings and sectors of its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13, 14
+/// (pions). Its files give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2
+/// (JINST 3 (2008) S08003, chapter 5), all in one medium.
 std::vector<CaloLayerSpec> ds1_photon_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds1_pion_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds2_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds3_layers(const gflash::Medium& medium);
 
-/// `rings` of equal width.
+/// Edges of `rings` rings of equal width.
 std::vector<double> equal_rings(int rings, double width);
 
 }  // namespace wellspring

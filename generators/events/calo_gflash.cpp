@@ -15,11 +15,11 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Highest energy, GeV. The formulas were fitted up to some 100 GeV, but extrapolate smoothly.
+/// Highest energy, GeV. The formulas were fitted up to about 100 GeV, but extrapolate smoothly.
 constexpr double kHighestEnergy = 1e4;
-/// Lowest energy over critical energy.
+/// Lowest energy divided by critical energy.
 constexpr double kLeastRatio = 10;
-/// Above the largest normal number of kernels/random/math.h: sqrt(48 ln 2) = 5.768.
+/// Above the largest normal number of kernels/random/math.h, sqrt(48 ln 2) = 5.768.
 constexpr double kFarthestNormal = 5.77;
 /// Largest exponential number: ln 2^24.
 constexpr double kLongest = 16.64;
@@ -46,7 +46,7 @@ Range energies_of(const CaloGflash::Params& params) {
   return {low, high};
 }
 
-/// Lowest energy, GeV, for which mean T and alpha describe a shower.
+/// Lowest energy (GeV) at which mean T and alpha describe a shower.
 double lowest_electromagnetic(const gflash::Medium& medium) {
   double l = std::log(kLeastRatio);
   while (gflash::mean_t(medium, static_cast<float>(l)) < gflash::kLeastT ||
@@ -81,7 +81,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
   if (has_other(params)) {
     const double low = lowest_electromagnetic(medium);
     if (asked.low < low || asked.high > kHighestEnergy) {
-      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // as printed
+      refuse("electromagnetic showers", low * 1.0005, kHighestEnergy);  // rounded as printed
     }
   }
   if (has_pion(params) && !(is_hadronic(params, asked.low) && is_hadronic(params, asked.high) &&
@@ -306,7 +306,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
     }
   }
 
-  // Parameters grow with the energy, their spread falls: the bounds are taken over a grid.
+  // Parameters grow with the energy while their spread falls, so the bounds are taken over a grid.
   double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
   for (int i = 0; i <= 100; ++i) {
     const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);

@@ -84,9 +84,9 @@ struct CaloGflash {
     kLatents,
   };
   static constexpr int kMostParticles = 3, kMostEnergies = 16;
-  /// Energy units in a shower.
+  /// Energy units per shower.
   static constexpr float kWhole = 0x1p+40f;
-  /// First block of the sampling fluctuations; spots use the blocks below.
+  /// First random block of the sampling fluctuations; spots use lower blocks.
   static constexpr std::uint32_t kFirstSamplingBlock = 1u << 31;
 
   /// Errors: config.
@@ -145,20 +145,20 @@ struct CaloGflash {
   /// Drawn parameters of a shower. Depths in radiation lengths.
   struct Shower {
     float energy, log_energy;  ///< GeV
-    float start;               ///< depth of its start
-    float t, alpha;            ///< profile of energy; alpha of a pion: of its EM part
-    float rate[2];             ///< rates of the gamma laws in depth: electromagnetic, hadronic
-    float tau;                 ///< per radiation length
+    float start;               ///< depth of the shower's start
+    float t, alpha;  ///< longitudinal profile of the energy; alpha of a pion: of its EM part
+    float rate[2];   ///< rates of the gamma laws in depth: electromagnetic, hadronic
+    float tau;       ///< per radiation length
     float spot_alpha, spot_rate;
     float spots[2];           ///< mean numbers of spots: electromagnetic, hadronic
-    float share[2];           ///< visible energy, in units: electromagnetic, hadronic
+    float share[2];           ///< visible energy, in energy units: electromagnetic, hadronic
     float em_log_energy;      ///< ln of the electromagnetic energy in GeV
     float em_fraction, gain;  ///< gain: the constant term's factor
-    std::int32_t particle;    ///< index of its class
+    std::int32_t particle;    ///< class index
   };
 
   struct Shared {
-    std::uint64_t deposited;  ///< units in cells
+    std::uint64_t deposited;  ///< energy units deposited in cells
     std::uint32_t spots;
     Shower shower;
   };
@@ -173,10 +173,10 @@ struct CaloGflash {
     auto* const to = reinterpret_cast<std::uint32_t*>(own);
     constexpr int kWords = sizeof(Calorimeter) / sizeof(std::uint32_t);
     for (int i = team.rank(); i < kWords; i += team.size()) to[i] = from[i];
-    return *own;  // complete after the next barrier
+    return *own;  // valid after the next barrier
   }
 
-  /// Writes into scratch directly: a whole shower does not fit into registers.
+  /// Writes directly into scratch memory: a whole shower does not fit into registers.
   WS_INLINE void draw(const SampleRng& rng, Shower& shower) const {
     const Philox4 kind = rng.block(Purpose::label, 0);
     const Philox4 scene = rng.block(Purpose::scene, 0), more = rng.block(Purpose::scene, 1);
@@ -271,8 +271,8 @@ struct CaloGflash {
     slice.layer = l;
     const float spot_shape = part == 0 ? shower.spot_alpha : shower.alpha;
     const float spot_rate = part == 0 ? shower.spot_rate : shower.rate[part];
-    std::int64_t energy = 0;  // cumulative, so that the boundary of two slices is rounded once
-    float inside = 0;         // share of spots
+    std::int64_t energy = 0;  // cumulative: the boundary between two slices is rounded only once
+    float inside = 0;         // fraction of spots
     for (int side = 0; side < 2; ++side) {
       const float depth = side == 0 ? front : back;
       const float share = math::lower_gamma(shower.alpha, shower.rate[part] * depth);
@@ -305,7 +305,7 @@ struct CaloGflash {
     return slice;
   }
 
-  /// By one member: sets the spots up to the end of each slice; returns the number of spots.
+  /// Called by one member: sets the end of each slice in spots; returns the number of spots.
   WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
@@ -317,12 +317,12 @@ struct CaloGflash {
     return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// Share of a component with R^2 = `squared` between two squared radii.
+  /// Fraction of a component with R^2 = `squared` that is between two squared radii.
   WS_INLINE static float between(float inner, float outer, float squared) {
     return squared * (outer - inner) / ((inner + squared) * (outer + squared));
   }
 
-  /// All members: the mean energy of each cell.
+  /// All members: adds up the mean energy of each cell.
   template <class Team>
   WS_INLINE void expect(Team& team, const Calorimeter& calorimeter, const CaloSlice* slices,
                         EventCell* cells) const {
@@ -350,7 +350,7 @@ struct CaloGflash {
     }
   }
 
-  /// All members: detector response and read-out.
+  /// All members: apply detector response and read-out.
   template <class Team, class Row>
   WS_INLINE void read_out(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                           Shared& shared, const EventCell* cells, Row& row) const {
@@ -394,13 +394,13 @@ struct CaloGflash {
     truth.latents[kStart] = shower.start;
     truth.latents[kEmFraction] = shower.em_fraction;
     truth.latents[kInvisible] = whole * (1 - (shower.share[0] + shower.share[1]) / kWhole);
-    // In mode mean the cells' shares are rounded, so their sum may be slightly too large.
+    // In mode mean, the cells' shares are rounded, so their sum may be slightly too large.
     const std::uint64_t deposited = shared.deposited < visible ? shared.deposited : visible;
     truth.latents[kLeakage] = static_cast<float>(visible - deposited) / kWhole * whole;
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower ones use its spots, widths
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower energies use its spots and widths
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;

@@ -1,5 +1,5 @@
-// Calorimeter materials, pure or as a sandwich, with the constants that GFLASH needs. Used by
-// generator `calo_gflash`; host only.
+// Calorimeter materials, pure or combined in a sandwich, with the constants that GFLASH needs. Used
+// by generator `calo_gflash`; host only.
 #pragma once
 
 #include "generators/events/gflash.h"
@@ -14,9 +14,9 @@ namespace wellspring::gflash {
 enum class Material : std::uint8_t { tungsten, lead, iron, copper, pbwo4, silicon, argon, plastic };
 
 /// Particle Data Group, "Atomic and nuclear properties of materials". PbWO4 and polystyrene: Z and
-/// A are means by mass; A of polystyrene is set to reproduce its Z / A.
+/// A are mass-weighted means; A of polystyrene is set to reproduce its Z / A.
 struct MaterialConstants {
-  double z, a;                ///< charge number, g / mol
+  double z, a;                ///< atomic number, g / mol
   double density;             ///< g / cm^3
   double radiation_length;    ///< g / cm^2
   double interaction_length;  ///< g / cm^2
@@ -32,8 +32,8 @@ const std::vector<std::pair<std::string, Material>>& materials();
 inline constexpr double kScatteringEnergy = 21.2;
 
 Medium homogeneous(Material material);
-/// A sandwich with periods of `passive_mm` and `active_mm`. Means over the mass shares w: Z = sum w
-/// Z, 1 / X0 = sum w / X0, Ec / X0 = sum w Ec / X0, with lengths in g / cm^2.
+/// A sandwich with periods of `passive_mm` and `active_mm`. Averages over the mass fractions w: Z =
+/// sum w Z, 1 / X0 = sum w / X0, Ec / X0 = sum w Ec / X0, with lengths in g / cm^2.
 Medium sandwich(Material passive, double passive_mm, Material active, double active_mm);
 
 }  // namespace wellspring::gflash

@@ -13,11 +13,11 @@
 
 namespace wellspring {
 
-/// A part of a layer's depth. `unit`: energy of a spot; the first `more` spots have one unit more.
-/// In mode mean: the slice's energy.
+/// A part of a layer's depth. `unit`: energy of a spot, or the slice's energy in mode mean. The
+/// first `more` spots have one unit more.
 struct CaloSlice {
   std::uint64_t unit;
-  std::uint64_t upto;  ///< end of the slice, counted in spots; in mode gflash_lite, in units
+  std::uint64_t upto;  ///< end of the slice in spots; in mode gflash_lite, in energy units
   std::uint32_t more, spots;
   float core_squared, tail_squared, core_share;  ///< mm^2
   std::int32_t layer;
@@ -31,7 +31,8 @@ struct CaloSpots {
   PhiloxRun<N> words;
 };
 
-/// Adds spots to their cells; drops spots outside all cells. energy(i) WS_INLINED: units of spot i.
+/// Adds spots to their cells; drops spots outside all cells. energy(i), a WS_INLINE function,
+/// returns the energy of spot i in units.
 template <int N, class Team, class Energy>
 WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& energy,
                           const Calorimeter& calorimeter, std::uint64_t* cells) {
@@ -55,7 +56,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     if (N == 1 && ring[0] == k) break;  // most spots are in the first rings
   }
   if (N == 1 && ring[0] == layer.rings) return;
-  // With SIMD, a spot outside adds 0 to a cell: a branch would be mispredicted.
+  // With SIMD, a spot outside adds 0 to a cell, because a branch would often be mispredicted.
   alignas(N * sizeof(std::uint64_t)) std::uint64_t units[N];
   in_lanes<N>([&](int i) WS_INLINED {
     const bool inside = ring[i] < layer.rings;
@@ -94,7 +95,8 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
   }
 }
 
-/// All members: scatters `count` spots that share `visible` units equally in `all` random slices.
+/// All members: scatters `count` spots over `all` slices at random. The spots share `visible` units
+/// equally.
 template <class Team>
 WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                                    std::uint32_t count, std::uint64_t visible,

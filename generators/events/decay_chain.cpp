@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Largest share of a mother's mass that its products may have; the rest is kinetic energy.
+/// Maximum fraction of a mother's mass that its products may have; the rest is kinetic energy.
 constexpr double kLargestShare = 0.9999;
 
 struct Decay {
@@ -32,7 +32,7 @@ struct Decay {
 constexpr const char* kAdvice =
     "write MOTHER -> PRODUCT + PRODUCT, masses in GeV, 2 or 3 products: 172.5 -> 80.377 + 4.78";
 
-/// Parses a mass; false unless the whole text is one.
+/// Parses a mass; returns false unless the whole text is a mass.
 bool read_mass(std::string_view text, double& mass) {
   const std::string own(trim(text));
   char* end = nullptr;

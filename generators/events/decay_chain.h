@@ -2,15 +2,16 @@
 // mother. Used by generator `rambo`. Host and device, in double precision; parsing and checks host
 // only.
 //
-// Two bodies: isotropic, p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M + m1 - m2)) / 2M.
-// Three: particle 1 and the pair (23), whose mass has the density p_1(m23) p_23(m23) between m2 +
-// m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 / (p_1(m2 + m3) p_23(M -
-// m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For massless products one try
-// in four is kept, otherwise more. Two two-body decays follow. Source: Particle Data Group,
+// Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
+// m1 - m2)) / 2M. Three: particle 1 and the pair (23), whose mass has the density p_1(m23)
+// p_23(m23) between m2 + m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 /
+// (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For
+// massless products one try in four is kept, otherwise more. Then the mother decays into particle 1
+// and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
 // Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
 // Branching fractions are 1 and each decay is sampled from its own phase space, so the weight of an
-// event is that of its production.
+// event is the weight of its production.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -39,20 +40,20 @@ class DecayChain {
   };
 
   DecayChain() = default;
-  /// Host only. `bodies` have these masses; beyond the list they are massless. `decays` are texts
-  /// such as "172.5 -> 80.377 + 4.78", for exactly this mass. Errors (config) begin with `name`.
+  /// Host only. `masses`: masses of the first bodies; all others are massless. `decays`: texts such
+  /// as "172.5 -> 80.377 + 4.78", each for exactly this mass. Errors (config) begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
   WS_HD bool any() const { return any_; }
-  /// Host only: number of final particles of the first `bodies` bodies.
+  /// Host only: number of final particles that the first `bodies` bodies produce.
   int finals(int bodies) const;
   /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }
 
-  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)`: random numbers of
-  /// event i of N. Calls on_final(number, Particles). Decay d uses blocks of the sample's scene
-  /// from first_block + d kStride on. Masses are those in the nodes; root k is node k.
+  /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
+  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses scene blocks from
+  /// first_block + d kStride on. The nodes give the masses; root k is node k.
   template <int N, class Rng, class OnFinal>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final) const {
@@ -97,7 +98,7 @@ class DecayChain {
     return finals;
   }
 
-  /// Momentum of the two products in the rest frame.
+  /// Momentum of each of the two products in the rest frame.
   WS_INLINE static double momentum(double mass, double m1, double m2) {
     const double near = (mass - m1 - m2) * (mass + m1 + m2);
     const double far = (mass - m1 + m2) * (mass + m1 - m2);
@@ -111,7 +112,8 @@ class DecayChain {
     int first = 0, products = 0;  ///< nodes [first, first + products)
   };
 
-  /// Two-body decay of a moving mother in event i. The second product takes the remaining momentum.
+  /// Decays a moving mother into two bodies, in event i. The second product takes the remaining
+  /// momentum.
   template <int N>
   WS_INLINE static void split(int i, const Particles<N>& mother, double mass, double m1, double m2,
                               std::uint32_t height, std::uint32_t turn, Particles<N>& first,

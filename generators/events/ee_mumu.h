@@ -1,6 +1,6 @@
 // Generator `ee_mumu`: angles of single e+ e- -> mu+ mu- events at tree level (photon and Z); the
-// class is the centre-of-mass energy. The exact angular distribution is sampled without rejection;
-// the best accuracy is known in closed form. Created through the registry; host and device.
+// class is the centre-of-mass energy. It samples the exact angular distribution without rejection,
+// and the best accuracy is known in closed form. Created through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -52,9 +52,9 @@ struct MuonPairRates {
     return {amplitude(left, left) + amplitude(right, right), 2 * amplitude(left, right)};
   }
 
-  /// Share of events distributed as (1 + c)^2; the others as (1 - c)^2.
+  /// Fraction of events distributed as (1 + c)^2; the others are distributed as (1 - c)^2.
   double forward_share() const { return same / (same + opposite); }
-  /// A_FB: c has the density 3/8 (1 + c^2) + A_FB c.
+  /// A_FB; c has the density 3/8 (1 + c^2) + A_FB c.
   double forward_backward_asymmetry() const { return 0.75 * (2 * forward_share() - 1); }
 };
 
@@ -141,16 +141,16 @@ struct EeMumu {
 
   SampleLayout layout() const { return SampleLayout::event(kFeatures); }
 
-  /// With n equally likely classes the best guess at c is the class with the highest density, so
+  /// With n equally likely classes, the best guess at c is the class with the highest density, so
   /// the accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB
-  /// c: the largest A_FB wins for c > 0, the smallest for c < 0, and the integral is 1 + (A_FB,max
-  /// - A_FB,min) / 2. The azimuth carries no information.
+  /// c: the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
+  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information.
   double best_accuracy() const {
     return (1 + 0.5 * (highest_asymmetry_ - lowest_asymmetry_)) / energies_;
   }
 
-  /// The maximum of three uniform numbers has the distribution function u^3, exactly that of (1 +
-  /// c) / 2 under (1 + c)^2. No root needs to be solved for.
+  /// The maximum of three uniform numbers has the distribution function u^3, which is exactly the
+  /// distribution function of (1 + c) / 2 under (1 + c)^2. So no equation needs to be solved.
   template <class Run>
   WS_INLINE void make(Run& run) const {
     const auto first = run.blocks(Purpose::scene, 0), second = run.blocks(Purpose::scene, 1);

@@ -23,7 +23,7 @@ struct GaussianLinear {
   static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
   static constexpr forms::Events kForm = {};
-  /// Above the largest number of math::box_muller.
+  /// Above the largest value that math::box_muller returns.
   static constexpr float kLargest = 5.78f;
 
   struct Params {
@@ -40,8 +40,8 @@ struct GaussianLinear {
     return rows;
   }
 
-  /// S_ii. The mean absolute error of a normal distribution is sqrt(2 S_ii / pi). Given x,
-  /// theta_i^2 has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
+  /// S_ii. For the normal posterior of theta_i, the mean absolute error is sqrt(2 S_ii / pi). Given
+  /// x, theta_i^2 has the variance 2 S_ii^2 + 4 m_i^2 S_ii, where m_i^2 is 1 - S_ii on average.
   static std::array<double, kParameters> posterior_variances(const Params& params) {
     return wellspring::posterior_variances<kParameters>(params.mixing, params.noise, 1);
   }

@@ -15,13 +15,14 @@
 namespace wellspring {
 
 /// theta ~ N(0, prior^2 I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and
-/// 0 otherwise: every measurement adds one parameter to a fading memory of the earlier ones.
+/// 0 otherwise. Each measurement is one parameter plus an exponentially fading sum of the earlier
+/// ones.
 struct GaussianMap {
   float mixing, noise, prior;
 
-  /// Draws N parameters and measurements, N even, from the blocks block(0), block(1), ... of the
-  /// sample's scene; calls theta(i, value) and x(i, value). Normal numbers come in pairs from the
-  /// words of the blocks: first the parameters, then, starting with a new block, the noise.
+  /// Draws N parameters and measurements, N even, from scene blocks block(0), block(1), ...; calls
+  /// theta(i, value) and x(i, value). Normal numbers come in pairs from the words of the blocks:
+  /// first the parameters, then, starting with a new block, the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);
@@ -57,8 +58,8 @@ struct GaussianMap {
 /// predictor of theta_i has a smaller mean squared error.
 template <std::size_t N>
 std::array<double, N> posterior_variances(double mixing, double noise, double prior) {
-  // The matrix, augmented by the identity, which becomes its inverse (Gauss-Jordan; the matrix is
-  // symmetric with eigenvalues of at least 1 / prior^2, so no pivot is small).
+  // The matrix next to the identity; Gauss-Jordan elimination turns the identity into the inverse.
+  // The matrix is symmetric with eigenvalues of at least 1 / prior^2, so no pivot is small.
   std::array<std::array<double, 2 * N>, N> rows{};
   for (std::size_t i = 0; i < N; ++i) {
     rows[i][i] = 1 / (prior * prior);

@@ -12,16 +12,17 @@
 
 namespace wellspring::gflash {
 
-/// A medium's constants in the formulas.
+/// Constants of a medium in the formulas.
 struct Medium {
-  float z = 0;                   ///< charge number; of a sandwich, the mean by mass
+  float z = 0;                   ///< atomic number; for a sandwich, the mass-weighted mean
   float critical_energy = 0;     ///< GeV
   float radiation_length = 0;    ///< mm
   float moliere_radius = 0;      ///< mm
   float interaction_length = 0;  ///< mm, for hadrons
-  bool sampling = false;         ///< a sandwich
+  bool sampling = false;         ///< true: a sandwich
   float inverse_frequency = 0;   ///< 1 / F_s = thickness of a period in radiation lengths
-  float e_mip = 0;               ///< 1 - e^, e^ the response to electrons over that to muons
+  float e_mip = 0;  ///< 1 - e^, where e^ is the response to electrons divided by the response to
+                    ///< muons
 };
 
 /// Distribution of T (depth of the maximum) and alpha: their logarithms are normal.
@@ -31,12 +32,12 @@ struct Fluctuation {
   float correlation;
 };
 
-/// Upper limit of the standard deviations, whose formulas diverge at low energies.
+/// Upper limit of the standard deviations: their formulas diverge at low energies.
 inline constexpr float kMostSigma = 0.5f;
-/// Lower limits of alpha and T of single showers: the profile must rise, then fall.
+/// Lower limits of alpha and T for individual showers, so that the profile rises and then falls.
 inline constexpr float kLeastAlpha = 1.1f, kLeastT = 1;
 
-/// T and alpha of the average shower. `l`: logarithm of energy over critical energy.
+/// T and alpha of the average shower. `l`: ln(energy / critical energy).
 WS_INLINE float mean_t(const Medium& medium, float l) {
   const float homogeneous = l - 0.812f;
   return medium.sampling ? homogeneous - 0.55f * medium.inverse_frequency - 0.69f * medium.e_mip
@@ -64,13 +65,15 @@ WS_INLINE Fluctuation fluctuation(const Medium& medium, float l) {
   return law;
 }
 
-/// Lateral profile at one depth: core and tail, each with the share r^2 / (r^2 + R^2) within r.
+/// Lateral profile at one depth: core and tail. Each has the fraction r^2 / (r^2 + R^2) of its
+/// energy within r.
 struct Lateral {
   float core, tail;  ///< R of each, in Moliere radii
   float core_share;
 };
 
-/// `tau`: depth over that of the shower's centre of gravity. `log_energy`: ln(energy / GeV).
+/// `tau`: depth divided by the depth of the shower's centre of gravity. `log_energy`: ln(energy /
+/// GeV).
 WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
   const float z = medium.z;
   Lateral law;
@@ -87,17 +90,17 @@ WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
     law.tail += -0.14f * e - 0.495f * thick;
     law.core_share += e * (0.348f - 0.642f * medium.inverse_frequency * math::exp(-off * off));
   }
-  // Limits outside the fitted range of the polynomials: late tails, very thick layers.
+  // Limits where the polynomials leave their fitted range: late tails, very thick layers.
   law.core = math::max(law.core, 0.005f);
   law.tail = math::clamp(law.tail, 0.01f, 100.0f);
   law.core_share = math::clamp(law.core_share, 0, 1);
   return law;
 }
 
-/// Energy spots of a shower: mean number, and profile relative to the energy's.
+/// Energy spots of a shower: mean number, and profile relative to the energy profile.
 struct Spots {
   float count;
-  float t_ratio, alpha_ratio;  ///< T and alpha: spots over energy
+  float t_ratio, alpha_ratio;  ///< T and alpha of the spots, divided by T and alpha of the energy
 };
 
 /// `resolution`: relative resolution of a sampling calorimeter at 1 GeV.

@@ -1,13 +1,13 @@
 // Generator `ginkgo`: jets of the Ginkgo toy parton shower, W against QCD, as sets of constituents,
 // images or substructure observables (jet_views.h). Created through the registry; host and device.
 //
-// The two kinds differ only in the rate of the first branching, so the exact likelihood ratio of a
-// shower is known. A sample shows the constituents without the tree. Latents:
+// The two classes differ only in the rate of the first branching, so the exact likelihood ratio of
+// a shower is known. A sample contains the constituents without the tree. Latents:
 //
 //   log_w, log_qcd   log density of the shower (its tree, masses and directions) under either
-//                    hypothesis, given the jet's momentum; ginkgo_shower.h. Log of GeV^-4 to the
-//                    power of the number of branchings
-//   log_ratio        their difference, exact: all but the first branching cancels
+//                    hypothesis, given the jet's momentum; see ginkgo_shower.h. Units: log of
+//                    GeV^-4 to the power of the number of branchings
+//   log_ratio        their difference; exact, because all branchings but the first cancel
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
 // can at best know p(set | W) / p(set | QCD), both summed over all trees with that set, and reaches
@@ -90,7 +90,7 @@ struct Ginkgo {
     };
     const double momentum = params.frame == Frame::rest ? 0 : params.momentum_high;
     jets::describe_view(params, params.unit, std::hypot(mass, momentum), info);
-    info.draws = {.scene = ginkgo::kMostFinals};  // one per jet, one per branching
+    info.draws = {.scene = ginkgo::kMostFinals};  // one per jet and one per branching
     return info;
   }
 
@@ -217,9 +217,9 @@ struct Ginkgo {
 
   static constexpr std::int32_t kW = 0, kQcd = 1;  ///< labels
   static constexpr float kAxis = 0x1.279a74p-1f;   ///< 1 / sqrt 3
-  static constexpr double kSlack = 1e-3;           ///< for rounding of log densities
+  static constexpr double kSlack = 1e-3;           ///< for rounding errors of log densities
 
-  /// A jet along (1, 1, 1).
+  /// A jet in the direction (1, 1, 1).
   WS_INLINE static ginkgo::Parton in_lab(float t, float momentum) {
     const float along = momentum * kAxis;
     return {t, {along, along, along}};
@@ -230,7 +230,7 @@ struct Ginkgo {
         z[ginkgo::kMostFinals];
     int count = 0;
 
-    /// Stores the mass squared in e; to_frame replaces it by the energy.
+    /// Stores the mass squared in e; to_frame replaces it with the energy.
     WS_INLINE void add(const ginkgo::Parton& part) {
       e[count] = part.t;
       x[count] = part.p.x;
@@ -253,8 +253,8 @@ struct Ginkgo {
     });
   }
 
-  /// Writes an image or observables of all constituents in order of decreasing energy; their
-  /// coordinates replace the momenta.
+  /// Writes an image or observables of all constituents in order of decreasing energy; replaces the
+  /// momenta with the plane coordinates.
   template <int N, class Row, class Truth>
   WS_INLINE void show(Constituents& parts, Row& row, Truth& truth) const {
     static_assert(ginkgo::kMostFinals <= jets::kMostConstituents);
@@ -284,8 +284,9 @@ struct Ginkgo {
     const double mass = std::max(params.w_mass, params.qcd_mass);
     double low = 0, high = 0;
     for (const double rate : {params.w_root_rate, params.qcd_root_rate, params.rate}) {
-      // log p = 2 log_norm - log(8 pi t) - r (a + b) - 2 log(sqrt t - sqrt t1), for one order or
-      // the sum of both; a + b < 2 and 1 - sqrt .999 <= (sqrt t - sqrt t1) / sqrt t <= 1.
+      // log p = 2 log_norm - log(8 pi t) - r (a + b) - 2 log(sqrt t - sqrt t1), for one drawing
+      // order or the sum of both. Bounds: a + b < 2 and 1 - sqrt .999 <= (sqrt t - sqrt t1) / sqrt
+      // t <= 1.
       const double norm = 2 * ginkgo::log_norm(rate) - std::log(8 * std::numbers::pi);
       low = std::min(low, norm - 4 * std::log(mass) - 2 * rate);
       high = std::max(high, norm - 2 * std::log(params.t_cut) + std::log(2) -

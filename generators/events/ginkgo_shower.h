@@ -16,7 +16,7 @@
 //     f(u; s) = r exp(-r u / s) / (s (1 - exp(-r c))),   0 for u >= c s
 //
 // Densities are in GeV^-4 per branching. The masses of the final parts are observed, so their
-// density counts too.
+// density is a factor too.
 //
 // Showers are computed in the rest frame of the jet, where numbers are small. Energies follow from
 // mass and momentum, so every parton is on its mass shell up to rounding.
@@ -25,7 +25,6 @@
 // likelihood in S. Macaluso et al., "Cluster trellis", arXiv:2002.11661. In the authors' program
 // the random exchange moves the masses without the momenta, so a parton there has its sibling's
 // mass; here both move together.
-// sibling's; here both go together.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -45,9 +44,9 @@ inline constexpr float kLargestFraction = 0.999f;
 inline constexpr int kMostFinals = 128;
 /// Largest m0^2 / t_cut. At the published rates such a jet has 45 +- 10 parts.
 inline constexpr double kLargestSpan = 8192;
-/// Maximum number of waiting partons. The lighter part of a branching is processed first and has
-/// less than a quarter of the mass squared (its mass is below half); at most log4(m0^2 / t_cut) + 1
-/// < 8 partons wait.
+/// Maximum number of waiting partons. The lighter part of a branching is processed first. It has
+/// less than half the mass, hence less than a quarter of the mass squared, so at most log4(m0^2 /
+/// t_cut) + 1 < 8 partons wait.
 inline constexpr int kMostWaiting = 9;
 
 struct Vector3 {
@@ -78,10 +77,10 @@ WS_INLINE Parton boosted(const Parton& part, const Parton& frame, float m) {
 struct Branching {
   Parton parent;
   Parton first, second;  ///< in the order drawn
-  float a, b;            ///< random numbers of their masses
+  float a, b;            ///< the fractions a and b drawn for their masses
 };
 
-/// A parton of each of N jets.
+/// One parton in each of N jets.
 template <int N>
 struct Partons {
   alignas(N * sizeof(float)) float t[N], x[N], y[N], z[N];
@@ -132,12 +131,12 @@ class Rate {
     return math::clamp(-math::log(survival) / rate_, 0.0f, kLargestFraction);
   }
 
-  /// Log density of a branching (GeV^-4); see the top of this file.
+  /// Log density of a branching (log of GeV^-4); see the top of this file.
   WS_INLINE float log_density(const Branching& b) const {
     const float m = math::sqrt(b.parent.t);
     const float rest = m - math::sqrt(b.first.t);
     const float as_drawn = order(b.a + b.b, rest);
-    // The other order: part 2 is drawn from t, part 1 from the rest.
+    // The other drawing order: part 2 is drawn from t, part 1 from the remainder.
     const float other_rest = m - math::sqrt(b.second.t);
     const float other_b = b.first.t / (other_rest * other_rest);
     const float other = order(b.second.t / b.parent.t + other_b, other_rest);
@@ -170,7 +169,7 @@ struct ExactSum {
   WS_INLINE float value() const { return sum + lost; }
 };
 
-/// One branching of `parent` from four random words.
+/// Branches `parent` once, from four random words.
 WS_INLINE Branching branch(const Parton& parent, const Rate& rate, const Philox4& random) {
   Branching result;
   result.parent = parent;
@@ -202,9 +201,10 @@ struct ShowerCount {
 };
 
 /// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, in lockstep: one branching of every
-/// unfinished jet per step. rng(i) and law[i], the law of the first branching, belong to jet i.
-/// Calls on_branching(Branchings, at_root) and on_final(i, Parton); the order within a jet depends
-/// only on its random numbers. Branching k uses blocks(first_block + k). t0 <= kLargestSpan t_cut.
+/// unfinished jet per step. rng(i) returns jet i's random numbers; law[i] is the law of its first
+/// branching. Calls on_branching(Branchings, at_root) and on_final(i, Parton); the order within a
+/// jet depends only on its random numbers. Branching k uses blocks(first_block + k). Requires t0 <=
+/// kLargestSpan t_cut.
 template <int N, class Blocks, class OnBranching, class OnFinal>
 WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const float (&t0)[N],
                       float t_cut, Rate (&law)[N], const Rate& rate,
@@ -234,7 +234,7 @@ WS_INLINE void shower(const Blocks& blocks, std::uint32_t first_block, const flo
         }
         parton = waiting[i][--waiting_count[i]];
       }
-      if (now.done[i] != 0) continue;  // its parent branches on, unseen
+      if (now.done[i] != 0) continue;  // its parent branches on; the result is unused
       now.parent.put(i, parton);
       ++left;
     }

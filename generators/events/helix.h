@@ -1,11 +1,11 @@
 // Helices along z: charged particles in a solenoidal field, propagated between surfaces in closed
-// form. Used by generator `tracks`; host and device. Double precision with + - * / and sqrt only,
-// so host and device give equal bits; branch-free, for SIMD.
+// form. Used by generator `tracks`; host and device. Uses only + - * / and sqrt in double
+// precision, so host and device results are bit-identical; branch-free, for SIMD.
 //
 // A particle at (x, y, z) moves along the transverse unit vector u. After the transverse arc length
 // s it has turned by k s (to the left for k > 0), and z has grown by cot s. With h = tan(k s / 2)
-// and tau = 2 h / k, the chord has length tau cos(k s / 2) and makes the angle k s / 2 with u. This
-// includes straight lines (k = 0, tau = s).
+// and tau = 2 h / k, the chord has length tau cos(k s / 2) and makes the angle k s / 2 with u.
+// Straight lines are the case k = 0, tau = s.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -32,14 +32,14 @@ struct Chord {
   double cosine, sine;  ///< cosine and sine of half the turning angle
 };
 
-/// arctan(h) / h to 2^-52: three halvings, then a series.
+/// arctan(h) / h to within 2^-52: halves the angle three times, then sums a series.
 WS_INLINE double arctan_ratio(double h) {
   double ratio = 1;
   WS_UNROLL(3)
   for (int i = 0; i < 3; ++i) {
     const double half = 1 / (1 + math::sqrt(1 + h * h));
     ratio *= 2 * half;
-    h *= half;  // at most 1, 0.42, 0.20
+    h *= half;  // at most 1, then 0.42, then 0.20
   }
   const double z = h * h;
   double sum = 0;
@@ -48,12 +48,13 @@ WS_INLINE double arctan_ratio(double h) {
   return ratio * (1 - sum);
 }
 
-/// From inside the cylinder of radius `r` about z to its first crossing, within half a turn.
+/// From a point inside the cylinder of radius `r` about z to the first crossing, within half a
+/// turn.
 WS_INLINE Chord to_cylinder(const State& at, double r) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double across = at.y * at.ux - at.x * at.uy;
   const double gap = r * r - (at.x * at.x + at.y * at.y);
-  // A tau^2 + 2 along tau = gap; this form of the root has no cancellation.
+  // Solves a tau^2 + 2 along tau = gap; this form of the root has no cancellation.
   const double a = 1 + at.k * across - 0.25 * at.k * at.k * gap;
   const double square = along * along + a * gap;
   const double divisor = along + math::sqrt(square);  // NaN if the circle stays inside
@@ -63,7 +64,7 @@ WS_INLINE Chord to_cylinder(const State& at, double r) {
   return {reached, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
 }
 
-/// To the plane at `z`, within half a turn.
+/// From a point to the plane at `z`, within half a turn.
 WS_INLINE Chord to_plane(const State& at, double z) {
   constexpr double kPi = 0x1.921fb54442d18p+1;
   const double height = z - at.z;
@@ -118,9 +119,9 @@ WS_INLINE State scattered(const State& at, double bend, double a, double b) {
   return to;
 }
 
-/// Highland's width of the projected multiple-scattering angle, radians, in the form of the
+/// Highland's width (radians) of the projected multiple-scattering angle, in the form of the
 /// Particle Data Group (Phys. Rev. D 110 (2024) 030001, eq. 34.16): 13.6 MeV / (beta c p) sqrt(x /
-/// X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` in GeV, `thickness` x / X0, unit charge.
+/// X0) (1 + 0.038 ln(x / (X0 beta^2))). `p` is in GeV, `thickness` is x / X0; the charge is 1.
 WS_INLINE float highland(float p, float beta, float thickness) {
   const float logarithm = math::log(thickness / (beta * beta));
   const float factor = math::max(math::fma(0.038f, logarithm, 1.0f), 0.0f);

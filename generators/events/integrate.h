@@ -1,10 +1,9 @@
 // Fixed-step integrators for small systems of ordinary differential equations: classical
 // fourth-order Runge-Kutta, and leapfrog for forces that depend on positions only. The state stays
-// in registers; one trajectory per device thread or per host SIMD lane. Used by generators `sbi`
-// and `ode` with T = float, by tests with T = double; host and device.
+// in registers; each device thread or host SIMD lane computes one trajectory. Used by generators
+// `sbi` and `ode` with T = float, by tests with T = double; host and device.
 //
 // Sources: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I (1993),
-// II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 // II.1; E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), I.1.4.
 #pragma once
 
@@ -20,7 +19,8 @@ struct OdeState {
   T v[N];
 };
 
-/// K numbers for each of N trajectories in lockstep: v[k][i] is number k of trajectory i.
+/// K numbers for each of N trajectories that advance in lockstep: v[k][i] is number k of trajectory
+/// i.
 template <int K, int N>
 struct LaneStates {
   static constexpr int used = K;
@@ -38,8 +38,8 @@ struct LaneStates {
   }
 };
 
-/// LaneStates with a run-time number of components, at most K. On devices it is in local memory
-/// because its loops are not unrolled.
+/// LaneStates with a run-time number of components, at most K. On devices it is placed in local
+/// memory, because its loops are not unrolled.
 template <class T, int K, int N>
 struct SomeStates {
   alignas(N * sizeof(T)) T v[K][N];
@@ -62,7 +62,7 @@ WS_INLINE double square_root(double x) {
   return __builtin_sqrt(x);
 }
 
-/// u + h rate; with float, rounded once per component.
+/// u + h rate. With float, each component is rounded once.
 template <class T, int N>
 WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
   OdeState<T, N> result{};
@@ -71,7 +71,7 @@ WS_INLINE OdeState<T, N> moved(const OdeState<T, N>& u, T h, const OdeState<T, N
   return result;
 }
 
-/// u += h rate; with float, rounded once per component.
+/// u += h rate. With float, each component is rounded once.
 template <class T, int N>
 WS_INLINE void move(OdeState<T, N>& u, T h, const OdeState<T, N>& rate) {
   u = moved(u, h, rate);
@@ -86,7 +86,7 @@ WS_INLINE void move(SomeStates<T, K, N>& u, T h, const SomeStates<T, K, N>& rate
 
 }  // namespace detail
 
-/// One step of length h of du/dt = rates(u); local error of order h^5.
+/// One step of length h for du/dt = rates(u). The local error is of order h^5.
 template <class T, int N, class Rates>
 WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
   const T half = h * T(0.5);
@@ -102,8 +102,9 @@ WS_INLINE void rk4_step(const Rates& rates, T h, OdeState<T, N>& u) {
   }
 }
 
-/// One kick-drift-kick step of d2q/dt2 = accelerations(q), velocities v; local error of order h^3,
-/// symplectic and reversible. `a`: accelerations at q before and after the step.
+/// One kick-drift-kick step for d2q/dt2 = accelerations(q) with velocities v. It is symplectic and
+/// reversible; the local error is of order h^3. `a` holds the accelerations at q, before the call
+/// and after it.
 template <class T, class State, class Accelerations>
 WS_INLINE void leapfrog_step(const Accelerations& accelerations, T h, State& q, State& v,
                              State& a) {

@@ -1,5 +1,5 @@
-// Shared parameters of the jet generators: what a sample shows (constituents, image or features).
-// Used by ginkgo and lund_shower; host only.
+// Parameters that the jet generators share: what a sample contains (constituents, image or
+// features). Used by ginkgo and lund_shower; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring::jets {
 
-/// For rows that only apply to sets; use with "output: constituents".
+/// Marks rows that only apply to sets; use with "output: constituents".
 template <class Params>
 bool shows_constituents(const Params& params) {
   return params.output == Output::constituents;
@@ -42,7 +42,7 @@ ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
       .only_where(kImage, "output: image");
 }
 
-/// Layout of a sample; items, features and globals apply to sets.
+/// Layout of a sample. `items`, `features` and `globals` apply to sets.
 inline SampleLayout view_layout(const ViewParams& view, int items, int features, int globals) {
   if (view.output == Output::image) return SampleLayout::image(view.pixels, view.pixels, 1);
   if (view.output == Output::features) return SampleLayout::event(kNumbers);
@@ -56,8 +56,8 @@ inline Picture picture_of(const ViewParams& view, double unit) {
   return {view.pixels, static_cast<float>(view.pixel), view.norm, static_cast<float>(1 / unit)};
 }
 
-/// Describes a sample's values and their range; values of a set are the four-momenta of its
-/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: a jet's largest, in GeV.
+/// Describes a sample's values and their range. The values of a set are the four-momenta of its
+/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: largest energy of a jet, GeV.
 inline void describe_view(const ViewParams& view, double unit, double energy, SampleInfo& info) {
   const std::string gev = unit == 1 ? "GeV" : shortest(unit) + " GeV";
   info.high = static_cast<float>(energy / unit);
@@ -68,7 +68,7 @@ inline void describe_view(const ViewParams& view, double unit, double energy, Sa
     return;
   }
   info.low = 0;
-  const double largest = 1.001 * double{info.high};  // with the rounding of a sum
+  const double largest = 1.001 * double{info.high};  // leaves room for the rounding of a sum
   if (view.output == Output::image) {
     info.high = view.norm == Norm::none ? static_cast<float>(largest) : 1;
     info.latents.push_back(

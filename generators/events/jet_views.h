@@ -10,16 +10,16 @@
 // requested number is left.
 //   S. Catani, Y. Dokshitzer, M. Seymour, B. Webber, Nucl. Phys. B406 (1993) 187
 //
-// Image; every step is one of several conventions: J. Cogan, M. Kagan, E. Strauss, A. Schwarztman,
-// JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
+// Image. For each step, several conventions exist; these follow J. Cogan, M. Kagan, E. Strauss, A.
+// Schwarztman, JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
 //   1. centre   on the pt-weighted mean of all constituents
 //   2. rotate   coordinates, not pixels, until the lighter of two subjets points down
 //   3. flip     so that sum pt x^3 across this axis is not negative (sum pt x is 0; the cube gives
-//               constituents on the axis, where x is a rounding error, no influence)
+//               constituents on the axis, where x is only a rounding error, no influence)
 //   4. pixels   sums of pt, in units of 2^-24 of the jet's, rounded down; the centre is the middle
 //               of pixel (n / 2, n / 2); constituents outside are lost
-//   5. norm     sum: shares of the total, including what is outside; square: squares of pixels add
-//               up to 1; none: pt
+//   5. norm     sum: fractions of the jet's total pt; square: the squares of the pixels add up
+//               to 1; none: pt
 //
 // Observables, with the centre as the axis and R0 = 1:
 //   angularities  width, lha, thrust = sum z dR^b for b = 1, 1/2, 2; pt_d = sqrt(sum z^2)
@@ -52,9 +52,9 @@ struct ViewParams {
 
 /// Maximum number of constituents in a cloud.
 inline constexpr int kMostConstituents = 128;
-/// Integer units of transverse momentum per jet. Exact in f32.
+/// Integer units of transverse momentum per jet; exact in f32.
 inline constexpr float kUnits = 0x1p+24f;
-/// Upper limit of quotients, whose divisor may be almost zero.
+/// Upper limit of quotients: their divisor may be almost zero.
 inline constexpr float kMostQuotient = 128;
 
 enum Number : std::uint8_t {
@@ -85,8 +85,9 @@ struct Cloud {
   int subjets = 0;
 };
 
-/// Calls take(k, place) for k in [0, count): `place` is the rank of key[k] in decreasing order;
-/// equal keys keep their order. N at a time: key must have room for a multiple of N numbers.
+/// Calls take(k, place) for k in [0, count). `place` is the rank of key[k] in decreasing order;
+/// equal keys keep their order. Processes N keys at a time, so `key` must have room for a multiple
+/// of N numbers.
 template <int N, class Take>
 WS_INLINE void in_falling_order(const float* key, int count, const Take& take) {
   for (int first = 0; first < count; first += N) {
@@ -117,7 +118,7 @@ struct Sum {
   }
 };
 
-/// eta of (pt, z): the sign of z, log((|p| + |z|) / pt). pt > 0.
+/// eta from (pt, z): log((|p| + |z|) / pt) with the sign of z. Requires pt > 0.
 WS_INLINE float eta_of(float pt, float z) {
   const float p = math::sqrt(math::fma(pt, pt, z * z));
   const float eta = math::log((p + math::abs(z)) / pt);
@@ -132,13 +133,13 @@ WS_INLINE float wrapped(float phi) {
 struct Place {
   float pt, eta, phi;
 };
-/// From a momentum; one parallel to the beam has pt = 0, eta = 0 and phi = 0.
+/// Coordinates of a momentum; a momentum parallel to the beam has pt = 0, eta = 0 and phi = 0.
 WS_INLINE Place place_of(float x, float y, float z, float jet_phi) {
   const float pt = math::sqrt(math::fma(x, x, y * y));
   const bool seen = pt > 0;
   return {pt, seen ? eta_of(pt, z) : 0.0f, seen ? wrapped(math::atan2(y, x) - jet_phi) : 0.0f};
 }
-/// Sets constituent i from a momentum.
+/// Sets constituent i from its momentum.
 WS_INLINE void place(const Cloud& cloud, int i, float x, float y, float z, float jet_phi) {
   const Place place = place_of(x, y, z, jet_phi);
   cloud.pt[i] = place.pt;
@@ -181,8 +182,8 @@ WS_INLINE float distance_squared(float deta, float dphi) {
   return math::fma(deta, deta, dphi * dphi);
 }
 
-/// Merges subjets until at most `left` remain, the first of equal pairs; the last subjet fills the
-/// gap.
+/// Merges subjets until at most `left` remain. Of equally close pairs, merges the first; the last
+/// subjet fills the gap.
 WS_HD inline void cluster(Cloud& cloud, int left) {
   while (cloud.subjets > left) {
     float least = math::kInfinity;
@@ -212,7 +213,7 @@ WS_HD inline void cluster(Cloud& cloud, int left) {
   }
 }
 
-/// Settings of an image. `pixel`: side in eta and phi.
+/// Settings of an image. `pixel`: side of a pixel in eta and phi.
 struct Picture {
   int pixels = 33;
   float pixel = 0.1f;
@@ -241,8 +242,8 @@ WS_INLINE void turn(Cloud& cloud) {
 
 }  // namespace detail
 
-/// Draws the cloud into the row's values, line by line from the top, eta to the right. Returns the
-/// share of the transverse momentum outside the image.
+/// Draws the cloud into the row's values, row by row from the top; eta increases to the right.
+/// Returns the share of the transverse momentum outside the image.
 template <class Row>
 WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   const int pixels = picture.pixels;
@@ -251,7 +252,8 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   if (!(total > 0)) return 0;
   centre(cloud, total);
   detail::turn(cloud);
-  // From here on sub_pt holds units and sub_eta the pixel index: integers exact in f32.
+  // From here on, sub_pt holds units and sub_eta holds pixel indices: integers that f32 represents
+  // exactly.
   float skew = 0;
   for (int i = 0; i < cloud.count; ++i) {
     cloud.sub_pt[i] = math::floor(cloud.pt[i] / total * kUnits);
@@ -288,7 +290,8 @@ WS_HD float draw_image(Cloud& cloud, const Picture& picture, Row& row) {
   if (picture.norm == Norm::none) scale = total * picture.per_unit;
   const float most = picture.norm == Norm::none ? scale : 1.0f;
   for (int i = cloud.count; i-- > 0;) {
-    // Backwards, because only a pixel's first constituent holds its sum; the others hold 0.
+    // Loops backwards, because only the first constituent of a pixel holds its sum; the others hold
+    // 0.
     if (cloud.sub_eta[i] < 0) continue;
     row.set(static_cast<int>(cloud.sub_eta[i]), math::min(cloud.sub_pt[i] / kUnits * scale, most));
   }
@@ -314,7 +317,7 @@ WS_HD inline float tau(const Cloud& cloud, float total) {
   return sum / total;
 }
 
-/// Energy correlation functions; `z` is scratch for the shares of pt.
+/// Energy correlation functions; `z` is scratch space for pt fractions.
 WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2, float& e3) {
   e2 = e3 = 0;
   for (int i = 0; i < cloud.count; ++i) z[i] = cloud.pt[i] / total;
@@ -334,7 +337,7 @@ WS_HD inline void correlate(const Cloud& cloud, float total, float* z, float& e2
   }
 }
 
-/// Calls set(f, value) for every observable f. `sum`: momentum sum, GeV. Overwrites the cloud.
+/// Calls set(f, value) for every observable f. `sum`: total momentum, GeV. Overwrites the cloud.
 template <class Set>
 WS_HD void measure(Cloud& cloud, const Sum& sum, float per_unit, const Set& set) {
   const float total = total_pt(cloud);

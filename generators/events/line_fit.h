@@ -1,6 +1,6 @@
-// The line fit of a neutrino telescope: positions and times of pulses fitted by x = a + v t (least
-// squares), with means and spreads. Used by generator `nu_telescope`; host and device. Sums are
-// integers, hence exact and independent of order.
+// The line fit of a neutrino telescope: a least-squares fit x = a + v t to the positions and times
+// of pulses, with their means and spreads. Used by generator `nu_telescope`; host and device. Sums
+// are integers, so they are exact and do not depend on the order.
 #pragma once
 
 #include "generators/events/telescope.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Units: m, ns, velocity in c; index 3 is time.
+/// Units: m and ns; velocities in units of c. Index 3 is time.
 struct LineFit {
   float pulses, charge;
   float mean[4], spread[4], velocity[3];
@@ -19,7 +19,7 @@ struct LineFit {
 
 struct PulseSums {
   static constexpr float kPlaceSteps = 32, kTimeSteps = 4, kChargeSteps = 1024;
-  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares of it, in steps, fit into 63 bits
+  static constexpr float kLatest = 131072;  ///< ns; 2^24 squares, in steps, add up to below 2^63
   static constexpr float kFastest = 2;      ///< limit of each velocity component, c
 
   std::int64_t charge, pulses;
@@ -53,7 +53,7 @@ struct PulseSums {
     }
   }
 
-  /// Computed in f64 from exact sums; all 0 without pulses.
+  /// Computes the fit in f64 from the exact sums; all results are 0 without pulses.
   WS_INLINE LineFit fit() const {
     LineFit fit;
     fit.pulses = static_cast<float>(pulses);
@@ -70,7 +70,7 @@ struct PulseSums {
       fit.spread[i] = math::sqrt(math::max(static_cast<float>(variance / (step * step)), 0));
       if (i == 3) continue;
       const double shared = static_cast<double>(product[i]) / n - mean * time;
-      // Times that differ by less than a step determine no velocity.
+      // If the times differ by less than a step, the velocity is undetermined.
       const double slope = spread > 1 ? shared / spread : 0;
       constexpr double kInC = double{kTimeSteps} / double{kPlaceSteps} / telescope::kLightSpeed;
       fit.velocity[i] = math::clamp(static_cast<float>(slope * kInC), -kFastest, kFastest);

@@ -59,12 +59,13 @@ void expect_scales(const LundShower::Params& params) {
   }
 }
 
-/// Probabilities of a number of emissions from a quark and a gluon; their ratio is exp(score).
+/// Probabilities of one number of emissions from a quark and from a gluon; their ratio is
+/// exp(score).
 struct Atom {
   double score, quark, gluon;
 };
 
-/// All atoms; a range of jet momenta is divided into equal parts, each represented by its middle.
+/// All atoms. A range of jet momenta is divided into equal parts, each represented by its middle.
 /// `beyond`: probability of more than `most` emissions from a gluon at the highest momentum.
 std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyond) {
   const int parts = params.pt_low < params.pt_high ? 200 : 1;
@@ -87,8 +88,8 @@ std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyo
   return all;
 }
 
-/// Quarks against gluons with primary emissions only. Both fill the plane uniformly, so the number
-/// of emissions is a sufficient statistic (J. Neyman, E. Pearson 1933).
+/// Quarks against gluons, for primary emissions only. Emissions from both fill the plane uniformly,
+/// so their number is a sufficient statistic (J. Neyman, E. Pearson 1933).
 std::vector<BestResult> best_results(const LundShower::Params& params) {
   const bool counted = params.output != jets::Output::image;
   if (!counted || params.cascade != LundShower::Cascade::primary || params.alpha_s <= 0 ||
@@ -98,7 +99,7 @@ std::vector<BestResult> best_results(const LundShower::Params& params) {
       (params.output == jets::Output::features ? lund::kMostPartons : params.items) - 1;
   double beyond = 0;
   std::vector<Atom> all = atoms(params, most, beyond);
-  if (beyond > 1e-6) return {};  // the set may be too small for the number of emissions
+  if (beyond > 1e-6) return {};  // the set may have too little room for the emissions
   std::ranges::sort(all, {}, &Atom::score);
   double accuracy = 0, area = 0, gluons = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -170,7 +171,7 @@ SampleInfo LundShower::describe(const Params& params) {
   info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";
   info.classes = params.classes;
   const double mass = heaviest(params);
-  // A decay product has at most the transverse mass; the slack covers rounding.
+  // A decay product has at most the transverse mass as its pt; the slack covers rounding.
   const double most_pt = 1.001 * std::hypot(params.pt_high, mass);
   const auto log_of = [](double x) { return static_cast<float>(std::log(x)); };
   const double farthest = std::log(most_pt / params.kt_cut);
@@ -204,7 +205,8 @@ SampleInfo LundShower::describe(const Params& params) {
                          {{"log_inverse_angle", ""}, {"log_inverse_z", ""}, {"depth", ""}});
     info.high = std::max({info.high, static_cast<float>(farthest), kMost});
   }
-  // class, jet and decays; one block per emission, and one that ends each parton's emissions
+  // Blocks for class, jet and decays; then one block per emission, and one that ends each parton's
+  // emissions.
   info.draws = {.scene = 3 + 2 * std::int64_t{lund::kMostPartons}};
   info.best = best_results(params);
   return info;

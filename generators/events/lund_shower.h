@@ -3,16 +3,16 @@
 // device.
 //
 // A parton of transverse momentum p radiates gluons into its primary Lund plane, ln(1/theta)
-// against ln(1/z): a Poisson process with density 2 alpha_s C / pi, C = C_F = 4/3 for quarks and
-// C_A = 3 for gluons, over the triangle theta < Theta, z < 1, kt = z theta p > kt_cut. Its area is
-// L^2 / 2 with L = ln(p Theta / kt_cut). So
+// against ln(1/z). The emissions are a Poisson process with density 2 alpha_s C / pi, C = C_F = 4/3
+// for quarks and C_A = 3 for gluons, over the triangle theta < Theta, z < 1, kt = z theta p >
+// kt_cut. The triangle's area is L^2 / 2 with L = ln(p Theta / kt_cut). So
 //
 //     emissions       Poisson, mean 2 alpha_s C / pi L^2 / 2; none with probability exp(-mean)
 //     full cascade    a gluon radiates likewise, from its own momentum and below its own angle: its
 //                     L is ln(kt / kt_cut), and a gluon has cosh(L sqrt(2 alpha_s C_A / pi))
 //                     partons on average
 //
-// Both are exact: kt uses the partons' momenta before they radiate ("nominal").
+// Both statements are exact, because kt uses the partons' momenta before they radiate ("nominal").
 //   B. Andersson, G. Gustafson, L. Lonnblad, U. Pettersson, Z. Phys. C43 (1989) 625
 //   R. K. Ellis, W. J. Stirling, B. Webber, QCD and Collider Physics (1996), chapter 5
 //
@@ -20,8 +20,8 @@
 // emitter's current momentum. Both move apart to the distance theta in the plane of pseudorapidity
 // and azimuth, so that the sum of their transverse momenta and their pt-weighted mean position are
 // conserved. Constituents are massless; the jet's mass comes from their distances. W and top decay
-// by exact two-body decays, uniform in the rest frame, that conserve momentum; each product
-// radiates as above, from at most its distance to the nearest other product.
+// by exact two-body decays, which are uniform in the rest frame and conserve momentum. Each product
+// radiates as above; its largest angle is at most its distance to the nearest other product.
 #pragma once
 
 #include "core/config/params.h"
@@ -57,17 +57,17 @@ struct Point {
   bool found = true;  ///< false: no further emission
 };
 
-/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle swept
-/// between two emissions is exponential.
+/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle that
+/// is swept between two emissions has an exponential distribution.
 class Plane {
  public:
   WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
 
-  /// From two uniform numbers in (0, 1]; the first as its logarithm.
+  /// The next emission, from two uniform numbers in (0, 1]; the first is given as its logarithm.
   WS_INLINE Point next(float log_first, float second) {
     area_ -= log_first / density_;
     const float left = room_ * room_ - 2 * area_;
-    if (!(left > 0)) return {0, 0, false};  // also with alpha_s = 0, where the area is infinite
+    if (!(left > 0)) return {0, 0, false};  // also for alpha_s = 0: infinite area
     const float down = 2 * area_ / (room_ + math::sqrt(left));
     return {down, second * (room_ - down), true};
   }
@@ -154,12 +154,12 @@ struct LundShower {
   }
 
  private:
-  /// Partons, azimuth relative to the jet. `room`: L of partons that may radiate; `angle`: ln(1 /
-  /// Theta), their initial angle; `softer`: ln(1 / z) of their own emission.
+  /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L; `angle`
+  /// is ln(1 / Theta), its initial angle; `softer` is ln(1 / z) of its own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
-    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions back to its prong
+    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions since its prong
     std::uint8_t emitter[lund::kMostPartons];  ///< index of its emitter
     int count = 0, prongs = 0, unfinished = 0;
     float density = 0;  ///< emission density of the prongs
@@ -198,7 +198,7 @@ struct LundShower {
     Species species[N];
     alignas(N * sizeof(float)) std::int32_t count[N];
     float pt[kMost][N], eta[kMost][N], phi[kMost][N];
-    float nearest[kMost][N];  ///< squared distance to the nearest other prong, or squared `radius`
+    float nearest[kMost][N];  ///< squared distance to the nearest other prong, or `radius` squared
     float room[kMost][N], angle[kMost][N];
 
     WS_INLINE void copy(int i, Jet& jet) const {
@@ -216,7 +216,7 @@ struct LundShower {
     }
   };
 
-  /// The initial parton, or the decay products of a W or top, for all jets in lockstep.
+  /// Sets the initial parton, or the decay products of a W or top, for all jets in lockstep.
   template <class Run, int N>
   WS_INLINE void begin(Run& run, Prongs<N>& prongs) const {
     bool decays = false;
@@ -247,7 +247,7 @@ struct LundShower {
     });
   }
 
-  /// Replaces the decaying particle of jet i by its products; other jets are unchanged.
+  /// Replaces the decaying particle of jet i with its products; other jets are unchanged.
   template <int N>
   WS_INLINE void decay(const Philox4& random, int i, Prongs<N>& prongs) const {
     const bool is_top = prongs.count[i] == 3, decays = prongs.count[i] > 1;
@@ -283,7 +283,7 @@ struct LundShower {
     prongs.nearest[2][i] = is_top ? math::min(math::min(all, b_second), both) : all;
   }
 
-  /// Random numbers of N emissions, one block each, computed in SIMD ahead of use.
+  /// Random numbers of N emissions, one block each. SIMD code computes them before they are used.
   template <int N>
   struct Draws {
     float log_area[N], share[N], turn[N];
@@ -298,7 +298,7 @@ struct LundShower {
     }
   };
 
-  /// Generates all emissions, parton by parton in order of creation. First only their Lund
+  /// Generates all emissions, parton by parton in order of creation. This step sets only their Lund
   /// coordinates; split() then computes momenta from `softer`, `angle` and the azimuth about the
   /// emitter, which eta holds until then.
   template <int N, class Truth>
@@ -343,7 +343,8 @@ struct LundShower {
     truth.latents[kEmissions] = static_cast<float>(emissions);
   }
 
-  /// Applies the splittings in order: each emission takes the share z at the distance theta.
+  /// Applies the splittings in order. Each emission takes the share z and moves to the distance
+  /// theta.
   WS_INLINE static void split(Jet& jet) {
     in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
       const int k = jet.prongs + i;
@@ -365,7 +366,7 @@ struct LundShower {
     }
   }
 
-  /// Writes constituents; overwrites the jet's coordinates and `room` by four-momenta.
+  /// Writes constituents; overwrites the jet's coordinates and `room` with four-momenta.
   template <int N, class Row>
   WS_INLINE void write(float phi, Jet& jet, Row& row) const {
     std::uint8_t order[lund::kMostPartons];  // by decreasing pt

@@ -1,9 +1,9 @@
-// Skips tracker surfaces that a particle certainly misses without following its helix there: about
-// half of the candidate surfaces. Used by generator `tracks`; host and device.
+// Skips tracker surfaces that a particle certainly misses, about half of the candidates, without
+// computing its helix there. Used by generator `tracks`; host and device.
 //
-// Paths move away from the axis, so a ring is missed once its outer radius is passed; and so is a
-// cylinder once its end is passed, as long as |z| grows. Requires paths that start inside the
-// innermost ring, as all vertices of `tracks` do.
+// Paths move away from the axis, so a particle misses a ring once it is beyond the ring's outer
+// radius. It misses a cylinder once it has passed the cylinder's end, as long as |z| grows.
+// Requires paths that start inside the innermost ring, as all vertices of `tracks` do.
 #pragma once
 
 #include "generators/events/helix.h"
@@ -14,12 +14,12 @@
 
 namespace wellspring {
 
-/// True if the squared radius grows by more than `slack` (mm^2) while z changes by `height`, or z
-/// never changes by that much. After a transverse arc s the squared radius is
+/// True if the squared radius grows by more than `slack` (mm^2) while z changes by `height`, or if
+/// z never changes by `height`. After a transverse arc s the squared radius is
 ///
 ///     r^2 + 2 (x . u) sin(k s) / k + 2 (1 + k (u x x)) (1 - cos(k s)) / k^2.
 ///
-/// Two-term series are lower bounds if both brackets are positive, and r grows for a quarter turn.
+/// If both brackets are positive, two-term series are lower bounds and r grows for a quarter turn.
 WS_INLINE bool leaves(const helix::State& at, double height, double slack) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double bulge = 1 + at.k * (at.y * at.ux - at.x * at.uy);
@@ -29,8 +29,9 @@ WS_INLINE bool leaves(const helix::State& at, double height, double slack) {
   return along >= 0 && bulge > 0 && s > 0 && grown > slack;
 }
 
-/// Advances `cylinder` and `disc`, the next surfaces, past those missed by more than rounding could
-/// change. `r`: current radius. `side`: initial direction, 0 for -z, 1 for +z.
+/// Advances `cylinder` and `disc`, the indices of the next surfaces, past surfaces that are missed
+/// by more than rounding could change. `r`: current radius. `side`: initial direction, 0 for -z, 1
+/// for +z.
 WS_INLINE void pass_missed(const Tracker& tracker, const helix::State& at, double r, int side,
                            std::int32_t& cylinder, std::int32_t& disc) {
   constexpr double kSlack = 1e-6;  // mm

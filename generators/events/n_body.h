@@ -1,6 +1,6 @@
-// The system n_body of generator `ode`: a Plummer sphere of stars under their gravity. A separate
-// functor, so that its register count, the largest of all systems, does not affect the other
-// systems' kernel. Created by Ode::instead(); host and device.
+// The system n_body of generator `ode`: a Plummer sphere of stars under their gravity. It is a
+// separate functor, because it needs more registers than all other systems and must not slow down
+// their kernel. Created by Ode::instead(); host and device.
 #pragma once
 
 #include "generators/events/ode.h"
@@ -16,7 +16,7 @@ struct NBody : Ode {
 
   explicit NBody(const Params& params) : Ode(params) {}
 
-  /// Equal masses with sum 1; latents as named by Ode::describe().
+  /// Equal masses that add up to 1; Ode::describe() names the latents.
   template <class Run>
   WS_HD void make(Run& run) const {
     constexpr int N = Run::kEvents;

@@ -38,7 +38,7 @@ telescope::Array array_of(const NuTelescope::Params& params) {
                                      params.module_spacing);
 }
 
-/// Mean noise pulses per module.
+/// Mean number of noise pulses per module.
 double noise_mean(const NuTelescope::Params& params) {
   return params.noise_rate * 1e-9 * (params.window_high - params.window_low);
 }
@@ -48,7 +48,7 @@ double most_noise(const NuTelescope::Params& params) {
                    : std::ceil(mean + 9 * std::sqrt(mean * params.strings) + 40.0 * params.strings);
 }
 
-/// Upper limit of the distance from a module to any vertex or track; m.
+/// Upper limit of the distance from a module to any vertex or track, in m.
 double farthest(const telescope::Array& array, const NuTelescope::Params& params) {
   double across = 0;
   for (int s = 0; s < array.strings; ++s)
@@ -57,7 +57,7 @@ double farthest(const telescope::Array& array, const NuTelescope::Params& params
   return std::hypot(across + params.vertex_radius, up + params.vertex_height);
 }
 
-/// Largest distance, at most `distance`, at which a module expects light; m.
+/// Largest distance, up to `distance`, at which a module expects light, in m.
 double reach_of_light(double distance, const NuTelescope::Params& params) {
   const telescope::Optics optics = NuTelescope::optics_of(params);
   double reach = 0;
@@ -78,12 +78,12 @@ double reach_of_light(double distance, const NuTelescope::Params& params) {
   return reach;
 }
 
-/// Upper limit of the absolute time of any pulse; ns.
+/// Upper limit of the absolute time of any pulse, in ns.
 double latest(double distance, const NuTelescope::Params& params) {
   const telescope::Optics optics = NuTelescope::optics_of(params);
   const double light = reach_of_light(distance, params);
   const double shape = (0.8395 * light + 11.7) / params.lambda + 1;
-  // draw_gamma's d (1 + z / sqrt(9 d))^3 at the largest z
+  // draw_gamma's d (1 + z / sqrt(9 d))^3 at the largest z.
   const double gamma =
       shape * std::pow(1 + math::kNormalReach / std::sqrt(9 * std::max(shape, 0.66)), 3);
   const double way = distance * double{optics.per_c} +
@@ -112,7 +112,7 @@ std::vector<ValueInfo> features_of(const NuTelescope::Params& params) {
 }
 
 std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
-  constexpr double kSlack = 1e-6;  // cosines and their rounding to f32
+  constexpr double kSlack = 1e-6;  // for cosines and their rounding to f32
   const Interval cosine = cosines(params.zenith_low, params.zenith_high);
   const Interval sine = cosines(params.zenith_low - kPi / 2, params.zenith_high - kPi / 2);
   const Interval x = sine * cosines(params.azimuth_low, params.azimuth_high);
@@ -151,7 +151,7 @@ std::vector<LatentInfo> latents_of(const NuTelescope::Params& params) {
             cosine, kSlack),
       angle({"azimuth", "azimuth of the particle's origin, from x towards y", "rad", 0, 1},
             params.azimuth_low, params.azimuth_high),
-      // The arccosine of a rounded cosine next to +-1 is off by sqrt(2 2^-24).
+      // The arccosine of a rounded cosine near +-1 has an error of sqrt(2 2^-24).
       range(rarely_reached({"zenith", "zenith angle of the particle's origin", "rad", 0, 1}),
             {params.zenith_low, params.zenith_high},
             params.zenith_low == params.zenith_high ? 4e-4 : 4e-6),
@@ -320,9 +320,10 @@ SampleInfo NuTelescope::describe(const Params& params) {
   if (params.output == Output::truth) reach = std::max(reach, sensors);
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // Photons and noise are drawn twice, once for the first time in each module; noise is counted
-  // before, with one extra gap per string. draw_gamma rejects at most one first try in twenty (here
-  // 6 % and 9 standard deviations), and its second try may be repeated; 40 covers idle lanes.
+  // Photons and noise are drawn twice: first to find the earliest time in each module, then to
+  // write them. Noise is also counted before, with one extra gap per string. draw_gamma rejects at
+  // most one first try in twenty (here 6 % and 9 standard deviations are allowed), and its second
+  // try may be repeated; 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

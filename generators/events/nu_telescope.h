@@ -1,13 +1,14 @@
 // Generator `nu_telescope`: neutrino events in a telescope of strings in ice, as sets of pulses or
 // as a few features; the class is the hypothesis, cascade or track. Photon delays follow Pandel's
-// distribution, there is noise, and pulses without a coincidence on their string are auxiliary
+// distribution. There is noise, and pulses without a coincidence on their string are auxiliary
 // (telescope.h). Created through the registry; host and device.
 //
 // Most modules see no light. A team visits them four at a time with one random block: each word
 // sets the gap before a module's first photon, and an upper bound from the exponents of distance
 // and gap excludes most modules (telescope::may_expect). Once all pulses have positions in the
-// output, members share pulses, not modules, with SIMD on the host: first to find the earliest time
-// in each module, which decides what is auxiliary, then to write them.
+// output, the pulses instead of the modules are divided among the members (with SIMD on the host).
+// They first find the earliest time in each module, which decides which pulses are auxiliary, and
+// then write the pulses.
 #pragma once
 
 #include "core/config/params.h"
@@ -38,13 +39,13 @@ struct NuTelescope {
   static constexpr int kMembers = 128, kMostMembers = 256, kMostItems = 131072;
   static constexpr std::uint32_t kMostPhotons = 1024;    ///< per module
   static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< per string
-  /// Blocks of purpose texture: delays of all photons, one range per try; then gaps.
+  /// Blocks of purpose texture: the delays of all photons, one range per try; then the gaps.
   static constexpr std::uint32_t kAllPhotons = 1u << 24;
   static constexpr std::uint32_t kFirstGap = 1u << 28, kFirstModules = 1u << 29;
-  /// Block of purpose noise; photons use the blocks below.
+  /// Block of purpose noise; photons use lower blocks.
   static constexpr std::uint32_t kFirstNoise = 1u << 28;
   static constexpr float kLeastCharge = 0.05f;
-  static constexpr int kCompany = 2;  ///< modules on either side that can confirm a pulse
+  static constexpr int kCompany = 2;  ///< number of modules on either side that can confirm a pulse
 
   struct Params {
     Output output = Output::pulses;
@@ -123,8 +124,8 @@ struct NuTelescope {
                                        : SampleLayout::set(items_, features_);
   }
   int members() const { return kMembers; }
-  /// First pulse of each module, then first noise pulse of each string, and the total; then the
-  /// time of the first pulse in each module, as telescope::time_key.
+  /// Index of the first pulse of each module, then of the first noise pulse of each string, then
+  /// the total; then the time of the first pulse in each module, as telescope::time_key.
   using EventCell = std::uint32_t;
   static constexpr forms::EventTeams kForm = {.cells = true};
   WS_HD std::int64_t cells() const { return 2 * sensors() + array_.strings + 1; }
@@ -136,7 +137,7 @@ struct NuTelescope {
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
     auto& array = *team.template scratch<telescope::Array>(1);
-    copy_together(team, &array_, &array);  // complete after the barrier below
+    copy_together(team, &array_, &array);  // valid after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     EventCell* const first = cells + sensors() + array_.strings + 1;
@@ -177,7 +178,7 @@ struct NuTelescope {
       row.set_count(static_cast<int>(pulses));
     }
     if (team.rank() == 0) tell(shared, pulses, pulses - cells[sensors()], truth);
-    team.sync();  // the cells are reused by the next event
+    team.sync();  // the next event reuses the cells
   }
 
  private:
@@ -216,7 +217,7 @@ struct NuTelescope {
     const float sine = math::sqrt((1 - made.cosine) * (1 + made.cosine));
     made.azimuth = math::fma(unit_float(way.word[1]), azimuth_span_, azimuth_low_);
     const math::SinCos turn = math::sincos_turns(made.azimuth);
-    // The latents point to the particle's origin, `direction` along its travel.
+    // The latents point to the particle's origin; `direction` points along its travel.
     event.direction = {-(sine * turn.cosine), -(sine * turn.sine), -made.cosine};
     made.log_energy = math::fma(unit_float(way.word[2]), log_span_, log_low_);
     made.energy = math::clamp(math::exp(made.log_energy), energy_low_, energy_high_);
@@ -230,11 +231,12 @@ struct NuTelescope {
     return made;
   }
 
-  /// Number of pulses: light per module, then noise per string.
+  /// Counts pulses: light per module, then noise per string.
   template <class Team>
   WS_INLINE void count(Team& team, const SampleRng& rng, const telescope::Array& array,
                        const telescope::Event& event, Shared& shared, EventCell* cells) const {
-    // Most modules are too far away to see light: tests runs of blocks, four modules each.
+    // Most modules are too far away to see light, so runs of blocks are tested, each for four
+    // modules.
     constexpr int kRun = WS_EVENT_LANES;
     const telescope::Event seen = event;  // copies, so that stores cannot alias them
     const telescope::Optics optics = optics_;
@@ -275,7 +277,8 @@ struct NuTelescope {
     if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
   }
 
-  /// A Poisson process with exponential gaps, the first one from `u`. At most `saturation` photons.
+  /// A Poisson process with exponential gaps, the first of which comes from `u`. Gives at most
+  /// `saturation` photons.
   WS_INLINE std::uint32_t poisson(const SampleRng& rng, int sensor, float u, float expected) const {
     if (expected < telescope::kFewest) return 0;
     double sum = double{-math::log(u)};
@@ -306,7 +309,7 @@ struct NuTelescope {
       const std::uint32_t left = light - first;
       const int here = kRun > 1 && left < kRun ? static_cast<int>(left) : kRun;
       Photons<kRun> photons;
-      for (int i = 0; i < kRun; ++i) {  // pad with the last one
+      for (int i = 0; i < kRun; ++i) {  // pads with the last pulse
         const std::uint32_t item = first + static_cast<std::uint32_t>(i < here ? i : here - 1);
         const int sensor = sensor_of(cells, item);
         const telescope::Vector place = place_of(array, sensor);
@@ -326,7 +329,7 @@ struct NuTelescope {
     }
   }
 
-  /// The module of a light pulse: the last one that starts at or before it.
+  /// The module of a light pulse: the last module whose pulses start at or before it.
   WS_INLINE int sensor_of(const EventCell* cells, std::uint32_t item) const {
     int low = 0, high = sensors() - 1;
     while (low < high) {
@@ -340,7 +343,7 @@ struct NuTelescope {
     return low;
   }
 
-  /// N light pulses; `number` counts all possible pulses.
+  /// N light pulses; `number` is the index among all possible pulses.
   template <int N>
   struct Photons {
     int sensor[N];
@@ -380,8 +383,8 @@ struct NuTelescope {
     return math::max(math::fma(charge_width_, normal, 1.0f), kLeastCharge);
   }
 
-  /// Calls `take(item, pulse)` for the noise of a string, a Poisson process along its modules with
-  /// exponential gaps. Items start at `begin` and stay below `past`; returns the end.
+  /// Calls `take(item, pulse)` for the noise of a string. The noise is a Poisson process along the
+  /// modules, with exponential gaps. Items start at `begin` and stay below `past`; returns the end.
   template <class Take>
   WS_INLINE std::uint32_t each_noise(const SampleRng& rng, const telescope::Array& array,
                                      int string, std::uint32_t begin, std::uint32_t past,
@@ -406,7 +409,7 @@ struct NuTelescope {
     return item;
   }
 
-  /// True if a nearby module on the string has its first pulse at about the same time.
+  /// True if a nearby module on the same string has its first pulse at about the same time.
   WS_INLINE bool is_confirmed(const EventCell* first, int sensor) const {
     const int module = sensor % array_.modules;
     const float time = telescope::time_of(first[sensor]);

@@ -17,14 +17,15 @@ namespace {
 
 using System = Ode::System;
 
-/// For gravity: minimum steps per radian of oscillation if all bodies are within one softening
-/// length; leapfrog's frequency error is then 1 / (24 kStepsOfSwing^2), about a hundredth.
+/// For gravity: minimum number of steps per radian of oscillation when all bodies are within one
+/// softening length. The frequency error of leapfrog is then 1 / (24 kStepsOfSwing^2), about a
+/// hundredth.
 constexpr double kStepsOfSwing = 2;
-/// Largest sum of the masses of three_bodies; n_body has 1.
+/// Largest sum of the masses of three_bodies; for n_body the sum is 1.
 constexpr double kThreeMasses = 3.6;
 
-/// Prior of a latent: uniform within half_width of the centre, or log-normal with these as mean and
-/// standard deviation of the logarithm.
+/// Prior of a latent: uniform within half_width of the centre, or log-normal, with centre and
+/// half_width as mean and standard deviation of the logarithm.
 struct Prior {
   const char* name;
   const char* help;
@@ -33,14 +34,15 @@ struct Prior {
 };
 
 struct SystemFacts {
-  double duration, step;  ///< used where the parameters are 0
+  double duration, step;  ///< used if the parameters are 0
   const char* time_unit;
   bool log_normal;
   std::vector<Prior> priors;
   std::vector<ValueInfo> state;
   /// Bound on the absolute value of the features at time t. Lorenz's system never leaves the sphere
-  /// x^2 + y^2 + (z - sigma - rho)^2 <= R^2 after entering it, with R^2 the larger of the initial
-  /// value and beta^2 (sigma + rho)^2 / (4 (beta - 1)): at most 47 + 58. Others: generous.
+  /// x^2 + y^2 + (z - sigma - rho)^2 <= R^2 after entering it, where R^2 is the larger of the
+  /// initial value and beta^2 (sigma + rho)^2 / (4 (beta - 1)). This gives at most 47 + 58. The
+  /// bounds of the other systems are generous.
   double reach, reach_per_time;
 };
 
@@ -130,7 +132,8 @@ const SystemFacts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
-      // A crossing time of D. Heggie and R. Mathieu. State and reach depend on `bodies`.
+      // The duration is a crossing time of D. Heggie and R. Mathieu. State and reach depend on
+      // `bodies`.
       {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];
@@ -147,14 +150,14 @@ std::vector<ValueInfo> state_of(System system, int bodies) {
   return state;
 }
 
-/// Bounds for stars of a Plummer sphere before their mean is moved to the origin, which at most
-/// doubles positions and velocities and lowers sums of squares.
+/// Bounds for the stars of a Plummer sphere before their mean is moved to the origin. The move at
+/// most doubles positions and velocities, and it lowers sums of squares.
 struct ClusterBounds {
   double kinetic, shallowest, deepest, spin, speed;
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // each with the product of two masses
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times the product of two masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;
@@ -163,7 +166,7 @@ struct ClusterBounds {
   }
 };
 
-/// How much the energy changes from the beginning to the end of a trajectory.
+/// Latent for the change of the energy from the beginning to the end of a trajectory.
 LatentInfo energy_error_latent(double most) {
   const auto high = static_cast<float>(1.001 * most);
   return rarely_reached({"energy_error",
@@ -186,7 +189,7 @@ std::vector<LatentInfo> cluster_latents(const Ode::Params& params) {
           energy_error_latent(2 * most.deepest / most.shallowest)};
 }
 
-/// Bounds for three bodies. With spread = 0 they stay on the figure of eight, far apart.
+/// Bounds for three bodies. With spread = 0 they stay on the figure-eight orbit, far apart.
 struct TripleBounds {
   double speed, error;
 
@@ -194,7 +197,7 @@ struct TripleBounds {
     constexpr double kHeaviest = 1.2, kLightest = 0.8, kFarthest = 2.5, kKinetic = 2;
     const double closest = params.spread == 0 ? std::max(0.1, params.softening) : params.softening;
     const double deepest = 3 * kHeaviest * kHeaviest / closest;
-    speed = std::sqrt(2 * (kKinetic + deepest) / kLightest);  // one body has all the energy
+    speed = std::sqrt(2 * (kKinetic + deepest) / kLightest);  // bound: one body has all the energy
     error = 2 * deepest / (3 * kLightest * kLightest / kFarthest);
   }
 };
@@ -206,7 +209,7 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config): the step is too long for bodies that come close.
+/// Error (config): the step is too long for bodies that approach each other.
 void check_gravity(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double mass = params.system == System::n_body ? 1 : kThreeMasses;
@@ -328,7 +331,7 @@ Ode::Ode(const Params& params)
       system_(params.system),
       points_(params.points),
       noise_(static_cast<float>(params.noise)) {
-  // Explicit methods become unstable at long steps; ten times a system's default is still safe.
+  // Explicit methods become unstable with long steps; ten times a system's default is still safe.
   constexpr double kLongest = 10;
   const double own = facts(params.system).step;
   if (params.step > kLongest * own) {
@@ -337,7 +340,7 @@ Ode::Ode(const Params& params)
           "its default is " + shortest(own) + "; beyond ten times the default trajectories diverge",
           "set step <= " + shortest(kLongest * own)});
   }
-  // With spread = 0 three bodies stay on the figure of eight, far apart.
+  // With spread = 0, three bodies stay on the figure-eight orbit, far apart.
   const bool three_meet = params.system == System::three_bodies && params.spread > 0;
   if (params.system == System::n_body || three_meet) check_gravity(params);
   const double interval = duration_of(params) / params.points;

@@ -1,6 +1,7 @@
 // Generator `ode`: trajectories of small systems of ordinary differential equations, sampled at
-// equal intervals; the latents are constants and initial values. Fixed steps: fourth-order
-// Runge-Kutta, or leapfrog for bodies under gravity. Created through the registry; host and device.
+// equal intervals; the latents are constants and initial values. Integration uses fixed steps:
+// fourth-order Runge-Kutta, or leapfrog for bodies under gravity. Created through the registry;
+// host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -46,15 +47,16 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps; a step too long for the system or for the
+  /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
   /// softening of gravity; n_body with a spread.
   explicit Ode(const Params& params);
-  /// The generator of n_body (n_body.h) if that is the system, otherwise null.
+  /// The generator of n_body (n_body.h) if `params` select that system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
                                             const Generators& others);
   SampleLayout layout() const;
 
-  /// Maximum steps of a trajectory: more would make float times inexact and a sample take seconds.
+  /// Maximum number of steps of a trajectory. With more, float times would be inexact and a sample
+  /// would take seconds.
   static constexpr int kMostSteps = 1 << 20;
 
   template <class Run>
@@ -104,10 +106,10 @@ struct Ode {
   }
 
   static constexpr float kGravity = 9.81f;    ///< g / l1 of the pendulum, 1/s^2
-  static constexpr float kFirstCase = 1e-6f;  ///< infected share at time 0 of sir
+  static constexpr float kFirstCase = 1e-6f;  ///< infected fraction at time 0 of sir
 
  protected:
-  /// Normal errors of the features, in order.
+  /// Normal errors of the features, in the order of the features.
   struct Errors {
     SampleRng rng;
     float sigma;
@@ -126,14 +128,14 @@ struct Ode {
     }
   };
 
-  /// Integrates the trajectories of a run (advance(): one step of all) and writes the features of
-  /// every point: the numbers of `states`, in order, with their errors.
+  /// Integrates the trajectories of a run and writes the features of every point: the numbers of
+  /// `states`, in order, with their errors. advance() takes one step of all trajectories.
   template <class Run, class Advance, class... States>
   WS_INLINE void record(Run& run, const Advance& advance, const States&... states) const {
     constexpr int N = Run::kEvents;
     Errors errors[N];
     for (int i = 0; i < N; ++i) errors[i] = {run.rng(i), noise_};
-    int before = 0;  // features written
+    int before = 0;  // number of features already written
     const auto write = [&](const auto& state) {
       for (int i = 0; i < N; ++i) {
         WS_UNROLL(6)
@@ -179,7 +181,7 @@ struct Ode {
     });
   }
 
-  /// Draws Count log-normal latents: the logarithm has mean centre_, deviation half_width_.
+  /// Draws Count log-normal latents: their logarithm has mean centre_ and deviation half_width_.
   template <int Count, class Run>
   WS_INLINE void log_normal(Run& run) const {
     in_lanes<Run::kEvents>([&](int lane) WS_INLINED {
@@ -194,7 +196,7 @@ struct Ode {
     });
   }
 
-  /// `rates(c)`: right-hand side of the system with constants c.
+  /// `rates(c)`: right-hand side of the system for the constants c.
   template <class Run, class Rates, int P, int D>
   WS_INLINE void follow(Run& run, const LaneStates<P, Run::kEvents>& constants,
                         const LaneStates<D, Run::kEvents>& start, const Rates& rates) const {

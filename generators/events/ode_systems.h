@@ -1,5 +1,5 @@
-// Right-hand sides of systems of ordinary differential equations, as functors from state to rates.
-// Used by generators `sbi` and `ode`; host and device.
+// Right-hand sides of systems of ordinary differential equations: functors that map a state to its
+// rates. Used by generators `sbi` and `ode`; host and device.
 #pragma once
 
 #include "generators/events/integrate.h"
@@ -8,8 +8,8 @@
 
 namespace wellspring {
 
-/// Prey x and predators y: dx/dt = alpha x - beta x y, dy/dt = -gamma y + delta x y.
-/// delta x - gamma ln x + beta y - alpha ln y is conserved (V. Volterra, Nature 118 (1926) 558).
+/// Prey x and predators y: dx/dt = alpha x - beta x y, dy/dt = -gamma y + delta x y. Conserved:
+/// delta x - gamma ln x + beta y - alpha ln y (V. Volterra, Nature 118 (1926) 558).
 template <class T>
 struct LotkaVolterra {
   T alpha, beta, gamma, delta;
@@ -21,9 +21,9 @@ struct LotkaVolterra {
   }
 };
 
-/// Shares of a population that are susceptible, infected and removed: ds/dt = -beta s i, di/dt =
-/// beta s i - gamma i, dr/dt = gamma i (W. Kermack, A. McKendrick, Proc. R. Soc. A 115 (1927) 700).
-/// s + i + r and i + s - gamma / beta ln s are conserved.
+/// Fractions of a population that are susceptible (s), infected (i) and removed (r): ds/dt = -beta
+/// s i, di/dt = beta s i - gamma i, dr/dt = gamma i (W. Kermack, A. McKendrick, Proc. R. Soc. A 115
+/// (1927) 700). s + i + r and i + s - gamma / beta ln s are conserved.
 template <class T>
 struct SusceptibleInfectedRemoved {
   T beta, gamma;
@@ -54,8 +54,8 @@ struct PortableTrigonometry {
 
 /// Two point masses on rigid rods, the second hanging from the first. State: angles to the vertical
 /// and angular velocities (theta1, theta2, omega1, omega2). mass = m2 / m1, length = l2 / l1,
-/// gravity = g / l1 in 1/s^2. From the Lagrange equations (L. Landau, E. Lifshitz, Mechanics,
-/// section 5, problem 1). Conserved, in units of m1 l1^2:
+/// gravity = g / l1 in 1/s^2. Derived from the Lagrange equations (L. Landau, E. Lifshitz,
+/// Mechanics, section 5, problem 1). Conserved, in units of m1 l1^2:
 ///     (1 + mass) omega1^2 / 2 + mass length^2 omega2^2 / 2
 ///     + mass length omega1 omega2 cos(theta1 - theta2)
 ///     - gravity ((1 + mass) cos theta1 + mass length cos theta2).
@@ -69,20 +69,21 @@ struct DoublePendulum {
     const T s = s1 * c2 - c1 * s2, c = c1 * c2 + s1 * s2;  // sine and cosine of theta1 - theta2
     const T square1 = u.v[2] * u.v[2], square2 = length * u.v[3] * u.v[3];
     const T whole = T(1) + mass, share = T(1) / (T(1) + mass * s * s);
-    // Torques of the other rod and of gravity.
+    // Torques that the other rod and gravity exert.
     const T pull1 = mass * s * (square2 + c * square1) + gravity * (whole * s1 - mass * c * s2);
     const T pull2 = s * (whole * (square1 + gravity * c1) + mass * c * square2);
     return {{u.v[2], u.v[3], -share * pull1, share * pull2 / length}};
   }
 };
 
-/// Kinetic and potential energy of bodies and their angular momentum about the origin.
+/// Kinetic energy, potential energy, and angular momentum about the origin, of a set of bodies.
 template <class T>
 struct Motion {
   T kinetic, potential, spin[3];
 };
 
-/// Change of the energy between two times, over kinetic minus potential energy at the first.
+/// Change of the energy between two times, divided by kinetic minus potential energy at the first
+/// time.
 template <class T>
 WS_INLINE T energy_error(const Motion<T>& first, const Motion<T>& end) {
   return (end.kinetic + end.potential - (first.kinetic + first.potential)) /
@@ -90,7 +91,8 @@ WS_INLINE T energy_error(const Motion<T>& first, const Motion<T>& end) {
 }
 
 /// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
-/// Pair potential -m m' / sqrt(r^2 + softening2), finite (H. Plummer, MNRAS 71 (1911) 460).
+/// The pair potential is softened to stay finite: -m m' / sqrt(r^2 + softening2) (H. Plummer, MNRAS
+/// 71 (1911) 460).
 template <class T>
 struct ThreeBodies {
   T mass[3];
@@ -128,7 +130,7 @@ struct ThreeBodies {
 };
 
 /// Equal masses in space under their gravity, softened as in ThreeBodies: accelerations at (x1, y1,
-/// z1, x2, ...), for N samples in lockstep.
+/// z1, x2, ...), for N samples that advance in lockstep.
 template <class T, int N = 1>
 struct EqualBodies {
   static constexpr int kMost = 16;

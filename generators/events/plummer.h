@@ -1,6 +1,6 @@
-// Stars of a Plummer sphere (H. Plummer, MNRAS 71 (1911) 460), sampled after S. Aarseth, M. Henon
-// and R. Wielen (A&A 37 (1974) 183), in the units of D. Heggie and R. Mathieu (LNP 267 (1986) 233):
-// G = 1, total mass 1, energy -1/4. Used by generator `ode`; host and device.
+// Stars of a Plummer sphere (H. Plummer, MNRAS 71 (1911) 460), sampled by the method of S. Aarseth,
+// M. Henon and R. Wielen (A&A 37 (1974) 183), in the units of D. Heggie and R. Mathieu (LNP 267
+// (1986) 233): G = 1, total mass 1, energy -1/4. Used by generator `ode`; host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -13,7 +13,7 @@ namespace wellspring {
 
 struct PlummerStar {
   static constexpr float kScale = 0.589048623f;   ///< scale length a = 3 pi / 16
-  static constexpr float kInside = 0.999f;        ///< share of the mass that is kept: within kReach
+  static constexpr float kInside = 0.999f;        ///< fraction of the mass kept, within kReach
   static constexpr float kReach = 22.8042468f;    ///< a (kInside^(-2/3) - 1)^(-1/2)
   static constexpr float kFastest = 1.84263546f;  ///< sqrt(2 / a): escape speed at the centre
   static constexpr int kBlocks = 4;               ///< blocks of purpose scene per star
@@ -21,13 +21,14 @@ struct PlummerStar {
   float place[3], velocity[3];
 };
 
-/// Star `number` of a sample. The mass within its radius is uniform up to kInside. A&A 37 draws the
-/// speed over the escape speed from q^2 (1 - q^2)^(7/2) by rejection. Here the velocity is three
-/// coordinates of a point on the sphere in twelve dimensions, the same law: q^2 ~ Beta(3/2, 9/2).
+/// Star `number` of a sample. The mass within its radius is uniform up to kInside. A&A 37 uses
+/// rejection to draw q, the speed divided by the escape speed, from q^2 (1 - q^2)^(7/2). Here the
+/// velocity consists of three coordinates of a point on the sphere in twelve dimensions. Its law is
+/// the same: q^2 ~ Beta(3/2, 9/2).
 WS_INLINE PlummerStar plummer_star(const SampleRng& rng, int number) {
   const auto first = static_cast<std::uint32_t>(PlummerStar::kBlocks * number);
   const Philox4 words = rng.block(Purpose::scene, first);
-  // r = a t / sqrt(1 - t^2), t^3 the mass within; a / sqrt(r^2 + a^2) = sqrt(1 - t^2).
+  // r = a t / sqrt(1 - t^2), where t^3 is the mass within r; a / sqrt(r^2 + a^2) = sqrt(1 - t^2).
   const float t = math::cbrt(PlummerStar::kInside * unit_float_open(words.word[0]));
   const float depth = math::sqrt(math::fma(-t, t, 1));
   const float radius = PlummerStar::kScale * t / depth;

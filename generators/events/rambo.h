@@ -1,7 +1,7 @@
-// Generator `rambo`: momenta of n bodies, uniform in phase space, as sets. Massless bodies by the
-// RAMBO method, whose events have equal weights; massive bodies by scaling these, with weights or
-// with rejection against a proven bound. Bodies may decay (decay_chain.h). Created through the
-// registry; host and device.
+// Generator `rambo`: momenta of n bodies, uniform in phase space, as sets. The RAMBO method gives
+// massless bodies, whose events have equal weights. Scaling these gives massive bodies, either with
+// weights or by rejection against a proven bound. Bodies may decay (decay_chain.h). Created through
+// the registry; host and device.
 //
 // Source: R. Kleiss, W. J. Stirling, S. D. Ellis, "A new Monte Carlo treatment of multiparticle
 // phase space at high energies", Comput. Phys. Commun. 40 (1986) 359. Each body gets an isotropic
@@ -32,7 +32,8 @@ struct Rambo {
   static constexpr int kMostBodies = 8;
   static constexpr forms::Events kForm = {.bound = {128, 3}};  ///< keeps momenta in registers
   static constexpr int kMostTries = 10000;
-  /// Newton steps from the largest scale; the function is convex, so they converge from above.
+  /// Newton steps, starting at the largest scale. The function is convex, so they converge from
+  /// above.
   static constexpr int kNewtonSteps = 8;
 
   enum class Weights : std::uint8_t { keep, unweight };
@@ -127,7 +128,7 @@ struct Rambo {
     info.high = static_cast<float>(params.energy_high / params.unit);
     info.low = -info.high;
     const bool rejects = params.weights == Weights::unweight && any_mass(params);
-    // class and energy; one block per body and one per try; decays
+    // Blocks for class and energy, then one per body or one per try, then the decays.
     const DecayChain chain("rambo", params.masses, params.bodies_high, params.decays);
     info.draws = {.scene = 1 + chain.blocks() +
                            std::int64_t{params.bodies_high + (rejects ? 1 : 0)} *
@@ -220,8 +221,8 @@ struct Rambo {
   }
 
  private:
-  static constexpr double kLargestShare = 0.99;  ///< largest share of the energy in masses
-  /// Weights fall to about (k / m)^(n - 2) x^(2 n - 3) near the threshold, x >= 0.14.
+  static constexpr double kLargestShare = 0.99;  ///< largest sum of masses over energy
+  /// Near the threshold, weights fall to about (k / m)^(n - 2) x^(2 n - 3) with x >= 0.14.
   static constexpr float kLowestLogWeight = -80;
   static constexpr std::uint32_t kFirstDecayBlock = 1;  ///< block 0: class and energy
 
@@ -274,7 +275,7 @@ struct Rambo {
     for (int i = 0; i < N; ++i) run.row(first + i).set_count(finals);
   }
 
-  /// Repeats until a try is kept; writes the momenta of event i.
+  /// Repeats tries until one is kept; writes the momenta of event i.
   template <int N>
   WS_INLINE void draw_until_kept(const SampleRng& rng, int n, float energy, int i,
                                  Momenta<N>& momenta) const {
@@ -338,7 +339,7 @@ struct Rambo {
         sum_z[i] += z;
       });
     }
-    // Boosts to the rest frame of the sum and scales to its energy.
+    // Boosts to the rest frame of the sum, and scales to the required energy.
     double bx[N], by[N], bz[N], gamma[N], scale[N];
     in_lanes<N>([&](int i) WS_INLINED {
       const double x = sum_x[i], y = sum_y[i], z = sum_z[i];
@@ -366,7 +367,8 @@ struct Rambo {
     }
   }
 
-  /// Scales the momenta by x so that the energies with masses have the same sum. The weight is
+  /// Scales the momenta by x so that the energies of the massive bodies have the same sum. The
+  /// weight is
   ///   x^(2n-3) prod (k_i / E_i) w / sum (k_i^2 / E_i)   (Kleiss, Stirling, Ellis).
   /// By Minkowski's inequality x is at most sqrt(1 - (sum m / w)^2), and the weight is at most
   /// x^(2n-3): docs/generators/algorithms/rambo.md.
@@ -383,7 +385,7 @@ struct Rambo {
       scale[i] = largest[i];
     });
 #if WS_DEVICE_CODE
-#pragma unroll 1  // the loop over bodies inside is enough
+#pragma unroll 1  // unrolling the inner loop over bodies is enough
 #endif
     for (int step = 0; step < kNewtonSteps; ++step) {
       double sum[N], slope[N] = {};

@@ -41,8 +41,9 @@ struct Truncated {
   }
 };
 
-/// Root of the mean posterior variance of theta, uniform in (-1, 1), given x ~ N(theta, 0.1).
-/// Trapezoidal rule with steps of sigma / 16; the error falls as exp(-2 pi^2 sigma^2 / step^2).
+/// Root of the mean posterior variance of theta, which is uniform in (-1, 1), given x ~ N(theta,
+/// 0.1). Uses the trapezoidal rule with steps of sigma / 16; its error falls as exp(-2 pi^2 sigma^2
+/// / step^2).
 double uniform_rmse() {
   const double sigma = std::sqrt(0.1), step = sigma / 16;
   double sum = 0;
@@ -53,10 +54,10 @@ double uniform_rmse() {
   return std::sqrt(sum);
 }
 
-/// Root of the mean posterior variance for gaussian_mixture. A single x, except near the border,
-/// does not tell which width applies, so the posterior is a truncated mixture of both normals.
+/// Root of the mean posterior variance for gaussian_mixture. Except near the border, a single x
+/// does not reveal which width applies, so the posterior is a truncated mixture of both normals.
 double mixture_rmse() {
-  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // sigma / 2.5: error 1e-53
+  constexpr double kBound = 10, kStep = 0.04, kFar = kBound + 7;  // error at sigma / 2.5: 1e-53
   std::vector<std::array<Truncated, 2>> along;
   for (double x = kStep / 2; x < kFar; x += kStep)  // the other half is its mirror image
     along.push_back({Truncated::at(x, 1, kBound), Truncated::at(x, 0.1, kBound)});
@@ -71,7 +72,7 @@ double mixture_rmse() {
       sum += wide * first[0].variance + narrow * first[1].variance +
              wide * narrow / whole * apart * apart;
     }
-  // Four quadrants, p(x) = (wide + narrow) / 2 / (2 bound)^2.
+  // Four quadrants; p(x) = (wide + narrow) / 2 / (2 bound)^2.
   return std::sqrt(4 * kStep * kStep * sum / 2 / (4 * kBound * kBound));
 }
 
@@ -102,12 +103,13 @@ struct TaskFacts {
   const char* help;
   int parameters, features;
   double low, high;  ///< bounds of x
-  int draws;         ///< random blocks
+  int draws;         ///< number of random blocks
 };
 
-/// In the order of Task. Ranges follow from the ranges of theta and of normal numbers. Exceptions:
-/// slcp_distractors, without a finite variance: generous bounds from the largest of 2^23 draws and
-/// its constants; bernoulli_glm: from the stimulus, whose absolute values add up to 75.
+/// In the order of Task. Ranges follow from the ranges of theta and of normal numbers, with two
+/// exceptions. slcp_distractors has no finite variance; its generous bounds follow from the largest
+/// of 2^23 draws and its constants. The bounds of bernoulli_glm follow from the stimulus, whose
+/// absolute values add up to 75.
 const TaskFacts& facts(Task task) {
   constexpr double kGaussianReach = 0.3163 * math::kNormalReach;
   static const std::array<TaskFacts, 10> all = {{
@@ -175,7 +177,8 @@ std::vector<LatentInfo> parameters_of(Task task) {
     case Task::bernoulli_glm_raw: {
       add_tailed("normal, variance 2; bias of the neuron", -1.4143 * math::kNormalReach,
                  1.4143 * math::kNormalReach);
-      // F f = z: a filter element's reach is the absolute row sum of F^-1.
+      // F f = z, so the largest absolute value of a filter element follows from the absolute row
+      // sum of F^-1.
       std::array<std::array<double, sbi::kFilter>, sbi::kFilter> inverse{};
       for (std::size_t i = 0; i < sbi::kFilter; ++i) {
         double reach = 0;
@@ -220,7 +223,8 @@ std::vector<float> stimulus() {
   return values;
 }
 
-/// Centres 15 z; factors 3 (lower triangle of z + diagonal of exp(z)); a permutation of x.
+/// Centres are 15 z; factors are 3 (lower triangle of z + diagonal of exp(z)); then a permutation
+/// of x.
 std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
   NumpyRandom numpy(kSeed);
@@ -235,7 +239,7 @@ std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
       for (std::size_t row = column; row < n; ++row)
         values.push_back(static_cast<float>(3 * matrix[row * n + column]));
   }
-  // x[i] is number from[i] of data followed by distractors.
+  // x[i] is number from[i] of the sequence of data and distractors.
   std::vector<std::int32_t> from(sbi::kDistracted), place(sbi::kDistracted);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::int32_t>(i);
   for (std::size_t i = from.size() - 1; i > 0; --i)

@@ -1,6 +1,6 @@
 // Generator `sbi`: tasks of the simulation-based inference benchmark. Parameters theta (the
-// latents) come from a task's prior, x from its simulator. One functor for all tasks, chosen by
-// `task`, so that device code compiles once. Created through the registry; host and device.
+// latents) come from a task's prior, x from its simulator. One functor contains all tasks, so that
+// device code compiles once; `task` selects one. Created through the registry; host and device.
 //
 // Priors, simulators and constants: J.-M. Lueckmann, J. Boelts, D. Greenberg, P. Goncalves, J.
 // Macke, "Benchmarking simulation-based inference", AISTATS 2021, appendix T, and sbibm.
@@ -29,7 +29,7 @@ namespace sbi {
 /// Dimensions of theta of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
-/// slcp: observations of two numbers each. 20 distractor laws fill x up to 100.
+/// slcp: number of observations, two numbers each. 20 distractor laws fill x up to 100.
 inline constexpr int kSlcpPoints = 4, kDistracted = 100;
 inline constexpr int kDistractors = kDistracted - 2 * kSlcpPoints, kComponents = 20;
 inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
@@ -37,7 +37,7 @@ inline constexpr int kTriangle = kDistractors * (kDistractors + 1) / 2;
 /// bernoulli_glm: number of time bins, and length of the filter.
 inline constexpr int kBins = 100, kFilter = 9;
 
-/// sir: 17 days between counts; lotka_volterra: 2.1 days.
+/// sir: 17 days between counts; lotka_volterra: 2.1 days between counts.
 inline constexpr int kCounts = 10, kTests = 1000;
 inline constexpr double kPopulation = 1e6;
 inline constexpr int kSirSteps = 170, kPreySteps = 210;     ///< integration steps between counts
@@ -46,16 +46,17 @@ inline constexpr float kSirStep = 0.1f, kPreyStep = 0.01f;  ///< days
 /// Limits to which sbibm clamps the populations of lotka_volterra.
 inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
 
-/// Random constants of the benchmark, the same in every sample. Order of use; see Tables.
+/// Random constants of the benchmark, the same in every sample. In order of use; see Tables.
 struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
-  const float* factor = nullptr;        ///< [kComponents][kTriangle]: columns of a lower triangle
+  const float* factor = nullptr;        ///< [kComponents][kTriangle] columns of lower triangles
   const std::int32_t* place = nullptr;  ///< [kDistracted]: position in x of each number
 };
 
-/// A binomial draw of `n` trials by inversion from the smaller end, exact to the 2^-53 of `u` in
-/// [0, 1) and rounding below 1e-12. n <= 1000, or the first term may underflow.
+/// Draws from the binomial distribution of `n` trials by inversion from the smaller end. The law is
+/// exact up to the 2^-53 steps of `u` in [0, 1) and rounding below 1e-12. Requires n <= 1000:
+/// otherwise the first term may underflow.
 WS_INLINE int binomial(int n, double p, double u) {
   const bool mirrored = p > 0.5;
   const double q = mirrored ? 1 - p : p, rest = 1 - q;
@@ -87,8 +88,7 @@ struct Sbi {
   static constexpr int kFeatures = 100;  ///< maximum over the tasks
   static constexpr forms::Events kForm = {};
   static constexpr GeneratorHooks kHooks = {.tables = true};
-  /// RMSE of either parameter of two_moons (docs/generators/algorithms/sbi.md); a test recomputes
-  /// it.
+  /// RMSE of each parameter of two_moons (docs/generators/algorithms/sbi.md); a test recomputes it.
   static constexpr double kTwoMoonsRmse = 0.41102;
   enum class Task : std::uint8_t {
     gaussian_linear,
@@ -208,8 +208,9 @@ struct Sbi {
     }
   }
 
-  /// theta uniform in (-10, 10), x ~ N(theta, sigma^2 I), sigma 1 or 0.1 with equal probability,
-  /// the same for both numbers and drawn per sample (sbibm before 1.1.0: per batch).
+  /// theta uniform in (-10, 10), x ~ N(theta, sigma^2 I), where sigma is 1 or 0.1 with equal
+  /// probability. Both numbers of a sample share sigma; it is drawn per sample (sbibm before 1.1.0:
+  /// per batch).
   template <class Row, class Truth>
   static WS_INLINE void gaussian_mixture(const SampleRng& rng, Row& row, Truth& truth) {
     const Philox4 scene = rng.block(Purpose::scene, 0);
@@ -221,8 +222,8 @@ struct Sbi {
     row.set(1, math::fma(sigma, error.second, truth.latents[1]));
   }
 
-  /// theta uniform in (-1, 1); a point on a half circle of radius N(0.1, 0.01^2) about (0.25, 0),
-  /// shifted by (-|t1 + t2|, t2 - t1) / sqrt 2.
+  /// theta uniform in (-1, 1); x is a point on a half circle of radius N(0.1, 0.01^2) about (0.25,
+  /// 0), shifted by (-|t1 + t2|, t2 - t1) / sqrt 2.
   template <class Row, class Truth>
   static WS_INLINE void two_moons(const Philox4& scene, const Philox4& noise, Row& row,
                                   Truth& truth) {
@@ -238,8 +239,8 @@ struct Sbi {
     row.set(1, math::fma(kHalfRoot, t2 - t1, radius * angle.sine));
   }
 
-  /// theta uniform in (-3, 3); four points of N((t1, t2), S) with standard deviations t3^2 and t4^2
-  /// and correlation tanh t5; 1e-6 is added to both variances.
+  /// theta uniform in (-3, 3); x consists of four points from N((t1, t2), S) with standard
+  /// deviations t3^2 and t4^2 and correlation tanh t5; 1e-6 is added to both variances.
   template <class Row, class Truth, class Place>
   static WS_INLINE void slcp(const SampleRng& rng, Row& row, Truth& truth, const Place& place) {
     constexpr float kAdded = 1e-6f;
@@ -248,7 +249,7 @@ struct Sbi {
     for (int i = 0; i < 4; ++i) truth.latents[i] = math::fma(6, unit_float(scene.word[i]), -3);
     truth.latents[4] = math::fma(6, unit_float(last.word[0]), -3);
     const float s1 = truth.latents[2] * truth.latents[2], s2 = truth.latents[3] * truth.latents[3];
-    // r = tanh t and 1 - r^2 without cancellation near |r| = 1: e = exp(-2 |t|).
+    // Computes r = tanh t and 1 - r^2 without cancellation near |r| = 1, from e = exp(-2 |t|).
     const float e = math::exp(-2 * math::abs(truth.latents[4])), sum = 1 + e;
     const float magnitude = (1 - e) / sum;
     const float r = truth.latents[4] < 0 ? -magnitude : magnitude;
@@ -269,13 +270,14 @@ struct Sbi {
     }
   }
 
-  /// One of 20 Student t distributions with two degrees of freedom in 92 dimensions: N(0, I) times
-  /// the component's factor, over the root of chi^2_2 / 2 (an exponential number), plus its centre.
+  /// Draws from one of 20 Student t distributions with two degrees of freedom in 92 dimensions:
+  /// N(0, I) times the component's factor, divided by the root of chi^2_2 / 2 (an exponential
+  /// number), plus its centre.
   template <class Row>
   WS_INLINE void distractors(const SampleRng& rng, Row& row) const {
     const Philox4 first = rng.block(Purpose::texture, 0);
     const auto component = static_cast<int>(below(first.word[0], sbi::kComponents));
-    // In the open interval (0, 1): 2^23 values, each exact.
+    // In the open interval (0, 1): 2^23 values, each represented exactly.
     const float u =
         (static_cast<float>(static_cast<std::int32_t>(first.word[1] >> 9)) + 0.5f) * 0x1p-23f;
     const float spread = 1 / math::sqrt(-math::log(u));
@@ -303,7 +305,7 @@ struct Sbi {
   }
 
   /// A neuron that fires in each of 100 time bins with probability sigmoid(b + f . stimulus of this
-  /// and the eight previous bins). b ~ N(0, 2); second differences of f are normal.
+  /// and the eight previous bins). b ~ N(0, 2); the second differences of f are normal.
   template <class Run>
   WS_INLINE void bernoulli_glm(Run& run) const {
     constexpr int N = Run::kEvents, kThetas = 1 + sbi::kFilter;
@@ -354,7 +356,8 @@ struct Sbi {
   template <class Truth>
   static WS_INLINE void glm_parameters(const SampleRng& rng, Truth& truth) {
     constexpr float kRootTwo = 0x1.6a09e6p+0f;
-    // F f = z, F with 1 + sqrt(i / 9) on the diagonal, -2 and 1 below: f has the precision F^T F.
+    // Solves F f = z, where F has 1 + sqrt(i / 9) on the diagonal and -2 and 1 below it: f has the
+    // precision F^T F.
     constexpr float kPivot[sbi::kFilter] = {1.0f,           0x1.555556p+0f, 0x1.78adf8p+0f,
                                             0x1.93cd3ap+0f, 0x1.aaaaaap+0f, 0x1.becfa6p+0f,
                                             0x1.d105ecp+0f, 0x1.e1c552p+0f, 0x1.f15beep+0f};
@@ -379,8 +382,8 @@ struct Sbi {
     for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
   }
 
-  /// An epidemic starting from one infected in a million; every 17 days a binomial number of
-  /// positives in 1000 tests of the infected share.
+  /// An epidemic that starts with one infected person in a million. Every 17 days, 1000 people are
+  /// tested; the number of positives is binomial with the infected fraction.
   template <class Run>
   static WS_INLINE void sir(Run& run) {
     constexpr int N = Run::kEvents;
@@ -416,7 +419,8 @@ struct Sbi {
     }
   }
 
-  /// 30 prey and one predator; both are counted every 2.1 days with log-normal errors of 0.1.
+  /// Starts with 30 prey and one predator. Both are counted every 2.1 days with log-normal errors
+  /// of 0.1.
   template <class Run>
   static WS_INLINE void lotka_volterra(Run& run) {
     constexpr int N = Run::kEvents;
@@ -433,7 +437,7 @@ struct Sbi {
       u.put(i, {{30, 1}});
     });
     float prey[N], predators[N];
-    LaneStates<4, N> errors;  // normal numbers for two counts of both
+    LaneStates<4, N> errors;  // normal numbers for two counts of both populations
     for (int k = 0; k < sbi::kCounts; ++k) {
       for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step) {
         in_lanes<N>([&](int i) WS_INLINED {

@@ -1,5 +1,5 @@
-// A random choice of items, for sets that must drop some: a systematic sample. Used by generators of
-// sets; host and device.
+// A random choice of items (a systematic sample), for sets that must drop some. Used by generators
+// of sets; host and device.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -9,15 +9,15 @@
 
 namespace wellspring {
 
-/// Keeps `most` of `all` items at equal intervals from a random start, so every item has the same
-/// chance, and any run of consecutive items keeps its share up to one item. All, if there are no
-/// more than `most`.
+/// Keeps `most` of `all` items at equal intervals from a random start. Every item has the same
+/// chance, and any run of consecutive items keeps its share up to one item. Keeps all items if
+/// there are no more than `most`.
 class SystematicSample {
  public:
   WS_INLINE SystematicSample(std::uint32_t all, std::uint32_t most, std::uint32_t word)
       : all_(all), most_(most), start_(below(word, all)), before_(intervals(0)) {}
 
-  /// Position of an item among the kept ones, in their order, or -1.
+  /// Index of an item among the kept items, in their order; -1 if it is not kept.
   WS_INLINE std::int32_t place(std::uint32_t item) const {
     if (all_ <= most_) return static_cast<std::int32_t>(item);
     const std::uint64_t here = intervals(item);
@@ -25,7 +25,8 @@ class SystematicSample {
   }
 
  private:
-  /// Intervals of all / most items that end before `item`, counted from `start` items before 0.
+  /// Intervals of all / most items that end before `item`; the first interval begins `start` items
+  /// before item 0.
   WS_INLINE std::uint64_t intervals(std::uint32_t item) const {
     return (std::uint64_t{start_} + item) * most_ / (all_ > 0 ? all_ : 1);
   }

@@ -1,4 +1,5 @@
-// Prefix sums by a team. Used by generators of sets to place counted items; host and device.
+// Prefix sums computed by a team. Used by generators of sets to place counted items; host and
+// device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -7,8 +8,8 @@
 
 namespace wellspring {
 
-/// Replaces the counts in cells[0] ... cells[n - 1] by their exclusive prefix sums and sets
-/// cells[n] to the total. `sums`: one per member. Synchronises before and after.
+/// Replaces the counts in cells[0] ... cells[n - 1] with their exclusive prefix sums and sets
+/// cells[n] to the total. `sums`: one element per member. Synchronises before and after.
 template <class Team>
 WS_INLINE void add_up(Team& team, std::uint32_t* cells, int n, std::uint32_t* sums) {
   team.sync();

@@ -10,16 +10,16 @@
 namespace wellspring::telescope {
 
 Array triangular_array(int strings, int modules, double string_spacing, double module_spacing) {
-  // Half lattice units: x = a / 2, y = b sqrt(3) / 2, a + b odd.
+  // Position in half lattice units: x = a / 2, y = b sqrt(3) / 2, where a + b is odd.
   struct Point {
     int a, b;
     auto key() const {
-      // At equal distance, opposite points are neighbours.
+      // Opposite points at the same distance are adjacent in the order.
       return std::tuple(a * a + 3 * b * b, std::abs(b), a * b < 0, b, a);
     }
   };
   std::vector<Point> points;
-  constexpr int kFar = 2 * kMostStrings;  // one row has enough sites
+  constexpr int kFar = 2 * kMostStrings;  // even a single row has enough sites
   for (int b = -kFar; b <= kFar; ++b) {
     for (int a = -kFar; a <= kFar; ++a) {
       if ((a + b) % 2 != 0) points.push_back({a, b});

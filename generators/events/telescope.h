@@ -1,8 +1,9 @@
-// A neutrino telescope: strings of optical modules in clear ice, and light from tracks and
-// cascades: Cherenkov geometry, scattering delays, expected photons. Used by generator
-// `nu_telescope` and its tests; structs and inline functions also on the device. Host and device.
+// A neutrino telescope: strings of optical modules in clear ice, and light from tracks and cascades
+// (Cherenkov geometry, scattering delays, expected photons). Used by generator `nu_telescope` and
+// its tests; structs and inline functions also on the device. Host and device.
 //
-// Metres and nanoseconds; z points up, the origin is the centre of the array. Modules look down.
+// Lengths are in metres, times in nanoseconds. z points up, the origin is the centre of the array,
+// and the modules face down.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -15,9 +16,9 @@ namespace wellspring::telescope {
 
 inline constexpr int kMostStrings = 128, kMostModules = 128;
 inline constexpr double kLightSpeed = 0.299792458;  ///< m / ns
-/// Within this distance, m, the geometric 1 / d and 1 / d^2 stop growing.
+/// Within this distance (m) the geometric factors 1 / d and 1 / d^2 stop growing.
 inline constexpr float kNearest = 1;
-/// Smallest expected number of photons that a random word can tell from 0.
+/// Smallest expected number of photons that a random word can distinguish from 0.
 inline constexpr float kFewest = 0x1p-24f;
 
 struct Vector {
@@ -48,7 +49,7 @@ struct Ice {
   double light;                  ///< photons per metre of track
   double track_gain, cascade_length, cascade_forward;
   double area;        ///< m^2
-  double acceptance;  ///< acceptance of light from below over the mean, minus 1
+  double acceptance;  ///< acceptance of light from below divided by the mean acceptance, minus 1
 };
 
 /// Derived constants.
@@ -63,10 +64,10 @@ struct Optics {
   float track_light, track_gain, cascade_light;  ///< expected photons, times m or m^2
   float acceptance, forward;
 };
-/// The phase index gives theta_c; pulses travel with the group index. Light from a track reaches
-/// the distance d with the delay d (n_g / sin theta_c - 1 / tan theta_c) / c: P. Price, K.
-/// Woschnagg, Astropart. Phys. 15 (2001) 97. With equal indices this is d tan theta_c / c, as in J.
-/// Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
+/// The phase index determines theta_c; the group index n_g determines the speed of pulses. Light
+/// from a track reaches the distance d with the delay d (n_g / sin theta_c - 1 / tan theta_c) / c:
+/// P. Price, K. Woschnagg, Astropart. Phys. 15 (2001) 97. With equal indices this is d tan theta_c
+/// / c, as in J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
 Optics optics_of(const Ice& ice);
 
 enum class Hypothesis : std::uint8_t { cascade, track };
@@ -76,15 +77,15 @@ struct Event {
   Vector direction;  ///< direction of travel
   Vector vertex;
   float start;       ///< time at the vertex
-  float yield;       ///< expected photons without the factors of distance and angle
+  float yield;       ///< expected photons without the distance and angle factors
   float log2_bound;  ///< log2 of the largest number beyond kNearest, without distance
 };
 
 /// Geometry from the vertex or track to a module.
 struct Ray {
-  float distance;  ///< from the track, or from the vertex
-  float along;     ///< from the vertex to the track's nearest point
-  float up;        ///< cos eta: between the light's direction and the vertical
+  float distance;  ///< to the track, or to the vertex
+  float along;     ///< from the vertex to the point of the track nearest to the module
+  float up;        ///< cos eta, the angle between the light's direction and the vertical
   float forward;   ///< cosine between the light's direction and the direction of travel
 };
 
@@ -108,7 +109,7 @@ WS_INLINE Ray ray(const Optics& optics, const Event& event, const Vector& place)
   if (event.hypothesis == Hypothesis::cascade) {
     ray.up = r.z * per_distance;
     ray.forward = math::clamp(ray.along * per_distance, -1, 1);
-  } else {  // on the cone about the direction of travel
+  } else {  // on the Cherenkov cone about the direction of travel
     const float out = math::fma(-ray.along, p.z, r.z) * per_distance;
     ray.up = math::fma(optics.sine, out, optics.cosine * p.z);
     ray.forward = optics.cosine;
@@ -125,7 +126,7 @@ WS_INLINE float geometric_time(const Optics& optics, const Event& event, const R
   return event.start + late;
 }
 
-/// Shape of the gamma distribution of delays, with rate Optics::rho: D. Pandel's, with the
+/// Shape of the gamma distribution of delays, with rate Optics::rho: D. Pandel's shape, with the
 /// effective distance of J. Ahrens et al., Nucl. Instrum. Meth. A 524 (2004) 169.
 WS_INLINE float delay_shape(const Optics& optics, const Ray& ray) {
   const float angle = math::fma(math::fma(4.636f, ray.up, -3.946f), ray.up, 3.094f);
@@ -155,7 +156,8 @@ WS_INLINE float exponent_below(float x) {
 }
 
 /// False only if a module at this squared distance certainly expects fewer than `least` photons.
-/// Uses exponents of distance and photons and no angles: most modules need no root or exponential.
+/// Compares exponents of distance and photons, and ignores angles, so that most modules need no
+/// root or exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;
   const float power = event.hypothesis == Hypothesis::track ? 0.5f : 1.0f;  // exponent of `squared`
@@ -166,7 +168,7 @@ WS_INLINE bool may_expect(const Optics& optics, const Event& event, float square
   return bits > 0 && squared <= reach * reach * kSlack;
 }
 
-/// Decreases with time; never 0.
+/// Decreases as time increases; never 0.
 WS_INLINE std::uint32_t time_key(float time) {
   const auto bits = std::bit_cast<std::uint32_t>(time);
   return (bits >> 31) != 0 ? bits : ~(bits | 0x80000000u);

@@ -1,9 +1,9 @@
-// Propagates N charged particles of one event through a tracking detector in SIMD lanes: from
+// Propagates N charged particles of one event through a tracking detector in SIMD lanes, from
 // surface to surface, with measurements and multiple scattering. Used by generator `tracks`; host
 // and device.
 //
-// Each step takes every lane to its own next surface; finished lanes wait. Choosing the surface and
-// testing whether it is crossed is scalar.
+// Each step takes every lane to its own next surface; finished lanes wait. Scalar code chooses each
+// surface and tests whether it is crossed.
 #pragma once
 
 #include "generators/events/helix.h"
@@ -24,13 +24,13 @@ inline constexpr int kTrackerSurfaces = kMostCylinders + kMostDiscs;
 /// Settings common to all particles.
 struct TrackLaws {
   double field;     ///< T
-  double per_unit;  ///< hit lengths per mm
+  double per_unit;  ///< hit length units per mm
   float mass;       ///< GeV
   float efficiency;
   bool scatters;
 };
 
-/// State at production. Lengths in mm, momenta in GeV.
+/// State at production; lengths in mm, momenta in GeV.
 struct TrackParticle {
   float pt, eta, charge;
   float cosine, sine;  ///< cosine and sine of the azimuth
@@ -60,7 +60,7 @@ struct TrackParticles {
   }
 };
 
-/// A measurement and the true crossing. Lengths in the unit of the features.
+/// A measurement and the true crossing, with lengths in the unit of the features.
 struct TrackHit {
   float x, y, z;
   float true_x, true_y, true_z;
@@ -106,7 +106,7 @@ struct HelixStates {
   }
 };
 
-/// Particles [first, first + N) of an event, as far as they are below `past`. Call follow() once.
+/// Particles [first, first + N) of an event that are below `past`. Call follow() once.
 template <int N>
 class TrackWays {
  public:
@@ -123,7 +123,7 @@ class TrackWays {
       p_[i] = from.p;
       const float mass = laws.mass / from.p;
       beta_[i] = 1 / math::sqrt(math::fma(mass, mass, 1));
-      r_[i] = 0;  // slightly too small, so no surface is skipped wrongly
+      r_[i] = 0;  // slightly too small, so that no surface is skipped by mistake
       side_[i] = cot < 0 ? 0 : 1;
       going_[i] = first + i < past ? 1 : 0;
       cylinder_[i] = disc_[i] = 0;
@@ -131,7 +131,7 @@ class TrackWays {
     });
   }
 
-  /// Calls `take(lane, hit)` for each hit, a particle's hits in order.
+  /// Calls `take(lane, hit)` for each hit; the hits of a particle come in order.
   template <class Take>
   WS_INLINE void follow(const Take& take) {
     while (true) {
@@ -235,11 +235,11 @@ class TrackWays {
     }
   }
 
-  /// Crossing, displaced by `along` in r phi and by `across` along the axis or the radius.
+  /// The crossing displaced by `along` in r phi, and by `across` along the axis or the radius.
   WS_INLINE TrackHit measured(int i, bool is_out, double along, double across) const {
     const helix::State at = at_.of(i);
     const double turn = along / r_[i];
-    // On a cylinder: along the tangent, then projected back radially.
+    // On a cylinder, moves along the tangent, then projects back radially.
     const double norm = is_out ? math::sqrt(1 + turn * turn) : 1;
     const double stretch = is_out ? 1 : 1 + across / r_[i];
     TrackHit hit{};
@@ -286,7 +286,7 @@ class TrackWays {
   alignas(N * sizeof(double)) double bend_[N], r_[N];
   alignas(N * sizeof(float)) float p_[N], beta_[N];
   alignas(N * sizeof(float)) std::int32_t side_[N], going_[N], cylinder_[N], disc_[N];
-  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< moved to a new position
+  alignas(N * sizeof(float)) std::int32_t crosses_[N];  ///< 1: crosses this step's surface
 };
 
 }  // namespace wellspring

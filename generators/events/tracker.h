@@ -9,20 +9,20 @@ namespace wellspring {
 
 inline constexpr int kMostCylinders = 12, kMostDiscs = 19;
 
-/// A cylinder, or two discs at +-z. Lengths in mm.
+/// A cylinder, or two discs at +-z; lengths in mm.
 struct TrackerSurface {
   double place = 0;          ///< radius of a cylinder, |z| of a disc
-  double low = 0, high = 0;  ///< |z| of a cylinder, radius of a disc: from, to
+  double low = 0, high = 0;  ///< extent: |z| of a cylinder, radius of a disc
   float thickness = 0;       ///< x / X0 at normal incidence
   float along = 0,
-        across = 0;             ///< measurement errors: r phi; z of a cylinder, r of a disc
+        across = 0;  ///< measurement errors: `along` in r phi; `across` in z (cylinder) or r (disc)
   std::int32_t volume[2] = {};  ///< TrackML's volume numbers at -z and +z; 0: dead material
   std::int32_t layer[2] = {};
 };
 
 struct Tracker {
   std::int32_t cylinders = 0, discs = 0;
-  /// In order of radius and of |z|, each ended by an infinite sentinel at infinity.
+  /// In order of radius and of |z|; an infinite sentinel at infinity ends each list.
   TrackerSurface cylinder[kMostCylinders + 1] = {};
   TrackerSurface disc[kMostDiscs + 1] = {};
 };
@@ -33,7 +33,7 @@ struct TrackerSpec {
   double pixel_thickness, strip_thickness;
 };
 
-/// The ACTS generic detector. Module sizes and their 5 mm overlap give the half lengths.
+/// The ACTS generic detector. The half lengths follow from the module sizes and their 5 mm overlap.
 Tracker generic_tracker(const TrackerSpec& spec);
 
 }  // namespace wellspring

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kAcs = "a variant of the ACTS generic detector";
 
-/// u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the share e of u's 24 bits in f32.
+/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the fraction e of u's 24
+/// bits.
 constexpr double kLeastExponent = 0.01;
 
 double exponent_of(const Tracks::Params& params) {
@@ -22,7 +23,7 @@ double exponent_of(const Tracks::Params& params) {
   return std::abs(exponent) < 1e-6 ? 0 : exponent;
 }
 
-/// mm^2 of all measuring layers.
+/// Area of all measuring layers, mm^2.
 double area_of(const Tracker& tracker) {
   double area = 0;
   for (int i = 0; i < tracker.cylinders; ++i) {
@@ -36,14 +37,14 @@ double area_of(const Tracker& tracker) {
   return area;
 }
 
-/// About one thread per particle of an average event; some for layers with noise.
+/// About one thread per particle of an average event, and some for layers with noise.
 int members_for(const Tracks::Params& params) {
   constexpr int kFewest = 4;
   const auto usual = static_cast<unsigned>(params.tracks_low + params.tracks_high) / 2;
   return std::clamp(static_cast<int>(std::bit_ceil(usual)), kFewest, Tracks::kMostMembers);
 }
 
-/// mm^2 of a cylinder, or of one side's ring.
+/// Area of a cylinder, or of the ring on one side, mm^2.
 double area_of(const TrackerSurface& surface, bool cylinder) {
   return cylinder ? 4 * std::numbers::pi * surface.place * surface.high
                   : std::numbers::pi * (surface.high - surface.low) * (surface.high + surface.low);
@@ -183,7 +184,7 @@ SampleInfo Tracks::describe(const Params& params) {
   const double phi = std::min(params.phi_max, std::numbers::pi);
   const auto vertex = static_cast<float>(math::kNormalReach * params.vertex_z);
   const double sine = phi < std::numbers::pi / 2 ? std::sin(phi) : 1;
-  constexpr double kSlack = 1e-6;  // rounding of sines and cosines
+  constexpr double kSlack = 1e-6;  // for the rounding of sines and cosines
   info.latents = {
       {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
        static_cast<float>(params.tracks_high)},
@@ -212,9 +213,9 @@ SampleInfo Tracks::describe(const Params& params) {
   }
   info.high = static_cast<float>(reach);
   info.low = -info.high;
-  // A path crosses at most every cylinder and one ring of each of 12 planes. A particle's two own
-  // blocks are drawn again for its truth; the event has one block. A team of several members draws
-  // all hits twice, to count and to write them.
+  // A path crosses at most every cylinder and one ring of each of 12 planes. A particle has two
+  // blocks of its own, which are drawn a second time for its truth; the event has one block. A team
+  // with several members draws all hits twice, to count them and to write them.
   constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
   const int own = params.columns == Columns::truth ? 4 : 2;
   const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;

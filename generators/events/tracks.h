@@ -1,9 +1,10 @@
 // Generator `tracks`: hits of charged particles in a tracking detector, as sets; the class is the
-// number of particles. Helices from the beam line through cylinders and discs (tracker.h), with
-// multiple scattering at each, measurement errors, inefficiency and noise hits; optionally with
-// TrackML's truth per hit. Created through the registry; host and device.
+// number of particles. Particles follow helices from the beam line through cylinders and discs
+// (tracker.h), with multiple scattering at each. Hits have measurement errors, inefficiency and
+// noise, and optionally TrackML's truth per hit. Created through the registry; host and device.
 //
-// Particles are followed outwards for less than half a turn (no loopers). They lose no energy.
+// Particles are followed outwards for less than half a turn, so there are no loopers. They lose no
+// energy.
 #pragma once
 
 #include "core/config/params.h"
@@ -33,11 +34,11 @@ struct Tracks {
   /// Cylinders (including dead ones, without noise), discs at +z, discs at -z.
   static constexpr int kNoiseLayers = kMostCylinders + 2 * kMostDiscs;
   static constexpr std::uint32_t kMostNoise = 1u << 16;    ///< per layer
-  static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< block of purpose scene
+  static constexpr std::uint32_t kFirstVertex = 1u << 20;  ///< random block of purpose scene
   static constexpr int kMostMembers = 256;                 ///< per team
   static constexpr forms::EventTeams kForm = {.cells = true, .shares_warps = true};
   static constexpr int kSideBySide = 8;  ///< particles that a single member propagates in SIMD
-  /// In `weight`, particles with fewer hits count as 0, as in TrackML.
+  /// For `weight`, particles with fewer hits count as 0, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;
 
   struct Params {
@@ -104,7 +105,7 @@ struct Tracks {
 
   SampleLayout layout() const { return SampleLayout::set(items_, features_); }
   int members() const { return members_; }
-  /// First hit of each particle, then of each layer's noise; and the total.
+  /// Index of the first hit of each particle, then of each layer's noise, then the total.
   using EventCell = std::uint32_t;
   WS_HD std::int64_t cells() const { return tracks_high_ + kNoiseLayers + 1; }
   std::size_t scratch_bytes() const {
@@ -115,7 +116,7 @@ struct Tracks {
   WS_HD void make(Team& team, const SampleKey& key, Row& row, Truth<kLatents>& truth,
                   EventCell* cells) const {
     auto& tracker = *team.template scratch<Tracker>(1);
-    copy_together(team, &tracker_, &tracker);  // complete after the barrier below
+    copy_together(team, &tracker_, &tracker);  // valid after the barrier below
     Shared& shared = *team.template scratch<Shared>(1);
     auto* const sums = team.template scratch<std::uint32_t>(kMostMembers);
     if (team.rank() == 0) {
@@ -155,7 +156,7 @@ struct Tracks {
       truth.latents[kSinPhi] = first.sine;
       truth.latents[kVertexZ] = first.z;
     }
-    team.sync();  // the cells are reused by the next event
+    team.sync();  // the next event reuses the cells
   }
 
  private:
@@ -163,7 +164,7 @@ struct Tracks {
     int tracks;
   };
 
-  /// Particles [first, first + N), as far as they are below `past`.
+  /// Particles [first, first + N) that are below `past`.
   template <int N>
   WS_INLINE TrackParticles<N> particles(const SampleRng& rng, int first, int past) const {
     TrackParticles<N> made;
@@ -185,7 +186,7 @@ struct Tracks {
   WS_INLINE TrackParticle particle(const Philox4& random, const Philox4& place) const {
     TrackParticle made;
     const float u = unit_float(random.word[0]);
-    // Inverse distribution function of pt^-n: uniform in pt^(1-n), or in log pt.
+    // Inverse distribution function of pt^-n, which is uniform in pt^(1-n), or in log pt for n = 1.
     const float ratio = pt_exponent_ == 0 ? math::exp(u * pt_span_)
                                           : math::pow(math::fma(u, pt_span_, 1), 1 / pt_exponent_);
     made.pt = math::clamp(pt_low_ * ratio, pt_low_, pt_high_);
@@ -228,7 +229,7 @@ struct Tracks {
     return hits;
   }
 
-  /// By one member: writes all parts, with particles in SIMD lanes.
+  /// Called by one member: writes all parts; particles are in SIMD lanes.
   template <class Row>
   WS_INLINE void write_all(const SampleRng& rng, const Tracker& tracker, int tracks,
                            EventCell* cells, Row& row) const {
@@ -246,7 +247,7 @@ struct Tracks {
           write(hits[lane][h], first + lane + 1, some.of(lane), item++, row);
       }
     }
-    // The first gap excludes most layers: they have no noise hit.
+    // The first gap alone shows that most layers have no noise hit.
     for (int first = 0; first < kNoiseLayers; first += N) {
       std::int32_t wanted[N];
       std::uint32_t draw[N];
@@ -279,7 +280,7 @@ struct Tracks {
     return double{-math::log(unit_float_open(word))};
   }
 
-  /// A Poisson process in the azimuth with exponential gaps. `random`: the first block.
+  /// Hits form a Poisson process in azimuth, with exponential gaps. `random`: the first block.
   template <class Take>
   WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
                             const Take& take) const {
@@ -309,7 +310,7 @@ struct Tracks {
     }
   }
 
-  /// `particle`: its number from 1 on, 0 for noise; `from`: its state at production.
+  /// `particle`: its number, starting at 1; 0 for noise. `from`: its state at production.
   template <class Row>
   WS_INLINE void write(const TrackHit& hit, int particle, const TrackParticle& from, int item,
                        Row& row) const {
@@ -336,7 +337,8 @@ struct Tracks {
     row.set(item, kCharge, from.charge);
   }
 
-  /// Sets `weight`: equal shares of 1 for hits of particles with at least kFewestHits hits.
+  /// Sets `weight`. All hits of particles with at least kFewestHits hits have equal weights; the
+  /// sum is 1.
   template <class Team, class Row>
   WS_INLINE void weigh(Team& team, int tracks, const EventCell* cells, Row& row) const {
     std::uint32_t counted = 0;

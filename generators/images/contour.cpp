@@ -14,7 +14,7 @@ namespace contour {
 
 const float* noise_knots() {
   static const std::vector<float> knots = [] {
-    // The low four bits of Perlin's permutation: one dimension uses no more.
+    // The low four bits of Perlin's permutation; noise in one dimension uses no more.
     constexpr std::string_view kHashes =
         "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
         "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
@@ -72,7 +72,7 @@ std::size_t ContourPainter::band_scratch(SampleShape shape) const {
   }
   const auto vertices = static_cast<std::size_t>(contour::padded(most_vertices_));
   return (6 + contour::kTogether) * sizeof(float) * vertices + sizeof(float) * contour::kKnots +
-         contour::kMostOrbits + 64;  // 64: alignment of the blocks
+         contour::kMostOrbits + 64;  // 64 bytes for aligning the blocks
 }
 
 std::string ContourPainter::class_name(int k) {

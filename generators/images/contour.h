@@ -1,8 +1,8 @@
 // Engine and parameters that generators `visual_atom` and `rcdb` share. A closed polyline around a
-// centre grows from orbit to orbit, each vertex by a random step along its own direction; each
-// orbit is drawn in its shade over the earlier ones. Host and device.
+// centre grows from orbit to orbit, each vertex moves by a random step along its own direction.
+// Each orbit is drawn in its own shade over the earlier ones. Host and device.
 //
-// After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
+// Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and S. Takashima et al., "Visual atoms: pre-training vision transformers with
 // sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are in pixels of the published 512-pixel
 // images and scale with the shorter side of the image; lines are one pixel wide at any size.
@@ -37,14 +37,15 @@ inline constexpr int kMostVertices = 2000, kMostOrbits = 400;
 /// Orbits per block of random words.
 inline constexpr int kTogether = 4;
 
-// Vertices that a member moves at once: vector lanes on the host, one on a device. The result does
-// not depend on it.
+// Number of vertices that a member moves at once: the vector lanes on the host, one on a device. It
+// does not affect the result.
 #if WS_DEVICE_CODE
 #define WS_VERTICES 1
 #else
 #define WS_VERTICES 16
 #endif
-/// Length of a contour in scratch: its vertices, the first one repeated, padded to whole vectors.
+/// Length of a contour in scratch memory: its vertices, plus the first one repeated, padded to
+/// whole vectors.
 WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
   return (vertices + 16) / 16 * 16;
 }
@@ -58,13 +59,13 @@ struct Scene {
   float growth;                 ///< mean increase of the radius per orbit
   float noise;                  ///< coefficient of the noise, which is subtracted from the growth
   float wave;                   ///< amplitude of each of two sines added to the growth
-  std::int32_t wave_1, wave_2;  ///< their periods around the contour
-  std::uint32_t shades;         ///< the shade of an orbit is below this; at most 255
+  std::int32_t wave_1, wave_2;  ///< periods of the two sines around the contour
+  std::uint32_t shades;         ///< exclusive upper limit of the orbits' shades; at most 255
 };
 
 }  // namespace contour
 
-/// Leading members of both generators' parameters.
+/// First members of both generators' parameters.
 struct ContourParams {
   int classes = 1000;
   std::int64_t class_seed = 1;
@@ -77,7 +78,7 @@ struct ContourParams {
   int spread = 0;
 };
 
-/// Common base of both functors: all but their parameters and the drawing of a scene.
+/// Common base of both functors: everything but their parameters and the drawing of a scene.
 class ContourPainter {
  public:
   /// Distribution of the noise.
@@ -101,14 +102,14 @@ class ContourPainter {
   WS_INLINE Texel background() const { return background_; }
   /// Error (config): the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
-  /// Number of lines.
+  /// Number of lines to draw.
   static float cost(const Scene& scene) {
     return static_cast<float>(scene.vertices) * static_cast<float>(scene.orbits);
   }
 
   template <class Team>
   WS_INLINE void paint_band(Team& team, const Scene& scene, const Band& band, Texel* texels) const {
-    constexpr int kLines = LoneTeam<Team> ? 8 : 1;  // drawn by a member at once
+    constexpr int kLines = LoneTeam<Team> ? 8 : 1;  // lines that a member draws at once
     const std::int32_t stride = contour::padded(scene.vertices);
     const auto room = static_cast<std::size_t>(contour::padded(most_vertices_));
     Vertices vertex;
@@ -174,7 +175,7 @@ class ContourPainter {
   }
 
  protected:
-  /// `background` shows where there is no orbit; `most_vertices` is the maximum over all classes.
+  /// `background`: shade of pixels without an orbit; `most_vertices`: maximum over all classes.
   ContourPainter(int most_vertices, Texel background)
       : most_vertices_(most_vertices), background_(background) {}
 
@@ -184,14 +185,15 @@ class ContourPainter {
     return std::int64_t{groups} * (contour::padded(vertices) + 1);
   }
 
-  /// Uniform integer in low..high, inclusive.
+  /// Uniform integer in [low, high].
   WS_INLINE static std::int32_t between(RngStream& draw, std::int32_t low, std::int32_t high) {
     return low +
            static_cast<std::int32_t>(draw.integer(static_cast<std::uint32_t>(high - low + 1)));
   }
-  /// A length in published pixels, converted to image sides.
+  /// Converts a length from published pixels to image sides.
   WS_INLINE static float sides(float length) { return length / contour::kPublishedSide; }
-  /// Coordinate of a centre in image sides; `offset` is in half published pixels from the middle.
+  /// Coordinate of a centre in image sides; `offset` from the middle, in units of half a published
+  /// pixel.
   WS_INLINE static float centre_latent(float offset) { return 0.5f + 0.5f * sides(offset); }
   WS_INLINE static Scene centred(const SampleKey& key, float offset_x, float offset_y) {
     const float half = 0.5f * scale_of(key.shape);
@@ -205,7 +207,7 @@ class ContourPainter {
   }
 
   // For describe().
-  /// All classes of a generator; adds their names and numbers of draws to `info`.
+  /// Describes all classes of a generator: adds their names and their numbers of draws to `info`.
   template <class Functor>
   static std::vector<typename Functor::Class> list_classes(const Functor& functor, int count,
                                                            SampleInfo& info) {
@@ -270,12 +272,12 @@ class ContourPainter {
     }
   }
 
-  /// Places the vertices of the contour before its first orbit.
+  /// Places the vertices of the initial contour.
   template <class Team>
   WS_INLINE void place_vertices(Team& team, const Scene& scene, std::int32_t count,
                                 const Vertices& vertex) const {
     const auto vertices = static_cast<float>(scene.vertices);
-    // Integer modulo first: whole turns would cost digits.
+    // Reduces the integer first: whole turns would cost significant digits.
     const auto wave = [&](std::int32_t v, std::int32_t periods) {
       const auto part = static_cast<float>(v * periods % scene.vertices) / vertices;
       return scene.wave * math::sin_turns(part);
@@ -326,14 +328,14 @@ class ContourPainter {
         vertex.y[v + l] = y;
       }
     }
-    if constexpr (LoneTeam<Team>) {  // closed: lines end where the next ones begin
+    if constexpr (LoneTeam<Team>) {  // closes the contour: its last line ends at the first vertex
       for (int j = 0; j < contour::kTogether; ++j)
         pixel[j * stride + scene.vertices] = pixel[j * stride];
     }
   }
 
   WS_INLINE static float grey(Texel texel) { return static_cast<float>(texel) * (1.0f / 255); }
-  /// Pixel under a point; outside the image, the background.
+  /// The pixel under a point; the background if the point is outside the image.
   WS_INLINE float at(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
                      float y) const {
     const bool inside = x >= 0 && x < static_cast<float>(scene.width) && y >= 0 &&

@@ -1,5 +1,5 @@
-// Drawing of contour lines into a band of an image: several lines of a contour at a time, one pixel
-// of each per step. Called by contour.h; host and device.
+// Draws contour lines into a band of an image. It draws several lines of a contour at a time, one
+// pixel of each per step. Called by contour.h; host and device.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring::contour {
 
-/// Pixels are clamped to [-kFarthest, kFarthest], which is more than four images away.
+/// Pixels are clamped to [-kFarthest, kFarthest], more than four image sides away.
 inline constexpr float kFarthest = 16383;
 
 /// A vertex's pixel in one word: x in the low half, y in the high half.
@@ -27,7 +27,8 @@ WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
   return static_cast<std::int32_t>(word) >> 16;
 }
 
-/// With N > 1 a member draws alone; otherwise members may store the same shade at the same time.
+/// With N > 1, one member draws alone. Otherwise several members may store the same shade at the
+/// same time.
 template <int N>
 WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
 #if !WS_DEVICE_CODE
@@ -40,7 +41,8 @@ WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
 struct Steps {
   std::uint32_t first, end;
 };
-/// Clips along a coordinate that begins at `from`, moves by `sign` per step and is in [0, size).
+/// Clips the steps of a coordinate that starts at `from` and moves by `sign` per step, so that it
+/// stays in [0, size).
 WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t size, Steps& steps) {
   const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
   const std::int32_t leaves = sign > 0 ? size - from : from + 1;
@@ -51,8 +53,8 @@ WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t siz
     steps.end = static_cast<std::uint32_t>(leaves < 0 ? 0 : leaves);
   }
 }
-/// First step at which the other coordinate, which moves `minor` in `major` steps, has moved by k:
-/// ceil((2 k - 1) major / (2 minor)). Both are at most 32767, so that words suffice.
+/// The other coordinate moves by `minor` in `major` steps. Returns the first step at which it has
+/// moved by k: ceil((2 k - 1) major / (2 minor)). Both are at most 32767, so 32-bit words suffice.
 WS_INLINE std::uint32_t step_of(std::uint32_t k, std::uint32_t major, std::uint32_t minor) {
   if (k == 0) return 0;
   return ((2 * k - 1) * major + 2 * minor - 1) / (2 * minor);
@@ -75,15 +77,15 @@ WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t siz
   }
 }
 
-/// A line from pixel a up to, but without, pixel b; pixel a alone where they coincide. Integer
+/// A line from pixel a to pixel b, without b; only pixel a if a and b coincide. Uses the integer
 /// algorithm of J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J.
 /// 4 (1965) 25: after i steps along the longer axis it has moved floor(i minor / major + 1/2) along
 /// the other.
 struct Line {
-  std::int32_t x, y;  ///< first pixel; rows count from the band's first row
+  std::int32_t x, y;  ///< first pixel; rows are counted from the band's first row
   std::int32_t sign_x, sign_y;
-  std::int32_t major, minor;  ///< steps along the longer axis, moves along the other
-  std::int32_t along, aside;  ///< texels per step, and the additional texels of a step that moves
+  std::int32_t major, minor;  ///< steps along the longer axis, moves along the other axis
+  std::int32_t along, aside;  ///< texels per step; extra texels if the step moves along both axes
   bool steep;                 ///< the longer axis is y
   bool whole, outside;        ///< entirely inside the band; entirely on one side of it
 
@@ -94,7 +96,7 @@ struct Line {
     line.y = pixel_y(a) - band.y0;
     const std::int32_t x_end = pixel_x(b), y_end = pixel_y(b) - band.y0;
     const std::int32_t dx = x_end - line.x, dy = y_end - line.y;
-    // Distances to the last column and row of the band: the sign bit marks a pixel outside.
+    // Distances to the last column and row of the band; a set sign bit marks a pixel outside.
     const std::int32_t left_x = width - 1 - line.x, left_x_end = width - 1 - x_end;
     const std::int32_t left_y = band.rows - 1 - line.y, left_y_end = band.rows - 1 - y_end;
     line.outside =
@@ -122,10 +124,10 @@ struct Line {
   }
 };
 
-/// Draws up to N lines from the pixels `from` to the pixels `to`, arrays of N, one pixel of each
-/// per step. A line begins where it enters the band, so pixels outside cost nothing. All lines have
-/// one shade: a finished line stays at its last pixel, and a line without pixels in the band
-/// repeats the first pixel of another.
+/// Draws up to N lines from the pixels `from` to the pixels `to` (arrays of N), one pixel of each
+/// line per step. A line begins where it enters the band, so pixels outside cost nothing. All lines
+/// have the same shade, so a finished line may stay at its last pixel, and a line without pixels in
+/// the band may repeat another line's first pixel.
 template <int N>
 WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, std::int32_t lines,
                           std::uint8_t shade, std::int32_t width, const Band& band,
@@ -167,13 +169,14 @@ WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, st
   WS_LANES
   for (int l = 0; l < N; ++l) place[l] = count[l] > 0 ? place[l] : within;
   for (std::int32_t step = 1;; ++step) {
-    std::int64_t spot[N];  // a copy: arrays read lane by lane are not kept in vector registers
+    std::int64_t spot[N];  // a copy, which compilers can keep in vector registers
     WS_LANES
     for (int l = 0; l < N; ++l) spot[l] = place[l];
     WS_UNROLL(16)
     for (int l = 0; l < N; ++l) put<N>(texels + spot[l], shade);
     if (step >= longest) break;
-    // Masks, not selects: a compiler may turn selects into masked stores that stall the next loads.
+    // Uses masks instead of selects: a compiler may turn selects into masked stores that stall the
+    // next loads.
     WS_LANES
     for (int l = 0; l < N; ++l) {
       const std::int32_t goes = N == 1 ? -1 : (step - count[l]) >> 31, moves = ~(error[l] >> 31);

@@ -1,4 +1,4 @@
-// Parameters that the generators of contours share. Called by rcdb and visual_atom; host only.
+// Parameters that the contour generators share. Called by rcdb and visual_atom; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -11,12 +11,12 @@
 
 namespace wellspring::contour {
 
-/// Values of a paper's parameters, by name.
+/// Values that a paper gives for its parameters, by name.
 class Published {
  public:
   Published(std::string paper, std::map<std::string, std::string> values)
       : paper_(std::move(paper)), values_(std::move(values)) {}
-  /// The source text of a row.
+  /// Source text for a row.
   std::string operator()(const std::string& name) const { return paper_ + ": " + values_.at(name); }
 
  private:
@@ -24,7 +24,7 @@ class Published {
   std::map<std::string, std::string> values_;
 };
 
-/// Rows classes, class_seed and vertices.
+/// Adds the rows classes, class_seed and vertices.
 template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, const Published& published) {
   return table
@@ -38,7 +38,7 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, const Published& p
                {3, kMostVertices}, "", "most vertices of a contour", published("vertices_high"));
 }
 
-/// Rows orbits, noise, line_width and radius.
+/// Adds the rows orbits, noise, line_width and radius.
 template <class Params>
 ParamTable<Params>& add_growth_rows(ParamTable<Params>& table, const Published& published) {
   return table
@@ -63,7 +63,7 @@ ParamTable<Params>& add_growth_rows(ParamTable<Params>& table, const Published& 
                published("radius_high"));
 }
 
-/// Rows oval and spread.
+/// Adds the rows oval and spread.
 template <class Params>
 ParamTable<Params>& add_place_rows(ParamTable<Params>& table, const Published& published) {
   return table

@@ -86,24 +86,24 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                 "number of the leaf, front to back from 1; from 4194305 on, leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
-  // Place and outline of each leaf, for a tile that is never covered; typically hundreds to
-  // thousands with the defaults.
+  // Position and outline of each leaf, for a tile that is never fully covered. With the defaults
+  // there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
   return info;
 }
 
-// A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r), or at least a quarter
-// of E area / w h, as in a corner, with centres on the image alone. After n leaves a pixel is open
-// with the n-th power of the complement.
+// A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r). If centres are on the
+// image alone, the probability is at least a quarter of E area / w h, its value at a corner. After
+// n leaves, a pixel is open with the n-th power of the complementary probability.
 double DeadLeaves::expected_open(SampleShape shape) const {
   const double width = shape.width, height = shape.height, side = std::fmin(width, height);
   const double low = static_cast<double>(rules_.r_min) / rules_.spread * side;
   const double high = static_cast<double>(rules_.r_max) * side;
-  // E r and E r^2 under the density r^-3.
+  // E r and E r^2 for the density r^-3.
   const double taper = 1 - low * low / (high * high);
   const double mean = taper > 0 ? 2 * low * (1 - low / high) / taper : low;
   const double square = taper > 0 ? 2 * low * low * std::log(high / low) / taper : low * low;
-  const Kind kind = rules_.kind == Kind::any ? Kind::triangle : rules_.kind;  // the smallest
+  const Kind kind = rules_.kind == Kind::any ? Kind::triangle : rules_.kind;  // smallest area
   const double area = Leaf::mean_area(kind) * square;
   const bool paper = rules_.law == Law::paper;
   const double chance = paper ? 0.25 * area / (width * height)

@@ -1,13 +1,14 @@
 // Generator `dead_leaves`: an image tiled by opaque overlapping leaves whose sizes follow a power
-// law, as in natural scenes; class: shape of the leaves. Painted front to back: each pixel shows
-// the first leaf that covers it, which samples the stationary law without bias, and is then done.
-// Called through the registry; host and device.
+// law, as in natural scenes. The class is the shape of the leaves. Leaves are placed front to back,
+// and each pixel shows the first leaf that covers it. This samples the stationary law without bias,
+// and covered pixels need no further work. Called through the registry; host and device.
 //
-// After M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
-// Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Unlike Baradad et
-// al., radii follow the continuous density r^-3 between r_min and r_max (theirs is a table of 200
-// values whose smallest takes over a third of all leaves), places are not rounded to pixels, leaves
-// are placed front to back and, except with `law=paper`, on the whole plane (leaf_places.h).
+// Sources: M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
+// Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Differences from
+// Baradad et al.: radii follow the continuous density r^-3 between r_min and r_max (theirs come
+// from a table of 200 values, and over a third of all leaves have the smallest); positions are not
+// rounded to pixels; leaves are placed front to back and, except with `law=paper`, on the whole
+// plane (leaf_places.h).
 #pragma once
 
 #include "core/config/params.h"
@@ -46,12 +47,12 @@ struct DeadLeaves {
     float r_max = 1;
     float spread = 1;
     int max_leaves = 1000000;
-    std::vector<std::string> fill;  ///< name of a generator and its parameters, key=value
+    std::vector<std::string> fill;  ///< name of a generator, then its parameters as key=value
     int fills = 256;
     int fill_side = 64;
     std::uint64_t fill_seed = 0;
     float fill_scale_low = 0.5f, fill_scale_high = 2;
-    const Generators* others = nullptr;  ///< one of which makes the fills
+    const Generators* others = nullptr;  ///< the registry; one of these generators makes the fills
   };
   static const ParamTable<Params>& table();
 
@@ -62,10 +63,10 @@ struct DeadLeaves {
 
   struct Scene {
     LeafPlaces law;
-    float edge_x0, edge_y0, edge_x1, edge_y1;  ///< beyond these the border repeats
+    float edge_x0, edge_y0, edge_x1, edge_y1;  ///< outside these edges the border repeats
   };
 
-  /// The number of the leaf that each pixel of a tile shows.
+  /// The number of the front leaf of each pixel of a tile.
   struct Prepared {
     const std::uint32_t* front;
     int pitch;                  ///< row pitch of `front`
@@ -75,7 +76,7 @@ struct DeadLeaves {
 
   static constexpr int kMostLeaves = 1 << 24;
   static constexpr int kTile = 32;
-  static constexpr int kBatch = 128;  ///< leaves in scratch at a time
+  static constexpr int kBatch = 128;  ///< leaves in scratch memory at a time
 
   TileNeeds tile_needs() const { return {kTile, kScratchBytes}; }
   /// Each leaf is placed once per tile.
@@ -85,14 +86,14 @@ struct DeadLeaves {
 
   /// Error (config): the smallest radius is above the largest.
   explicit DeadLeaves(const Params& params);
-  /// The generator for leaves with fills (textured_leaves.h); null without fills.
+  /// The generator for leaves with fills (textured_leaves.h); null if there are no fills.
   static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
                                             const Generators& others);
 
-  /// Warns where `max_leaves` may leave pixels open.
+  /// Warns if `max_leaves` may leave pixels uncovered.
   std::vector<std::string> notes(SampleShape shape) const;
-  /// Upper bound on the mean number of pixels that `max_leaves` leave open, for the worst kind of
-  /// sample.
+  /// Upper bound on the mean number of pixels that `max_leaves` leaves fail to cover, for the worst
+  /// kind of sample.
   double expected_open(SampleShape shape) const;
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -133,7 +134,7 @@ struct DeadLeaves {
     std::uint32_t* const winner = team.template scratch<std::uint32_t>(side * side);
     scratch.pitch = side;
     for (int i = team.rank(); i < side * side; i += team.size()) {
-      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside the tile are not open
+      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside are not open
     }
     for (int y = 0; y < tile.height; y += kTile) {
       for (int x = 0; x < tile.width; x += kTile) {
@@ -151,7 +152,7 @@ struct DeadLeaves {
     int drawn = 0;
     WS_LANES_SUM(drawn)
     for (int i = 0; i < N; ++i) drawn += front[i] < prepared.colours ? 0 : 1;
-    if (drawn == 0) {  // loads alone: lanes would wait for stores per pixel
+    if (drawn == 0) {  // loads only: with stores per pixel, the lanes would wait for them
       WS_LANES
       for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
       return;
@@ -185,31 +186,33 @@ struct DeadLeaves {
   }
 
  private:
-  /// Leaves per level that the dense labels distinguish: three levels are exact in f32.
+  /// Number of leaves per level that the dense labels can distinguish; numbers of three levels are
+  /// exact in f32.
   static constexpr std::uint32_t kNumbered = 1u << 22;
   static constexpr int kWords = kBatch / 32;
-  /// Masks per batch: leaves that may be visible, and leaves that meet each of the bounded regions.
+  /// Number of masks per batch: leaves that may be visible, and, for each of the bounded regions,
+  /// the leaves that meet it.
   static constexpr int kMasks = 1 + LeafPlaces::kRegions;
-  /// Leaves, masks, open cells and winners of a tile, and the alignment of the four.
+  /// Size of leaves, masks, open cells and winners of a tile, including alignment.
   static constexpr std::size_t kScratchBytes =
       sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
       sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile + 64;
-  /// Pixels by which bounding circles are enlarged, so that rounding never decides: a skipped leaf
-  /// would cover no pixel.
+  /// Pixels by which bounding circles are enlarged, so that rounding never matters: a skipped leaf
+  /// covers no pixel.
   static constexpr float kSlack = 0.0625f;
 
-  /// Cells of a tile, one bit each, row by row: the granularity at which open pixels are tracked.
+  /// Open pixels are tracked per cell of the tile: one bit per cell, row by row.
   static constexpr int kCell = 4, kCellsAcross = kTile / kCell;
-  /// With more open cells, a leaf is only tested against the whole tile.
+  /// Above this number of open cells, a leaf is only tested against the whole tile.
   static constexpr int kFewCells = 12;
 
-  /// Shared by the team. Masks and `open` are double-buffered: the next batch's are cleared while
-  /// this batch's are read.
+  /// Shared by the team. Masks and `open` are double-buffered: the masks of the next batch are
+  /// cleared while the masks of this batch are read.
   struct Scratch {
     Leaf* leaves;
     std::uint32_t* masks;
     std::uint64_t* open;    ///< cells with uncovered pixels
-    std::uint32_t* winner;  ///< front leaf per pixel of the part being searched
+    std::uint32_t* winner;  ///< front leaf of each pixel of the part being searched
     int pitch;
 
     WS_INLINE std::uint32_t* seen(int turn) const { return masks + turn * kMasks * kWords; }
@@ -229,7 +232,7 @@ struct DeadLeaves {
   WS_INLINE static bool is_set(const std::uint32_t* mask, int i) {
     return (mask[i / 32] >> (i % 32) & 1u) != 0;
   }
-  /// Number of bits set below bit `end`.
+  /// Number of set bits below bit `end`.
   WS_INLINE static std::uint32_t count_before(const std::uint32_t* mask, int end) {
     int count = 0;
     for (int word = 0; word < end / 32; ++word) count += bits_set(mask[word]);
@@ -237,7 +240,7 @@ struct DeadLeaves {
     return static_cast<std::uint32_t>(count);
   }
 
-  /// Source box of a rectangle of output pixels.
+  /// Source box that a rectangle of output pixels covers.
   WS_INLINE static SourceBox looked_up(const Scene& scene, const Augmentation& seen_as, int x,
                                        int y, int width, int height) {
     const SourceBox box = source_box(seen_as, static_cast<float>(x), static_cast<float>(y),
@@ -246,13 +249,13 @@ struct DeadLeaves {
             inside_y(scene, box.y1)};
   }
 
-  /// Distance of `v` from [low, high]; on the plane, of the periodic copy of `v` that is nearest to
-  /// the middle.
+  /// Distance from `v` to [low, high]; on the plane, `v` is replaced with its periodic copy nearest
+  /// to the middle.
   template <bool OnPlane>
   WS_INLINE static float apart(float v, float low, float high, float period, float inverse) {
     if constexpr (OnPlane) {
       const float half = 0.5f * (high - low);
-      if (!(half < period)) return 0;  // everything, also beyond the horizon
+      if (!(half < period)) return 0;  // everything is inside
       float d = v - (low + half);
       d = math::fma(-period, math::round(d * inverse), d);
       return math::max(math::abs(d) - half, 0.f);
@@ -287,7 +290,7 @@ struct DeadLeaves {
     return false;
   }
 
-  /// True if all source points of the tile are in the image, without a perspective.
+  /// True if the image contains all source points of the tile and there is no perspective.
   WS_INLINE static bool seen_in_image(const Scene& scene, const Augmentation& seen_as,
                                       const PixelTile& tile) {
     const SourceBox centres =
@@ -298,7 +301,7 @@ struct DeadLeaves {
     return !seen_as.projective && unclamped && scene.law.level_of(centres) == 0;
   }
 
-  /// Finds the front leaves of a part of the tile, at most kTile pixels wide and high.
+  /// Finds the front leaves for a part of the tile, at most kTile pixels wide and high.
   template <class Team>
   WS_INLINE void find_fronts(Team& team, const Scene& scene, const Augmentation& seen_as,
                              const PixelTile& part, const Scratch& scratch) const {
@@ -315,7 +318,7 @@ struct DeadLeaves {
   }
 
   /// Goes through the level's sequence in batches until no cell of the tile is open or `max_leaves`
-  /// leaves are on the image.
+  /// leaves have been placed on the image.
   template <bool OnPlane, class Team>
   WS_INLINE void search(Team& team, const Scene& scene, const Augmentation& seen_as,
                         const PixelTile& tile, const SourceBox& whole, int level,
@@ -349,7 +352,7 @@ struct DeadLeaves {
   }
 
   /// Places the next batch of the level's sequence; a leaf that meets a smaller region is replaced
-  /// by the next leaf of that region's sequence.
+  /// with the next leaf of that region's sequence.
   template <class Team>
   WS_INLINE static void lay(Team& team, const LeafPlaces& law, int level, int turn,
                             const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
@@ -373,13 +376,13 @@ struct DeadLeaves {
       }
     }
   }
-  /// Selects: an indexed load would put the counts into local memory.
+  /// Uses selects: an indexed load would move the counts to local memory.
   WS_INLINE static std::uint32_t at(const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
                                     int level) {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
   }
 
-  /// Tests the batch's leaves on the member's runs. Returns the cells that stay open in them.
+  /// Tests the batch's leaves on the member's runs. Returns the cells of these runs that stay open.
   template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells,
@@ -387,7 +390,7 @@ struct DeadLeaves {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     std::uint64_t open = 0;
-    // OwnRuns would do, but its registers are spilled here.
+    // OwnRuns would work too, but here the compiler spills its registers.
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, column = (i - row * across) * kRun;
       const int cell = row / kCell * kCellsAcross + column / kCell;
@@ -453,7 +456,7 @@ struct DeadLeaves {
     }
   }
 
-  /// Assigns the open pixels that the leaf covers. Returns how many pixels stay open.
+  /// Assigns the leaf to the open pixels that it covers. Returns how many pixels stay open.
   template <bool OnPlane, int N, class Covers>
   WS_INLINE static int take_pixels(const LeafPlaces& law, const Leaf& leaf,
                                    std::uint32_t background, const float (&x)[N],

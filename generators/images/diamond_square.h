@@ -1,9 +1,10 @@
 // Plasma by midpoint displacement (diamond-square): a grid of 2^n + 1 points per side with random
-// corners; every other point is the mean of four known ones plus a displacement that shrinks per
-// level. Backgrounds of generator `ifs`, made by a team in 32-bit cells; host and device.
+// corners. Every other point is the mean of four known points plus a displacement that shrinks per
+// level. Used for backgrounds of generator `ifs`; a team makes them in 32-bit cells. Host and
+// device.
 //
-// A. Fournier, D. Fussell, L. Carpenter, "Computer rendering of stochastic models", CACM 25 (1982)
-// 371. Amplitudes and edges as in the program of C. Anderson, R. Farrell, "Improving fractal
+// A. Fournier, D. Fussell, L. Carpenter, "Computer rendering of stochastic models", CACM 25 (1982),
+// p. 371. Amplitudes and edges follow the program of C. Anderson, R. Farrell, "Improving fractal
 // pre-training", WACV 2022: 1/2 exp(decay (1 - k)) at level k = 1, 2, ..., and periodic edges.
 #pragma once
 
@@ -26,13 +27,13 @@ WS_INLINE constexpr int levels_for(int side) {
 WS_INLINE constexpr int points_for(int levels) {
   return (1 << levels) + 1;
 }
-/// Points of level k are displaced by a number uniform in [-m, m); returns m.
+/// Points of level k are displaced by a number that is uniform in [-m, m); returns m.
 WS_INLINE float amplitude(float decay, int level) {
   return 0.5f * math::exp(decay * static_cast<float>(1 - level));
 }
 
-/// All members compute the heights, as bits of f32, row by row. Point (row, column) takes word
-/// p % 4 of rng.block(Purpose::noise, p / 4), p = row * points + column. Ends with a barrier.
+/// All members compute the heights, row by row, as bits of f32. Point (row, column) uses word p % 4
+/// of rng.block(Purpose::noise, p / 4) with p = row * points + column. Ends with a barrier.
 template <class Team>
 WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                     std::uint32_t* cells) {
@@ -42,8 +43,8 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
 #else
   constexpr int kBlocks = 16;
 #endif
-  // The random words are stored in place of the heights: each is read once, by the member that
-  // replaces it.
+  // The cells first hold random words. Each word is read once, by the member that replaces it with
+  // a height.
   for (int piece = team.rank(); 4 * kBlocks * piece < count; piece += team.size()) {
     std::uint32_t words[4][kBlocks];
 #if !WS_DEVICE_CODE && !defined(__CUDACC__)
@@ -82,7 +83,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
       const float u = math::fma(2.0f, unit_float(cell), -1.0f);
       cell = std::bit_cast<std::uint32_t>(math::fma(u, most, 0.25f * sum));
     };
-    // The centres of squares, then the midpoints of their edges.
+    // First the centres of squares, then the midpoints of their edges.
     const int half = across / 2;
     for (int i = team.rank(); i < half * half; i += team.size()) {
       const int row = (2 * (i / half) + 1) * step, column = (2 * (i % half) + 1) * step;
@@ -91,7 +92,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                    (height(row + step, column - step) + height(row + step, column + step)));
     }
     team.sync();
-    // Every second one of the (across + 1)^2 points, an odd number.
+    // Every second one of (across + 1)^2 points, which is an odd number.
     const int width = across + 1;
     for (int i = team.rank(); i < (width * width - 1) / 2; i += team.size()) {
       const int p = 2 * i + 1, row = p / width * step, column = p % width * step;

@@ -1,10 +1,10 @@
-// The fills of textured leaves at full and successively halved resolutions, and reads of them where
-// a pixel of the image covers one or more pixels of a fill. Host and device.
+// Resolution pyramid for the fills of textured leaves, and reads for pixels of the image that cover
+// one or more pixels of a fill. Host and device.
 //
 // After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
-// previous one, and a read is linear between two levels. Odd halves are rounded down and weighted
-// as in S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation", NVIDIA 2005, so that every
-// level has the mean of the fill and ends where the fill ends.
+// previous one, and a read interpolates linearly between two levels. An odd side is halved and
+// rounded down, with the weights of S. Guthe and P. Heckbert, "Non-power-of-two mipmap creation",
+// NVIDIA 2005, so that every level has the same mean and the same extent as the fill.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"
@@ -30,9 +30,9 @@ class FillLevels {
 
   WS_INLINE std::int32_t count() const { return count_; }
   WS_INLINE std::int32_t side() const { return side_; }
-  WS_INLINE int last() const { return last_; }  ///< the level of one pixel; level 0 is the fill
+  WS_INLINE int last() const { return last_; }  ///< last level: a single pixel; level 0 is the fill
   WS_INLINE float period() const { return period_; }  ///< period of the mirrored fill
-  /// Floats of all fills at one level; start(): of all levels before it.
+  /// Floats of all fills at one level; start(): of all previous levels.
   WS_INLINE std::int64_t elements(int level) const {
     const std::int64_t side = side_ >> level;
     return count_ * side * side * kChannels;
@@ -44,17 +44,18 @@ class FillLevels {
   }
   std::int64_t elements() const { return start(last_ + 1); }
 
-  /// [count, side, side, 3] per level, level after level.
+  /// [count, side, side, 3] for each level in turn.
   void bind(const float* pixels) { pixels_ = pixels; }
 
-  /// Source of one leaf's pixels: a fill at one level, mixed with the share `share` of the next.
+  /// Source of one leaf's pixels: a fill at one level, mixed with the fraction `share` of the next
+  /// level.
   struct Cut {
     const float *fine, *coarse;
     std::int32_t side;               ///< side of the finer level
     float fine_ratio, coarse_ratio;  ///< pixels of the level per pixel of the fill
     float share;
   };
-  /// The cut for image pixels as wide as 2^log_width pixels of the fill.
+  /// The cut for image pixels that are as wide as 2^log_width pixels of the fill.
   WS_INLINE Cut cut(std::uint32_t fill, float log_width) const {
     const float depth = math::clamp(log_width, 0, static_cast<float>(last_));
     const auto level = static_cast<std::int32_t>(depth);
@@ -69,8 +70,8 @@ class FillLevels {
             depth - static_cast<float>(level)};
   }
 
-  /// Value at a place in pixels of the fill: bilinear between the centres of a level's pixels, the
-  /// fill mirrored at its borders.
+  /// Value at a position given in pixels of the fill: bilinear between the centres of a level's
+  /// pixels. The fill is mirrored at its borders.
   WS_INLINE Rgb read(const Cut& cut, float column, float row) const {
     const float x = folded(column), y = folded(row);
     const Rgb fine = between({cut.fine, cut.side}, x * cut.fine_ratio, y * cut.fine_ratio);
@@ -95,13 +96,13 @@ class FillLevels {
     float share;
   };
 
-  /// The place within the mirrored fill, [0, side].
+  /// The position within the mirrored fill, [0, side].
   WS_INLINE float folded(float v) const {
     const float turned = math::fma(-period_, math::floor(v * inverse_), v);
     return math::min(turned, period_ - turned);
   }
   WS_INLINE static Tap tap(std::int32_t side, float v) {
-    // Measured from the centre of the first pixel; the outermost half pixels are constant.
+    // Position measured from the centre of the first pixel; the outermost half pixels are constant.
     const float place = math::clamp(v - 0.5f, 0, static_cast<float>(side - 1));
     const auto first = static_cast<std::int32_t>(place);
     return {first, first < side - 1 ? first + 1 : first, place - static_cast<float>(first)};
@@ -118,8 +119,9 @@ class FillLevels {
   float period_, inverse_;
 };
 
-/// Map functor: one pixel of a fill at half the side, the mean of what it covers of the previous
-/// level. Weights are whole numbers, so a mean never leaves the range of its values.
+/// Map functor: one pixel of a fill at half the side, the weighted mean of the pixels that it
+/// covers on the previous level. Weights are integers, so a mean never leaves the range of its
+/// values.
 struct HalveFills {
   const float* from;  ///< [count, side, side, 3]
   float* to;          ///< [count, side / 2, side / 2, 3]
@@ -128,7 +130,7 @@ struct HalveFills {
   WS_HD void operator()(std::int64_t index) const {
     const std::int32_t half = side / 2, taps = 2 + side % 2;
     const auto column = static_cast<std::int32_t>(index % half);
-    const std::int64_t line = index / half;  // over all fills
+    const std::int64_t line = index / half;  // line number, counted over all fills
     const auto row = static_cast<std::int32_t>(line % half);
     const float* const corner =
         from + ((line / half * side + 2 * row) * side + 2 * column) * FillLevels::kChannels;
@@ -147,7 +149,7 @@ struct HalveFills {
   }
 
  private:
-  /// Part of pixel 2 place + tap that pixel `place` covers; a full pixel counts `half`, and the
+  /// Part of pixel 2 place + tap that pixel `place` covers. A full pixel has the weight `half`; the
   /// weights add up to `side`.
   WS_HD float weight(std::int32_t place, int tap) const {
     const std::int32_t half = side / 2, odd = side % 2;

@@ -1,14 +1,14 @@
-// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid; class: type of
-// pattern in Pearson's classification. A sample is one frame of a chain, see
-// kernels/emission/fields.h. Host and device.
+// Generator `gray_scott`: patterns of the Gray-Scott reaction on a periodic grid. The class is the
+// type of pattern in Pearson's classification. A sample is one frame of a chain
+// (kernels/emission/fields.h). Host and device.
 //
 //   u' = Du lap u - u v^2 + F (1 - u)        v' = Dv lap v + u v^2 - (F + k) v
 //
 // Source: J. E. Pearson, "Complex patterns in a simple system", Science 261 (1993) 189: explicit
-// Euler with unit time steps, the five-point Laplacian, Du = 2e-5 and Dv = 1e-5 on cells of
-// 2.5 / 256, starting from u = 1, v = 0 with a square at u = 1/2, v = 1/4 with one percent noise.
-// Several smaller squares instead of his single one of 20 cells fill the grid sooner. The points
-// (F, k) are inside the regions of his figure 3.
+// Euler with unit time steps, the five-point Laplacian, Du = 2e-5 and Dv = 1e-5 on cells of 2.5 /
+// 256, starting from u = 1, v = 0 with a square at u = 1/2, v = 1/4 with one percent noise. Here
+// several smaller squares replace his single square of 20 cells, to fill the grid sooner. The
+// points (F, k) are inside the regions of his figure 3.
 #pragma once
 
 #include "core/config/params.h"
@@ -38,11 +38,11 @@ struct GrayScottField {
 
   float spread = 1;       ///< spread of F and k per pattern, relative to kSpreadFeed, kSpreadKill
   float squares = 5e-4f;  ///< squares per cell
-  std::int32_t square = 10;  ///< side of a square, cells
+  std::int32_t square = 10;  ///< side of a square in cells
 
   struct Chain {
     std::int32_t pattern = 0;
-    float feed = 0, kill = 0;  ///< per unit of time
+    float feed = 0, kill = 0;  ///< rate per unit of time
   };
 
   WS_INLINE Chain chain(SampleRng rng) const {
@@ -59,7 +59,7 @@ struct GrayScottField {
     chain.feed = kFeed[0];
     chain.kill = kKill[0];
     WS_UNROLL(16)
-    for (int i = 1; i < kPatterns; ++i) {  // selects, not an indexed load: no local memory
+    for (int i = 1; i < kPatterns; ++i) {  // selects: an index needs local memory
       chain.feed = i == chain.pattern ? kFeed[i] : chain.feed;
       chain.kill = i == chain.pattern ? kKill[i] : chain.kill;
     }
@@ -88,7 +88,7 @@ struct GrayScottField {
     const std::int32_t width = square < side ? square : side;
     for (std::int32_t s = 0; s < squares_of(side); ++s) {
       if (team.rank() == 0) shared = rng.block(Purpose::texture, static_cast<std::uint32_t>(s));
-      team.sync();  // squares may overlap: one after another
+      team.sync();  // squares may overlap, so they are set one after another
       const Philox4 at = shared;
       const auto x0 =
           static_cast<std::int32_t>(below(at.word[0], static_cast<std::uint32_t>(side)));
@@ -191,8 +191,7 @@ struct GrayScott {
   }
 
   static constexpr int kLatents = 3;
-  static constexpr forms::Field kForm = {.blocks =
-                                             0};  // the compiler's choice, which spills nothing
+  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses, and spills nothing
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
@@ -209,13 +208,14 @@ struct GrayScott {
          static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
     const GrayScottField field = field_of(params);
     const std::int64_t width = params.square < params.cells ? params.square : params.cells;
-    // A sample may restart its chain (parameters, squares and their noise); so may its neighbour.
+    // A sample may restart its chain (parameters, squares and their noise), and so may its
+    // neighbour.
     const std::int64_t begin = 2 + field.squares_of(params.cells) * (1 + width * width);
     info.draws = {.scene = 5 + 2 * begin, .cached = true};
     return info;
   }
 
-  /// A window of the grid, and the colours for no v and for the most v.
+  /// A window of the grid, the colour for v = 0 and the colour for the largest v.
   struct Scene {
     std::int32_t x0, y0;
     Rgb low, high;
@@ -223,9 +223,9 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// Chains that died out or went flat, of 120 with the defaults after 2000 steps: 120 at 10 cells,
-  /// 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all of alpha and epsilon, for which one square is too
-  /// little), 1 at 64.
+  /// Number of chains that died out or became flat after 2000 steps, of 120 with the defaults: 120
+  /// at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for
+  /// which one square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {
     if (params_.cells >= 64) return {};
     return {
@@ -252,7 +252,7 @@ struct GrayScott {
     Scene scene;
     scene.x0 = static_cast<std::int32_t>(draw.integer(side));
     scene.y0 = static_cast<std::int32_t>(draw.integer(side));
-    // Dark without v, light with much v: each channel has a contrast of at least 1/2.
+    // Dark where v is 0, light where v is large: each channel has a contrast of at least 1/2.
     scene.low = {draw.uniform(0, 0.25f), draw.uniform(0, 0.25f), draw.uniform(0, 0.25f)};
     scene.high = {draw.uniform(0.75f, 1), draw.uniform(0.75f, 1), draw.uniform(0.75f, 1)};
     if (params_.palette == Palette::grey) {

@@ -16,7 +16,7 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// 200,000 points on 362x362 pixels, of which 224x224 are visible, at any size.
+/// 200,000 points on 362x362 pixels, of which 224x224 are visible; the same density at any size.
 Settings fractaldb(std::string categories) {
   return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
           {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
@@ -29,7 +29,7 @@ Settings official(std::string categories) {
   return settings;
 }
 
-/// 100,000 points at any size, without a margin.
+/// 100,000 points at any size; no margin.
 Settings svd(std::string categories) {
   return {{"mode", "svd"},
           {"categories", std::move(categories)},
@@ -37,7 +37,7 @@ Settings svd(std::string categories) {
           {"palette", "colour"},
           {"margin", "0"}};
 }
-/// One drawing of 100,000 points, with a margin of 6 of 512 pixels.
+/// One drawing of 100,000 points, with a margin of 6 out of 512 pixels.
 Settings one_parameter(std::string categories) {
   return {{"mode", "one_parameter"}, {"categories", std::move(categories)},
           {"perturbation", "0.1"},   {"sigma", "4"},
@@ -227,7 +227,7 @@ SampleInfo Ifs::describe(const Params& params) {
         {"decay", "decay rate of the background's amplitudes per level", "", 0.4f, 0.8f}};
     info.latents.insert(info.latents.end(), more.begin(), more.end());
   }
-  // One block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
+  // One block serves four steps of a walker. Hosts always move 16 walkers at once.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = counts ? 7 : 2;
   info.draws.part = walkers * ((params.burn_in + 8) / 4);
@@ -238,7 +238,7 @@ SampleInfo Ifs::describe(const Params& params) {
                                                      params.picture * params.picture);
   }
   if (counts && params.background == Background::plasma) {
-    // A word per point of a grid whose side is up to twice the image's.
+    // One word per point of a grid whose side is up to twice the image's.
     info.draws.pixel += 1;
     info.draws.part += 16;
   }
@@ -324,8 +324,8 @@ ifs::CategoryTable Ifs::Tables::make(Progress* progress) const {
 
 std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
   const auto bytes = cache.get(key(), [&] {
-    // A search takes minutes, known categories take seconds: progress is shown on a terminal, and
-    // elsewhere after ten seconds.
+    // A search takes minutes, known categories take seconds. Progress is shown on a terminal;
+    // elsewhere it appears after ten seconds.
     Progress::Options options;
     options.title = "ifs: categories";
     options.total = static_cast<std::uint64_t>(params_.categories);

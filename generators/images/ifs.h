@@ -1,5 +1,5 @@
-// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game; class: a
-// system of affine maps, by mode:
+// Generator `ifs`: attractors of iterated function systems, drawn by the chaos game. The class is a
+// system of affine maps; the mode says which:
 //
 // fractaldb      2 to 7 random maps whose attractor fills enough of the image, in 25 weight
 //                variations and four flips, with a random 3x3 patch at every point. H. Kataoka et
@@ -11,9 +11,9 @@
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
 // Differences from the papers and their programs: systems are our own (ifs_categories.h, ifs_svd.h)
-// unless FractalDB's are requested (ifs_official.h); points come from many walkers that start on
-// the attractor, drawn per sample; patches are centred on their points; variations that diverge or
-// show almost nothing are redrawn. Called through the registry; host and device.
+// unless FractalDB's are requested (ifs_official.h); many walkers that start on the attractor draw
+// each sample's points; patches are centred on their points; variations that diverge or show almost
+// nothing are redrawn. Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -73,13 +73,13 @@ struct Ifs {
   static constexpr int kLatents = 16;
   static constexpr forms::Canvas kForm = {.settles = true};
   static constexpr GeneratorHooks kHooks = {.tables = true};
-  /// Latents of modes fractaldb and one_parameter; mode svd has all.
+  /// Number of latents of modes fractaldb and one_parameter; mode svd has all.
   static constexpr int kFewLatents = 6;
-  /// Published density of points per pixel of the picture; kDensities: by mode.
+  /// Published density of points per pixel of the picture; kDensities lists it by mode.
   static constexpr float kDensity = 200000.0f / (362.0f * 362.0f);
   static constexpr float kDensities[] = {kDensity, 100000.0f / (224 * 224),
                                          100000.0f / (512 * 512)};
-  /// Grey level of the published pictures.
+  /// Grey level of the points in the published pictures.
   static constexpr float kGrey = 127.0f / 255;
 
   static SampleInfo describe(const Params& params);
@@ -119,16 +119,16 @@ struct Ifs {
     ifs::Placing placing;
     SampleRng rng;
     std::int32_t width, height;
-    ifs::CountStyle style;  ///< this and the following: mode svd
+    ifs::CountStyle style;  ///< this and the following members: mode svd
     ifs::GroundStyle ground;
     SampleRng own;  ///< random numbers of the background
   };
 
-  /// Error (config): parameters contradict each other.
+  /// Error (config): contradictory parameters.
   explicit Ifs(const Params& params);
 
-  // The canvas: the image's pixels and a border of one cell, whose patches reach into the image. In
-  // mode svd the largest count and the heights of the background follow.
+  // Canvas: the image's pixels and a border of one cell, because patches of points there reach into
+  // the image. In mode svd, the largest count and the background heights follow.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
   /// Error (config): the image is too large for the published density of points.
@@ -154,7 +154,7 @@ struct Ifs {
     Scene scene;
     scene.width = key.shape.width;
     scene.height = key.shape.height;
-    // A numbered drawing is the same for all samples with its number.
+    // A numbered drawing is the same for all samples that have its number.
     scene.rng = params_.patches == 0 ? key.rng
                                      : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
                                                  ifs::kDrawings + drawing};
@@ -252,7 +252,7 @@ struct Ifs {
   }
 
   /// Colour of point number t: 128 hues around the HSV circle with value and saturation of 3/4, in
-  /// whole steps of 1/255, as published (including its swap of red and blue).
+  /// whole steps of 1/255, as in the published program (including its swap of red and blue).
   WS_INLINE static Rgb hue_of(std::uint32_t t) {
     const std::uint32_t turn = (t % 128) * 6;
     const std::uint32_t sextant = turn / 128;
@@ -278,7 +278,8 @@ struct Ifs {
     }
   }
 
-  /// Points of a square picture of which `side` pixels are visible, at the published density.
+  /// Number of points of a square picture, `side` pixels of which are visible, at the published
+  /// density.
   WS_INLINE static std::int32_t points_by_size(int side, float picture, float density = kDensity) {
     const float across = static_cast<float>(side) * picture;
     const float count = math::floor(math::fma(density * across, across, 0.5f));
@@ -304,7 +305,8 @@ struct Ifs {
     return diamond_square::levels_for(scene.height > scene.width ? scene.height : scene.width);
   }
 
-  /// Draws what only mode svd has: the window, and the scene's jittered system, patch and colours.
+  /// Draws the parts that only mode svd has: the window, and the scene's jittered system, patch and
+  /// colours.
   WS_INLINE ifs::Window draw_counts(const SampleRng& rng, const ifs::Jitter& jitter,
                                     const ifs::Window& box, Scene& scene,
                                     Truth<kLatents>& truth) const {
@@ -341,15 +343,15 @@ struct Ifs {
     return transposed ? ifs::transposed(window) : window;
   }
 
-  /// The number + 1 of the point visible in the pixel of a cell, in mode svd the number of points
-  /// covering it; 0: none.
+  /// 1 + number of the point visible in the pixel of a cell; in mode svd, the number of points that
+  /// cover it. 0: none.
   WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
     const int stride = scene.width + 2 * kBorder;
     if (params_.mode == Mode::svd) return ifs::covering(centre, stride, scene.style.mask);
     if (params_.stamp == Stamp::point) return *centre >> ifs::kMaskBits;
     return ifs::seen_patch(centre, stride);
   }
-  /// Colour of a pixel for a result of seen().
+  /// Colour of a pixel, from a result of seen().
   WS_INLINE Rgb colour_of(const Scene& scene, const Cell* cells, std::uint32_t point, int x,
                           int y) const {
     if (params_.mode == Mode::svd) return count_colour(scene, cells, point, x, y);
@@ -375,7 +377,8 @@ struct Ifs {
   }
   WS_INLINE static int floor_int(float x) { return static_cast<int>(math::floor(x)); }
 
-  /// Scale and offset, in cells, of one axis: the window fills the picture except for its margin.
+  /// Scale and offset, in cells, along one axis; the window fills the picture except for its
+  /// margin.
   WS_INLINE void place(float side, float low, float high, float part, bool flipped, float& scale,
                        float& offset) const {
     const float whole = side * params_.picture;

@@ -60,7 +60,7 @@ SampleInfo Ifs3d::describe(const Params& params) {
   for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
   const bool anywhere = params.views == Views::random;
   const float highest =
-      anywhere ? params.elevation / 360 * math::kTau + 1e-5f : 0.0f;  // and rounding
+      anywhere ? params.elevation / 360 * math::kTau + 1e-5f : 0.0f;  // plus a margin for rounding
   const float last_view = anywhere ? 0.0f : kViews - 1;
   info.latents = {
       {"variation", "weighting of the coefficients, one of 145", "", 0, ifs3d::kVariations - 1},
@@ -73,7 +73,7 @@ SampleInfo Ifs3d::describe(const Params& params) {
                 "depth of the nearest point along the viewing axis; the camera is 4 from the "
                 "centre of a model of radius 1.5; 0: no point",
                 "", PlaneInfo::Kind::depth};
-  // One block serves eight steps of a walker. Hosts move 16 walkers at once, needed or not.
+  // One block serves eight steps of a walker. Hosts always move 16 walkers at once.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = 2;
   info.draws.part = walkers * ((params.burn_in + 16) / 8);

@@ -1,13 +1,13 @@
-// Generator `ifs3d`: attractors of iterated function systems in 3D, as white points seen by a
-// camera; class: a random system of 2 to 7 maps that spreads along every axis. Samples are 145
-// variations of the coefficients, viewed from twelve directions or from anywhere. Called through
-// the registry; host and device.
+// Generator `ifs3d`: attractors of iterated function systems in 3D, shown as white points viewed by
+// a camera. The class is a random system of 2 to 7 maps that spreads along every axis. Samples are
+// 145 variations of the coefficients, viewed from twelve directions or from anywhere. Called
+// through the registry; host and device.
 //
-// After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
+// Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (ExFractalDB), with its program, and R. Yamada et al., "MV-FractalDB: formula-driven
 // supervised learning for multi-view image recognition", IROS 2021. Differences: systems are our
-// own (ifs3d_categories.h); points come from many walkers that start on the attractor, drawn per
-// sample; variations that diverge or collapse are left out.
+// own (ifs3d_categories.h); many walkers that start on the attractor draw each sample's points;
+// variations that diverge or collapse are left out.
 #pragma once
 
 #include "core/config/params.h"
@@ -85,7 +85,7 @@ struct Ifs3d {
 
   explicit Ifs3d(const Params& params) : params_(params) {}
 
-  // The canvas: nearness of each pixel's nearest point, 0 for none.
+  // Canvas: nearness of the nearest point in each pixel, 0 for none.
   using Cell = std::uint32_t;
   std::int64_t cells(SampleShape shape) const { return std::int64_t{shape.height} * shape.width; }
   /// One team moves 512 walkers at once.
@@ -102,7 +102,7 @@ struct Ifs3d {
     const int variation = category.variation[below(which, category.usable)];
     const ifs3d::Frame frame = rows_.frame[k * ifs3d::kVariations + variation];
 
-    // A turn is 12 views; the first is at 30 degrees.
+    // A full turn is 12 views; the first is at 30 degrees.
     const bool anywhere = params_.views == Views::random;
     const float jitter = math::fma(2.0f, around, -1.0f) * (params_.jitter / 360);
     const float turns =
@@ -162,7 +162,7 @@ struct Ifs3d {
     }
   }
 
-  /// Depth of the pixel at each place.
+  /// Depth of the pixel at each point; 0 if the pixel is empty.
   template <int N>
   WS_INLINE void plane(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        float (&value)[N]) const {
@@ -181,7 +181,7 @@ struct Ifs3d {
     const Cell near = cells[y * scene.width + x];
     if (near == 0) return 0;
     if (params_.palette == Palette::white) return 1;
-    // 1 at a depth of 2.5, 1/4 from 5.5 on: the model is about 4 away and 3 deep.
+    // 1 at a depth of 2.5, 1/4 at 5.5 and beyond: the model is about 4 away and 3 deep.
     return math::clamp((6.5f - ifs3d::depth_of(near)) / 4, 0.25f, 1.0f);
   }
 
@@ -192,7 +192,7 @@ struct Ifs3d {
     const float count = math::floor(math::fma(kDensity * side, side, 0.5f));
     return static_cast<std::int32_t>(math::clamp(count, 1, static_cast<float>(kMostPoints)));
   }
-  /// Walkers, limited so that each draws at least four points.
+  /// Number of walkers, limited so that each draws at least four points.
   WS_INLINE std::int32_t walkers_for(std::int32_t count) const {
     const std::int32_t most = count < 8 ? 1 : count / 4;
     return params_.walkers < most ? params_.walkers : most;

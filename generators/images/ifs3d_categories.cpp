@@ -12,15 +12,16 @@ namespace wellspring::ifs3d {
 
 namespace {
 
-/// Blocks of random numbers reserved for a survey, eight steps each, and for a candidate: the
-/// number of maps, then three per map; both as powers of two.
+/// Random blocks reserved for a survey (eight steps per block) and for a candidate (one for the
+/// number of maps, three per map), rounded up to powers of two.
 constexpr std::uint32_t kSurveyBlocks = 1u << 11, kCandidateBlocks = 1u << 5;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints && kCandidateBlocks >= 1 + 3 * kMaxMaps);
-/// Candidates per category before the search gives up.
+/// Number of candidates per category before the search gives up.
 constexpr std::uint32_t kMostAttempts = 50000;
-/// Share of the variance that a variation must keep: some collapse to less than a pixel.
+/// Fraction of the variance that a variation must keep: some variations collapse to less than a
+/// pixel.
 constexpr double kLeastShare = 0.2;
-/// A point this far out has diverged.
+/// A point at this distance has diverged.
 constexpr double kFar = 1e15;
 
 double determinant(const Map& map) {
@@ -30,7 +31,7 @@ double determinant(const Map& map) {
   return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g);
 }
 
-/// Map i has probability |det_i| / sum, rounded to a multiple of 2^-16.
+/// Map i gets the probability |det_i| / sum, rounded to a multiple of 2^-16.
 void set_selectors(System& system) {
   double weight[kMaxMaps] = {}, sum = 0, below = 0;
   for (int i = 0; i < system.maps; ++i) sum += weight[i] = std::abs(determinant(system.map[i]));
@@ -55,7 +56,7 @@ Frame frame_of(const Survey& survey) {
   return frame;
 }
 
-/// The map of each step of an attempt's survey, in order.
+/// Returns the map of each step of an attempt's survey, in order.
 class MapChooser {
  public:
   MapChooser(const System& system, const SampleRng& rng, std::uint32_t attempt)
@@ -73,7 +74,7 @@ class MapChooser {
   Philox4 words_ = {};
 };
 
-/// Survey of the points whose map of step i is map_at(i), called in order.
+/// Surveys the points of a sequence of maps: step i uses map_at(i), called in order.
 template <class MapAt>
 Survey survey_by(const System& system, const MapAt& map_at) {
   double map[kMaxMaps][kCoefficients];
@@ -122,7 +123,7 @@ void make_category(const CategorySpec& spec, std::int64_t k, Category& category,
     category.system = candidate_system(rng, category.attempt);
     if (survey(category.system, rng, category.attempt).spreads(spec.variance)) break;
   }
-  // All variations use one sequence of maps.
+  // All variations use the same sequence of maps.
   std::vector<std::uint8_t> maps;
   MapChooser choose(category.system, rng, category.attempt);
   for (std::uint32_t step = 0; step < kSurveyPoints; ++step) {

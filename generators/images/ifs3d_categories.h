@@ -1,10 +1,11 @@
 // Categories of generator `ifs3d`: random 3D systems whose points spread along every axis, and the
-// frame of each of their weight variations. Computed on the host in double precision, class by
-// class; tables on the device. Host, except for the tables' rows.
+// frame of each of their weight variations. Computed class by class on the host in double
+// precision; the device reads the tables. Host only, except for the tables' rows.
 //
-// The published rule (ifs3d_system.h): 2 to 7 maps with coefficients uniform in (-1, 1), taken in
-// proportion to their determinants; 10,000 points from the origin on, scaled by one factor for all
-// axes to [-1, 1]; accepted if the variance along each axis is large enough.
+// The published rule (ifs3d_system.h): 2 to 7 maps with coefficients uniform in (-1, 1), chosen
+// with probabilities proportional to their determinants. 10,000 points, starting at the origin, are
+// scaled by one factor for all axes to [-1, 1]. The system is accepted if the variance along each
+// axis is large enough.
 #pragma once
 
 #include "generators/images/ifs3d_system.h"
@@ -18,19 +19,19 @@ class Progress;
 
 namespace wellspring::ifs3d {
 
-/// Everything that determines a table of categories.
+/// Everything that determines a category table.
 struct CategorySpec {
   std::int64_t seed = 1;
-  double variance = 0.05;  ///< minimum variance of the points along each axis, of a range of 2
+  double variance = 0.05;  ///< minimum variance along each axis, for a range of 2
 };
-/// Incremented when a table's bytes change.
+/// Incremented whenever a table's bytes change.
 inline constexpr std::uint32_t kCategoryVersion = 1;
 inline constexpr int kSurveyPoints = 10000;
 
 struct Category {
   System system;
-  std::uint32_t attempt;  ///< candidates of this category refused before it
-  /// Variations that neither diverge nor collapse, including number 0.
+  std::uint32_t attempt;  ///< number of rejected candidates of this category
+  /// Variations that neither diverge nor collapse; they include number 0.
   std::uint8_t usable, variation[kVariations];
   std::uint8_t unused[2];  ///< 0: tables are hashed and stored as bytes
 };
@@ -41,7 +42,7 @@ struct CategoryTable {
   std::vector<Frame> frames;  ///< kVariations per category
 };
 
-/// Statistics of a system's points as a model.
+/// Statistics of a system's points.
 struct Survey {
   bool diverged = false;
   double low = 0, high = 0;                 ///< over all axes and points
@@ -53,11 +54,12 @@ struct Survey {
 
 /// Candidate number `attempt` of category k.
 System candidate_system(const SampleRng& rng, std::uint32_t attempt);
-/// Survey of the first kSurveyPoints points from the origin on, by the attempt's sequence of maps.
+/// Surveys the first kSurveyPoints points, starting at the origin, with the attempt's sequence of
+/// maps.
 Survey survey(const System& system, const SampleRng& rng, std::uint32_t attempt);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`. Error
-/// (config): none of a category's candidates spreads enough.
+/// (config): no candidate of a category spreads enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);
 

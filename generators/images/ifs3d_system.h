@@ -1,4 +1,4 @@
-// Iterated function systems in 3D: affine maps, walkers, and the camera that sees their points.
+// Iterated function systems in 3D: affine maps, walkers, and the camera that views their points.
 // Used by generator `ifs3d`, its search for categories and its tests; host and device.
 //
 // R. Yamada et al., "Point cloud pre-training with natural 3D structures", CVPR 2022 (systems); H.
@@ -17,9 +17,10 @@ namespace wellspring::ifs3d {
 
 inline constexpr int kMaxMaps = 7;
 inline constexpr int kCoefficients = 12;
-/// Unchanged, and each coefficient of all maps by 0.4, 0.5, ... 1.6 without 1.
+/// Variations of a system: unchanged, or one coefficient of all maps multiplied by 0.4, 0.5, ...
+/// 1.6 (without 1).
 inline constexpr int kFactors = 12, kVariations = 1 + kFactors * kCoefficients;
-/// Selectors are below this, see System::upto.
+/// Upper limit of selectors, exclusive; see System::upto.
 inline constexpr std::uint32_t kSelectors = 1u << 16;
 
 /// Row r of x -> A x + b is (value[3 r], value[3 r + 1], value[3 r + 2]) and value[9 + r].
@@ -27,8 +28,8 @@ struct Map {
   float value[kCoefficients];
 };
 
-/// Maps and their probabilities: map i is taken for selectors in [upto[i - 1], upto[i]), of
-/// kSelectors; beyond the last map `upto` is kSelectors.
+/// Maps and their probabilities. Map i is chosen for selectors in [upto[i - 1], upto[i]); after the
+/// last map, `upto` is kSelectors.
 struct System {
   std::int32_t maps;
   Map map[kMaxMaps];
@@ -42,8 +43,8 @@ WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t select
   return index;
 }
 
-/// Factor of a variation on coefficient p of every map: number 0 changes nothing, 1 + 12 p + j
-/// multiplies by (4 + j) / 10, or (5 + j) / 10 from j = 6 on.
+/// Factor of a variation on one coefficient of every map. Variation 0 changes nothing; variation 1
+/// + 12 p + j multiplies coefficient p by (4 + j) / 10 for j < 6 and by (5 + j) / 10 otherwise.
 struct Weighting {
   int coefficient;  ///< -1: none
   float factor;
@@ -64,7 +65,7 @@ WS_INLINE void vary(System& system, int variation) {
   }
 }
 
-/// Maps a system's coordinates to cells: point p has depth d = depth . p + depth_at, column
+/// Maps a system's coordinates to cells: point p has the depth d = depth . p + depth_at, column
 /// (across . p + across_at) / d + centre_x and row (down . p + down_at) / d + centre_y.
 struct Camera {
   float across[3], down[3], depth[3];
@@ -78,15 +79,16 @@ struct Frame {
   float start[3];  ///< a point of the model, in its system's own coordinates
 };
 
-/// Published: the camera's distance from the model's centroid, the full field of view, and the
-/// nearest visible depth.
+/// Published values: distance between camera and centroid of the model, and nearest visible depth.
+/// The full field of view follows below.
 inline constexpr float kDistance = 4, kNear = 1;
 /// 1 / tan(45 degrees / 2).
 inline constexpr float kFocal = 0x1.3504f4p+1f;
 
-/// Camera towards the centroid along (cos e cos a, sin e, -cos e sin a), azimuth a about the
-/// vertical y axis and elevation e, both as sine and cosine. The picture has `width` x `height`
-/// pixels, its smaller side spans 45 degrees, and its first pixel is cell (border, border).
+/// Camera that points at the centroid along (cos e cos a, sin e, -cos e sin a), with azimuth a
+/// about the vertical y axis and elevation e, both given as sine and cosine. The picture has
+/// `width` x `height` pixels. Its smaller side spans 45 degrees, and its first pixel is cell
+/// (border, border).
 WS_INLINE Camera camera(const Frame& frame, math::SinCos a, math::SinCos e, int width, int height,
                         int border) {
   const float half = 0.5f * static_cast<float>(width < height ? width : height);
@@ -113,7 +115,7 @@ WS_INLINE Camera camera(const Frame& frame, math::SinCos a, math::SinCos e, int 
   return seen;
 }
 
-/// Larger when nearer, for cells that keep the maximum; positive for depths above 0.
+/// Larger for nearer points, for cells that keep the maximum; positive for depths above 0.
 WS_INLINE std::uint32_t nearness(float depth) {
   return 0x7f800000u - std::bit_cast<std::uint32_t>(depth);
 }
@@ -121,7 +123,7 @@ WS_INLINE float depth_of(std::uint32_t nearness) {
   return std::bit_cast<float>(0x7f800000u - nearness);
 }
 
-/// Properties of the sample, not of the launch.
+/// Properties of the sample that do not depend on the launch.
 struct Walk {
   std::int32_t walkers, burn_in, points;
   float start[3];
@@ -138,10 +140,10 @@ struct Walk {
 #define WS_WALKER_LOOP_3D _Pragma("omp simd")
 #endif
 
-/// Moves the walkers of pieces `first_piece`, + `stride`, ... of WS_WALKERS_3D each, and calls
-/// hit(cell, nearness) for each visible point on `width` x `height` cells. Point number
-/// t = step * walkers + walker, counting steps after the burn-in, does not depend on how pieces are
-/// distributed.
+/// Moves the walkers of pieces `first_piece`, `first_piece` + `stride`, ... (WS_WALKERS_3D walkers
+/// each), and calls hit(cell, nearness) for each visible point on `width` x `height` cells. Point
+/// number t = step * walkers + walker, counting steps after the burn-in, does not depend on how the
+/// pieces are distributed.
 template <class Hit>
 WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
                     const Walk& walk, const Camera& seen, int width, int height,
@@ -196,7 +198,7 @@ WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System&
           depth[l] = along(seen.depth, seen.depth_at, l);
           const float column = along(seen.across, seen.across_at, l) / depth[l] + seen.centre_x;
           const float row = along(seen.down, seen.down_at, l) / depth[l] + seen.centre_y;
-          // NaN fails these tests, too.
+          // NaN also fails these tests.
           const int inside = static_cast<int>(depth[l] >= kNear) &
                              static_cast<int>(depth[l] < math::kInfinity) &
                              static_cast<int>(column >= 0) & static_cast<int>(column < columns) &

@@ -16,17 +16,18 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Blocks of random numbers reserved for a survey: one eighth of its points, as a power of two.
+/// Random blocks reserved for a survey: one eighth of its number of points, rounded up to a power
+/// of two.
 constexpr std::uint32_t kSurveyBlocks = 1u << 14;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints);
-/// Blocks for a candidate's coefficients: the number of maps, then 42 coefficients.
+/// Random blocks for a candidate: the number of maps, then 42 coefficients.
 constexpr std::uint32_t kCandidateBlocks = 16;
-/// A point this far out has diverged: a picture that includes it would show nothing else.
+/// A point at this distance has diverged: a picture that includes it would show nothing else.
 constexpr double kFar = 1e15;
-/// Points before the divergence that a survey leaves out, as in the published program.
+/// Number of points before the divergence that a survey leaves out, as in the published program.
 constexpr int kTail = 100;
 
-/// Number of points of a survey, and whether the others diverged.
+/// Number of points of a survey, and whether later points diverged.
 struct Chain {
   int points;
   bool diverged;
@@ -102,7 +103,7 @@ double fill_of(const std::uint64_t* hit) {
   return static_cast<double>(pixels) / (kSurveySide * kSurveySide);
 }
 
-/// A variation of a system, with the original probabilities of the maps.
+/// A variation of a system; the maps keep the original probabilities.
 System varied(const System& system, int variation, float weight_step) {
   System result = system;
   for (int i = 0; i < result.maps; ++i) {
@@ -111,7 +112,7 @@ System varied(const System& system, int variation, float weight_step) {
   return result;
 }
 
-/// All variations of a system, one vector lane each, under one sequence of maps.
+/// All variations of a system, one vector lane each, with one sequence of maps.
 class Variations {
  public:
   static constexpr int kLanes = 28;  ///< whole vectors of four
@@ -126,12 +127,12 @@ class Variations {
       }
     }
   }
-  /// One step of every lane; widens the lane's range.
+  /// One step of every lane; extends the lane's range.
   void step(int map) {
     move(map);
 #pragma omp simd
     for (int v = 0; v < kLanes; ++v) {
-      // NaN changes nothing; the infinity before it already has.
+      // NaN changes nothing: the infinity that preceded it has already extended the range.
       x0_[v] = x_[v] < x0_[v] ? x_[v] : x0_[v];
       x1_[v] = x_[v] > x1_[v] ? x_[v] : x1_[v];
       y0_[v] = y_[v] < y0_[v] ? y_[v] : y0_[v];
@@ -143,7 +144,7 @@ class Variations {
     survey.diverged = !(x0_[v] > -kFar && x1_[v] < kFar && y0_[v] > -kFar && y1_[v] < kFar);
     return survey;
   }
-  /// Returns to the origin; a lane without a picture stays there.
+  /// Returns a lane to the origin; a lane without a picture stays there.
   void restart(int v, const Picture& picture) {
     x_[v] = y_[v] = 0;
     left_[v] = picture.x0;
@@ -164,7 +165,7 @@ class Variations {
       x_[v] = x;
     }
   }
-  /// Pixels of each lane's point on its picture.
+  /// Finds the pixel of each lane's point in its picture.
   void look(std::int32_t (&pixel)[kLanes]) const {
 #pragma omp simd
     for (int v = 0; v < kLanes; ++v) {
@@ -185,7 +186,7 @@ class Variations {
   double left_[kLanes] = {}, scale_x_[kLanes] = {}, bottom_[kLanes] = {}, scale_y_[kLanes] = {};
 };
 
-/// The category of an accepted system, by a survey whose maps begin at a block of `rng`.
+/// The category of an accepted system, from a survey whose maps begin at a given block of `rng`.
 Category surveyed(const CategorySpec& spec, const System& system, std::uint32_t attempt,
                   const SampleRng& rng, std::uint32_t first_block, Surveyor& surveyor,
                   std::span<Window> windows) {
@@ -213,7 +214,8 @@ std::vector<OfficialSystem> official_systems(const CategorySpec& spec, std::int6
   WS_EXPECT(spec.seed >= 0 && spec.seed <= std::numeric_limits<std::uint32_t>::max());
   const auto seed = static_cast<std::uint32_t>(spec.seed);
   const auto known = known_refusals(seed, spec.rate);
-  // Known refusals take a moment, less than the surveys that follow and report their own progress.
+  // Known candidates take only a moment, less than the surveys that follow, which report their own
+  // progress.
   const bool searches = static_cast<std::size_t>(count) > known.size();
   return search_official(seed, spec.rate, count, known, threads, searches ? progress : nullptr);
 }

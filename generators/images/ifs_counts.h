@@ -1,6 +1,6 @@
-// Images of point counts: every point adds the same patch of the image, the hue is the share of the
-// largest count, and uncovered pixels show the background. Used by mode `svd` of generator `ifs`
-// and by generator `ifs_multi`; host and device.
+// Images of point counts: every point adds the same patch, a pixel's count relative to the largest
+// count determines its hue, and uncovered pixels show the background. Used by mode `svd` of
+// generator `ifs` and by generator `ifs_multi`; host and device.
 //
 // After C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022, and its program.
 #pragma once
@@ -19,15 +19,16 @@
 
 namespace wellspring::ifs {
 
-/// The patch of a single pixel: bit 3 y + x of nine, y and x from the upper left corner.
+/// The patch of a single pixel: bit 3 y + x of nine, where y and x count from the upper left
+/// corner.
 inline constexpr std::uint32_t kPointMask = 1u << 4;
 
-/// Patch and colours of a fractal; hues in steps of 2 degrees.
+/// Patch and colours of a fractal; hues are in steps of 2 degrees.
 struct CountStyle {
   std::uint32_t mask;  ///< at least one of nine bits
   float hue, saturation, value;
 };
-/// One word per number, in this order. A mask is one of 511: not empty.
+/// Draws one word per number, in this order. The mask is one of the 511 that are not empty.
 WS_INLINE CountStyle draw_counts(RngStream& draw) {
   CountStyle style;
   style.mask = draw.integer(511) + 1;
@@ -37,12 +38,12 @@ WS_INLINE CountStyle draw_counts(RngStream& draw) {
   return style;
 }
 
-/// Plasma background: colours are scale times height plus shift.
+/// Plasma background; a colour is scale times height plus shift.
 struct GroundStyle {
   float decay;
   float hue_scale, hue_shift, saturation_scale, saturation_shift, value_scale, value_shift;
 };
-/// One word per number, in this order.
+/// Draws one word per number, in this order.
 WS_INLINE GroundStyle draw_ground(RngStream& draw) {
   GroundStyle style;
   style.decay = draw.uniform(0.4f, 0.8f);
@@ -69,8 +70,8 @@ WS_INLINE Window transposed(const Window& of) {
   return {of.y0, of.y1, of.x0, of.x1, of.point_y, of.point_x};
 }
 
-/// HSV with a hue that wraps as a byte: floor(hue) mod 256, in units of 2 degrees, of which 180 are
-/// a turn. |hue| below 2^20.
+/// HSV colour whose hue wraps like a byte: floor(hue) mod 256, in units of 2 degrees (180 per
+/// turn). Requires |hue| < 2^20.
 WS_INLINE Rgb wrapped_hue(float hue, float saturation, float value) {
   const int byte = static_cast<int>(math::floor(hue)) & 255;
   const Rgb pure = hue_primaries(static_cast<float>(byte < 180 ? byte : byte - 180) / 30);
@@ -79,7 +80,7 @@ WS_INLINE Rgb wrapped_hue(float hue, float saturation, float value) {
           value * math::fma(saturation, pure.b - 1, 1.0f)};
 }
 
-/// Colour of a pixel with this share of the largest count.
+/// Colour of a pixel whose count is this fraction of the largest count.
 WS_INLINE Rgb count_colour(const CountStyle& style, float share) {
   return wrapped_hue(math::fma(255.0f, share, style.hue), style.saturation, style.value);
 }
@@ -90,19 +91,20 @@ WS_INLINE Rgb background(const GroundStyle& style, float height) {
       math::clamp(math::fma(height, style.value_scale, style.value_shift), 0.0f, 1.0f));
 }
 
-/// Number of patches that cover the pixel of a cell, from the points in it and its neighbours.
+/// Number of patches that cover the pixel of a cell; they belong to points in this cell and its
+/// neighbours.
 WS_INLINE std::uint32_t covering(const std::uint32_t* centre, int stride, std::uint32_t mask) {
   std::uint32_t count = 0;
   WS_UNROLL(9)
   for (int i = 0; i < 9; ++i) {
-    // The upper left neighbour covers the pixel by the lower right bit of its patch, and so on.
+    // The upper left neighbour covers the pixel with the lower right bit of its patch, and so on.
     count += centre[(i / 3 - 1) * stride + i % 3 - 1] & (0u - (mask >> (8 - i) & 1u));
   }
   return count;
 }
 
-/// All members: the largest count of `width` x `height` pixels, in `largest`, which is initially 0.
-/// `cells` have a border of one.
+/// All members: writes the largest count of `width` x `height` pixels to `largest`, which must be 0
+/// before. `cells` have a border of one.
 template <class Team>
 WS_INLINE void find_largest(Team& team, const std::uint32_t* cells, int width, int height,
                             std::uint32_t mask, std::uint32_t* largest) {

@@ -1,4 +1,4 @@
-// Precomputed results for the first 1000 categories of our own search and of the published one.
+// Precomputed results for the first 1000 categories of our own search and of the published search.
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_official.h"
 
@@ -6,8 +6,9 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Accepted attempt of categories 0, 1, ... under the default seed and rate: 43,972 candidates in
-/// all. tests/generators/images/ifs_categories.test.cpp repeats the search for some per run.
+/// Accepted attempt of categories 0, 1, ... for the default seed and rate; 43,972 candidates in
+/// total. Each run of tests/generators/images/ifs_categories.test.cpp repeats the search for some
+/// of them.
 constexpr std::uint8_t kKnown[] = {
     103, 29,  66,  46,  0,   93,  4,   10,  105, 26,  43,  19,  118, 17,  37,  97,  46,  42,  88,
     1,   58,  28,  11,  60,  152, 47,  4,   27,  3,   54,  37,  147, 32,  26,  49,  7,   30,  6,
@@ -63,8 +64,9 @@ constexpr std::uint8_t kKnown[] = {
     133, 3,   60,  53,  7,   89,  4,   50,  46,  32,  59,  25,  57,  189, 30,  26,  82,  2,   52,
     6,   59,  25,  82,  85,  77,  14,  7,   43,  42,  38,  2};
 
-/// Candidates refused before each of the published categories, 42,655 in all. Found by
-/// search_official; tests/generators/images/ifs_official.test.cpp repeats the search for some.
+/// Number of candidates rejected before each of the published categories; 42,655 in total. Found by
+/// search_official; tests/generators/images/ifs_official.test.cpp repeats the search for some of
+/// them.
 constexpr std::uint16_t kRefused[] = {
     23,  4,   38,  19,  6,   59,  7,   31,  2,   105, 7,   112, 18,  35,  17,  67,  58,  1,   22,
     2,   92,  10,  21,  16,  65,  33,  248, 20,  1,   11,  29,  68,  6,   14,  48,  197, 58,  22,

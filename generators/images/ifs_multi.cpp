@@ -95,7 +95,7 @@ SampleInfo IfsMulti::describe(const Params& params) {
                             "", 0, 255, LatentRole::colour});
   }
   info.draws.scene = 2 + (1 + 6 * most + 3) / 4 + most;
-  // One block serves four steps of a walker. Hosts move 16 walkers at once, needed or not.
+  // One block serves four steps of a walker. Hosts always move 16 walkers at once.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   const double moved = static_cast<double>(most * walkers) / params.walkers;
   info.draws.part = most * walkers * ((params.burn_in + 8) / 4);
@@ -106,7 +106,7 @@ SampleInfo IfsMulti::describe(const Params& params) {
     info.draws.pixel = 1 + static_cast<std::int64_t>(moved * static_cast<double>(kDensity) / 16);
   }
   if (params.background == Ifs::Background::plasma) {
-    // A word per point of a grid whose side is up to twice the image's.
+    // One word per point of a grid whose side is up to twice the image's.
     info.draws.pixel += 1;
     info.draws.part += 16;
   }

@@ -4,7 +4,7 @@
 // The multi-instance task of C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022,
 // section 4, and of its program. Generator `ifs` has the same systems in mode `svd` (ifs_svd.h);
 // colours and patches are described in ifs_counts.h. Each fractal is drawn on a grid of half the
-// image's side, stretched bilinearly to its square, and hides the ones below it.
+// image's side, stretched bilinearly to its own square, and hides the fractals below it.
 #pragma once
 
 #include "core/config/params.h"
@@ -37,7 +37,7 @@ struct IfsMulti {
   static const ParamTable<Params>& table();
 
   static constexpr int kLabels = kMostInstances;
-  /// Latents of the image, then of each instance.
+  /// Number of latents of the image and of each instance.
   static constexpr int kImageLatents = 2, kInstanceLatents = 6;
   static constexpr int kLatents = kImageLatents + kInstanceLatents * kMostInstances;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::in_place, .settles = true};
@@ -47,7 +47,7 @@ struct IfsMulti {
 
   static SampleInfo describe(const Params& params);
 
-  /// The systems of mode `svd`.
+  /// The systems of mode `svd` of generator `ifs`.
   class Tables {
    public:
     explicit Tables(const Params& params);
@@ -61,10 +61,10 @@ struct IfsMulti {
   };
   void read(const Ifs::Rows& rows) { rows_ = rows; }
 
-  /// One fractal: a square of the image.
+  /// One fractal, in a square of the image.
   struct Instance {
     ifs::System system;
-    ifs::Placing placing;    ///< on the instance's grid
+    ifs::Placing placing;    ///< placing on the instance's grid
     float start_x, start_y;  ///< start of its walkers
     std::int32_t left, top;  ///< corner of the square, pixels; may be outside
     std::int32_t side;       ///< pixels
@@ -80,11 +80,11 @@ struct IfsMulti {
     SampleRng rng;
   };
 
-  /// Error (config): limits in the wrong order.
+  /// Error (config): a lower limit above its upper limit.
   explicit IfsMulti(const Params& params);
 
-  // The canvas: per instance a grid with a border of one cell, then the largest count of each, then
-  // the heights of the background.
+  // Canvas: for each instance a grid with a border of one cell, then the largest count of each,
+  // then the background heights.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
   std::int64_t cells(SampleShape shape) const;
@@ -170,7 +170,7 @@ struct IfsMulti {
       const int column = x - one.left, row = y - one.top;
       if (column < 0 || column >= one.side || row < 0 || row >= one.side) continue;
       const Rgb colour = stretched(scene, cells, i, column, row);
-      // A colour that is not black as bytes hides the rest.
+      // A colour hides the rest unless it rounds to black as bytes.
       if (math::max(colour.r, math::max(colour.g, colour.b)) >= 0.5f / 255) return colour;
     }
     if (params_.background == Ifs::Background::black) return {};
@@ -221,7 +221,7 @@ struct IfsMulti {
     const auto cells = static_cast<float>(grid);
     ifs::place(kBorder, cells, 0, window.x0, window.x1, (turns & 1u) != 0, one.placing.sx,
                one.placing.ox);
-    // The y axis points up.
+    // The image's y axis points up.
     ifs::place(kBorder, cells, 0, window.y0, window.y1, (turns & 2u) == 0, one.placing.sy,
                one.placing.oy);
 
@@ -247,7 +247,7 @@ struct IfsMulti {
     return between_pixels(
         (static_cast<float>(column) + 0.5f) * scale, (static_cast<float>(row) + 0.5f) * scale,
         [&](int x, int y) -> Rgb {
-          // The outermost cells extend beyond the grid's edge.
+          // Beyond the grid's edge, repeats the outermost cells.
           x = x < 0 ? 0 : x > last ? last : x;
           y = y < 0 ? 0 : y > last ? last : y;
           const std::uint32_t count =

@@ -14,14 +14,14 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Candidates evaluated at once.
+/// Number of candidates evaluated at once.
 constexpr int kBatch = 32;
 /// Larger than anything a picture can show together with the origin, and far from overflow.
 constexpr double kOverflow = 1e300;
-/// Consecutive refusals before the search gives up: see kMostAttempts.
+/// Number of consecutive rejections before the search gives up; see kMostAttempts.
 constexpr std::uint32_t kMostRefused = kMostAttempts;
 
-/// xs - min(xs), then its extent, as published; the origin is one of the points, so that the
+/// Computes xs - min(xs), then its extent, as published. The origin is one of the points, so the
 /// minimum is never above 0.
 struct Axis {
   double low, extent;
@@ -73,7 +73,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
     int j = 0;
     while (j < system.maps && !(points[i - 1] <= upto[j])) ++j;
     const double x = xs[i - 1], y = ys[i - 1];
-    // Rounding may leave the last sum below 1; for a number above it the point stays where it is.
+    // Rounding may leave the last sum below 1. For a number above it, the point stays where it is.
     if (j == system.maps) {
       xs[i] = x;
       ys[i] = y;

@@ -12,11 +12,11 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Index of the random numbers of mode one_parameter's system, beyond all categories' numbers.
+/// Index of the random numbers for the system of mode one_parameter, above all categories' indices.
 constexpr std::uint64_t kOneSystem = std::uint64_t{1} << 62;
-/// Attempts before a class, or the one system, gives up.
+/// Number of attempts before a class, or the one system, gives up.
 constexpr int kMostTries = 1000;
-/// Attempts per jitter, as published.
+/// Number of attempts per jitter, as published.
 constexpr int kJitterTries = 4;
 
 double unit(RngStream& draw) {
@@ -73,7 +73,7 @@ void make_svd_class(const SvdSpec& spec, std::int64_t k, Category& category, Win
     for (int attempt = 0; attempt < kJitterTries; ++attempt) {
       const auto map = static_cast<int>(draw.integer(static_cast<std::uint32_t>(made.system.maps)));
       const auto factor = static_cast<float>(between(draw, 0.8, 1.1));
-      // The factor also multiplies the map's singular values.
+      // The factor also applies to the map's singular values.
       if (made.s1[map] * factor > 1) continue;
       jitter = {map, factor};
       break;
@@ -127,8 +127,8 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
   SvdSystem made;
   made.system.maps = maps;
   made.alpha = between(draw, low, high);
-  // p: the rest of alpha; q: the least part of it that this map must take if all later ones take
-  // their maximum of 3.
+  // p: the remainder of alpha; q: the minimum that this map must take if all later maps take their
+  // maximum of 3.
   double p = made.alpha, q = made.alpha - 3 * maps + 3;
   for (int i = 0; i < maps - 1; ++i) {
     const double s1 = between(draw, std::max(0.0, q / 3), std::min(1.0, p));
@@ -140,7 +140,7 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
     made.s1[i] = s1;
     made.s2[i] = s2;
   }
-  draw.next();  // the last map has one degree of freedom less, but as many words
+  draw.next();  // the last map has one degree of freedom less, but uses as many words
   made.s2[maps - 1] = between(draw, std::max(0.0, (p - 1) / 2), p / 3);
   made.s1[maps - 1] = p - 2 * made.s2[maps - 1];
 
@@ -177,7 +177,7 @@ Box box_of(const System& system, const SampleRng& rng) {
     const Map& m = system.map[i];
     map[i] = {{m.a, m.b, m.c, m.d, m.e, m.f}};
   }
-  // (I - A) x = b.
+  // Solves (I - A) x = b.
   const auto& m0 = map[0].value;
   const double det = (1 - m0[0]) * (1 - m0[3]) - m0[1] * m0[2];
   const double start_x = ((1 - m0[3]) * m0[4] + m0[1] * m0[5]) / det;
@@ -188,7 +188,7 @@ Box box_of(const System& system, const SampleRng& rng) {
   Box box = {HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL, 0, 0};
   for (int step = 0; step < kSteps; step += 8) {
     for (int l = 0; l < kLanes; ++l) {
-      // Eight steps per lane: the lower, then the upper halves of the words of its block.
+      // Eight steps per lane: first the lower, then the upper halves of the words of its block.
       const Philox4 words =
           rng.block(Purpose::texture, static_cast<std::uint32_t>(step / 8 * kLanes + l));
       for (int k = 0; k < 8; ++k) {

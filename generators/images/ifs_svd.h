@@ -1,9 +1,9 @@
 // Contractive systems for the modes `svd` and `one_parameter` of generator `ifs`: singular values
-// are drawn one after another so that their weighted sum has a given value. Computed on the host in
-// double precision, class by class; tables on the device. Host.
+// are drawn one after another so that their weighted sum has a given value. Computed class by class
+// on the host in double precision; the device reads the tables. Host only.
 //
-// C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022, section 3; one system whose
-// perturbations are the classes: R. Nakamura et al., "Scaling backwards: minimal synthetic
+// C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022, section 3; for classes that
+// are perturbations of one system: R. Nakamura et al., "Scaling backwards: minimal synthetic
 // pre-training?", ECCV 2024 (1p-frac).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace wellspring::ifs {
 
-/// Incremented when a table's bytes change.
+/// Incremented whenever a table's bytes change.
 inline constexpr std::uint32_t kSvdVersion = 1;
 
 /// A system and its singular values s1 >= s2 of each map's matrix.
@@ -25,18 +25,19 @@ struct SvdSystem {
   double s1[kMaxMaps] = {}, s2[kMaxMaps] = {};
 };
 
-/// `maps` maps with 0 <= s2 <= s1 <= 1 and sum (s1 + 2 s2) = alpha uniform in [low, high), random
-/// rotations and reflections on both sides, shifts uniform in (-1, 1)^2; each is taken in
-/// proportion to its determinant. Takes 1 + 7 maps words: alpha; two per map for its singular
-/// values; then two angles, four signs (bits 31 to 28 of one word) and the shift of each map.
+/// Draws `maps` maps with 0 <= s2 <= s1 <= 1 and sum (s1 + 2 s2) = alpha, where alpha is uniform in
+/// [low, high). Both sides get random rotations and reflections; shifts are uniform in (-1, 1)^2; a
+/// map's probability is proportional to its determinant. Uses 1 + 7 maps words: alpha; two words
+/// per map for its singular values; then two angles, four signs (bits 31 to 28 of one word) and the
+/// shift of each map.
 SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high);
 
-/// Bounding box of 2^15 points, from the fixed point of map 0 on, after 64 steps; sixteen points at
-/// once.
+/// Bounding box of 2^15 points: sixteen walkers start at the fixed point of map 0 and skip their
+/// first 64 steps.
 struct Box {
   double x0, x1, y0, y1;
   double last_x, last_y;  ///< one of the points
-  /// Finite, and neither a point nor a line along an axis.
+  /// True if the box is finite, and neither a point nor a line along an axis.
   bool has_area() const;
 };
 Box box_of(const System& system, const SampleRng& rng);
@@ -47,18 +48,18 @@ struct SvdSpec {
   int maps_low = 2, maps_high = 4;
   int jitters = kVariations - 1;
 };
-/// Class k from the random numbers of category k; variation 0 is its system, each other variation
-/// has one map scaled.
+/// Class k uses the random numbers of category k. Variation 0 is the class's system; each other
+/// variation scales one map.
 CategoryTable make_svd_categories(const SvdSpec& spec, std::int64_t count, int threads,
                                   Progress* progress = nullptr);
 
 /// Everything that determines the table of mode one_parameter.
 struct OneParameterSpec {
   std::int64_t seed = 1;
-  double sigma = 4.0;         ///< alpha of the system is uniform within 0.1 of it
+  double sigma = 4.0;         ///< the system's alpha is uniform within 0.1 of this value
   double perturbation = 0.1;  ///< coefficients are multiplied by U(1 - D, 1 + D)
 };
-/// Minimum share of a picture's pixels that the patches of a class light.
+/// Minimum fraction of a picture's pixels that the patches of a class cover.
 inline constexpr double kLeastLit = 0.05;
 
 /// The system that all classes perturb.
@@ -66,9 +67,9 @@ System one_parameter_system(const OneParameterSpec& spec);
 CategoryTable make_perturbed_categories(const OneParameterSpec& spec, std::int64_t count,
                                         int threads, Progress* progress = nullptr);
 
-/// Share of 512x512 pixels that 100,000 points with random patches light, in a picture of `window`
-/// with a margin of six pixels; for mode one_parameter, with the same sequence of maps for all
-/// classes.
+/// Fraction of 512x512 pixels that 100,000 points with random patches cover, in a picture of
+/// `window` with a margin of six pixels. For mode one_parameter; all classes use the same sequence
+/// of maps.
 double lit_share(const System& system, const Window& window, std::int64_t seed);
 
 }  // namespace wellspring::ifs

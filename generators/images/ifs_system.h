@@ -1,10 +1,10 @@
-// Iterated function systems: affine maps of the plane, one of which moves the point at each step,
-// and vectorised walkers. Used by generator `ifs`, its search for categories and its tests; host
-// and device.
+// Iterated function systems: affine maps of the plane and vectorised walkers; at each step one map
+// moves the point. Used by generator `ifs`, its search for categories and its tests; host and
+// device.
 //
-// M. Barnsley, S. Demko, "Iterated function systems and the global construction of fractals",
-// Proc. R. Soc. A 399 (1985) 243; as classes of images: H. Kataoka et al., "Pre-training without
-// natural images", ACCV 2020 (FractalDB).
+// M. Barnsley, S. Demko, "Iterated function systems and the global construction of fractals", Proc.
+// R. Soc. A 399 (1985) 243; for classes of images: H. Kataoka et al., "Pre-training without natural
+// images", ACCV 2020 (FractalDB).
 #pragma once
 
 #include "kernels/random/math.h"
@@ -17,9 +17,10 @@ namespace wellspring::ifs {
 
 inline constexpr int kMaxMaps = 7;       ///< FractalDB: 2 to 7
 inline constexpr int kCoefficients = 6;  ///< per map
-/// Weight variations of a category: unchanged, and each coefficient of all maps by four factors.
+/// Weight variations of a category: unchanged, or one coefficient of all maps multiplied by one of
+/// four factors.
 inline constexpr int kVariations = 1 + 4 * kCoefficients;
-/// Selectors are below this, see System::upto.
+/// Upper limit of selectors, exclusive; see System::upto.
 inline constexpr std::uint32_t kSelectors = 1u << 16;
 
 /// (x, y) -> (a x + b y + e, c x + d y + f).
@@ -27,16 +28,16 @@ struct Map {
   float a, b, c, d, e, f;
 };
 
-/// Maps and their probabilities: map i is taken for selectors in [upto[i - 1], upto[i]), of
-/// kSelectors; beyond the last map `upto` is kSelectors.
+/// Maps and their probabilities. Map i is chosen for selectors in [upto[i - 1], upto[i]); after the
+/// last map, `upto` is kSelectors.
 struct System {
   std::int32_t maps;
   Map map[kMaxMaps];
   std::uint32_t upto[kMaxMaps];
 };
 
-/// Numbered drawings have their own random numbers under the categories' seed, from this index on,
-/// beyond all categories.
+/// Numbered drawings have their own random numbers under the categories' seed. Their indices start
+/// here, above all categories.
 inline constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
 
 /// Index of the map for a selector in [0, kSelectors).
@@ -47,8 +48,8 @@ WS_INLINE int map_of(const std::uint32_t (&upto)[kMaxMaps], std::uint32_t select
   return index;
 }
 
-/// Number 0 changes nothing; 1 + 4 p + j multiplies coefficient p of every map by 1 - 2 w, 1 - w,
-/// 1 + w or 1 + 2 w (j = 0..3).
+/// Variation 0 changes nothing; 1 + 4 p + j multiplies coefficient p of every map by 1 - 2 w, 1 -
+/// w, 1 + w or 1 + 2 w (j = 0..3).
 WS_INLINE Map vary(const Map& map, int variation, float w) {
   if (variation == 0) return map;
   const int which = (variation - 1) / 4, step = (variation - 1) % 4;
@@ -68,12 +69,12 @@ struct Placing {
   float sx, ox, sy, oy;
 };
 
-/// Scale and offset of one axis: [low, high] fills `side` cells from `begin` on, except for a
-/// margin on both sides; mirrored if `flipped`.
+/// Scale and offset of one axis: [low, high] fills `side` cells, starting at `begin`, except for a
+/// margin on both sides. Mirrored if `flipped`.
 WS_INLINE void place(float begin, float side, float margin, float low, float high, bool flipped,
                      float& scale, float& offset) {
   const float width = high - low;
-  // A window of zero width shows nothing; only degenerate ones that were kept have one.
+  // A window of zero width shows nothing; only degenerate variations that were kept have one.
   const float stretch = width > 0 ? (side - 2 * margin) / width : 0.0f;
   if (flipped) {
     scale = -stretch;
@@ -84,10 +85,10 @@ WS_INLINE void place(float begin, float side, float margin, float low, float hig
   }
 }
 
-/// Parameters of the chaos game; properties of the sample, not of the launch.
+/// Parameters of the chaos game. They are properties of the sample and do not depend on the launch.
 struct Walk {
-  std::int32_t walkers;           ///< at least 1; the draws of walker w start at its number
-  std::int32_t burn_in;           ///< steps of each walker that are not drawn
+  std::int32_t walkers;           ///< at least 1; walker w starts its draws at number w
+  std::int32_t burn_in;           ///< number of undrawn steps at the start of each walker
   std::int32_t points;            ///< points drawn by all walkers together, at most kMostPoints
   float start_x, start_y;         ///< start of every walker: a point of the attractor
   std::uint32_t first_block = 0;  ///< first block of random numbers
@@ -109,8 +110,8 @@ WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
   return (((word & 0xffffu) * 511u) >> 16) + 1u;
 }
 
-/// The number + 1 of the point visible in the pixel of a cell, 0 for none: the latest of the nine
-/// points whose patches may cover the pixel decides, by its patch's bit for the pixel.
+/// 1 + number of the point visible in the pixel of a cell, 0 for none. Nine points have patches
+/// that may cover the pixel; the patch of the latest one decides by its bit for the pixel.
 WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   std::uint32_t latest = 0;
   WS_UNROLL(9)
@@ -123,8 +124,8 @@ WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   return (latest & 1u) != 0 ? latest >> kMaskBits : 0u;
 }
 
-/// Walkers that a member moves at once: vector lanes on the host, one on a device. The result does
-/// not depend on it.
+/// Number of walkers that a member moves at once: the vector lanes on the host, one on a device. It
+/// does not affect the result.
 #if WS_DEVICE_CODE
 #define WS_WALKERS 1
 #else
@@ -144,8 +145,8 @@ struct MapLanes {
 };
 
 #if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-/// Finds the maps of N walkers: eight values of a coefficient are one vector, indexed by one
-/// instruction.
+/// Finds the maps of N walkers. Eight values of a coefficient form one vector, which one
+/// instruction indexes.
 class MapFinder {
  public:
   explicit MapFinder(const System& system) {
@@ -217,7 +218,7 @@ struct Walkers {
       x[l] = moved;
     }
   }
-  /// Cells of the first `count` walkers; -1 for the others, and outside the canvas.
+  /// Cells of the first `count` walkers; -1 for the other walkers and outside the canvas.
   WS_INLINE void locate(const Placing& placing, int width, int height, int count,
                         std::int32_t (&cell)[N]) const {
     const auto columns = static_cast<float>(width), rows = static_cast<float>(height);
@@ -225,7 +226,7 @@ struct Walkers {
     for (int l = 0; l < N; ++l) {
       const float column = math::fma(placing.sx, x[l], placing.ox);
       const float row = math::fma(placing.sy, y[l], placing.oy);
-      // NaN fails these tests, too. Without branches, so that lanes stay together.
+      // NaN also fails these tests. They have no branches, so that the lanes stay together.
       const int inside = static_cast<int>(column >= 0) & static_cast<int>(column < columns) &
                          static_cast<int>(row >= 0) & static_cast<int>(row < rows) &
                          static_cast<int>(l < count);
@@ -236,10 +237,11 @@ struct Walkers {
   }
 };
 
-/// Moves the walkers of pieces `first`, `first` + `stride`, ... of WS_WALKERS each, and calls
-/// hit(cell, value) for each point that falls on a canvas of `width` x `height` cells. Point number
-/// t = step * walkers + walker, counting steps after the burn-in, does not depend on how pieces are
-/// distributed, so keeping the largest value gives the same canvas.
+/// Moves the walkers of pieces `first`, `first` + `stride`, ... (WS_WALKERS walkers each), and
+/// calls hit(cell, value) for each point on a canvas of `width` x `height` cells. Point number t =
+/// step * walkers + walker, counting steps after the burn-in, does not depend on how the pieces are
+/// distributed. Therefore a canvas that keeps the largest value per cell does not depend on it
+/// either.
 template <class Hit>
 WS_INLINE void walk(std::int64_t first_piece, std::int64_t stride, const System& system,
                     const Walk& walk, const Placing& placing, int width, int height,

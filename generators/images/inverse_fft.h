@@ -1,7 +1,7 @@
-// Inverse Fourier transform of spectra of real square grids, by a team, in place: radix 4 with one
-// stage of radix 2 if needed, decimation in time (J. Cooley and J. Tukey, Math. Comp. 19 (1965)
-// 297). The order of operations does not depend on the team. Used by generator `spectrum`; host and
-// device.
+// Inverse Fourier transform of spectra of real square grids, computed in place by a team. Uses
+// decimation in time with radix 4 and, if needed, one stage of radix 2 (J. Cooley and J. Tukey,
+// Math. Comp. 19 (1965) 297). The order of operations does not depend on the team. Used by
+// generator `spectrum`; host and device.
 //
 // A grid of N x N real values c, N = 2^log_side from 2^4 to 2^10, is the transform
 //
@@ -12,9 +12,9 @@
 //
 //     Z[ky][k] = C[ky][k] + C[ky][k + N/2] + i w^k (C[ky][k] - C[ky][k + N/2]),  w = e^(2 pi i / N)
 //
-// Before the transform Z[ky][k] is stored in row reversed(ky) and column reversed(k) (bit-reversed
-// numbers), afterwards z[y][j] in row y and column j. Values are the bits of floats in 32-bit
-// cells: N^2/2 real parts, then as many imaginary parts.
+// Before the transform, Z[ky][k] is stored in row reversed(ky) and column reversed(k) (bit-reversed
+// numbers); afterwards, z[y][j] is stored in row y and column j. The 32-bit cells hold the bits of
+// floats: N^2/2 real parts, then N^2/2 imaginary parts.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -118,7 +118,7 @@ WS_INLINE void butterfly2(Parts<Value> z, std::int32_t i, std::int32_t step) {
   z.set(i + step, a - b);
 }
 
-/// Transforms 2^log_length numbers, `step` apart, of each of `lines` adjacent lines, by one member.
+/// One member transforms 2^log_length numbers, `step` apart, on each of `lines` adjacent lines.
 template <class Value>
 WS_INLINE void transform_bundle(Parts<Value> z, int log_length, std::int32_t step,
                                 std::int32_t lines, Twiddles twiddles) {
@@ -145,14 +145,15 @@ WS_INLINE void transform_bundle(Parts<Value> z, int log_length, std::int32_t ste
   }
 }
 
-/// The same by a team, for `lines` lines in each of `grids` grids of `stride` cells. Consecutive
-/// numbers of a line are `step` cells apart, consecutive lines `apart` cells.
+/// A team transforms `lines` lines in each of `grids` grids of `stride` cells. Consecutive numbers
+/// of a line are `step` cells apart; consecutive lines are `apart` cells apart.
 template <class Team>
 WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std::int32_t stride,
                                int log_length, std::int32_t step, int log_lines, std::int32_t apart,
                                Twiddles twiddles) {
   const std::int32_t length = 1 << log_length, lines = 1 << log_lines;
-  // Neighbouring members work on neighbouring cells: on lines, or on butterflies of one line.
+  // Neighbouring members work on neighbouring cells: different lines, or butterflies of the same
+  // line.
   const bool lines_first = apart == 1;
   const auto each = [&](int log_butterflies, const auto& work) {
     const std::int32_t butterflies = 1 << log_butterflies;
@@ -184,7 +185,7 @@ WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std:
   }
 }
 
-/// All members, after a barrier: transforms `grids` consecutive grids; ends with a barrier.
+/// All members, after a barrier: transform `grids` consecutive grids. Ends with a barrier.
 template <class Team>
 WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side,
                        Twiddles twiddles) {
@@ -193,7 +194,7 @@ WS_INLINE void inverse(Team& team, Cell* cells, std::int32_t grids, int log_side
     for (std::int32_t g = 0; g < grids; ++g) {
       Cell* const grid = cells + g * stride;
       transform_bundle(Parts<Cell>{grid, grid + stride / 2}, log_side, columns, columns, twiddles);
-      // Eight rows at once, as columns of a block that fits into the L1 cache.
+      // Transforms eight rows at once, as columns of a block that fits into the L1 cache.
       constexpr std::int32_t kRows = 8;
       float re[512 * kRows], im[512 * kRows];
       for (std::int32_t row = 0; row < side; row += kRows) {

@@ -1,13 +1,14 @@
-// Ising lattices of one team: 32 spins of a row per word, checkerboard sweeps and cluster updates
-// on whole words. Called by generator `ising`; host and device.
+// Ising lattices for one team. A word holds 32 spins of a row; checkerboard sweeps and cluster
+// updates work on whole words. Called by generator `ising`; host and device.
 //
 //   E = - sum over neighbours s_i s_j,  s = +-1 (bits 1 and 0), J = 1, periodic, side x side
 //
-// Metropolis: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087, one colour of the checkerboard
-// after the other. Clusters: R. Swendsen, J.-S. Wang, "Nonuniversal critical dynamics in Monte
-// Carlo simulations", PRL 58 (1987) 86. Each member of a team works on its own words and
-// synchronises between phases. Clusters are joined by an integer maximum, so a cluster is named by
-// its last site in any order of execution. Lanes share random words, bit by bit: see bernoulli().
+// Metropolis: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087, for one colour of the
+// checkerboard after the other. Clusters: R. Swendsen, J.-S. Wang, "Nonuniversal critical dynamics
+// in Monte Carlo simulations", PRL 58 (1987) 86. Each member of a team works on its own words and
+// synchronises between phases. Clusters are joined by an integer maximum, so in any order of
+// execution a cluster is identified by its last site. Lanes share the bits of random words: see
+// bernoulli().
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -21,7 +22,7 @@ namespace wellspring {
 
 /// Probabilities as integers, in units of 2^-32.
 struct IsingChances {
-  std::uint32_t bond = 0;   ///< 1 - exp(-2 / T): equal neighbours join a cluster
+  std::uint32_t bond = 0;   ///< 1 - exp(-2 / T): equal neighbours are bound into a cluster
   std::uint32_t four = 0;   ///< exp(-4 / T): a flip that costs 4 is accepted
   std::uint32_t eight = 0;  ///< exp(-8 / T)
 };
@@ -31,12 +32,12 @@ namespace ising {
 /// Blocks of random numbers reserved per call of bernoulli().
 inline constexpr std::uint32_t kDrawsAWord = 3;
 
-/// For each of 32 lanes that is set in `lanes`: whether u < t, u uniform in 32 bits, t
-/// `rare_chance` in lanes of `rare` and `chance` elsewhere. Lanes compare bit by bit from the
-/// highest bit on, so one block serves all of them for four bits; two blocks decide 255 of 256
-/// lanes. Open lanes take their last 24 bits alternately from the four words of a third block.
-/// (With five open lanes, once in 10^7, two share a word: probabilities stay exact, independence
-/// does not.)
+/// For each lane set in `lanes`, returns whether u < t, where u is uniform in 32 bits and t is
+/// `rare_chance` in lanes of `rare` and `chance` elsewhere. Lanes compare bit by bit, starting with
+/// the highest bit, so one block gives four bits to all lanes, and two blocks decide 255 of 256
+/// lanes. The remaining lanes take their last 24 bits in turn from the four words of a third block.
+/// (With five such lanes, once in 10^7 calls, two share a word: probabilities stay exact,
+/// independence does not.)
 WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::uint32_t draw,
                                   std::uint32_t lanes, std::uint32_t chance, std::uint32_t rare,
                                   std::uint32_t rare_chance) {
@@ -69,8 +70,8 @@ WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::ui
 
 }  // namespace ising
 
-/// Layout of a lattice: `across` words per row, the last one possibly part full. The number of a
-/// site is 32 times its word plus its bit.
+/// Layout of a lattice: `across` words per row, of which the last may be partly filled. The number
+/// of a site is 32 times its word plus its bit.
 struct IsingShape {
   std::int32_t side = 4;    ///< even, at least 4
   std::int32_t across = 1;  ///< words per row
@@ -87,11 +88,11 @@ struct IsingShape {
 /// Working memory that a team shares.
 struct IsingWork {
   std::uint32_t* spins;   ///< [words]
-  std::uint32_t* other;   ///< [words] spins of the next half sweep; horizontal bonds
-  std::uint32_t* flips;   ///< [words] bit of a cluster's last site: the cluster flips
-  std::uint32_t* parent;  ///< [32 words] a later site of the same cluster, or the site itself; set
-                          ///< for sites that end a run of bonds within their word
-  std::int32_t* sums;     ///< [2] unequal neighbours; spins up
+  std::uint32_t* other;   ///< [words] spins for the next half sweep; horizontal bonds
+  std::uint32_t* flips;   ///< [words] the bit of a cluster's last site is set if the cluster flips
+  std::uint32_t* parent;  ///< [32 words] a later site of the same cluster, or the site itself; only
+                          ///< set for the last site of each run of bonds in a word
+  std::int32_t* sums;     ///< [2] number of unequal neighbours; number of spins up
 
   static WS_INLINE constexpr std::int64_t words_of(IsingShape shape) {
     return std::int64_t{35} * shape.words() + 2;
@@ -108,7 +109,7 @@ struct IsingLattice {
   IsingChances chances;
   SampleRng rng;
 
-  /// A word and its neighbours.
+  /// A word and its neighbouring words.
   struct Place {
     std::int32_t word, row, column;
     std::int32_t filled;
@@ -130,7 +131,7 @@ struct IsingLattice {
   WS_INLINE std::int32_t right(const Place& at) const {
     return at.column == shape.across - 1 ? at.word - at.column : at.word + 1;
   }
-  /// The right and left neighbours of a word's spins, lane by lane.
+  /// The right or left neighbours of a word's spins, lane by lane.
   WS_INLINE std::uint32_t to_the_right(const std::uint32_t* spins, const Place& at) const {
     return spins[at.word] >> 1 | (spins[right(at)] & 1u) << (at.filled - 1);
   }
@@ -140,7 +141,8 @@ struct IsingLattice {
     return (spins[at.word] << 1 & at.all) | (before >> (shape.filled(column) - 1) & 1u);
   }
 
-  /// All spins up, or random: bit `lane` of word w is that bit of word w % 4 of block w / 4.
+  /// Sets all spins up, or to random values: bit `lane` of word w is bit `lane` of word w % 4 of
+  /// block w / 4.
   template <class Team>
   WS_INLINE void begin(Team& team, const IsingWork& work, bool hot) const {
     for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
@@ -151,15 +153,15 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// One sweep: every spin is tried once, first those with an even sum of row and column.
+  /// One sweep tries to flip every spin once, starting with the sites where row + column is even.
   template <class Team>
   WS_INLINE void sweep(Team& team, const IsingWork& work, std::uint32_t number) const {
     half_sweep(team, work.spins, work.other, number, 0);
     half_sweep(team, work.other, work.spins, number, 1);
   }
 
-  /// One cluster update: equal neighbours are bound with probability `bond`, and each cluster flips
-  /// with probability 1/2.
+  /// One cluster update binds equal neighbours with probability `bond` and flips each cluster with
+  /// probability 1/2.
   template <class Team>
   WS_INLINE void update_clusters(Team& team, const IsingWork& work, std::uint32_t number) const {
     const std::uint32_t first = number * static_cast<std::uint32_t>(shape.words());
@@ -201,7 +203,7 @@ struct IsingLattice {
           ((first + static_cast<std::uint32_t>(w)) * 2 + 1) * ising::kDrawsAWord;
       const std::uint32_t down =
           ising::bernoulli(rng, Purpose::texture, draw, equal, chances.bond, 0, 0);
-      // Only the first of adjacent bonds between the same two runs.
+      // Keeps only the first of adjacent bonds between the same two runs.
       for (std::uint32_t left = down & ~((down & runs & under_runs) << 1); left != 0;
            left &= left - 1) {
         const int lane = lowest_bit(left);
@@ -210,7 +212,8 @@ struct IsingLattice {
     }
     team.sync();
 
-    // From the last word on: paths lead to later sites, which a lone member has already shortened.
+    // Starts with the last word: paths lead to later sites, whose paths a lone member has already
+    // shortened.
     for (std::int32_t i = team.rank(); i < shape.words(); i += team.size()) {
       const std::int32_t w = shape.words() - 1 - i;
       const Place at = place(w);
@@ -232,7 +235,7 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// Sums over the lattice, in work.sums.
+  /// Writes sums over the lattice to work.sums.
   template <class Team>
   WS_INLINE void measure(Team& team, const IsingWork& work) const {
     if (team.rank() == 0) work.sums[0] = work.sums[1] = 0;
@@ -257,11 +260,11 @@ struct IsingLattice {
     return i < 2 ? low : high;
   }
 
-  /// Bonds to the right, except the last spin's, which leads to another word.
+  /// Bonds to the right, without the last spin's bond, which leads to another word.
   WS_INLINE static std::uint32_t within(std::uint32_t bonds, const Place& at) {
     return bonds & (at.all >> 1);
   }
-  /// The last site of the run of bonds, within the word, that contains this site.
+  /// Last site of the run of bonds that contains this site, within the word.
   WS_INLINE static std::uint32_t end_of_run(std::int32_t word, int lane, std::uint32_t runs) {
     return static_cast<std::uint32_t>(32 * word + lane + lowest_bit(~(runs >> lane)));
   }
@@ -273,7 +276,7 @@ struct IsingLattice {
     for (std::int32_t w = team.rank(); w < shape.words(); w += team.size()) {
       const Place at = place(w);
       const std::uint32_t s = from[w];
-      // Number of equal neighbours, as binary digits per lane.
+      // Number of equal neighbours per lane, as binary digits.
       const std::uint32_t a = ~(s ^ to_the_right(from, at)), b = ~(s ^ to_the_left(from, at));
       const std::uint32_t c = ~(s ^ from[above(at)]), d = ~(s ^ from[below(at)]);
       const std::uint32_t one = a ^ b, two = a & b, other_one = c ^ d, other_two = c & d;
@@ -292,7 +295,7 @@ struct IsingLattice {
     team.sync();
   }
 
-  /// The current value, which other members may be writing.
+  /// Reads a value that other members may be writing.
   template <class Team>
   WS_INLINE static std::uint32_t peek(Team& team, std::uint32_t* at) {
 #if WS_DEVICE_CODE
@@ -301,7 +304,7 @@ struct IsingLattice {
     return team.atomic_or(at, std::uint32_t{0});
 #endif
   }
-  /// The last known site of a cluster.
+  /// Last known site of a cluster.
   template <class Team>
   WS_INLINE static std::uint32_t last_of(Team& team, std::uint32_t* parent, std::uint32_t site) {
     for (;;) {
@@ -311,8 +314,9 @@ struct IsingLattice {
       site = next;
     }
   }
-  /// Joins two clusters. Parents only grow, so a concurrent write is never lost; if it was not the
-  /// site itself, its cluster is joined as well (Y. Komura, Comput. Phys. Commun. 194 (2015) 54).
+  /// Joins two clusters. Parents only increase, so no concurrent write is lost. If the replaced
+  /// parent was not the site itself, its cluster is joined as well (Y. Komura, Comput. Phys.
+  /// Commun. 194 (2015) 54).
   template <class Team>
   WS_INLINE static void join(Team& team, std::uint32_t* parent, std::uint32_t a, std::uint32_t b) {
     for (;;) {

@@ -5,9 +5,9 @@
 //
 // Sources: K. Perlin, "An image synthesizer", SIGGRAPH 1985, and "Improving noise", SIGGRAPH 2002
 // (quintic fade); simplex noise: K. Perlin, "Noise hardware", SIGGRAPH course 36 (2001), in the
-// form of S. Gustavson, "Simplex noise demystified" (2005), with the support of radius sqrt(1/2)
-// that has no jumps; S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The hash is the
-// finaliser of A. Appleby's MurmurHash3.
+// form of S. Gustavson, "Simplex noise demystified" (2005), with a support of radius sqrt(1/2),
+// which makes it continuous; S. Worley, "A cellular texture basis function", SIGGRAPH 1996. The
+// hash is the finaliser of A. Appleby's MurmurHash3.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -28,7 +28,7 @@ WS_INLINE constexpr std::uint32_t mix(std::uint32_t h) {
   return h ^ h >> 16;
 }
 
-/// Key of a lattice's hashes.
+/// Key for a lattice's hashes.
 struct Key {
   std::uint32_t column = 0, row = 0;
 
@@ -38,7 +38,8 @@ struct Key {
   }
 };
 
-/// Hash of lattice point (x, y), in two steps: neighbours share the hash of their column.
+/// Hash of lattice point (x, y), computed in two steps because neighbours share the hash of their
+/// column.
 WS_INLINE constexpr std::uint32_t column_hash(Key key, std::int32_t x) {
   return mix(static_cast<std::uint32_t>(x) ^ key.column);
 }
@@ -50,13 +51,13 @@ WS_INLINE std::int32_t floor_int(float x) {
   return static_cast<std::int32_t>(math::floor(x));
 }
 
-/// 6 t^5 - 15 t^4 + 10 t^3: first and second derivatives vanish at 0 and 1.
+/// 6 t^5 - 15 t^4 + 10 t^3: its first and second derivatives vanish at 0 and 1.
 WS_INLINE float fade(float t) {
   return t * t * t * math::fma(t, math::fma(t, 6.f, -15.f), 10.f);
 }
 
-/// Projection of (x, y) on the gradient that bits 0 to 2 of a hash choose: one of eight unit
-/// vectors at odd multiples of 22.5 degrees, never parallel to an axis of the lattice.
+/// Projection of (x, y) on a gradient, which bits 0 to 2 of the hash choose. The eight unit vectors
+/// are at odd multiples of 22.5 degrees, so they are never parallel to an axis of the lattice.
 WS_INLINE float along_gradient(std::uint32_t hash, float x, float y) {
   constexpr float kCosine = 0.92387953f, kSine = 0.38268343f;  // at 22.5 degrees
   const bool steep = (hash & 1u) != 0;
@@ -67,12 +68,12 @@ WS_INLINE float along_gradient(std::uint32_t hash, float x, float y) {
   return math::fma(turned(gx, (hash & 2u) << 30), x, turned(gy, (hash & 4u) << 29) * y);
 }
 
-/// Two independent values at one place.
+/// Two independent values at one point.
 struct Two {
   float first, second;
 };
 
-/// Position of a point in its cell, and the hashes of the cell's corners.
+/// Position of a point in its lattice cell, and the hashes of the cell's corners.
 struct GradientCell {
   float x, y;
   std::uint32_t h00, h10, h01, h11;
@@ -89,7 +90,7 @@ struct GradientCell {
     h11 = point_hash(key, right, iy + 1);
   }
 
-  /// Noise whose gradients are bits `shift` to `shift` + 2 of the hashes.
+  /// Noise that uses bits `shift` to `shift` + 2 of the hashes for its gradients.
   WS_INLINE float value(int shift) const {
     const float u = fade(x), v = fade(y);
     const float top =
@@ -100,28 +101,29 @@ struct GradientCell {
   }
 };
 
-/// Perlin's gradient noise, in [-1, 1]; the bounds are reached in the middle of a cell whose
-/// gradients all point there. 0 at lattice points; mean 0, standard deviation kGradientDeviation.
+/// Perlin's gradient noise, in [-1, 1]; it reaches the bounds in the middle of a cell whose
+/// gradients all point there. It is 0 at lattice points and has mean 0 and standard deviation
+/// kGradientDeviation.
 WS_INLINE float gradient_noise(Key key, float x, float y) {
   return GradientCell(key, x, y).value(0);
 }
-/// Two independent gradient noises at one place, from one lattice.
+/// Two independent gradient noises at one point, from one lattice.
 WS_INLINE Two gradient_noises(Key key, float x, float y) {
   const GradientCell cell(key, x, y);
   return {cell.value(0), cell.value(3)};
 }
-/// sqrt(8 A B) with A and B the integrals over [0, 1] of (1 - fade)^2 and t^2 (1 - fade)^2.
+/// sqrt(8 A B) where A and B are the integrals of (1 - fade)^2 and t^2 (1 - fade)^2 over [0, 1].
 inline constexpr float kGradientDeviation = 0.30506114f;
 
-/// Simplex noise, in [-1, 1]; mean 0, standard deviation kSimplexDeviation. The corners of the
-/// triangles are the lattice's points in axes at 60 degrees; sides are sqrt(2/3).
+/// Simplex noise, in [-1, 1], with mean 0 and standard deviation kSimplexDeviation. The corners of
+/// its triangles are the lattice points in axes at 60 degrees; their sides are sqrt(2/3).
 WS_INLINE float simplex_noise(Key key, float x, float y) {
   constexpr float kSkew = 0.36602540f, kUnskew = 0.21132487f;  // (sqrt 3 - 1) / 2, (3 - sqrt 3) / 6
   const float skew = (x + y) * kSkew;
   const float i = math::floor(x + skew), j = math::floor(y + skew);
   const float back = (i + j) * kUnskew;
   const float x0 = x - (i - back), y0 = y - (j - back);
-  const bool right = x0 > y0;  // the rhombus's triangle with corner (1, 0)
+  const bool right = x0 > y0;  // the triangle of the rhombus with corner (1, 0)
   const float x1 = x0 - (right ? 1.f : 0.f) + kUnskew, y1 = y0 - (right ? 0.f : 1.f) + kUnskew;
   const float x2 = x0 - 1 + 2 * kUnskew, y2 = y0 - 1 + 2 * kUnskew;
   const auto ix = static_cast<std::int32_t>(i), iy = static_cast<std::int32_t>(j);
@@ -134,26 +136,26 @@ WS_INLINE float simplex_noise(Key key, float x, float y) {
     const float square = inside * inside;
     return square * square * along_gradient(hash, dx, dy);
   };
-  // 1 / 99.2043 is the largest sum, reached with all gradients towards one point.
+  // 1 / 99.2043 is the largest sum; it is reached when all gradients point to one point.
   return 99.204f * (corner(h0, x0, y0) + corner(h1, x1, y1) + corner(h2, x2, y2));
 }
-/// By quadrature of the squared kernels over a triangle, as is the bound above.
+/// Computed by quadrature of the squared kernels over a triangle; so is the bound above.
 inline constexpr float kSimplexDeviation = 0.53901f;
 
-/// Width of the middle part of a cell that contains its feature. With it the two features nearest
-/// to a point are always in the 4 x 4 cells around it: with margins m on both sides of
-/// a cell every other feature is at least 3/2 + m away, and two of the 16 are nearer than
-/// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is less for m > (7 - sqrt 48) / 2 = 0.036.
+/// Width of the middle part of a cell that contains its feature. With this width, the two features
+/// nearest to a point are always in the 4 x 4 cells around it. Proof: with margins m on both sides
+/// of a cell, every other feature is at least 3/2 + m away. Two of the 16 features are nearer than
+/// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is smaller if m > (7 - sqrt 48) / 2 = 0.036.
 inline constexpr float kFeatureSpread = 0.9f;
 
-/// Position of the feature in its cell: 16 bits of a hash per axis.
+/// Position of the feature in its cell, from 16 bits of a hash per axis.
 WS_INLINE float feature_place(std::uint32_t bits) {
   return math::fma(static_cast<float>(static_cast<std::int32_t>(bits & 0xffffu)),
                    kFeatureSpread * 0x1p-16f, 0.5f - 0.5f * kFeatureSpread);
 }
 
-/// Worley's F1 and F2 at N points: distances to the nearest and second-nearest feature, one feature
-/// per cell.
+/// Worley's F1 and F2 at N points: distances to the nearest and second-nearest feature, with one
+/// feature per cell.
 template <int N>
 WS_INLINE void feature_distances(Key key, const float (&x)[N], const float (&y)[N], float (&f1)[N],
                                  float (&f2)[N]) {

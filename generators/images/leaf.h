@@ -1,5 +1,5 @@
-// A leaf of generator `dead_leaves`: its shape, how its outline is drawn, and which points it
-// covers. Host and device.
+// A leaf of generator `dead_leaves`: its shape, its outline, and the points that it covers. Host
+// and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -18,12 +18,12 @@ enum class LeafKind : std::uint8_t {
   triangle,
   quadrilateral,
   mixed,  ///< each leaf has one of the other shapes
-  any,    ///< parameter only: one of the above per sample
+  any,    ///< only as a parameter: each sample uses one of the above
 };
 inline constexpr int kLeafShapes = 6;  ///< shapes of a single leaf
 
-/// A leaf: its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless it is a
-/// circle; a triangle's fourth half-plane cuts nothing off. In source pixels.
+/// A leaf: its circumscribed circle, cut by four half-planes n . (p - centre) <= d unless the leaf
+/// is a circle. A triangle's fourth half-plane cuts nothing off. Lengths are in source pixels.
 struct Leaf {
   float x, y, radius;
   std::uint32_t number;  ///< key of its random words
@@ -37,7 +37,7 @@ struct Leaf {
   };
   struct InPolygon {
     WS_INLINE bool operator()(const Leaf& leaf, float dx, float dy) const {
-      // The maximum of the four: no branches, so that a loop over pixels vectorises.
+      // Uses the maximum of the four and no branches, so that a loop over pixels vectorises.
       float worst = beyond(leaf, 0, dx, dy);
       WS_UNROLL(4)
       for (int s = 1; s < 4; ++s) worst = math::max(worst, beyond(leaf, s, dx, dy));
@@ -45,12 +45,12 @@ struct Leaf {
     }
   };
 
-  /// True if the leaf covers the point (dx, dy), relative to its centre.
+  /// True if the leaf covers the point at (dx, dy) from its centre.
   WS_INLINE bool covers(float dx, float dy) const {
     return kind == LeafKind::circle ? InCircle{}(*this, dx, dy) : InPolygon{}(*this, dx, dy);
   }
 
-  /// Draws the outline from `words`; radius and kind are set.
+  /// Draws the outline from `words`; radius and kind must be set.
   WS_INLINE void cut(const Philox4& words) {
     if (kind == LeafKind::triangle || kind == LeafKind::quadrilateral) {
       cut_polygon(words);
@@ -59,8 +59,9 @@ struct Leaf {
     }
   }
 
-  /// Mean area of a kind with circumradius 1: rectangles have 2 sin(2 a) with `a` uniform in a
-  /// quarter turn; polygons of three and four uniform corners 3 / (2 pi) and 3 / pi.
+  /// Mean area of a kind with circumradius 1. Rectangles have 2 sin(2 a), where `a` is uniform in a
+  /// quarter turn; polygons with three or four uniform corners have 3 / (2 pi) or 3 / pi on
+  /// average.
   static constexpr double mean_area(LeafKind kind) {
     constexpr double kAreas[kLeafShapes] = {
         3.141592653589793, 2, 2, 1.2732395447351628, 0.4774648292756860, 0.9549296585513720};
@@ -76,7 +77,8 @@ struct Leaf {
     return math::fma(leaf.normal_x[s], dx, math::fma(leaf.normal_y[s], dy, -leaf.distance[s]));
   }
 
-  /// Squares have half-diagonal r; a rectangle's corner is at an angle uniform in a quarter turn.
+  /// Squares have the half-diagonal r. A rectangle's corner is at an angle that is uniform in a
+  /// quarter turn.
   WS_INLINE void cut_rectangle(const Philox4& words) {
     const math::SinCos drawn = math::sincos_turns(0.25f * unit_float(words.word[0]));
     const bool turned = kind == LeafKind::oriented_square;
@@ -94,8 +96,9 @@ struct Leaf {
     }
   }
 
-  /// Corners at independent uniform angles on the circle. The edge between angles a < b has its
-  /// normal at (a + b) / 2 and distance r cos((b - a) / 2), negative where the centre is outside.
+  /// The corners are at independent uniform angles on the circle. The edge between angles a < b has
+  /// its normal at (a + b) / 2 and is at the distance r cos((b - a) / 2), which is negative if the
+  /// centre is outside.
   WS_INLINE void cut_polygon(const Philox4& words) {
     float angle[5];
     WS_UNROLL(4)

@@ -1,6 +1,7 @@
-// Dead leaves as painted by one thread: front to back, each leaf on the open pixels of its own box
-// (a device team instead tests all leaves against each pixel). Both give every pixel the first
-// leaf that covers it, by the same arithmetic. Called by generator `dead_leaves`; host and device.
+// Dead leaves painted by one thread, front to back: each leaf is tested on the open pixels of its
+// own box. (A device team instead tests all leaves against each pixel.) Both methods assign to
+// every pixel the first leaf that covers it, with the same arithmetic. Called by generator
+// `dead_leaves`; host and device.
 #pragma once
 
 #include "generators/images/leaf.h"
@@ -16,11 +17,11 @@
 
 namespace wellspring {
 
-/// Scratch of one thread.
+/// Scratch memory of one thread.
 struct LeafByLeafScratch {
-  std::uint32_t* front;      ///< [rows][kSide] number of the leaf that each pixel shows
-  Rgb* colour;               ///< [kColours] colours of the first leaves, where they show
-  std::uint32_t* open_runs;  ///< [rows] a bit per run of a row
+  std::uint32_t* front;      ///< [rows][kSide] number of the front leaf of each pixel
+  Rgb* colour;               ///< [kColours] colours of the first leaves, if visible
+  std::uint32_t* open_runs;  ///< [rows] one bit per run of a row
   float *x, *y;              ///< [kSide] source columns and rows of an upright view
 };
 
@@ -33,12 +34,12 @@ class LeafByLeaf {
  public:
   static constexpr int kRun = 16;    ///< pixels tested at once
   static constexpr int kSide = 128;  ///< side of the largest tile, pixels
-  /// Leaves whose colours are stored; the few later ones are drawn per pixel.
+  /// Number of leaves whose colours are stored; the few later leaves are drawn per pixel.
   static constexpr int kColours = 2048;
 
   static constexpr std::size_t scratch_bytes() {
     return sizeof(std::uint32_t) * (kSide * kSide + kSide) + sizeof(Rgb) * kColours +
-           sizeof(float) * 2 * kSide + 80;  // alignment of the five blocks
+           sizeof(float) * 2 * kSide + 80;  // for aligning the five blocks
   }
   template <class Team>
   WS_INLINE static LeafByLeafScratch scratch_of(Team& team) {
@@ -47,7 +48,8 @@ class LeafByLeaf {
             team.template scratch<float>(kSide), team.template scratch<float>(kSide)};
   }
 
-  /// All pixels of the tile have their source points in the image, without a perspective.
+  /// Requires that the image contains the source points of all pixels of the tile, and that there
+  /// is no perspective.
   WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& view, const PixelTile& tile,
                        const LeafByLeafScratch& scratch)
       : law_(law), seen_(view), tile_(tile), to_(scratch) {
@@ -61,7 +63,7 @@ class LeafByLeaf {
     stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
   }
 
-  /// Places leaves until no pixel is open, at most `most`; pixels that are still open show leaf
+  /// Places leaves until no pixel is open, but at most `most`; pixels that are still open show leaf
   /// number `most`.
   WS_INLINE void lay(std::uint32_t most) {
     open_ = most;
@@ -76,17 +78,17 @@ class LeafByLeaf {
   }
 
  private:
-  /// Output pixels that a leaf may cover: rows from y0 to before y1, a bit per run of a row.
+  /// Output pixels that a leaf may cover: rows [y0, y1), and one bit per run of a row.
   struct Box {
     int y0, y1;
     std::uint32_t runs;
   };
-  /// Pixels by which boxes are enlarged, so that rounding never decides.
+  /// Pixels by which boxes are enlarged, so that rounding never matters.
   static constexpr float kSlack = 0.0625f;
 
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
-    // All shaded pixels, including those beyond the tile that fill up a run.
+    // All shaded pixels, including pixels outside the tile that complete a run.
     constexpr int kLanes = WS_RUN_LENGTH > kRun ? WS_RUN_LENGTH : kRun;
     const int lanes = (tile_.width + kLanes - 1) / kLanes * kLanes;
     for (int row = 0; row < tile_.height; ++row) {
@@ -95,7 +97,7 @@ class LeafByLeaf {
       for (int i = 0; i < lanes; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
-  /// The lanes of place_run() do not depend on where their run begins.
+  /// The lanes of place_run() do not depend on where a run begins.
   WS_INLINE void place_columns_and_rows() const {
     for (int x = 0; x < tile_.width; x += kRun) {
       const PixelRun<kRun> run = detail::place_run<kRun>(seen_, tile_, tile_.x0 + x, tile_.y0);
@@ -146,7 +148,8 @@ class LeafByLeaf {
     return box;
   }
 
-  /// Assigns the open pixels of a run that the leaf covers. Returns how many pixels stay open.
+  /// Assigns the leaf to the open pixels of a run that it covers. Returns how many pixels stay
+  /// open.
   template <bool Upright, class Covers>
   WS_INLINE int take(const Leaf& leaf, int row, int run, const Covers& covers) const {
     std::uint32_t* const front = to_.front + row * kSide + run * kRun;
@@ -181,7 +184,7 @@ class LeafByLeaf {
   LeafByLeafScratch to_;
   std::uint32_t open_ = 0;       ///< number of the background leaf
   float xx_, xy_, yx_, yy_;      ///< output pixels per source pixel
-  float stretch_x_, stretch_y_;  ///< half sides of the box of a circle of radius 1
+  float stretch_x_, stretch_y_;  ///< half sides of the box around a circle of radius 1
 };
 
 }  // namespace wellspring

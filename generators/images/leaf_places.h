@@ -1,21 +1,22 @@
-// Places and sizes of the leaves of generator `dead_leaves`: an endless sequence, front to back,
-// each leaf a function of the sample and its number. Host and device.
+// Positions and sizes of the leaves of generator `dead_leaves`: an endless sequence, front to back.
+// Each leaf is a function of the sample and the leaf's number. Host and device.
 //
-// The stationary law places leaves on the whole plane, with radii of density r^-3 on
-// [r_min, r_max]. Only leaves that meet the viewed region can be visible, and they have a law of
-// their own: the centre of a leaf that meets a box of w x h is in the box widened by its radius, so
-// radius and centre have the density r^-3 (w + 2r)(h + 2r), drawn as a sum of three powers of r.
-// (Leaves are tested by the upright square about their circle, so some miss the box.)
+// The stationary law places leaves on the whole plane, with radii of density r^-3 on [r_min,
+// r_max]. Only leaves that meet the viewed region can be visible, and they have a law of their own.
+// The centre of a leaf that meets a w x h box is in the box widened by the leaf's radius, so the
+// radius has the density r^-3 (w + 2r)(h + 2r). It is drawn as a mixture of three powers of r; the
+// centre is then uniform in the widened box. (The test uses the upright square around a leaf's
+// circle, so some leaves miss the box.)
 //
 // So that neither augmentation nor tiling moves a leaf, the sequence of a larger region contains
 // that of a smaller one: each leaf of the larger region that meets the smaller region is replaced
-// by the next leaf of the smaller region's sequence, which has the same law. The regions:
+// with the next leaf of the smaller region's sequence, which has the same law. The regions are:
 //
 //   level 0   the image
 //   level 1   the image and a margin of a quarter of a side: enough for shifts up to 0.25, zooms
-//             from 2/3 on, and rotations
+//             of at least 2/3, and rotations
 //   level 2   the plane, with a period of three sides or, if larger, one and a half sides plus the
-//             largest diameter: every part of one and a half sides has the law of the plane
+//             largest diameter: every part one and a half sides wide has the law of the plane
 #pragma once
 
 #include "generators/images/leaf.h"
@@ -29,7 +30,7 @@
 
 namespace wellspring {
 
-/// Law of one sample's leaves; plain data. Lengths in source pixels.
+/// Law of one sample's leaves; plain data. Lengths are in source pixels.
 struct LeafPlaces {
   static constexpr int kRegions = 2;       ///< bounded regions
   static constexpr int kPlane = kRegions;  ///< level of the plane
@@ -37,15 +38,15 @@ struct LeafPlaces {
 
   SampleRng rng;
   LeafKind kind;
-  bool on_plane;        ///< else: centres on the image alone
+  bool on_plane;        ///< false: centres are on the image alone
   float width, height;  ///< image size
   float r_min;
   float taper;             ///< 1 - (r_min / r_max)^2
   float linear;            ///< 1 - r_min / r_max
   float log_ratio;         ///< ln(r_max / r_min)
   float margin[kRegions];  ///< around the image
-  float plain[kRegions];   ///< share of r^-3 among the leaves of the region
-  float beside[kRegions];  ///< cumulative share of r^-3 and r^-2
+  float plain[kRegions];   ///< fraction of leaves of the region with the density r^-3
+  float beside[kRegions];  ///< fraction of leaves with the density r^-3 or r^-2
   float period_x, period_y;
   float inverse_x, inverse_y;
 
@@ -69,7 +70,7 @@ struct LeafPlaces {
       law.margin[level] = level == 0 ? 0.f : 0.25f * side;
       law.set_shares(level);
     }
-    // One pixel more than needed, so that rounding never decides.
+    // One pixel more than needed, so that rounding never matters.
     const float reach = 1.5f * side + 2 * r_max * side + 1;
     const float period = math::max(3 * side, reach);
     law.period_x = law.width - side + period;
@@ -79,7 +80,7 @@ struct LeafPlaces {
     return law;
   }
 
-  /// The smallest level whose region contains the box.
+  /// Smallest level whose region contains the box.
   WS_INLINE int level_of(const SourceBox& box) const {
     if (!on_plane) return 0;
     int level = kPlane;
@@ -99,7 +100,7 @@ struct LeafPlaces {
     return number & ((std::uint32_t{1} << kLevelShift) - 1);
   }
 
-  /// Leaf `n` of a level's sequence, without its outline.
+  /// Leaf `n` of a level's sequence; without its outline.
   WS_INLINE Leaf place(int level, std::uint32_t n) const {
     Leaf leaf;
     leaf.number = static_cast<std::uint32_t>(level) << kLevelShift | n;
@@ -134,7 +135,7 @@ struct LeafPlaces {
     if (leaf.kind != LeafKind::circle) leaf.cut(rng.block(Purpose::scene, 2 * leaf.number + 1));
   }
 
-  /// True if the upright square about the leaf meets the region of `level`.
+  /// True if the upright square around the leaf meets the region of `level`.
   WS_INLINE bool meets(int level, const Leaf& leaf) const {
     const float out = margin[level] + leaf.radius;
     return leaf.x >= -out && leaf.x < width + out && leaf.y >= -out && leaf.y < height + out;
@@ -144,13 +145,14 @@ struct LeafPlaces {
   /// Radius at quantile u of the density r^-3, whose CDF is (1 - (r_min / r)^2) / taper.
   WS_INLINE float steep(float u) const { return r_min / math::sqrt(1 - taper * u); }
 
-  /// Sets the shares: integrals of the three terms of r^-3 (w + 2r)(h + 2r) from r_min to r_max.
+  /// Sets the fractions from the integrals of the three terms of r^-3 (w + 2r)(h + 2r) from r_min
+  /// to r_max.
   WS_INLINE void set_shares(int level) {
     const float w = width + 2 * margin[level], h = height + 2 * margin[level];
     const float cubic = 0.5f * w * h * taper / (r_min * r_min);
     const float square = 2 * (w + h) * linear / r_min;
     const float inverse = 4 * log_ratio;
-    const bool spread = on_plane && cubic > 0;  // else: one radius, or centres on the image
+    const bool spread = on_plane && cubic > 0;  // false: one radius, or centres on the image
     const float all = cubic + square + inverse;
     plain[level] = spread ? cubic / all : 1.f;
     beside[level] = spread ? (cubic + square) / all : 1.f;

@@ -1,9 +1,10 @@
-// Generator `mandelbulb`: sets of non-escaping orbits z -> power of z + c in space, seen from
-// anywhere, lit, and coloured by how near orbits come to planes and to the origin; class: the power
-// and the rule that selects its angles. Called through the registry; host and device.
+// Generator `mandelbulb`: sets of points in space whose orbits z -> power of z + c do not escape.
+// They are viewed from any direction, lit, and coloured by how near orbits come to planes and to
+// the origin. The class is the power and the rule that selects its angles. Called through the
+// registry; host and device.
 //
-// After B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
-// Variations", CVPR 2024, pp. 22062-22071: rules, powers, colours, camera;
+// Source: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
+// Variations", CVPR 2024, pp. 22062-22071 (rules, powers, colours, camera);
 // docs/generators/algorithms/mandelbulb.md lists the differences.
 #pragma once
 
@@ -44,23 +45,23 @@ struct Mandelbulb {
 
   static constexpr int kRules = 61, kSecondRules = 4;
   static constexpr int kLatents = 8 + 9;
-  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // 128 registers
+  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // needs 128 registers
   static SampleInfo describe(const Params& params);
 
-  /// Errors (config): limits in the wrong order; rules of the classic form.
+  /// Errors (config): a lower limit above its upper limit; rules with the classic form.
   explicit Mandelbulb(const Params& params);
 
   struct Rules {
     std::int16_t at[kRules];
   };
-  /// The published rules, in their order.
+  /// The published rules, in the published order.
   WS_INLINE static constexpr Rules published_rules() {
     return {{107, 106, 263, 334, 205, 271, 434, 225, 331, 413, 141, 167, 424, 196, 222, 461,
              488, 109, 151, 232, 42,  188, 507, 32,  451, 132, 190, 481, 143, 96,  180, 388,
              397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
              452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297}};
   }
-  /// The same, with the rules last that the published hybrids do not use in their first formula.
+  /// The same rules; last come those that the published hybrids do not use in their first formula.
   WS_INLINE static constexpr Rules first_rules() {
     constexpr Rules kAll = published_rules();
     constexpr std::int16_t kLast[] = {434, 222, 109, 151, 507, 32,  190, 96, 68,
@@ -84,12 +85,12 @@ struct Mandelbulb {
     constexpr Rules kList = first_rules();
     return kList.at[i];
   }
-  /// Rules of the published hybrids' second formula.
+  /// Rules for the second formula of the published hybrids.
   WS_INLINE static std::int32_t second_rule_at(std::int32_t i) {
     return i == 0 ? 32 : (i == 1 ? 109 : (i == 2 ? 222 : 434));
   }
 
-  /// A class: two alternating formulas, or one twice.
+  /// A class: two alternating formulas, or one formula used twice.
   struct Kind {
     std::int32_t power[2] = {0, 0}, rule[2] = {0, 0};
   };
@@ -124,9 +125,9 @@ struct Mandelbulb {
     mandelbulb::Bulb bulb;
     solids::Vector3 right, up, back;  ///< axes of the image; the camera is kDistance back
     solids::Vector3 light;            ///< towards the light, in the solid's axes
-    float centre_x, centre_y;         ///< image centre, pixels
+    float centre_x, centre_y;         ///< image centre in pixels
     float tangent;                    ///< width of a pixel at unit distance
-    Rgb colour[3];                    ///< colours of the three traps
+    Rgb colour[3];                    ///< colours of the three orbit traps
   };
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -146,7 +147,7 @@ struct Mandelbulb {
     scene.bulb.pace = params_.pace;
     WS_UNROLL(2)
     for (int i = 0; i < 2; ++i) {
-      // Classic form: x: cos phi, y: sin phi, z: cos theta.
+      // In the classic form, x has cos phi, y has sin phi and z has cos theta.
       const std::int32_t rule = scene.bulb.classic ? 0b000'100'010 : kind.rule[i];
       scene.bulb.formula[i] = mandelbulb::Formula::of(kind.power[i], rule);
     }
@@ -222,20 +223,20 @@ struct Mandelbulb {
   }
 
  private:
-  static constexpr float kDistance = 2.5f;  ///< camera from the origin, as published
-  static constexpr float kBall = 1.5f;      ///< radius of the ball that is searched for the set
+  static constexpr float kDistance = 2.5f;  ///< distance from camera to origin, as published
+  static constexpr float kBall = 1.5f;      ///< radius of the ball in which rays search for the set
   static constexpr float kAmbient = 0.25f, kDiffuse = 0.75f;
   static constexpr float kLeastColour = 0.12f;
   static constexpr int kHostLanes = 8;
 
-  /// A few pixels: places in, colours out.
+  /// A few pixels: positions as input, colours as output.
   template <int M>
   struct Looks {
     float x[M], y[M];
     float r[M], g[M], b[M];
   };
 
-  /// Processes the run a few pixels at a time: `look` computes their values, `take` stores them.
+  /// Processes the run a few pixels at a time: `look` computes values, `take` stores them.
   template <int N, class Look, class Take>
   WS_INLINE static void look_together(const PixelRun<N>& run, const Look& look, const Take& take) {
 #if WS_DEVICE_CODE
@@ -256,7 +257,7 @@ struct Mandelbulb {
     }
   }
 
-  /// Length of the ray through each pixel's centre, in the red channel; 0 without a hit.
+  /// Length of the ray through each pixel's centre, written to the red channel; 0 without a hit.
   template <int M>
   WS_HD __attribute__((noinline)) Looks<M> measure(const Scene& scene, Looks<M> looks,
                                                    float footprint) const {
@@ -265,7 +266,7 @@ struct Mandelbulb {
     float near[M];
     aim(scene, looks, rays, going);
     for (int i = 0; i < M; ++i) near[i] = 0;
-    // The same precision as the rays of the image.
+    // Uses the same precision as the rays of the image.
     const float breadth = footprint * (1 / static_cast<float>(params_.rays));
     mandelbulb::march(scene.bulb, rays, near, slope_of(scene, breadth), params_.steps, going, hit);
     for (int i = 0; i < M; ++i) looks.r[i] = looks.g[i] = looks.b[i] = hit[i] != 0 ? rays.t[i] : 0;
@@ -296,12 +297,13 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// Hit distance per unit length of a ray, for rays of this breadth in pixels.
+  /// Distance per unit length of a ray at which it counts as a hit, for rays of this breadth in
+  /// pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
 
-  /// A ray through each place, from its entry into the ball to its exit.
+  /// A ray through each position, from its entry into the ball to its exit.
   template <int M>
   WS_INLINE static void aim(const Scene& scene, const Looks<M>& looks, mandelbulb::Rays<M>& rays,
                             int (&going)[M]) {
@@ -320,7 +322,8 @@ struct Mandelbulb {
       rays.from.x[i] = kDistance * scene.back.x;
       rays.from.y[i] = kDistance * scene.back.y;
       rays.from.z[i] = kDistance * scene.back.z;
-      // The ball of kBall: the camera is kDistance / length before the point nearest to its centre.
+      // Ball of radius kBall: the point of the ray nearest to its centre is kDistance / length
+      // after the camera.
       const float middle = kDistance * inverse;
       const float half2 = math::fma(middle, middle, kBall * kBall - kDistance * kDistance);
       const float half = math::sqrt(math::max(half2, 0.f));
@@ -330,7 +333,7 @@ struct Mandelbulb {
     }
   }
 
-  /// Colours along a ray through each place, of this breadth in pixels.
+  /// Colours along a ray through each position; `breadth` is the ray's breadth in pixels.
   template <int M>
   WS_INLINE void send(const Scene& scene, Looks<M>& looks, float breadth) const {
     mandelbulb::Rays<M> rays;
@@ -381,8 +384,8 @@ struct Mandelbulb {
     }
   }
 
-  /// Linear in the length of the ray: 1 at the ball's nearest point, 1/4 at its far side, 0 for the
-  /// background.
+  /// Linear in the length of the ray: 1 at the nearest point of the ball, 1/4 at its far side; 0
+  /// for the background.
   template <int M>
   WS_INLINE static void show_depth(const mandelbulb::Rays<M>& rays, const int (&hit)[M],
                                    Looks<M>& looks) {
@@ -403,7 +406,7 @@ struct Mandelbulb {
     int going[M];
     WS_LANES
     for (int i = 0; i < M; ++i) {
-      // Start two sizes off the surface, so that the ray does not hit it at once.
+      // Starts two sizes off the surface, so that the ray does not hit it at once.
       const float off = 2 * size[i];
       const solids::Vector3 from = {math::fma(off, normal.x[i], at.x[i]),
                                     math::fma(off, normal.y[i], at.y[i]),
@@ -425,7 +428,7 @@ struct Mandelbulb {
     mandelbulb::march(scene.bulb, rays, size, 0, params_.steps, going, dark);
   }
 
-  /// Weight of a trap's colour, from kLeastColour where an orbit touches the trap.
+  /// Weight of a trap's colour; kLeastColour where an orbit touches the trap.
   WS_INLINE static float weight(float trap, std::int32_t power) {
     const float within = math::min(trap, 1.f);
     float share = within;

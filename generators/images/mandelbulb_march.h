@@ -1,11 +1,12 @@
-// Powers in spherical coordinates, a distance estimate to the points whose orbits do not escape,
-// and ray marching by it: several rays at once on a host, to fill vector units, one per thread on a
-// device. Called by generator `mandelbulb`; host and device.
+// Powers in spherical coordinates, an estimate of the distance to the points whose orbits do not
+// escape, and ray marching with it. A host thread marches several rays at once, to fill vector
+// units; a device thread marches one. Called by generator `mandelbulb`; host and device.
 //
 // The Mandelbulb: D. White and P. Nylander, 2009 (skytopia.com/project/fractal/mandelbulb.html);
-// its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with Mandelbulb
-// Variations", CVPR 2024. Marching by a bound of the distance, and the estimate: J. C. Hart, D. J.
-// Sandin, L. H. Kauffman, "Ray tracing deterministic 3-D fractals", SIGGRAPH 1989.
+// for its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with
+// Mandelbulb Variations", CVPR 2024. For marching by a bound of the distance, and for the estimate:
+// J. C. Hart, D. J. Sandin, L. H. Kauffman, "Ray tracing deterministic 3-D fractals", SIGGRAPH
+// 1989.
 #pragma once
 
 #include "generators/images/solids.h"
@@ -22,21 +23,22 @@ using solids::Vector3;
 
 /// Range of powers, inclusive.
 inline constexpr int kLeastPower = 2, kMostPower = 18;
-/// Orbits beyond this radius escape, as published.
+/// Orbits that leave this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Unneeded points are moved here, where orbits end at once.
+/// Unneeded points are moved here, because their orbits end at once.
 inline constexpr float kAway = 8;
 
-/// One power: the point at radius r, azimuth phi and inclination theta goes to r^power times a
-/// vector whose coordinates are each the sine or cosine of power phi or power theta.
+/// One power. It maps the point at radius r, azimuth phi and inclination theta to r^power times a
+/// vector. Each coordinate of the vector is the sine or cosine of power phi or power theta.
 struct Formula {
   std::int32_t power;
-  std::int32_t multiplies;  ///< bits of the power below its leading one, from the highest
+  std::int32_t multiplies;  ///< bits of the power below its leading one, from high to low
   std::int32_t bits;        ///< number of these bits
-  /// Per coordinate: factors of cos phi, sin phi, cos theta, sin theta, one of which is +-1.
+  /// Per coordinate: factors of cos phi, sin phi, cos theta and sin theta; one of them is +-1.
   float x[4], y[4], z[4];
 
-  /// `rule`, below 512: three bits per coordinate, x first and highest: sine, of theta, negative.
+  /// `rule`, below 512, has three bits per coordinate (x first, in the highest bits): sine, of
+  /// theta, negative.
   WS_INLINE static Formula of(std::int32_t power, std::int32_t rule) {
     Formula formula;
     formula.power = power;
@@ -54,12 +56,12 @@ struct Formula {
   }
 };
 
-/// The orbit z -> power of z, + c, from z = c on, with alternating formulas.
+/// The orbit z -> power of z, + c, starting at z = c, with alternating formulas.
 struct Bulb {
   Formula formula[2];
-  bool classic;  ///< cos phi and sin phi are multiplied by sin theta, which preserves radii
+  bool classic;  ///< true: cos phi and sin phi are multiplied by sin theta, which preserves radii
   std::int32_t iterations;
-  float pace;  ///< step of a ray as a share of the estimate
+  float pace;  ///< step of a ray as a fraction of the estimate
 };
 
 template <int M>
@@ -67,17 +69,17 @@ struct Points {
   float x[M], y[M], z[M];
 };
 
-/// Closest approach of an orbit to three traps, in the order of the published colours: |z| of the
-/// third coordinate, its taxicab norm times 2/3, its norm.
+/// Closest approach of an orbit to three traps, in the order of the published colours: absolute
+/// third coordinate, taxicab norm times 2/3, and norm of the orbit's points.
 template <int M>
 struct Traps {
   float level[M], taxicab[M], norm[M];
 };
 
-/// Estimated distance of each point to the set, at most 0 inside: half of r log r / |dr|, r the
-/// radius of the escaping orbit, |dr| that of its derivative by the point:
-/// dr -> power r^(power - 1) dr + 1. Not a bound: near the axis azimuths are stretched more than
-/// radii.
+/// Estimated distance from each point to the set; at most 0 inside. The estimate is half of r log r
+/// / |dr|, where r is the radius of the escaping orbit and dr its derivative with respect to the
+/// point: dr -> power r^(power - 1) dr + 1. It is not a bound: near the axis, azimuths are
+/// stretched more than radii.
 template <bool kWithTraps, int M>
 WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)[M],
                         Traps<M>& traps) {
@@ -98,7 +100,8 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
     for (int i = 0; i < M; ++i) going += r[i] <= kEscape ? 1 : 0;
     if (going == 0) break;
     const Formula& formula = bulb.formula[iteration & 1];
-    // Cosines and sines of the angles, then of their multiples as powers of complex numbers.
+    // Cosines and sines of the angles, then of their multiples, computed as powers of complex
+    // numbers.
     float a[M], b[M], c[M], d[M], power[M], inverse[M];
     float a1[M], b1[M], c1[M], d1[M];
     WS_LANES
@@ -159,7 +162,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
       z[i] = goes ? nz : z[i];
       r[i] = goes ? nr : r[i];
       growth[i] = goes ? next : growth[i];
-      // For an orbit that has ended, these see its last point again.
+      // For an orbit that has ended, the traps see its last point again, which changes nothing.
       if constexpr (kWithTraps) {
         const float level = math::abs(z[i]);
         traps.level[i] = math::min(level, traps.level[i]);
@@ -181,7 +184,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
   estimate<false>(bulb, at, distance, none);
 }
 
-/// Rays from + t d, d normalised.
+/// The points from + t d of rays; d is normalised.
 template <int M>
 struct Rays {
   Points<M> from, d;
@@ -191,7 +194,7 @@ struct Rays {
     return {math::fma(t[i], d.x[i], from.x[i]), math::fma(t[i], d.y[i], from.y[i]),
             math::fma(t[i], d.z[i], from.z[i])};
   }
-  /// The points of the `wanted` rays; others are set to kAway.
+  /// Points of the `wanted` rays; the others are set to kAway.
   WS_INLINE void points(const int (&wanted)[M], Points<M>& out) const {
     WS_LANES
     for (int i = 0; i < M; ++i) {
@@ -203,8 +206,9 @@ struct Rays {
   }
 };
 
-/// Moves the rays with `going` = 1 forward until the estimate is below near + slope t, which sets
-/// `hit`; rays still going after `steps` have hit, too. All `going` are 0 afterwards.
+/// Moves the rays with `going` = 1 forward until the estimate is below near + slope t, and then
+/// sets `hit`. Rays that are still going after `steps` also count as hits. Afterwards all `going`
+/// are 0.
 template <int M>
 WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], float slope,
                      std::int32_t steps, int (&going)[M], int (&hit)[M]) {
@@ -234,8 +238,8 @@ WS_INLINE void march(const Bulb& bulb, Rays<M>& rays, const float (&near)[M], fl
   }
 }
 
-/// Unit direction of the estimate's gradient, from its values at the corners of a tetrahedron of
-/// half edge `step` about each point.
+/// Unit direction of the estimate's gradient, computed from its values at the corners of a
+/// tetrahedron of half edge `step` around each point.
 template <int M>
 WS_INLINE void normals(const Bulb& bulb, const Points<M>& at, const float (&step)[M],
                        Points<M>& normal) {

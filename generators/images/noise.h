@@ -1,6 +1,6 @@
-// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels; class:
-// the distribution. Both have equal mean and variance, so only their shape tells them apart. Called
-// through the registry; host and device.
+// Generator `noise`: independent uniform or Gaussian values on the lattice of source pixels. The
+// class is the distribution. Both have the same mean and variance, so only their shapes distinguish
+// them. Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -107,8 +107,8 @@ struct Noise {
   }
 
  private:
-  /// Words of the source pixel at (x, y). The lattice has no border, so views beyond the image see
-  /// more noise. Period 65536 pixels.
+  /// Random words of the source pixel at (x, y). The lattice has no border, so views beyond the
+  /// image show more noise. Its period is 65536 pixels.
   WS_INLINE static Philox4 lattice(const Scene& scene, float x, float y) {
     const auto ix = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(x)));
     const auto iy = static_cast<std::uint32_t>(static_cast<std::int32_t>(math::floor(y)));

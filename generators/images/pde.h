@@ -1,13 +1,14 @@
-// Generator `pde`: a random field on a periodic square, initially and after a random time of heat
-// conduction, advection with diffusion, or waves; class: the equation. Made through the registry;
-// host and device.
+// Generator `pde`: a random field on a periodic square, at time 0 and after a random time of heat
+// conduction, advection with diffusion, or wave motion. The class is the equation. Created through
+// the registry; host and device.
 //
 //   heat, advection   u_t = kappa lap u - v . grad u
 //   wave              u_tt = c^2 lap u, at rest at 0
 //
-// The field is a sum of plane waves, so the solution is exact at any time: a wave with p and q
-// periods per side, k = 2 pi sqrt(p^2 + q^2), is multiplied by exp(-kappa k^2 t) and moves by v t,
-// or is multiplied by cos(c k t) (L. Evans, Partial Differential Equations, 2010, chapter 2).
+// The field is a sum of plane waves, so the solution is exact at any time. A wave with p and q
+// periods per side has k = 2 pi sqrt(p^2 + q^2). It is multiplied by exp(-kappa k^2 t) and moves by
+// v t, or it is multiplied by cos(c k t) (L. Evans, Partial Differential Equations, 2010, chapter
+// 2).
 #pragma once
 
 #include "core/config/params.h"
@@ -26,7 +27,7 @@ struct Pde {
   enum class Show : std::uint8_t { pair, last };
   static constexpr int kMostSide = 1024, kMostWaves = 16;
 
-  /// Lengths in sides of the square; the unit of time is arbitrary.
+  /// Lengths are in sides of the square; the unit of time is arbitrary.
   struct Params {
     Equation equation = Equation::mixed;
     int cells = 0;
@@ -46,18 +47,18 @@ struct Pde {
   static constexpr int kLatents = 6;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::in_place};
   static SampleInfo describe(const Params& params);
-  /// Errors (config): empty ranges, too few cells.
+  /// Errors (config): an empty range; too few cells.
   explicit Pde(const Params& params);
 
-  /// amplitude * cos(w) initially and cosine * cos(w) + sine * sin(w) finally, with
-  /// w = 2 pi (p x + q y + phase), x and y in sides.
+  /// A plane wave: amplitude * cos(w) at first, and cosine * cos(w) + sine * sin(w) at the end,
+  /// where w = 2 pi (p x + q y + phase), and x and y are in sides.
   struct Wave {
     float p, q;
     float phase;
     float amplitude, cosine, sine;
   };
   struct Scene {
-    float per_cell;  ///< sides per cell
+    float per_cell;  ///< sides of the square per cell
     Wave waves[kMostWaves];
   };
 
@@ -67,7 +68,7 @@ struct Pde {
     const bool mixed = params_.equation == Equation::mixed;
     truth.label = mixed ? static_cast<std::int32_t>(below(first.word[0], 3)) : 0;
     const std::int32_t kind =
-        mixed ? truth.label : static_cast<std::int32_t>(params_.equation) - 1;  // heat: 0
+        mixed ? truth.label : static_cast<std::int32_t>(params_.equation) - 1;  // 0 means heat
     const float time = between(first.word[1], params_.time_low, params_.time_high);
     Change change{};
     change.oscillates = kind == 2;
@@ -124,9 +125,9 @@ struct Pde {
   }
 
  private:
-  /// Products of the numbers of the equation and time.
+  /// Products of time and the constants of the equation.
   struct Change {
-    bool oscillates;     ///< wave equation
+    bool oscillates;     ///< true: wave equation
     double decay;        ///< kappa t
     double right, down;  ///< v t
     double way;          ///< c t
@@ -142,8 +143,8 @@ struct Pde {
     return longer < least ? least : longer;
   }
 
-  /// Waves of at most `highest` periods per side; their amplitudes add up to 1. Words 0 to 2 of
-  /// block m are direction, amplitude and phase of wave m.
+  /// Draws waves with at most `highest` periods per side and amplitudes that add up to 1. Words 0
+  /// to 2 of block m give direction, amplitude and phase of wave m.
   WS_INLINE void draw_waves(const SampleRng& rng, Scene& scene) const {
     const std::int32_t highest = params_.highest, across = 2 * highest + 1;
     const std::int32_t middle = (across * across - 1) / 2;
@@ -152,7 +153,7 @@ struct Pde {
       const Philox4 random = rng.block(Purpose::texture, static_cast<std::uint32_t>(m));
       auto k =
           static_cast<std::int32_t>(below(random.word[0], static_cast<std::uint32_t>(2 * middle)));
-      if (k >= middle) ++k;  // not the constant
+      if (k >= middle) ++k;  // skips the constant
       Wave& wave = scene.waves[m];
       wave.p = static_cast<float>(k % across - highest);
       wave.q = static_cast<float>(k / across - highest);
@@ -163,10 +164,11 @@ struct Pde {
     for (int m = 0; m < params_.waves; ++m) scene.waves[m].amplitude /= sum;
   }
 
-  /// Sets the final waves. Returns the RMS of the final field divided by that of the initial field.
+  /// Sets the final waves. Returns the RMS of the final field divided by the RMS of the initial
+  /// field.
   WS_INLINE float evolve(const Change& change, Scene& scene) const {
     constexpr double kSquare = 39.478417604357434;  // (2 pi)^2
-    float first = 0, last = 0;                      // twice the mean squares
+    float first = 0, last = 0;  // twice the mean squares of the initial and final fields
     for (int m = 0; m < params_.waves; ++m) {
       Wave& wave = scene.waves[m];
       const double square = double{wave.p * wave.p + wave.q * wave.q};
@@ -185,8 +187,9 @@ struct Pde {
     return first > 0 ? math::sqrt(math::clamp(last / first, 0, 1)) : 0;
   }
 
-  /// Twice the mean over the square of the initial wave m with itself and, two times, with the waves
-  /// before it. Only waves of the same direction correlate; they have the same factor.
+  /// Twice the mean, over the square, of initial wave m times itself plus twice its products with
+  /// the earlier waves. Only waves with the same direction correlate, and these have the same
+  /// factor.
   WS_INLINE static float mean_product(const Scene& scene, int m) {
     const Wave& wave = scene.waves[m];
     float sum = wave.amplitude * wave.amplitude;
@@ -200,7 +203,7 @@ struct Pde {
     return sum;
   }
 
-  /// A number of turns without its whole ones.
+  /// The fractional part of a number of turns.
   WS_INLINE static float part_of_turn(double turns) {
     return static_cast<float>(turns - static_cast<double>(static_cast<std::int64_t>(turns)));
   }

@@ -1,5 +1,5 @@
-// Cells of a periodic grid at a place of the plane. Called by generators that show such a grid.
-// Host and device.
+// Access to the cells of a periodic grid at a point of the plane. Called by generators that show
+// such a grid. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -9,8 +9,8 @@
 
 namespace wellspring::periodic {
 
-/// A coordinate in cells, clamped to where floats resolve cells: towards the horizon, beyond 2^22,
-/// they do not.
+/// A coordinate in cells, clamped to 2^22. Towards the horizon, coordinates grow beyond it, and
+/// floats no longer resolve cells.
 WS_INLINE float near(float at) {
   return math::clamp(at, -0x1p+22f, 0x1p+22f);
 }
@@ -27,8 +27,8 @@ WS_INLINE std::int32_t cell(float at, std::int32_t side) {
   return whole >= 0 && whole < side ? whole : wrap(whole, side);
 }
 
-/// Bilinear between the centres of the four nearest cells. `value(column, row)` is the value of a
-/// cell of the grid; the place (0, 0) is the upper left corner of cell (column, row).
+/// Bilinear interpolation between the centres of the four nearest cells. `value(column, row)` is
+/// the value of a cell of the grid; x and y count from the upper left corner of cell (column, row).
 template <class Value>
 WS_INLINE float bilinear(float x, float y, std::int32_t column, std::int32_t row, std::int32_t side,
                          const Value& value) {

@@ -48,7 +48,7 @@ Rcdb::Rcdb(const Params& params)
       least_left_(
           math::exp(-(static_cast<float>(params.vertices_high + 1) / params.vertices_mean))) {
   table().expect_ordered(params, {"vertices", "orbits", "noise", "radius"});
-  // Above, the exponential at the lower limit has lost its digits in single precision.
+  // Beyond this value, the exponential at the lower limit has lost its digits in single precision.
   constexpr float kFarthest = 80;
   if (static_cast<float>(params.vertices_low) > kFarthest * params.vertices_mean) {
     fail(ErrorKind::config,

@@ -1,7 +1,8 @@
-// Generator `rcdb`: radial grey contours on white that grow from orbit to orbit; class: numbers of
-// vertices and orbits, and growth parameters. Called through the registry; host and device.
+// Generator `rcdb`: radial grey contours on white that grow from orbit to orbit. The class
+// determines the numbers of vertices and orbits and the growth parameters. Called through the
+// registry; host and device.
 //
-// After H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
+// Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and the program published with it. Each class has its own random stream, so
 // class k does not depend on the number of classes. All lengths scale from the published 512-pixel
 // images to the size of the image.
@@ -48,7 +49,7 @@ class Rcdb : public ContourPainter {
   WS_INLINE Class class_of(std::uint32_t k) const {
     RngStream draw({class_key_, k}, Purpose::scene);
     Class c;
-    // Integer part of an exponential variate that is truncated to the range.
+    // Integer part of an exponential variate, truncated to the range.
     const float left = math::lerp(most_left_, least_left_, draw.uniform());
     const auto whole = static_cast<std::int32_t>(-(params_.vertices_mean * math::log(left)));
     const std::int32_t most = whole > params_.vertices_high ? params_.vertices_high : whole;

@@ -1,5 +1,5 @@
-// Deformations of the plane that a program of generator `shaders` is drawn on: folds, swirls,
-// complex maps. Host and device.
+// Deformations of the plane for the programs of generator `shaders`: folds, swirls, complex maps.
+// Host and device.
 #pragma once
 
 #include "generators/images/shader_form.h"
@@ -14,8 +14,8 @@ enum class Domain : std::uint8_t {
   plain,
   fold,          ///< mirrored repeatedly in both directions
   swirl,         ///< rotated about the origin, most in the middle
-  kaleidoscope,  ///< one sector, mirrored all round
-  polar,         ///< the complex logarithm: rings and rays for columns and rows
+  kaleidoscope,  ///< one sector, mirrored all around
+  polar,         ///< the complex logarithm: columns and rows become rings and rays
   warp,          ///< displaced by waves
   inversion,     ///< a circle turned inside out
   quilt          ///< tiles, each rotated by a multiple of a quarter turn

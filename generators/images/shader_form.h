@@ -1,5 +1,5 @@
-// Shared by the programs of generator `shaders` and the deformations of their plane: the parameters
-// of a sample and a few maps. Host and device.
+// Types that the programs of generator `shaders` share with the deformations of their plane: the
+// parameters of a sample and a few maps. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -16,14 +16,14 @@ struct Point {
 
 /// Parameters of a program.
 struct Form {
-  float a, b;          ///< in [0, 1): scale, and form
+  float a, b;          ///< in [0, 1): scale and shape
   float phase[4];      ///< in [0, 1)
-  std::uint32_t seed;  ///< seed of what differs between tiles
+  std::uint32_t seed;  ///< seed of the differences between tiles
   float pixel;         ///< side of a pixel, in units of the pattern
 };
 
-/// Result of a program at a point: the place on the gradient of three colours, and the share of the
-/// fourth colour over it; both are clamped to [0, 1].
+/// Result of a program at a point: the position on the gradient of three colours, and the share of
+/// the fourth colour over it. Both are clamped to [0, 1].
 struct Tone {
   float level, tint;
 };
@@ -39,7 +39,7 @@ WS_INLINE Point rotated(Point p, float turns) {
   const math::SinCos at = math::sincos_turns(turns);
   return {math::fma(at.cosine, p.x, -(at.sine * p.y)), math::fma(at.sine, p.x, at.cosine * p.y)};
 }
-/// Distance from the nearest whole number: a triangle wave between 0 and 1/2, period 1.
+/// Distance to the nearest integer: a triangle wave between 0 and 1/2 with period 1.
 WS_INLINE float fold(float x) {
   return math::abs(x - math::round(x));
 }
@@ -47,13 +47,13 @@ WS_INLINE float fold(float x) {
 WS_INLINE float wave(float turns) {
   return math::fma(0.5f, math::cos_turns(turns), 0.5f);
 }
-/// Smooth step of this width from 0 to 1 at x = 0.
+/// Smooth step from 0 to 1 around x = 0, of this width.
 WS_INLINE float edge(float x, float width) {
   const float t = math::clamp(x / width + 0.5f, 0.f, 1.f);
   return t * t * math::fma(-2.f, t, 3.f);
 }
 
-/// Hash of a tile by multiplications and shifts (odd multipliers of Philox), good enough for
+/// Hash of a tile by multiplications and shifts (odd multipliers of Philox), good enough for the
 /// colours of tiles.
 WS_INLINE std::uint32_t scatter(std::uint32_t seed, float column, float row) {
   const auto i = static_cast<std::uint32_t>(math::detail::to_int(column));
@@ -63,7 +63,7 @@ WS_INLINE std::uint32_t scatter(std::uint32_t seed, float column, float row) {
   h = (h ^ (h >> 15)) * 0xbb67ae85u;
   return h ^ (h >> 16);
 }
-/// The same as a number in [0, 1).
+/// The hash as a number in [0, 1).
 WS_INLINE float scattered(std::uint32_t seed, float column, float row) {
   return static_cast<float>(static_cast<std::int32_t>(scatter(seed, column, row) >> 8)) * 0x1p-24f;
 }

@@ -1,5 +1,5 @@
-// The programs of generator `shaders`: each is a formula for the tone at a point of the plane, with
-// features about half a unit large. Host and device.
+// The programs of generator `shaders`. Each is a formula for the tone at a point of the plane; its
+// features are about half a unit large. Host and device.
 #pragma once
 
 #include "generators/images/shader_form.h"
@@ -32,11 +32,12 @@ inline constexpr int kPrograms = 16;
 
 namespace detail {
 
-/// A point relative to the centre of its hexagon (adjacent centres are 1 apart), and the hexagon.
+/// A point relative to the centre of its hexagon (adjacent centres are 1 apart), and the hexagon's
+/// numbers.
 struct Hexagon {
   float x, y, column, row;
 };
-/// Centres form two rectangular lattices, offset by half a cell: the nearer one of both.
+/// Centres form two rectangular lattices, offset by half a cell; takes the nearer centre.
 WS_INLINE Hexagon hexagon_at(float x, float y) {
   constexpr float kHigh = 1.7320508f, kInverse = 0.57735027f;
   const float c0 = math::round(x), r0 = math::round(y * kInverse);
@@ -53,7 +54,7 @@ template <Program P>
 WS_INLINE Tone tone(const Form& form, Point p) {
   const float a = form.a, b = form.b;
   [[maybe_unused]] const float* const phase = form.phase;
-  if constexpr (P == Program::stripes) {  // varying width and colour
+  if constexpr (P == Program::stripes) {  // stripes of varying width and colour
     const float t = math::lerp(1.5f, 3.5f, a) * p.x + phase[0];
     const float sway = 0.22f * math::sin_turns(math::fma(0.7f, p.y, phase[1])) * b;
     const float at = t + sway, index = math::floor(at);
@@ -79,7 +80,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float three = math::sin_turns(math::fma(fine, length(p), phase[2]) + 0.3f * b * one);
     return {math::fma(0.2f, one + two + three, 0.5f), 0.8f * wave(0.5f * (two - one) + phase[3])};
   } else if constexpr (P == Program::metaballs) {
-    // Drops on circles of their own, in a square that is mirrored over the whole plane.
+    // Drops that move on their own circles, in a square that is mirrored over the whole plane.
     const float x = fold(0.4f * p.x + 0.25f) * 2.5f - 0.625f;
     const float y = fold(0.4f * p.y + 0.25f) * 2.5f - 0.625f;
     const float size = math::lerp(0.012f, 0.03f, a);
@@ -117,7 +118,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     return {body * dome * math::lerp(0.55f, 1, own),
             body * 0.8f * scattered(~form.seed, cell.column, cell.row)};
   } else if constexpr (P == Program::truchet) {
-    // Quarter circles about two opposite corners of each tile: they always meet in the middle of
+    // Quarter circles around two opposite corners of each tile; they always meet in the middle of
     // its sides.
     const float fine = math::lerp(1.4f, 2.8f, a);
     const float x = math::fma(fine, p.x, phase[0]), y = math::fma(fine, p.y, phase[1]);
@@ -139,7 +140,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float u = (x - column) - 0.5f, v = (y - row) - 0.5f;
     const float lift = math::cos_turns(0.5f * (column + row));       // 1 or -1
     const float along = lift * math::cos_turns(0.5f * u) * 0.35f;    // height of the row's strand
-    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // the column's
+    const float across = -lift * math::cos_turns(0.5f * v) * 0.35f;  // the same for the column's
     const float blur = 0.04f + 4 * form.pixel;
     const float in_row = edge(half - math::abs(v), blur),
                 in_column = edge(half - math::abs(u), blur);
@@ -155,12 +156,12 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float depth = 0.5f * math::log(r2 + 1e-4f);
     const float twist = math::lerp(0.7f, 1.8f, b) * depth;
     const float turn = angle_turns(p);
-    const float calm = r2 / (r2 + 0.004f);  // the centre is too fine to be drawn
+    const float calm = r2 / (r2 + 0.004f);  // fades the centre, which is too fine to be drawn
     const float one = wave(math::fma(arms, turn, twist) + phase[0]);
     const float other = wave(math::fma(arms + 1, turn, -twist) + phase[1]);
     return {math::lerp(0.5f, edge(one - 0.5f, 0.6f), calm), 0.65f * calm * other * other};
   } else if constexpr (P == Program::quasicrystal) {
-    // Plane waves in 5 or 7 directions: an order that never repeats.
+    // Plane waves in 5 or 7 directions, a pattern that never repeats.
     constexpr float kCosine5[7] = {1, 0.80901699f, 0.30901699f, -0.30901699f, -0.80901699f, 0, 0};
     constexpr float kSine5[7] = {0, 0.58778525f, 0.95105652f, 0.95105652f, 0.58778525f, 0, 0};
     constexpr float kCosine7[7] = {
@@ -179,7 +180,7 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     }
     const float mean = sum / directions;
     return {math::abs(mean) * 1.7f, edge(mean - 0.05f, 0.15f) * 0.6f};
-  } else if constexpr (P == Program::flow) {  // stream lines: levels of a sum of waves
+  } else if constexpr (P == Program::flow) {  // stream lines: level sets of a sum of waves
     const float fine = math::lerp(0.4f, 0.9f, a);
     const float one = math::sin_turns(math::fma(fine, p.x, phase[0]));
     const float two = math::sin_turns(math::fma(fine, p.y, phase[1]));
@@ -199,16 +200,17 @@ WS_INLINE Tone tone(const Form& form, Point p) {
     const float leaf = r / (r + 0.15f) * math::fma(0.5f, petal, 0.5f);
     const float band = edge(0.42f - math::abs(ring - 0.5f), 0.2f);
     return {band * math::fma(0.6f, leaf, 0.4f), band * 0.8f * (1 - leaf) * ring};
-  } else if constexpr (P == Program::scales) {  // discs in rows, each row over the next one
+  } else if constexpr (P == Program::scales) {  // rows of discs, each row over the next one
     const float fine = math::lerp(1.5f, 3, a);
     const float x = math::fma(fine, p.x, phase[0]), y = -math::fma(fine, p.y, phase[1]);
     const float row = math::floor(2 * y);
-    const float below = math::fma(-0.5f, row, y);  // distance from the row's centres, in [0, 1/2)
+    const float below = math::fma(-0.5f, row, y);  // distance to the row's centres, in [0, 1/2)
     const float shift = fold(0.5f * row);          // 0 or 1/2
     const float column = math::round(x - shift);
     const float u = (x - shift) - column;
     const bool front = math::fma(u, u, below * below) < 0.25f;
-    // Or a disc of the next row, whose centres are shifted by half a disc.
+    // Otherwise the point may be in a disc of the next row, whose centres are shifted by half a
+    // disc.
     const float behind_column = math::round(x - (0.5f - shift));
     const float behind_u = (x - (0.5f - shift)) - behind_column, behind_v = below - 0.5f;
     const float out = 2 * (front ? length({u, below}) : length({behind_u, behind_v}));

@@ -1,9 +1,9 @@
 // Generator `shaders`: a formula per pixel, composed of a deformation of the plane, a program drawn
-// on it, and a colour gradient; class: program, deformation and cell of the program's parameters.
-// Called through the registry; host and device.
+// on it, and a colour gradient. The class consists of program, deformation and cell of the
+// program's parameters. Called through the registry; host and device.
 //
-// Classes of procedural programs for pretraining follow M. Baradad et al., "Procedural Image
-// Programs for Representation Learning", NeurIPS 2022, whose programs are third-party; all programs
+// Pretraining on classes of procedural programs follows M. Baradad et al., "Procedural Image
+// Programs for Representation Learning", NeurIPS 2022. Their programs are third-party; all programs
 // here are our own.
 #pragma once
 
@@ -275,8 +275,8 @@ struct Shaders {
     }
   }
 
-  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue,
-  /// in random direction. Returns the hue of the first.
+  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue.
+  /// The hues change in a random direction. Returns the hue of the first.
   WS_INLINE float draw_colours(SampleRng rng, Scene& scene) const {
     RngStream draw(rng, Purpose::colour);
     const float hue = draw.uniform(), away = draw.uniform(0.06f, 0.22f);

@@ -1,6 +1,6 @@
-// Generator `shapes`: one anti-aliased shape on a plain or textured background; class: the shape.
-// All shapes have the same area at the same scale, so only their form tells them apart. Called
-// through the registry; host and device.
+// Generator `shapes`: one anti-aliased shape on a plain or textured background. The class is the
+// shape. All shapes have the same area at the same scale, so only their form distinguishes them.
+// Called through the registry; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -130,8 +130,8 @@ struct Shapes {
     Shape shape;
     Texture texture;
     float x, y;          ///< centre, source pixels
-    float radius;        ///< radius of the disc of equal area, source pixels
-    float cosine, sine;  ///< angle, divided by radius
+    float radius;        ///< radius of the disc with the same area, source pixels
+    float cosine, sine;  ///< cosine and sine of the angle, divided by radius
     float softness;      ///< extra width of the edge, source pixels
     Rgb front, back, second;
     float wave_x, wave_y, phase;  ///< texture coordinate: wave . position + phase, in periods
@@ -149,7 +149,7 @@ struct Shapes {
     const float side =
         static_cast<float>(key.shape.width < key.shape.height ? key.shape.width : key.shape.height);
     const float scale = draw.uniform(params_.scale_low, params_.scale_high);
-    const float margin = kReach * scale;  // for all shapes: place does not tell the class
+    const float margin = kReach * scale;  // the same for all shapes: hides the class
     const float x = draw.uniform(margin, 1 - margin), y = draw.uniform(margin, 1 - margin);
     const float turns = draw.uniform();
 
@@ -215,7 +215,7 @@ struct Shapes {
   }
 
  private:
-  /// Share of each pixel that the shape covers.
+  /// Fraction of each pixel that the shape covers.
   template <int N>
   WS_INLINE static void cover_run(const Scene& scene, const PixelRun<N>& run, float (&cover)[N]) {
     switch (scene.shape) {
@@ -252,20 +252,21 @@ struct Shapes {
     }
   }
 
-  /// Largest distance of any shape from its centre, in units of the scale: the tips of the star.
+  /// Largest distance between a shape's centre and its edge, in units of the scale: the tips of the
+  /// star.
   static constexpr float kReach = 1.672894f;
   /// Largest scale that fits into the image: 0.5 / kReach, rounded down.
   static constexpr double kLargestScale = 0.298;
-  /// A gradient is a wave of which about a third of a period spans the image.
+  /// A gradient is a wave; the image spans about a third of its period.
   static constexpr float kGradientWaves = 0.35f;
 
   WS_INLINE static float larger(float a, float b) { return a > b ? a : b; }
   WS_INLINE static float smaller(float a, float b) { return a < b ? a : b; }
   WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
 
-  /// Signed distance to the edge, negative inside, exact near the edge; y points up, and the disc
-  /// of equal area has radius 1. Every constant follows from "area = pi". Each shape is symmetric
-  /// about the y axis, so its angle is also defined in mirrored images.
+  /// Signed distance to the edge, negative inside and exact near the edge. y points up, and the
+  /// disc of equal area has radius 1: every constant follows from "area = pi". Each shape is
+  /// symmetric about the y axis, so its angle is also defined in mirrored images.
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
     const float ax = math::abs(x), ay = math::abs(y);
@@ -274,7 +275,7 @@ struct Shapes {
     } else if constexpr (S == Shape::ring) {  // radii 0.75 and 1.25
       return math::abs(length(x, y) - 1) - 0.25f;
     } else if constexpr (S == Shape::crescent) {
-      // A disc minus another of 0.8 its radius, centres 0.55 radii apart.
+      // A disc minus a disc of 0.8 times its radius; the centres are 0.55 radii apart.
       return larger(length(x, y) - 1.3973045f, 1.1178436f - length(x, y - 0.76851746f));
     } else if constexpr (S == Shape::triangle) {  // half-planes at the inradius
       constexpr float kInradius = 0.77756015f;
@@ -288,8 +289,8 @@ struct Shapes {
     } else if constexpr (S == Shape::hexagon) {
       return larger(ax, math::fma(0.5f, ax, 0.8660254f * ay)) - 0.95231281f;
     } else if constexpr (S == Shape::star) {
-      // Inside the pentagram {5/2} a point is outside of at most one of the five half-planes of its
-      // inner pentagon: the second largest of the five distances decides.
+      // Inside the pentagram {5/2}, a point is outside at most one of the five half-planes of the
+      // inner pentagon. The second largest of the five distances therefore decides.
       const float upper_near = math::fma(0.58778525f, ax, -0.80901699f * y);
       const float upper_far = math::fma(-0.58778525f, ax, -0.80901699f * y);
       const float side_near = math::fma(0.95105652f, ax, 0.30901699f * y);
@@ -344,14 +345,14 @@ struct Shapes {
           math::fma(scene.wave_x, run.x[i], math::fma(scene.wave_y, run.y[i], scene.phase));
       const float wave =
           math::abs(math::fma(2.f, t - math::floor(t), -1.f));      // triangle wave, period 1
-      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // without its kinks
+      const float soft = wave * wave * math::fma(-2.f, wave, 3.f);  // the wave without its kinks
       share[i] = scene.strength * soft;
     }
   }
 
-  /// Uniform colours, except in one random channel: uniform among all pairs that differ by at least
-  /// `contrast`, from two uniform numbers of [0, 1 - contrast], the larger moved up. The mean of
-  /// every channel is 1/2.
+  /// The colours are uniform, except in one random channel. There, the pair is uniform among all
+  /// pairs that differ by at least `contrast`: two uniform numbers from [0, 1 - contrast], of which
+  /// the larger is moved up. The mean of every channel is 1/2.
   WS_INLINE void draw_colours(RngStream& draw, Scene& scene) const {
     float front[3], back[3];
     WS_UNROLL(3)

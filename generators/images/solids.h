@@ -1,6 +1,6 @@
-// A room with one solid, seen by a camera that moves around it: rays against planes, boxes,
-// cylinders, spheres and capsules, each in closed form. Called by generator `sprites`; host and
-// device.
+// A room with one solid, viewed by a camera that moves around it. Intersections of rays with
+// planes, boxes, cylinders, spheres and capsules are in closed form. Called by generator `sprites`;
+// host and device.
 //
 // Lengths are in room units: the floor is y = 0, the walls are x = +-kWall and z = +-kWall, the
 // solid is upright on the floor at the origin, and the camera points at the axis above it.
@@ -47,8 +47,8 @@ WS_INLINE constexpr float middle_of(Solid solid) {
   return 0.5f * kPillHeight;
 }
 
-/// Entry of a ray from + t d into a solid, and the outward normal there. t = infinity: no hit.
-/// `from` is outside the solid.
+/// Entry point of a ray from + t d into a solid, and the outward normal there; t = infinity means
+/// no hit. `from` is outside the solid.
 struct RayHit {
   float t;
   Vector3 normal;
@@ -56,7 +56,7 @@ struct RayHit {
 
 namespace detail {
 
-/// Interval of a ray inside the infinite upright cylinder of this radius about the origin; NaN if
+/// Interval of a ray inside the infinite upright cylinder with this radius about the origin; NaN if
 /// the ray misses it.
 struct Span {
   float near, far;
@@ -70,7 +70,7 @@ WS_INLINE Span cross_tube(Vector3 from, Vector3 d, float radius) {
   return {(-b - root) * inverse, (-b + root) * inverse};
 }
 
-/// Entry of the line into the sphere about (0, y, 0); NaN if it misses.
+/// Entry point of the line into the sphere about (0, y, 0); NaN if it misses.
 WS_INLINE float enter_sphere(Vector3 from, Vector3 d, float y, float radius) {
   const Vector3 p = {from.x, from.y - y, from.z};
   const float a = dot(d, d), b = dot(p, d);
@@ -87,7 +87,7 @@ WS_INLINE Span cross_slab(float from, float d, float low, float high) {
 
 }  // namespace detail
 
-/// First hit of a ray with the solid of this scale.
+/// First hit of a ray on the solid at this scale.
 template <Solid S>
 WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
   RayHit hit;
@@ -119,7 +119,7 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
     inside = hit.t == hit.t;
     const Vector3 p = along(from, hit.t, d);
     hit.normal = {p.x * inverse, (p.y - radius) * inverse, p.z * inverse};
-  } else {  // a tube between two spheres; above and below it, the ray has hit a sphere
+  } else {  // a tube between two spheres; a ray above or below it has hit a sphere
     const float radius = kPillRadius * scale, inverse = 1 / radius;
     const float low = radius, high = kPillHeight * scale - radius;
     const float side = detail::cross_tube(from, d, radius).near;
@@ -139,8 +139,8 @@ WS_INLINE RayHit enter(Vector3 from, Vector3 d, float scale) {
 struct Room {
   static constexpr float kWall = 3;
   static constexpr float kDistance = 2.6f,
-                         kHeight = 1.4f;        ///< camera: from the axis, above the floor
-  static constexpr float kDown = 0.31073886f;   ///< sine of the pitch towards (0, 0.55, 0)
+                         kHeight = 1.4f;        ///< camera: radius and height
+  static constexpr float kDown = 0.31073886f;   ///< sine of the pitch; aims at (0, 0.55, 0)
   static constexpr float kAhead = 0.95049533f;  ///< cosine of the pitch
   static constexpr float kHalfView = 0.45f;     ///< tangent of half the field of view
   static constexpr float kAmbient = 0.45f, kDirect = 0.55f;
@@ -152,21 +152,23 @@ struct Room {
 
   WS_INLINE Vector3 eye() const { return {sine * kDistance, kHeight, cosine * kDistance}; }
 
-  /// Direction of the ray at `right` and `up` from the image's centre, in tangents; not normalised.
+  /// Direction of the ray at `right` and `up` from the image's centre, given as tangents; not
+  /// normalised.
   WS_INLINE Vector3 ray(float right, float up) const {
     const float ahead = math::fma(up, kDown, kAhead);
     return {math::fma(cosine, right, -(sine * ahead)), math::fma(up, kAhead, -kDown),
             math::fma(-sine, right, -(cosine * ahead))};
   }
 
-  /// Distance below the image's centre at which the point (0, y, 0) appears, in tangents.
+  /// Distance below the image's centre at which the point (0, y, 0) appears, as a tangent.
   WS_INLINE static float below_middle(float y) {
     const float above = y - kHeight;
     return -(math::fma(kDown, kDistance, kAhead * above)) /
            math::fma(kAhead, kDistance, -(kDown * above));
   }
 
-  /// Distances along the ray to the planes ahead; the ray leaves the room through the nearest.
+  /// Distances along the ray to the planes ahead; the ray leaves the room through the nearest
+  /// plane.
   struct Exits {
     float floor, x, z;
     WS_INLINE float wall() const { return math::min(x, z); }
@@ -176,7 +178,8 @@ struct Room {
             ((d.z < 0 ? -kWall : kWall) - from.z) / d.z};
   }
 
-  /// Distance along the ray to the first hit; for rays of ray(), the depth along the viewing axis.
+  /// Distance along the ray to the first hit. For directions from ray(), this is the depth along
+  /// the viewing axis.
   template <Solid S>
   WS_INLINE float depth(Vector3 from, Vector3 d) const {
     const Exits to = exits(from, d);

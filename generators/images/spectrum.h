@@ -1,11 +1,11 @@
 // Generator `spectrum`: noise with amplitudes that fall as a power of the frequency, in correlated
-// colours; class: the exponent, and its difference between the axes. Called through the registry;
-// host and device.
+// colours. The class determines the exponent and its difference between the axes. Called through
+// the registry; host and device.
 //
 // Source: M. Baradad, J. Wulff, T. Wang, P. Isola, A. Torralba, "Learning to see by looking at
-// noise", NeurIPS 2021: amplitudes 1 / (|fx|^(s + d) + |fy|^(s - d)), phases of white noise. Phases
-// are drawn here, so that one inverse transform per channel makes the field and its amplitudes are
-// exact. docs/generators/algorithms/spectrum.md lists the other differences.
+// noise", NeurIPS 2021: amplitudes 1 / (|fx|^(s + d) + |fy|^(s - d)), phases of white noise. Here
+// the phases are drawn directly, so that one inverse transform per channel is enough and the
+// amplitudes are exact. docs/generators/algorithms/spectrum.md lists the other differences.
 #pragma once
 
 #include "core/config/params.h"
@@ -34,12 +34,12 @@ struct Spectrum {
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 2;
-  static constexpr forms::Canvas kForm = {
-      .draw = forms::Draw::seen, .blocks = 0};  // the compiler's choice, which does not spill
+  static constexpr forms::Canvas kForm = {.draw = forms::Draw::seen,
+                                          .blocks = 0};  // the compiler chooses, and spills nothing
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 
-  /// The side of the periodic grid that contains the image is a power of two in this range.
+  /// Range of the side (log2) of the periodic grid that contains the image; it is a power of two.
   static constexpr int kLeastLogSide = 4, kMostLogSide = 10;
   /// Largest absolute value of a normal number (24 bits of the radius).
   static constexpr float kFarthest = 5.769f;
@@ -57,8 +57,8 @@ struct Spectrum {
     bool on_grid;
   };
 
-  /// Errors (config): slopes in the wrong order; a tilt that could change a slope's sign; identical
-  /// classes.
+  /// Errors (config): the lower slope is above the upper; a tilt that could change a slope's sign;
+  /// identical classes.
   explicit Spectrum(const Params& params);
 
   std::vector<std::string> notes(SampleShape shape) const;
@@ -111,7 +111,7 @@ struct Spectrum {
   }
   int painters() const { return 1; }
 
-  /// All members of a sample's one team compute the colours of the whole grid.
+  /// All members of a sample's single team compute the colours of the whole grid.
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork, Cell* cells) const {
     const Work work(scene, cells + (fields() << (2 * scene.log_side)));
@@ -144,7 +144,7 @@ struct Spectrum {
   /// Grids per sample.
   WS_INLINE std::int32_t fields() const { return params_.palette == Palette::grey ? 1 : 3; }
 
-  /// The smallest grid that contains the image; larger images repeat the largest grid.
+  /// Side of the smallest grid that contains the image; larger images repeat the largest grid.
   WS_INLINE static std::int32_t log_side_of(SampleShape shape) {
     std::int32_t log_side = kLeastLogSide;
     while (log_side < kMostLogSide &&
@@ -155,12 +155,12 @@ struct Spectrum {
   }
 
  private:
-  /// Working memory after the grids, N their side.
+  /// Working memory after the grids; N is their side.
   struct Work {
-    Cell* range;   ///< 4: offset and gain that shade() reads; keys of minimum and maximum
+    Cell* range;   ///< 4 cells: offset and gain that shade() reads; keys of minimum and maximum
     Cell* across;  ///< N/2 + 1: |fx|^(s + d)
     Cell* down;    ///< N/2 + 1: |fy|^(s - d)
-    Cell* sums;    ///< N/2 + 1: squared amplitudes of a row; then, in the first, the factor that
+    Cell* sums;    ///< N/2 + 1: squared amplitudes of a row; later the first holds the factor that
                    ///< normalises the mean square of a field to 1
     fft::Twiddles twiddles;
 
@@ -175,13 +175,13 @@ struct Spectrum {
           twiddles{sums + (1 << scene.log_side) / 2 + 1, 1 << scene.log_side} {}
   };
 
-  /// Mean and Cholesky factor (lower triangle) of the covariance of an equal mixture of `colours`
-  /// random colours.
+  /// Mean and Cholesky factor (lower triangle) of the covariance of a mixture of `colours` random
+  /// colours with equal weights.
   WS_INLINE static void correlate(RngStream draw, std::uint32_t colours, Scene& scene) {
     Rgb sum;
     float rr = 0, rg = 0, rb = 0, gg = 0, gb = 0, bb = 0;
     for (std::uint32_t k = 0; k < colours; ++k) {
-      // Relative to the middle: less rounding in the products.
+      // Values relative to the middle have smaller rounding errors in the products.
       const float r = draw.uniform() - 0.5f, g = draw.uniform() - 0.5f, b = draw.uniform() - 0.5f;
       sum = {sum.r + r, sum.g + g, sum.b + b};
       rr = math::fma(r, r, rr);
@@ -207,7 +207,7 @@ struct Spectrum {
     scene.mean = {mean.r + 0.5f, mean.g + 0.5f, mean.b + 0.5f};
   }
 
-  /// The three fields' amplitudes at one frequency.
+  /// Amplitudes of the three fields at one frequency.
   struct Waves {
     fft::Complex red, green, blue;
 
@@ -216,7 +216,7 @@ struct Spectrum {
     }
   };
 
-  /// The words of a frequency, ky from -N/2 + 1 to N/2: the same in grids of all sizes.
+  /// Random words of a frequency, ky from -N/2 + 1 to N/2; they are the same in grids of all sizes.
   WS_INLINE static Philox4 words_of(const Scene& scene, std::int32_t ky, std::int32_t kx) {
     return scene.rng.block(Purpose::texture, (static_cast<std::uint32_t>(kx) << 16) |
                                                  (static_cast<std::uint32_t>(ky) & 0xffffu));
@@ -226,7 +226,7 @@ struct Spectrum {
     return {amplitude * turn.cosine, amplitude * turn.sine};
   }
 
-  /// Amplitudes at (ky, kx), ky from 0 to N - 1, kx between 0 and N/2.
+  /// Amplitudes at (ky, kx), for ky from 0 to N - 1 and kx between 0 and N/2.
   WS_INLINE static Waves waves(const Scene& scene, const Work& work, std::int32_t ky,
                                std::int32_t kx) {
     const std::int32_t side = 1 << scene.log_side;
@@ -237,7 +237,8 @@ struct Spectrum {
     return {wave(amplitude, words.word[0]), wave(amplitude, words.word[1]),
             wave(amplitude, words.word[2])};
   }
-  /// The same at kx = 0 and N/2, whose opposites are in the same column, and ky from 0 to N/2.
+  /// Amplitudes at kx = 0 and N/2, where the opposite frequency is in the same column, for ky from
+  /// 0 to N/2.
   WS_INLINE static Waves edge_waves(const Scene& scene, const Work& work, std::int32_t ky,
                                     std::int32_t kx) {
     const std::int32_t half = 1 << (scene.log_side - 1);
@@ -248,13 +249,14 @@ struct Spectrum {
       return {wave(amplitude, words.word[0]), wave(amplitude, words.word[1]),
               wave(amplitude, words.word[2])};
     }
-    const auto real = [&](std::uint32_t word) {  // its own opposite
+    const auto real = [&](std::uint32_t word) {  // for a frequency that is its own opposite
       return fft::Complex{(word >> 31) != 0 ? -amplitude : amplitude, 0};
     };
     return {real(words.word[0]), real(words.word[1]), real(words.word[2])};
   }
 
-  /// Input Z of the transform from frequencies a = (ky, k), b = (ky, k + N/2): see inverse_fft.h.
+  /// Input Z of the transform from the amplitudes a at (ky, k) and b at (ky, k + N/2); see
+  /// inverse_fft.h.
   WS_INLINE static fft::Complex folded(fft::Complex a, fft::Complex b, fft::Complex w) {
     return a + b + (w * (a - b)).times_i();
   }
@@ -286,7 +288,7 @@ struct Spectrum {
       fft::store(work.down + k, math::pow(f, scene.power_y));
     }
     team.sync();
-    // The sum of all squared amplitudes, of which one quarter is computed.
+    // The sum of all squared amplitudes; by symmetry, one quarter of them is computed.
     for (std::int32_t y = team.rank(); y <= half; y += team.size()) {
       const float down = fft::load(work.down + y);
       float sum = 0;
@@ -332,7 +334,7 @@ struct Spectrum {
         put(scene, cells, (side - ky) & (side - 1), half - k, there[i]);
       }
     }
-    // In column 0 the other frequency is at N/2; its rows are each other's opposites.
+    // The partner of column 0 is column N/2. Within each of them, rows are each other's opposites.
     for (std::int32_t ky = team.rank(); ky <= half; ky += team.size()) {
       const Waves a = edge_waves(scene, work, ky, 0), b = edge_waves(scene, work, ky, half);
       put(scene, cells, ky, 0, folded(a, b, {1, 0}));
@@ -342,7 +344,7 @@ struct Spectrum {
     team.sync();
   }
 
-  /// Turns fields into colours, in place, and finds the scale that maps the image to [0, 1].
+  /// Turns fields into colours in place, and finds the scale that maps the image to [0, 1].
   template <class Team>
   WS_INLINE void mix_colours(Team& team, const Scene& scene, const Work& work, Cell* cells) const {
     const int log_columns = scene.log_side - 1;
@@ -390,7 +392,7 @@ struct Spectrum {
       low = math::min(low, least[i]);
       high = math::max(high, most[i]);
     }
-    // Keys are monotonic in their floats and above 0, the initial value of cells.
+    // Keys increase with their floats and are above 0, the initial value of cells.
     if (low <= high) {
       team.atomic_max(work.range + 2, ~key_of(low));
       team.atomic_max(work.range + 3, key_of(high));
@@ -415,7 +417,7 @@ struct Spectrum {
   WS_INLINE static std::int32_t floor_int(float x) {
     return static_cast<std::int32_t>(math::floor(x));
   }
-  /// Index of a pixel of the grid, which is periodic.
+  /// Cell index of a pixel; the grid is periodic.
   WS_INLINE static std::int32_t place(const Scene& scene, std::int32_t x, std::int32_t y) {
     const std::int32_t last = (1 << scene.log_side) - 1;
     return fft::place(x & last, y & last, scene.log_side);

@@ -1,6 +1,5 @@
 // Parts that generators of spins on a lattice share: temperatures and their classes, the side of
-// the lattice that an image shows, and the cell under a pixel. Called by `ising` and `xy`; host and
-// device.
+// the visible lattice, and the cell under a pixel. Called by `ising` and `xy`; host and device.
 #pragma once
 
 #include "core/config/params.h"
@@ -15,7 +14,7 @@
 
 namespace wellspring {
 
-/// Leading members of both models' parameters.
+/// First members of both models' parameters.
 struct SpinParams {
   enum class Label : std::uint8_t { phase, temperature };
   enum class Start : std::uint8_t { cold, hot };
@@ -34,7 +33,7 @@ inline constexpr int kMostSide = 1024;
 /// A critical temperature, in J / k, to four decimals.
 std::string critical_text(float critical);
 
-/// Rows side, t_low and t_high. `coldest`: lower limit of t_low, in J / k.
+/// Adds the rows side, t_low and t_high. `coldest`: lower limit of t_low, in J / k.
 template <class Params>
 ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) {
   return table
@@ -48,7 +47,7 @@ ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) 
             "highest temperature");
 }
 
-/// Rows label and bins; `critical` separates the classes of label: phase.
+/// Adds the rows label and bins. `critical` separates the classes of label: phase.
 template <class Params>
 ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                                    const std::string& source) {
@@ -66,8 +65,8 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "label: temperature");
 }
 
-/// Errors (config), which name the generator: an odd side, an empty temperature range, or one
-/// within a single phase.
+/// Errors (config) name the generator: an odd side, an empty temperature range, or a range within a
+/// single phase.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
 /// Class names of label: temperature.
 std::vector<std::string> range_names(const SpinParams& params);
@@ -85,8 +84,8 @@ struct Draw {
   float temperature;
 };
 
-/// Draws the class from the first word, all equally likely, and the temperature within it from the
-/// second.
+/// Draws the class from the first word, with equal probabilities, and the temperature within it
+/// from the second.
 WS_INLINE Draw draw(const SpinParams& params, float critical, const Philox4& random) {
   const bool phase = params.label == SpinParams::Label::phase;
   const auto classes = static_cast<std::uint32_t>(phase ? 2 : params.bins);

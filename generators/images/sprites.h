@@ -1,11 +1,11 @@
-// Generator `sprites`: scenes with known factors, in which every combination is a sample: a white
-// shape on black as in dSprites, or a solid in a coloured room as in 3D Shapes; class: the shape.
-// Called through the registry; host and device.
+// Generator `sprites`: scenes with known factors; every combination of factors is a sample. A scene
+// is a white shape on black as in dSprites, or a solid in a coloured room as in 3D Shapes. The
+// class is the shape. Called through the registry; host and device.
 //
-// After L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
-// Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih,
-// ICML 2018): their factors, numbers of values and order. Their renderers are not published, so
-// sizes, room and light are our own.
+// Sources: L. Matthey, I. Higgins, D. Hassabis, A. Lerchner, "dSprites: Disentanglement testing
+// Sprites dataset", 2017, and C. Burgess, H. Kim, "3D Shapes Dataset", 2018 (H. Kim, A. Mnih, ICML
+// 2018). Factors, their numbers of values and their order are as published. The renderers are not
+// published, so sizes, room and light are our own.
 #pragma once
 
 #include "core/config/params.h"
@@ -71,7 +71,7 @@ struct Sprites {
     return rows;
   }
 
-  /// Factors as indices into their lists of values: whole numbers on the grid.
+  /// Factors as indices into their lists of values; integers on the grid.
   struct Factors {
     std::int32_t shape = 0;
     float scale = 0, turn = 0;
@@ -87,8 +87,8 @@ struct Sprites {
       std::uint64_t{kHues} * kHues * kHues * kSizes * kSolids * kViews;
   static_assert(kSprites == 737280 && kRooms == 480000);
 
-  /// Combination `id` modulo their number; the last factor varies fastest: shape, scale,
-  /// orientation, x, y; or floor, wall, object, scale, shape, orientation.
+  /// Combination number `id` modulo the number of combinations. The last factor varies fastest:
+  /// shape, scale, orientation, x, y; or floor, wall, object, scale, shape, orientation.
   WS_INLINE static constexpr Factors combination(Mode mode, std::uint64_t id) {
     auto rest = static_cast<std::uint32_t>(id % (mode == Mode::dsprites ? kSprites : kRooms));
     const auto take = [&](std::uint32_t count) {
@@ -116,7 +116,7 @@ struct Sprites {
   }
 
   static constexpr int kLatents = 8;
-  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // 128 registers
+  static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // needs 128 registers
   static SampleInfo describe(const Params& params) {
     const bool flat = params.mode == Mode::dsprites;
     SampleInfo info;
@@ -161,9 +161,9 @@ struct Sprites {
 
   struct Scene {
     std::int32_t shape;
-    float centre_x, centre_y;  ///< sprite, or image, in pixels
-    float radius;              ///< disc of equal area; for the room: pixels per unit tangent
-    float cosine, sine;        ///< angle, divided by radius
+    float centre_x, centre_y;  ///< centre of the sprite or image in pixels
+    float radius;  ///< radius of the disc of equal area; for the room: pixels per unit tangent
+    float cosine, sine;  ///< cosine and sine of the angle, divided by radius
     solids::Room room;
   };
 
@@ -263,11 +263,11 @@ struct Sprites {
   }
 
  private:
-  /// Radius of the disc of equal area at scale 1, image sides. No shape extends beyond sqrt(2)
+  /// Radius of the disc of equal area at scale 1, in image sides. No shape extends beyond sqrt(2)
   /// radii, 15.6 of 64 pixels.
   static constexpr float kRadius = 11.f / 64;
-  /// Positions in 64ths of the image, one apart: at 64 pixels adjacent values shift the image by
-  /// one.
+  /// Positions in 64ths of the image, in steps of one: in a 64-pixel image, adjacent values are one
+  /// pixel apart.
   static constexpr float kFirstPlace = 16.5f, kLastPlace = 47.5f;
   static constexpr float kLargestView = 0.5235988f;  ///< 30 degrees, rounded up
 
@@ -278,7 +278,8 @@ struct Sprites {
     return params.grid && params.angles == Angles::distinct ? 39.f / 41 * math::kTau : math::kTau;
   }
 
-  /// Draws the shape from the label's word, the others from the scene's, in the order of Factors.
+  /// Draws the shape from the label's word and the other factors from the scene's words, in the
+  /// order of Factors.
   WS_INLINE Factors drawn(SampleRng rng) const {
     const bool flat = params_.mode == Mode::dsprites;
     Factors factors;
@@ -308,19 +309,19 @@ struct Sprites {
 
   WS_INLINE static float length(float x, float y) { return math::sqrt(math::fma(x, x, y * y)); }
 
-  /// Signed distance to the edge, negative inside, exact near the edge except for the ellipse; y
-  /// points up, and the disc of equal area has radius 1. The constants follow from "area = pi".
+  /// Signed distance to the edge, negative inside and exact near the edge except for the ellipse. y
+  /// points up, and the disc of equal area has radius 1: the constants follow from "area = pi".
   template <Shape S>
   WS_INLINE static float distance(float x, float y) {
     const float ax = math::abs(x), ay = math::abs(y);
     if constexpr (S == Shape::square) {
       return math::max(ax, ay) - 0.88622693f;
     } else if constexpr (S == Shape::ellipse) {
-      // Twice as wide as high. f / |grad f| with f = (x / a)^2 + (y / b)^2 - 1, a^2 = 2, b^2 = 1 /
-      // 2: correct to first order (G. Taubin, PAMI 13 (1991) 1115).
+      // An ellipse twice as wide as high. Uses f / |grad f| with f = (x / a)^2 + (y / b)^2 - 1, a^2
+      // = 2, b^2 = 1 / 2, which is correct to first order (G. Taubin, PAMI 13 (1991) 1115).
       const float gx = 0.5f * x, gy = 2 * y;
       return math::fma(gx, x, math::fma(gy, y, -1.f)) / (2 * length(gx, gy));
-    } else {  // a square on its corner, discs on its upper sides
+    } else {  // heart: a square on its corner, discs on its upper sides
       const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return math::min(diamond, disc);

@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Fills per launch; bounds the working memory of their generator.
+/// Number of fills per launch; limits the working memory of their generator.
 constexpr std::int64_t kFillsAtOnce = 16;
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& why,
@@ -36,7 +36,7 @@ const GeneratorEntry& expect_images(const Generators& others, const std::string&
          "leaves can only be filled with images", name_advice(name, images));
 }
 
-/// key=value, as after a generator's name on the command line.
+/// Parses key=value, the form used after a generator's name on the command line.
 ParamSetting setting_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -47,7 +47,7 @@ ParamSetting setting_of(const std::string& text) {
   return {std::string(trim(text.substr(0, equals))), std::string(trim(text.substr(equals + 1)))};
 }
 
-/// The generator of the fills.
+/// The generator that makes the fills.
 std::unique_ptr<Generator> generator_of(const DeadLeaves::Params& params) {
   WS_EXPECT(!params.fill.empty() && params.others != nullptr);
   const GeneratorEntry& maker = expect_images(*params.others, params.fill.front());
@@ -97,7 +97,7 @@ TexturedLeaves::TexturedLeaves(const Params& params)
 SampleInfo TexturedLeaves::describe(const Params& params) {
   SampleInfo info = DeadLeaves::describe(params);
   const SampleInfo fill = generator_of(params)->info();
-  ++info.version;  // since version 4 small leaves show means of their fills
+  ++info.version;  // since version 4, small leaves show means of their fills
   info.low = fill.low;
   info.high = fill.high;
   info.uses = {{fill.name, fill.version}};

@@ -1,12 +1,13 @@
 // Textured variant of generator `dead_leaves`: each leaf shows part of an image of another
 // generator, its fill. Leaves, labels, latents and dense labels are unchanged; only `shade`
-// differs, so the plain kernels pay nothing. The other generator's emission makes the fills once,
-// at load, on the device of the run. They stay in its memory, with the lower resolutions of
-// fill_levels.h for leaves that show them reduced. Made by DeadLeaves::instead(); host and device.
+// differs, so the plain kernels are not slowed down. The other generator's emission makes the fills
+// once, at load, on the device of the run. They stay in device memory, with the lower resolutions
+// of fill_levels.h for leaves that show them at reduced size. Created by DeadLeaves::instead();
+// host and device.
 //
 // After "dead leaves - textured" of M. Baradad et al., "Learning to See by Looking at Noise",
-// NeurIPS 2021, where a texture replaces each leaf's colour. Its placement is our own: at any
-// place, angle and scale within a range, mirrored at the borders of the fill.
+// NeurIPS 2021, where a texture replaces each leaf's colour. The placement of textures is our own:
+// any position, angle and scale within a range, mirrored at the borders of the fill.
 #pragma once
 
 #include "generators/images/dead_leaves.h"
@@ -29,16 +30,17 @@ namespace wellspring {
 struct TexturedLeaves : DeadLeaves {
   class Tables;
   static constexpr forms::Pixels kForm = {
-      .tiles = true, .host_tiles = true, .plane = true, .blocks = 2};  // 128 registers
+      .tiles = true, .host_tiles = true, .plane = true, .blocks = 2};  // needs 128 registers
   static constexpr GeneratorHooks kHooks = {
       .notes = true, .instead = true, .tables = true, .table_notes = true};
 
   /// Errors (config): the fill is not an image generator, has invalid parameters or itself has
-  /// fills; too many pixels of fills; limits in the wrong order.
+  /// fills; the fills have too many pixels; a lower limit is above its upper limit.
   explicit TexturedLeaves(const Params& params);
   static SampleInfo describe(const Params& params);
 
-  /// Upper limit of the pixels of all fills: 768 MiB, and a third more for their lower levels.
+  /// Upper limit of the number of pixels of all fills: 768 MiB, plus a third for their lower
+  /// levels.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 
   /// Placement of a leaf's fill: maps source pixels to pixels of the fill.
@@ -46,7 +48,7 @@ struct TexturedLeaves : DeadLeaves {
     std::uint32_t fill;
     float log_step;      ///< log2 of the fill's pixels per source pixel
     float across, down;  ///< pixels of the fill per source pixel, along and across its rows
-    float x, y;          ///< place of the image's corner, pixels of the fill
+    float x, y;          ///< position of the image's corner, in pixels of the fill
 
     WS_INLINE float column(float px, float py) const {
       return math::fma(across, px, math::fma(-down, py, x));
@@ -76,7 +78,7 @@ struct TexturedLeaves : DeadLeaves {
     const float log_footprint = math::log2(run.footprint);
     Lie lie = {};
     FillLevels::Cut cut = {};
-    WS_UNROLL(1)  // device: full, to keep arrays in registers; host: none, reads dominate
+    WS_UNROLL(1)  // device: full unroll, for registers; host: none, as reads dominate
     for (int i = 0; i < N; ++i) {
       if (i == 0 || front[i] != front[i - 1]) {
         lie = lie_of(scene.law.rng, front[i]);
@@ -88,7 +90,8 @@ struct TexturedLeaves : DeadLeaves {
   }
 
  private:
-  /// Offset of the blocks of fills; above all leaf numbers, whose blocks are the leaves' colours.
+  /// Offset of the fills' random blocks. It is above all leaf numbers, whose blocks hold the
+  /// leaves' colours.
   static constexpr std::uint32_t kFillWords = std::uint32_t{1} << 31;
 
   /// Maps a number below 2^16 to [0, 1).
@@ -101,7 +104,7 @@ struct TexturedLeaves : DeadLeaves {
   float octaves_;            ///< octaves between the scales
 };
 
-/// The fills, in the memory of the run's device.
+/// The fills, in memory of the run's device.
 class TexturedLeaves::Tables {
  public:
   explicit Tables(const Params& params);
@@ -110,7 +113,7 @@ class TexturedLeaves::Tables {
   void plan(MemoryPlan& memory);
   void load(Stream& stream);
   void bind(TexturedLeaves& functor) const { functor.fills_.bind(pixels_.data()); }
-  /// Notes of the fills' generator; call after plan().
+  /// Notes from the fills' generator; call after plan().
   const std::vector<std::string>& notes() const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kKindNames[] = {"perlin", "simplex", "worley_f1", "worley_f2",
                                       "worley_edges"};
 
-/// A cell of a range as text: "2-5.7".
+/// One cell of a range as text: "2-5.7".
 std::string cell_text(double low, double high) {
   return low == high ? fmt::format("{:.3g}", low) : fmt::format("{:.3g}-{:.3g}", low, high);
 }

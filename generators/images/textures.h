@@ -1,10 +1,11 @@
-// Generator `textures`: noise on the plane, coloured by a gradient of four colours; class: kind of
-// noise, scale, number of octaves and warp. Each pixel is a function of its place, so geometric
-// augmentation costs and blurs nothing. Called through the registry; host and device.
+// Generator `textures`: noise on the plane, coloured by a gradient of four colours. The class
+// consists of kind of noise, scale, number of octaves and warp. Each pixel is a function of its
+// position, so geometric augmentation costs nothing and blurs nothing. Called through the registry;
+// host and device.
 //
 // The noises of lattice_noise.h are summed over octaves (B. Mandelbrot and J. Van Ness, SIAM Review
-// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). A further noise
-// displaces the point of evaluation: the domain warp of Perlin 1985.
+// 10 (1968) 422; F. K. Musgrave in Ebert et al., "Texturing and modeling", 1994). Another noise
+// displaces the point of evaluation (the domain warp of Perlin 1985).
 #pragma once
 
 #include "core/config/params.h"
@@ -40,7 +41,7 @@ struct Textures {
 
   static constexpr int kStops = 4;  ///< colours of the gradient
   static constexpr int kLatents = 7 + 3 * kStops;
-  static constexpr forms::Pixels kForm = {.tells_cost = true, .blocks = 2};  // 128 registers
+  static constexpr forms::Pixels kForm = {.tells_cost = true, .blocks = 2};  // needs 128 registers
   static SampleInfo describe(const Params& params);
 
   struct Scene {
@@ -49,14 +50,15 @@ struct Textures {
     std::int32_t octaves;
     float across, down;        ///< lattice cells per source pixel, along and across the first axis
     float offset_x, offset_y;  ///< position of the image's corner, lattice cells
-    float period;              ///< a lattice cell, source pixels
+    float period;              ///< side of a lattice cell, source pixels
     float gain, lacunarity;
-    float warp;   ///< lattice cells
-    float level;  ///< factor from the sum of octaves to the place on the gradient
+    float warp;   ///< displacement, lattice cells
+    float level;  ///< converts the sum of octaves to a position on the gradient
     Rgb colour[kStops];
   };
 
-  /// Errors (config): limits in the wrong order; more classes than numbers of octaves.
+  /// Errors (config): a lower limit above its upper limit; more octave classes than numbers of
+  /// octaves.
   explicit Textures(const Params& params);
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -112,7 +114,7 @@ struct Textures {
     return scene;
   }
 
-  /// In octaves of Perlin noise, including the warp; an octave of Worley noise counts three.
+  /// In octaves of Perlin noise, including the warp; an octave of Worley noise counts as three.
   static float cost(const Scene& scene) {
     std::int32_t octaves = 1;
     for (float cell = scene.period / scene.lacunarity; octaves < scene.octaves && cell > 1;
@@ -138,7 +140,8 @@ struct Textures {
     }
   }
 
-  /// Sum of the octaves at a run of pixels, each less its mean; input of the colour gradient.
+  /// Sum of the octaves at a run of pixels, after subtracting each octave's mean; input of the
+  /// colour gradient.
   template <int N>
   WS_INLINE void field(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
     switch (scene.kind) {
@@ -177,21 +180,23 @@ struct Textures {
                                       params_.scale_cells * params_.octave_cells *
                                       params_.warp_cells);
   }
-  /// Smallest number of octaves of a cell; for the cell after the last one, the largest plus one.
+  /// Smallest number of octaves of a cell; for the cell after the last, the largest number plus
+  /// one.
   static constexpr std::int32_t octaves_from(const Params& params, std::int32_t cell) {
     return params.octaves_low +
            cell * (params.octaves_high - params.octaves_low + 1) / params.octave_cells;
   }
 
  private:
-  /// Splits the last digit, to the base `cells`, off a class.
+  /// Removes the last digit, in base `cells`, from a class number and returns it.
   WS_INLINE static std::uint32_t next_cell(std::uint32_t& number, int cells) {
     const auto base = static_cast<std::uint32_t>(cells);
     const std::uint32_t digit = number % base;
     number /= base;
     return digit;
   }
-  /// Position of the share `u` of one of several equal cells in their range, in [0, 1].
+  /// Position in a range that is divided into equal cells: at the fraction `u` of this cell. The
+  /// result is in [0, 1].
   WS_INLINE static float in_cell(std::uint32_t cell, int cells, float u) {
     return (static_cast<float>(static_cast<std::int32_t>(cell)) + u) / static_cast<float>(cells);
   }
@@ -200,7 +205,7 @@ struct Textures {
     const std::int32_t from = octaves_from(params_, c), end = octaves_from(params_, c + 1);
     return from + static_cast<std::int32_t>(below(word, static_cast<std::uint32_t>(end - from)));
   }
-  /// Maps two and a half standard deviations of the sum to either half of the gradient.
+  /// Maps 2.5 standard deviations of the sum to each half of the gradient.
   WS_INLINE static float level_of(const Scene& scene) {
     float variance = 0, weight = 1;
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
@@ -223,7 +228,7 @@ struct Textures {
     }
   }
 
-  /// Structure that a kind of noise is computed on.
+  /// The lattice that a kind of noise is computed on.
   enum class Lattice : std::uint8_t { squares, triangles, features };
 
   template <Lattice kLattice, int N>
@@ -245,10 +250,10 @@ struct Textures {
       }
     }
     const float mean = law_of(scene.kind).mean;
-    float weight = 1, cell = scene.period / run.footprint;  // the lattice's cell, output pixels
+    float weight = 1, cell = scene.period / run.footprint;  // side of its cell, output pixels
     for (std::int32_t o = 0; o < scene.octaves; ++o) {
-      // Octaves after the first fade out as their cells shrink from two pixels to one, where they
-      // would alias.
+      // After the first octave, octaves fade out as their cells shrink from two pixels to one,
+      // where they would alias.
       const float seen = o == 0 ? 1.f : math::clamp(cell - 1, 0, 1);
       if (seen == 0) break;
       const lattice::Key key = scene.key.next(static_cast<std::uint32_t>(o));

@@ -1,7 +1,8 @@
 // Generator `visual_atom`: grey contours on black that grow from orbit to orbit, with two sine
-// waves around them; class: contour parameters. Called through the registry; host and device.
+// waves around them. The class determines the contour's parameters. Called through the registry;
+// host and device.
 //
-// After S. Takashima et al., "Visual atoms: pre-training vision transformers with sinusoidal
+// Sources: S. Takashima et al., "Visual atoms: pre-training vision transformers with sinusoidal
 // waves", CVPR 2023, and the program published with it. Each class has its own random stream, so
 // class k does not depend on the number of classes. All lengths scale from the published 512-pixel
 // images to the size of the image.
@@ -56,7 +57,8 @@ class VisualAtom : public ContourPainter {
     c.line_width = draw.uniform(0, params_.line_width);
     c.radius = between(draw, params_.radius_low, params_.radius_high);
     c.wave_1 = between(draw, params_.waves_low, params_.waves_high);
-    // The second number differs from the first, unless that is 0 or the only one: one value fewer.
+    // The second number differs from the first, unless the first is 0 or the only value. It
+    // therefore has one value fewer.
     const bool other = c.wave_1 != 0 && params_.waves_low < params_.waves_high;
     c.wave_2 = between(draw, params_.waves_low, params_.waves_high - (other ? 1 : 0));
     if (other && c.wave_2 >= c.wave_1) ++c.wave_2;

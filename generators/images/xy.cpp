@@ -38,17 +38,18 @@ const ParamTable<Xy::Params>& Xy::table() {
 namespace {
 
 /// Lower bound of the helicity. For any angles, S is at most one per bond. In equilibrium at T it
-/// is much less: a twist by an angle a of all bonds along a direction multiplies exp(-E / T) by
-/// exp(K (C (cos a - 1) - S sin a)), K = coupling / T, whose mean is Z(a) / Z(0) <= 1, since Z(a)
-/// is Z(0)'s sum over currents (of products of I_n(K) > 0) with phases. With C <= spins and the
-/// best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2 exp(-x). From a cold start S
-/// grows from 0 to its equilibrium; from a hot start it may stay trapped in windings of the torus.
+/// is much smaller. Twisting all bonds along a direction by an angle a multiplies exp(-E / T) by
+/// exp(K (C (cos a - 1) - S sin a)), with K = coupling / T. The mean of this factor is Z(a) / Z(0)
+/// <= 1, because Z(a) is the sum over currents of Z(0) (products of I_n(K) > 0) with phases. With C
+/// <= spins and the best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2 exp(-x).
+/// From a cold start, S grows from 0 to its equilibrium value; from a hot start, it may stay
+/// trapped in windings of the torus.
 float lowest_helicity(const Xy::Params& params, float side) {
   const float g = params.coupling;
   const float of_cosines = -(1 + g) / 2;
   const float any = of_cosines - 1.001f * side * side * (1 + g * g) / (2 * params.t_low);
   if (params.start == Xy::Start::hot) return any;
-  constexpr float kX = 30;  // 4e-13 of all samples, for both directions
+  constexpr float kX = 30;  // exceeded by 4e-13 of all samples, counting both directions
   return std::max(any, of_cosines * (1 + kX / 0.41421356f));
 }
 
@@ -79,8 +80,9 @@ SampleInfo Xy::describe(const Params& params) {
       rarely_reached({"vortices",
                       "vortices per spin: plaquettes with winding +1, as many as with winding -1",
                       "", 0, 0.5f})};
-  // The phase, T and the first direction; with a hot start, four spins per block; two blocks per
-  // spin and round. Besides one spin per pixel there are at most spins::kMostSide, see side_for.
+  // Blocks for the phase, T and the first direction; with a hot start, one block for four spins;
+  // two blocks per spin and round. Besides one spin per pixel, there are at most spins::kMostSide
+  // more; see side_for.
   const auto of = [&](std::int64_t spins) {
     return spins * params.rounds * xy::kBlocks + (params.start == Start::hot ? (spins + 3) / 4 : 0);
   };

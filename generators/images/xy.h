@@ -1,11 +1,11 @@
-// Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from a chain
-// of its own; class: phase or temperature range. Host and device.
+// Generator `xy`: configurations of the two-dimensional XY model in equilibrium, each from its own
+// Markov chain. The class is the phase or the temperature range. Host and device.
 //
-// A sample starts from equal spins in a random direction and is thermalised by rounds of one
-// heat-bath sweep and several over-relaxation sweeps (xy_lattice.h). Their number varies between
-// rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md gives the
-// remaining bias. Below T_KT = 0.8929 vortices are bound in pairs (V. Berezinskii, Sov. Phys. JETP
-// 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
+// A sample starts with equal spins in a random direction. Rounds of one heat-bath sweep and several
+// over-relaxation sweeps thermalise it (xy_lattice.h). The number of over-relaxation sweeps varies
+// between rounds, so that waves of every length are damped; docs/generators/algorithms/xy.md gives
+// the remaining bias. Below T_KT = 0.8929, vortices are bound in pairs (V. Berezinskii, Sov. Phys.
+// JETP 32 (1971) 493; J. Kosterlitz, D. Thouless, J. Phys. C 6 (1973) 1181).
 #pragma once
 
 #include "core/config/params.h"
@@ -89,7 +89,7 @@ struct Xy {
   }
 
   /// Over-relaxation sweeps of a round: from none to the maximum, spread evenly over any number of
-  /// rounds (multiples of the golden section, modulo 1).
+  /// rounds (multiples of the golden ratio, modulo 1).
   WS_INLINE int mirrors_of(int round, std::int32_t side) const {
     const std::int32_t most = params_.mirrors >= 0 ? params_.mirrors : side / 4;
     return static_cast<int>(below(static_cast<std::uint32_t>(round) * 0x9e3779b9u,
@@ -117,9 +117,9 @@ struct Xy {
 
  private:
   /// Energy, magnetisation and vortices per site, and the helicity modulus: the second derivative
-  /// of the free energy per site by a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983) 598), here
-  /// the contribution of one configuration, averaged over both directions. Sums are below 2^53 and
-  /// exact in double precision.
+  /// of the free energy per site with respect to a twist (S. Teitel, C. Jayaprakash, PRB 27 (1983)
+  /// 598). This is the contribution of one configuration, averaged over both directions. Sums are
+  /// below 2^53, so they are exact in double precision.
   WS_INLINE void measure(const XySums& sums, const Scene& scene,
                          float (&measured)[kMeasured]) const {
     const double sites = static_cast<double>(scene.side) * scene.side, g = params_.coupling;

@@ -1,11 +1,11 @@
-// XY lattices of one team: planar spins, checkerboard sweeps of heat bath and over-relaxation.
-// Called by generator `xy`; host and device.
+// XY lattices for one team: planar spins, updated by checkerboard sweeps of heat bath and
+// over-relaxation. Called by generator `xy`; host and device.
 //
 //   E = - sum over horizontal bonds cos(a_i - a_j) - coupling * sum over vertical bonds,
 //   periodic, side x side
 //
 // Heat bath: given its neighbours, a spin's angle to their sum h has a von Mises distribution with
-// kappa = |h| / T, drawn by rejection from a wrapped Cauchy distribution (D. Best, N. Fisher,
+// kappa = |h| / T. It is drawn by rejection from a wrapped Cauchy distribution (D. Best, N. Fisher,
 // "Efficient simulation of the von Mises distribution", Appl. Stat. 28 (1979) 152). Over-relaxation
 // reflects a spin about h, which conserves energy (M. Creutz, PRD 36 (1987) 515). All neighbours of
 // a spin have the other colour, so team members update one colour at a time in any order.
@@ -23,10 +23,10 @@ namespace wellspring {
 
 namespace xy {
 
-/// Tries per spin for a new angle. The spin stays if all fail (at most once in 75), independently
-/// of its own angle, so that the Boltzmann distribution is preserved.
+/// Tries per spin for a new angle. If all fail (at most once in 75), the spin stays. This does not
+/// depend on its own angle, so the Boltzmann distribution is preserved.
 inline constexpr std::uint32_t kTries = 4;
-/// Blocks of random numbers per spin: two words per try.
+/// Random blocks per spin: two words per try.
 inline constexpr std::uint32_t kBlocks = kTries / 2;
 
 WS_INLINE float load(const std::uint32_t* cell) {
@@ -53,8 +53,8 @@ struct Direction {
 };
 
 /// Von Mises distribution, density exp(kappa cos a) / (2 pi I_0(kappa)). The envelope is the image
-/// of a uniform direction under the map of the circle with Best and Fisher's rho, here without
-/// their differences of nearly equal numbers, so valid from kappa = 0 on:
+/// of a uniform direction under the map of the circle with Best and Fisher's rho. The form used
+/// here avoids their differences of nearly equal numbers, so it is valid for all kappa >= 0:
 ///   rho = 2 kappa / q,  q = tau + sqrt(2 tau),  tau = 1 + sqrt(1 + 4 kappa^2).
 struct VonMises {
   float twice, sum, difference;  ///< 2 rho, 1 + rho^2, 1 - rho^2
@@ -70,8 +70,8 @@ struct VonMises {
     scale = difference * difference * (0.25f * q);
   }
 
-  /// Proposal from two uniform words; true if accepted, with probability c exp(1 - c), the ratio of
-  /// the densities divided by its maximum.
+  /// Proposal from two uniform words. Returns true if it is accepted; the probability is c exp(1 -
+  /// c), the ratio of the densities divided by its maximum.
   WS_INLINE bool propose(std::uint32_t word0, std::uint32_t word1, Direction& result) const {
     const math::SinCos even = math::sincos_turns(unit_float(word0));
     const float inverse = 1 / math::fma(twice, even.cosine, sum);
@@ -83,15 +83,15 @@ struct VonMises {
 
 }  // namespace xy
 
-/// Layout of the spins. A site's colour on the checkerboard is 0 where row + column is even; sites
-/// of one colour are numbered row by row, `half` per row.
+/// Layout of the spins. A site's colour on the checkerboard is 0 if row + column is even; sites of
+/// one colour are numbered row by row, `half` per row.
 struct XyShape {
   std::int32_t side = 4;  ///< even, at least 4
 
   WS_INLINE constexpr std::int32_t half() const { return side / 2; }
   WS_INLINE constexpr std::int32_t sites() const { return side * side; }
   WS_INLINE constexpr std::int32_t of_a_colour() const { return side * half(); }
-  /// Index of a site's angle once angles have replaced the first components.
+  /// Index of a site's angle, after angles have replaced the first components.
   WS_INLINE constexpr std::int32_t place(std::int32_t x, std::int32_t y) const {
     return ((x + y) & 1) * sites() + y * half() + x / 2;
   }
@@ -107,7 +107,7 @@ struct XySums {
 
 /// Working memory that a team shares.
 struct XyWork {
-  std::uint32_t* words;  ///< [2 colours, x and y, of a colour]
+  std::uint32_t* words;  ///< [2 colours][x and y][sites of a colour]
   XySums* sums;
 
   static WS_INLINE constexpr std::int64_t words_of(XyShape shape) {
@@ -134,8 +134,8 @@ struct XyLattice {
     return xs(work, colour) + shape.of_a_colour();
   }
 
-  /// All spins at `turns`, or at random angles: word i mod 4 of block i / 4 for site i, colour 0
-  /// first.
+  /// Sets all spins to `turns`, or to random angles: site i, counting colour 0 first, uses word i
+  /// mod 4 of block i / 4.
   template <class Team>
   WS_INLINE void begin(Team& team, const XyWork& work, bool hot, float turns) const {
     for (std::int32_t i = 4 * team.rank(); i < shape.sites(); i += 4 * team.size()) {
@@ -153,7 +153,7 @@ struct XyLattice {
     team.sync();
   }
 
-  /// Redraws every spin given its neighbours, colour 0 first.
+  /// Redraws every spin given its neighbours; colour 0 first.
   template <class Team>
   WS_INLINE void heat_bath(Team& team, const XyWork& work, std::uint32_t number) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -176,7 +176,7 @@ struct XyLattice {
     }
   }
 
-  /// Reflects every spin about the sum of its neighbours, colour 0 first.
+  /// Reflects every spin about the sum of its neighbours; colour 0 first.
   template <class Team>
   WS_INLINE void over_relax(Team& team, const XyWork& work) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -201,7 +201,7 @@ struct XyLattice {
     }
   }
 
-  /// Replaces first components by angles, then sums over the lattice.
+  /// Replaces the spins' first components with angles, then sums over the lattice.
   template <class Team>
   WS_INLINE void measure(Team& team, const XyWork& work) const {
     for (std::int32_t colour = 0; colour < 2; ++colour) {
@@ -228,9 +228,9 @@ struct XyLattice {
     team.sync();
   }
 
-  /// Winding number of the plaquette to the lower right of (x, y), from the shortest differences
-  /// along its edges. Both plaquettes of a bond use the same difference, so all windings add up to
-  /// 0.
+  /// Winding number of the plaquette to the lower right of (x, y), computed from the shortest
+  /// differences along its edges. The two plaquettes next to a bond use the same difference, so all
+  /// windings add up to 0.
   WS_INLINE std::int32_t winding(const std::uint32_t* angles, std::int32_t x,
                                  std::int32_t y) const {
     const std::int32_t right = x + 1 == shape.side ? 0 : x + 1;
@@ -243,8 +243,8 @@ struct XyLattice {
   }
 
  private:
-  /// Spins of one colour in a row, and their neighbours in this and the adjacent rows: first
-  /// components; the second components follow `plane` words later.
+  /// Spins of one colour in a row, and their neighbours in this and the adjacent rows. The pointers
+  /// give first components; second components are `plane` words later.
   struct Around {
     std::uint32_t* own;
     const std::uint32_t *row, *up, *down;
@@ -255,7 +255,7 @@ struct XyLattice {
       const std::int32_t k = j + step;
       return k < 0 ? half - 1 : (k == half ? 0 : k);
     }
-    /// The neighbours' sum, one component: first (`c` = 0) or second (`c` = plane).
+    /// One component of the sum of the neighbours: first (`c` = 0) or second (`c` = plane).
     WS_INLINE float field(std::int32_t c, std::int32_t j, std::int32_t k) const {
       return math::fma(coupling, xy::load(up + c + j) + xy::load(down + c + j),
                        xy::load(row + c + j) + xy::load(row + c + k));
@@ -266,7 +266,7 @@ struct XyLattice {
     const std::int32_t up = (row == 0 ? shape.side - 1 : row - 1) * half;
     const std::int32_t down = (row == shape.side - 1 ? 0 : row + 1) * half;
     const std::uint32_t* const other = xs(work, 1 - colour);
-    // Column 2 j + (row + colour) mod 2.
+    // Spin j is in column 2 j + (row + colour) mod 2.
     const std::int32_t step = (row + colour) % 2 == 0 ? -1 : 1;
     return {xs(work, colour) + at, other + at, other + up, other + down,
             shape.of_a_colour(),   half,       step,       coupling};
@@ -276,13 +276,13 @@ struct XyLattice {
     const float hx = at.field(0, j, k), hy = at.field(at.plane, j, k);
     const float x = xy::load(at.own + j), y = xy::load(at.own + at.plane + j);
     const float square = math::fma(hx, hx, hy * hy);
-    // Without a field, any rotation conserves energy.
+    // If the sum is 0, any rotation conserves energy.
     const float twice = square > 0 ? 2 * math::fma(x, hx, y * hy) / square : 0.f;
     xy::store(at.own + j, math::fma(twice, hx, -x));
     xy::store(at.own + at.plane + j, math::fma(twice, hy, -y));
   }
 
-  /// New angles of kLanes spins from column j on.
+  /// New angles of kLanes spins, starting at column j.
   template <std::int32_t kLanes>
   WS_INLINE void draw(const XyWork& work, std::int32_t colour, std::int32_t row, std::int32_t j,
                       std::uint32_t first) const {
@@ -330,7 +330,7 @@ struct XyLattice {
     }
   }
 
-  /// Shortest way from a to b, in [-2^31, 2^31), in units of 2^-32 turns.
+  /// Shortest rotation from a to b, in [-2^31, 2^31), in units of 2^-32 turns.
   WS_INLINE static std::int64_t short_way(std::uint32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(b - a);
   }

@@ -1,5 +1,5 @@
-// Applies a sample's augmentation: the source point of each output pixel, and its colour. Called by
-// emission and its passes; host and device.
+// Applies a sample's augmentation: finds the source point of each output pixel, and changes its
+// colour. Called by emission and its passes; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring::detail {
 
-/// Source coordinates of the N output pixels from (x, y) on.
+/// Source coordinates of N output pixels, starting at (x, y).
 template <int N>
 WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile, int x, int y) {
   PixelRun<N> run;
@@ -40,8 +40,8 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile,
   return run;
 }
 
-/// Applies the colour operations of the emission pass to the N pixels from (x, y) on: all of them,
-/// or those before the later passes.
+/// Applies the colour operations of the emission pass to N pixels, starting at (x, y): all
+/// operations, or those before the later passes.
 template <int N>
 WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, ColourRun<N>& colour) {
   apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);

@@ -1,8 +1,8 @@
 // Random words of the augmentation, and the list of colour steps drawn from them. Called by the
 // draw of an augmentation; host and device.
 //
-// Random words are keyed by (seed, ordinal, view, operation, draw): an operation keeps its words
-// whatever the other entries of the list and its position are.
+// Random words are keyed by (seed, ordinal, view, operation, draw). An operation keeps its words
+// whatever its position and the other entries of the list are.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -14,7 +14,7 @@
 
 namespace wellspring {
 
-/// The random words of one operation on one sample, in sequence. The first one decides whether the
+/// The sequence of random words of one operation on one sample. The first one decides whether the
 /// operation is applied.
 class AugmentRng {
  public:
@@ -29,7 +29,7 @@ class AugmentRng {
   }
   WS_INLINE float uniform() { return unit_float(next()); }
   WS_INLINE float uniform(float low, float high) { return math::lerp(low, high, uniform()); }
-  /// Uniform integer in 0 ... most, as a float.
+  /// Uniform integer in [0, most], as a float.
   WS_INLINE float whole(float most) {
     return static_cast<float>(
         static_cast<std::int32_t>(below(next(), static_cast<std::uint32_t>(most) + 1u)));
@@ -48,12 +48,12 @@ class AugmentRng {
   std::uint32_t used_ = 0;
 };
 
-/// Collects the drawn colour steps of a sample, in order.
+/// Collects a sample's drawn colour steps, in order.
 class ColourList {
  public:
   WS_INLINE explicit ColourList(Augmentation& a) : a_(a) {}
 
-  /// Adds a step of an operation, unless it is idle: without effect.
+  /// Adds a step of an operation, unless it has no effect.
   template <class Op>
   WS_INLINE void add(float value) {
     if constexpr (requires { &Op::idle; }) {
@@ -63,7 +63,7 @@ class ColourList {
     a_.colour[count_] = {op_of<Op>, value};
     ++count_;
   }
-  /// Draws the key of the normal numbers per pixel.
+  /// Draws the key for the normal numbers of the pixels.
   WS_INLINE void add_key(AugmentRng& words) { words.key(a_.noise_key); }
   /// Marks the position of the blur in the list.
   WS_INLINE void mark_blur() { before_blur_ = count_; }

@@ -1,5 +1,5 @@
-// Augmentation: the view of one sample. A plan (possible operations, made once by the planner in
-// augmentation_plan.cpp) and the result drawn from it for one sample by augmentation_draw.h: a
+// Augmentation: the view of one sample. The planner in augmentation_plan.cpp makes a plan, the list
+// of possible operations, once. For each sample, augmentation_draw.h draws a result from it: a
 // homography from output pixels to source pixels, colour steps in order, normalisation, a box to
 // erase, a blur. Plain data, for host and device.
 #pragma once
@@ -13,27 +13,28 @@
 
 namespace wellspring {
 
-/// Number of an operation, declared in its file of operations/. It keys random words.
+/// Number of an operation, declared in its file in operations/. It is part of the key of its random
+/// words.
 enum class AugmentOp : std::uint8_t { none = 0 };
 
-/// The stage of an operation, which determines its place in the list: geometry and pointwise
-/// colours in any order, whole-image colours after all geometry; then neighbours (possibly between
-/// pointwise colours); then erase.
+/// The stage of an operation determines where it may be in the list. Geometry and pointwise colours
+/// come first, in any order; whole-image colours come after all geometry; then neighbours (possibly
+/// between pointwise colours); then erase.
 ///
-/// `whole`: the operation runs in the whole-image pass. It needs neighbours or the whole image, or,
-/// like noise, its code would be long in every generator's kernel.
+/// `whole`: the operation runs in the whole-image pass, because it needs neighbours or the whole
+/// image, or because (like noise) its code would make every generator's kernel long.
 enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
 
-/// Facts of an operation.
+/// Properties of an operation.
 struct OperationInfo {
   AugmentOp op;
   AugmentStage stage;
-  const char* name;     ///< in a configuration
-  const char* main;     ///< the parameter set by a single value
-  const char* summary;  ///< one line
-  const char* source;   ///< reference of its definition, or ""
+  const char* name;     ///< name in a configuration
+  const char* main;     ///< parameter that a single value sets
+  const char* summary;  ///< one-line summary
+  const char* source;   ///< reference for its definition, or ""
 
-  /// `number`: never reused.
+  /// `number` must never be reused.
   constexpr OperationInfo(int number, AugmentStage at, const char* key, const char* parameter,
                           const char* line, const char* reference)
       : op(static_cast<AugmentOp>(number)),
@@ -46,7 +47,7 @@ struct OperationInfo {
 template <class Op>
 inline constexpr AugmentOp op_of = Op::kInfo.op;
 
-/// The values of a stored image beyond its border. Generators extend their own formulas.
+/// Values of a stored image beyond its border. Generators instead extend their own formulas.
 enum class Padding : std::uint8_t {
   zero,  ///< black
   edge,  ///< the nearest pixel of the border, repeated
@@ -58,12 +59,13 @@ enum class Interpolation : std::uint8_t { bilinear, bicubic };
 inline constexpr int kMostGeometrySteps = 9;
 inline constexpr int kMostColourSteps = 12;
 inline constexpr int kMostRandOperations = 4;
-/// Most colour steps per sample: a list, with rand_augment replaced by its operations.
+/// Maximum number of colour steps per sample: a list in which rand_augment is replaced with its
+/// operations.
 inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
 
 inline constexpr int kStepValues = 8;
 
-/// One operation of a plan, with the values that its plan() gives.
+/// One operation of a plan, with the values that the operation's plan() returns.
 struct AugmentStep {
   AugmentOp op = AugmentOp::none;
   float probability = 0;
@@ -76,8 +78,8 @@ WS_INLINE constexpr FrameSize frame_of(SampleShape shape) {
   return {shape.width, shape.height};
 }
 
-/// The possible augmentations of a source's samples. The default does nothing, for images of any
-/// size.
+/// The possible augmentations of a source's samples. The default does nothing and accepts images of
+/// any size.
 struct AugmentationPlan {
   FrameSize source, out;  ///< size of the source image and of the output; 0: any
   AugmentStep geometry[kMostGeometrySteps];
@@ -95,7 +97,7 @@ struct AugmentationPlan {
   float inv_std[3] = {1, 1, 1};  ///< then multiplied, per channel
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
-  /// True if passes follow emission.
+  /// True if more passes follow emission.
   WS_INLINE bool goes_on() const { return blurs() || whole_images; }
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
@@ -106,35 +108,35 @@ struct ColourStep {
   float value = 0;
 };
 
-/// One sample's drawn augmentation. With d = (output point - centre), both in output pixels, the
-/// source point is (m d + origin) / (w . (d, 1)), in source pixels; pixel centres are at halves.
+/// One sample's drawn augmentation. With d = output point - centre, in output pixels, the source
+/// point is (m d + origin) / (w . (d, 1)), in source pixels; pixel centres are at half-integers.
 struct Augmentation {
   float m00 = 1, m01 = 0, m10 = 0, m11 = 1;
   float origin_x = 0, origin_y = 0;
   float centre_x = 0, centre_y = 0;
   float w_x = 0, w_y = 0, w = 1;
-  float footprint = 1;      ///< side of an output pixel in source pixels, at the centre: edges are
-                            ///< anti-aliased over it
-  bool projective = false;  ///< w is not (0, 0, 1)
+  float footprint = 1;  ///< side of an output pixel in source pixels, at the centre: the width for
+                        ///< anti-aliasing edges
+  bool projective = false;  ///< true: w is not (0, 0, 1)
   bool unfinished = false;  ///< the list continues after the emission pass
-  bool on_grid = true;      ///< flips and whole-pixel shifts only: pixel centres map to pixel
-                            ///< centres
+  bool on_grid = true;  ///< true: only flips and whole-pixel shifts, so pixel centres map to pixel
+                        ///< centres
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
-  bool erase_noise = false;  ///< fill the box with noise instead of the mean
+  bool erase_noise = false;  ///< true: fills the box with noise instead of the mean
   std::int32_t colour_count = 0;
-  std::int32_t colour_at_emission = 0;  ///< number of steps applied at emission: up to the blur or
-                                        ///< the first that needs the whole image
+  std::int32_t colour_at_emission = 0;  ///< number of steps applied at emission: those before the
+                                        ///< blur or the first whole-image step
   std::int32_t colour_before_blur = 0;
   ColourStep colour[kMostDrawnColours];
   float gain[3] = {1, 1, 1};  ///< normalisation: out = gain * colour + bias
   float bias[3] = {0, 0, 0};
-  std::int32_t erase_x0 = 0, erase_y0 = 0, erase_x1 = 0, erase_y1 = 0;  ///< end exclusive
+  std::int32_t erase_x0 = 0, erase_y0 = 0, erase_x1 = 0, erase_y1 = 0;  ///< ends are exclusive
   float blur_sigma = 0;                                                 ///< pixels; 0: no blur
   std::uint32_t noise_key[2] = {0, 0},
-                erase_key[2] = {0, 0};  ///< key of the normal numbers per pixel
+                erase_key[2] = {0, 0};  ///< key for the normal numbers of the pixels
 
-  /// Source coordinates of the output point (x, y). Exact for flips and whole-pixel shifts.
+  /// Source coordinates of the output point (x, y); exact for flips and whole-pixel shifts.
   WS_INLINE float source_x(float x, float y) const {
     const float dx = x - centre_x, dy = y - centre_y;
     const float along = math::fma(m00, dx, math::fma(m01, dy, origin_x));
@@ -145,8 +147,9 @@ struct Augmentation {
     const float along = math::fma(m10, dx, math::fma(m11, dy, origin_y));
     return projective ? along / depth(dx, dy) : along;
   }
-  /// The third homogeneous coordinate. Points beyond the horizon map to a far point before it;
-  /// within a quadrilateral of the largest distortion the depth stays above twice the minimum.
+  /// The third homogeneous coordinate. Points beyond the horizon map to a far point on the near
+  /// side. Even at the largest distortion, the depth within the quadrilateral stays above twice the
+  /// minimum.
   WS_INLINE float depth(float dx, float dy) const {
     return math::max(math::fma(w_x, dx, math::fma(w_y, dy, w)), kLeastDepth);
   }
@@ -159,9 +162,9 @@ struct SourceBox {
   float x0, y0, x1, y1;
 };
 
-/// Bounds the source points of the output rectangle [x, x + width] x [y, y + height]: the box
-/// around its four mapped corners, since straight lines stay straight; unbounded if it reaches the
-/// horizon.
+/// Bounds the source points of the output rectangle [x, x + width] x [y, y + height]. Straight
+/// lines stay straight, so this is the box around its four mapped corners. The box is unbounded if
+/// it reaches the horizon.
 WS_INLINE SourceBox source_box(const Augmentation& a, float x, float y, float width, float height) {
   SourceBox box = {math::kInfinity, math::kInfinity, -math::kInfinity, -math::kInfinity};
   bool horizon = false;

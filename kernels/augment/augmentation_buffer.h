@@ -1,5 +1,5 @@
-// The augmentation of every row of a batch, drawn once for the passes after emission, with the same
-// random words as emission. Host and device.
+// The augmentation of every row of a batch. It is drawn once for the passes after emission, with
+// the same random words as during emission. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"

@@ -20,8 +20,8 @@ void check_setting(const AugmentSetting& setting) {
       setting.params);
 }
 
-/// Refuses an operation of a later stage before one of an earlier stage. Pointwise colours may
-/// stand anywhere before the erased box.
+/// Rejects an operation of a later stage before one of an earlier stage. Pointwise colours may be
+/// anywhere before the erased box.
 void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
   const AugmentStage first = before.stage(), second = setting.stage();
   const bool pointwise = first == AugmentStage::colour || second == AugmentStage::colour;
@@ -56,7 +56,7 @@ double channel(const std::vector<double>& values, std::size_t c, const char* nam
         "images have one or three channels", "give one value or three"});
 }
 
-/// Refuses mixup and cutmix, which mix several samples.
+/// Rejects mixup and cutmix, because they mix several samples.
 void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
   if (name != "mixup" && name != "cutmix") return;
   fail(ErrorKind::config,
@@ -65,7 +65,7 @@ void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
         fmt::format("write mix: {{{}: 1}} under data; see describe config", name)});
 }
 
-/// The entry of a name without parameters.
+/// The entry for a name without parameters.
 const AugmentEntry& find_entry(const ParamSetting& name) {
   std::vector<std::string> names;
   for (const AugmentEntry& entry : augmentation_table()) {
@@ -77,7 +77,7 @@ const AugmentEntry& find_entry(const ParamSetting& name) {
         name_advice(name.value, names)});
 }
 
-/// The entry of the only key of an element.
+/// The entry for the only key of an element.
 const AugmentEntry& find_entry(const ConfigNode& element) {
   const AugmentEntry* found = nullptr;
   for (const AugmentEntry& entry : augmentation_table()) {
@@ -118,7 +118,7 @@ AugmentSetting read_operation(const ConfigNode& element) {
     expect_no_mixing(name.value, name.place);
     const AugmentSetting setting = {find_entry(name).defaults, element.location()};
     std::visit(
-        [&]<class P>(const P&) {  // refuses a missing required parameter
+        [&]<class P>(const P&) {  // rejects a missing required parameter
           params_table<typename P::Operation>().read(std::vector<ParamSetting>{}, setting.place);
         },
         setting.params);

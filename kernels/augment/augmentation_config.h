@@ -1,5 +1,5 @@
 // The table of augmentation operations, their settings in a configuration, and the planner that
-// makes an AugmentationPlan from them. For configuration readers, sources and the command line;
+// turns settings into an AugmentationPlan. For configuration readers, sources and the command line;
 // host only.
 //
 //     augment:
@@ -22,7 +22,7 @@
 
 namespace wellspring {
 
-/// The parameters of a configured operation.
+/// Parameters of a configured operation.
 template <class Op>
 struct OperationParams : Op::template Params<std::vector<double>> {
   using Operation = Op;
@@ -50,9 +50,9 @@ const ParamTable<typename OperationParams<Op>::Values>& params_table() {
 struct AugmentEntry {
   AugmentOp op = AugmentOp::none;
   std::string name;
-  std::string main;     ///< the parameter set by a single value
-  std::string summary;  ///< one line
-  std::string source;   ///< reference of its definition
+  std::string main;     ///< parameter that a single value sets
+  std::string summary;  ///< one-line summary
+  std::string source;   ///< reference for its definition
   AugmentParams defaults;
 
   std::vector<ParamRow> rows() const;
@@ -68,9 +68,9 @@ struct AugmentSetting {
   ConfigLocation place;
 
   AugmentOp op() const;
-  /// The stage, which may depend on the parameters.
+  /// The stage; it may depend on the parameters.
   AugmentStage stage() const;
-  /// "augment.zoom", preceded by the location in the file, if it has one.
+  /// "augment.zoom", after the location in the file if it is known.
   std::string where() const;
 };
 
@@ -89,7 +89,7 @@ struct Augmentations {
   Interpolation interpolation = Interpolation::bilinear;
   ConfigLocation place;
 
-  /// The same without the list, for held-out samples.
+  /// The same settings without the list, for held-out samples.
   Augmentations without_list() const;
 };
 /// The rows `padding` and `interpolation`.
@@ -97,22 +97,22 @@ const ParamTable<Augmentations>& reading_table();
 
 /// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
 /// list replaces the whole previous list. Errors (config), with their location: an unknown
-/// operation, a parameter out of range, a duplicate operation, an impossible order, the key `view`
-/// of earlier versions.
+/// operation, a parameter out of range, a duplicate operation, an impossible order, or the key
+/// `view` of earlier versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
-/// Writes the same keys.
+/// Writes the same keys as read_augmentations().
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
-/// Errors (config) beyond single rows: inverted ranges, lists of a wrong length, a duplicate
-/// operation, an impossible order.
+/// Errors (config) that concern more than one row: inverted ranges, lists of a wrong length, a
+/// duplicate operation, an impossible order.
 void check_augmentations(const Augmentations& values);
 
-/// Plans for a source image size and an output size. Errors (config) as check_augmentations, and
-/// for a blur wider than the image.
+/// Plans for a source image size and an output size. Errors (config): as for check_augmentations,
+/// and a blur wider than the image.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
-/// Error (config), naming the regression target `what`, if the plan's geometry makes a latent of
-/// this role undefined.
+/// Error (config) if the geometric operations make a latent of this role undefined. The error names
+/// the regression target `what`.
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what);
 
 }  // namespace wellspring

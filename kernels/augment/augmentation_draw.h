@@ -14,7 +14,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// Scales the frame, with fixed ratio, until it just covers the output.
+/// Scales the frame, keeping its aspect ratio, until it just covers the output.
 WS_HD inline void fit_frame(GeometryDraw& draw) {
   const float cover_x = static_cast<float>(draw.frame.width) / static_cast<float>(draw.out.width);
   const float cover_y = static_cast<float>(draw.frame.height) / static_cast<float>(draw.out.height);
@@ -104,7 +104,7 @@ WS_HD inline void draw_last(const AugmentationPlan& plan, const AugmentStep& ste
 }  // namespace detail
 
 /// Draws the augmentation of one sample. `rng`: the source's seed and the slot's ordinal, so that
-/// each epoch draws differently.
+/// each epoch draws a different augmentation.
 WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
   Augmentation a;
   detail::draw_geometry(plan, rng, a);

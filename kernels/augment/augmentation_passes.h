@@ -1,4 +1,4 @@
-// The passes after emission that a list of augmentations may need: whole-image operations, then a
+// The passes that a list of augmentations may need after emission: whole-image operations, then a
 // blur. Used by sources of images; host only.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace wellspring {
 
-/// Memory and launches of the passes after emission. Without extra passes, emission writes straight
+/// Memory and launches of the passes after emission. Without extra passes, emission writes directly
 /// into the batch and finish() enqueues nothing.
 class AugmentationPasses {
  public:
-  /// Plans the memory. The plan contains the image sizes.
+  /// Plans the memory. The augmentation plan contains the image sizes.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, SampleShape shape,
             const AugmentationPlan& plan) {
     plan_ = plan;
@@ -37,7 +37,7 @@ class AugmentationPasses {
     return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0);
   }
 
-  /// The batch that the emission pass writes to.
+  /// Batch that the emission pass writes to.
   BatchView target(BatchView batch) const {
     if (!plan_.goes_on()) return batch;
     if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
@@ -47,7 +47,7 @@ class AugmentationPasses {
     batch.dtype = DType::f32;
     return batch;
   }
-  /// Enqueues the remaining passes. `call.seed` keys the augmentation, as in emission.
+  /// Enqueues the remaining passes. `call.seed` is the key of the augmentation, as in emission.
   template <class Launcher>
   void finish(const Launcher& launch, const EmitCall& call) const {
     if (!plan_.goes_on()) return;

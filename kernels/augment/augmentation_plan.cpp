@@ -1,4 +1,4 @@
-// The planner: converts settings in users' units to an AugmentationPlan for one image size.
+// The planner: converts settings in user units to an AugmentationPlan for one image size.
 #include "core/error.h"
 #include "kernels/augment/augmentation_config.h"
 #include "kernels/augment/setting_check.h"
@@ -33,7 +33,8 @@ static_assert(count(false) <= kMostGeometrySteps && count(true) <= kMostColourSt
               "a plan has no room for all operations: raise kMostGeometrySteps or "
               "kMostColourSteps in augmentation.h");
 
-/// Appends a configured operation to the plan. `frame`: size of the image before it; updated.
+/// Appends a configured operation to the plan. `frame`: size of the image before the operation;
+/// updated.
 template <class P>
 void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& frame,
                     AugmentationPlan& plan) {

@@ -1,4 +1,4 @@
-// The table of augmentation operations, made from their list, and the tables of other settings.
+// The table of augmentation operations, built from their list, and the tables of other settings.
 #include "core/expect.h"
 #include "kernels/augment/augmentation_config.h"
 

@@ -1,6 +1,6 @@
 // The two passes of `blur` after emission, along rows and along columns, in planned memory. The
-// second pass ends the list: colour steps after the blur, normalisation, the erased box. Called by
-// augmentation_passes.h; host and device.
+// second pass also applies the end of the list: colour steps after the blur, normalisation, the
+// erased box. Called by augmentation_passes.h; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -24,7 +24,7 @@ struct BlurredSample {
   Augmentation view;
   float weight[augment::Blur::kMostRadius + 1];
 
-  /// The weight of a pixel at a distance in either direction.
+  /// Weight of a pixel at this distance in either direction.
   WS_INLINE float at(int distance) const { return weight[distance < 0 ? -distance : distance]; }
 };
 
@@ -40,7 +40,7 @@ WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn,
   return *sample;
 }
 
-/// Index `i` into `size` pixels, reflected at the centres of the outermost pixels; at most `size` -
+/// Reflects index `i` at the centres of the outermost of `size` pixels; `i` may be at most `size` -
 /// 1 beyond them.
 WS_INLINE int mirrored(int i, int size) {
   const int from_left = i < 0 ? -i : i;
@@ -80,7 +80,7 @@ WS_INLINE void clear(ColourRun<N>& colour) {
 /// The direction in which a pass sums pixels.
 enum class BlurAxis : std::uint8_t { rows, columns };
 
-/// Common part of both passes: a team per band of rows of a sample.
+/// Common part of both passes: one team per band of rows of a sample.
 struct BlurPass {
   const Augmentation* drawn;  ///< [rows]
   int radius;                 ///< blur_radius of the plan
@@ -91,11 +91,11 @@ struct BlurPass {
   const float* in;  ///< [rows, shape]
 
   /// Called by all members of the team of band `index` over all samples. finish(view, x, y, sum)
-  /// changes the blurred run of pixels that begins at (x, y), which is then stored in `out`.
+  /// changes the blurred run of pixels that begins at (x, y); the result is stored in `out`.
   template <BlurAxis axis, class Team, class Finish, class T>
   WS_INLINE void run(Team& team, std::int64_t index, const Finish& finish, T* out) const {
     const std::int64_t b = index / tiling.count();
-    if (slots[b].source != source) return;  // uniform over the team
+    if (slots[b].source != source) return;  // the same for the whole team
     const BlurredSample& sample = fetch_blur(team, drawn + b, radius);
     const int reach = sample.view.blur_sigma > 0 ? radius : 0;
     const PixelTile tile = tiling.tile(static_cast<int>(index % tiling.count()), shape);

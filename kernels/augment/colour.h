@@ -1,5 +1,6 @@
-// Applies the colour operations drawn into an Augmentation to runs of pixels, with a clamp to
-// [0, 1] after each; then normalisation. Called by emission and its passes; host and device.
+// Applies the colour operations drawn into an Augmentation to runs of pixels, then normalisation.
+// Each operation is followed by a clamp to [0, 1]. Called by emission and its passes; host and
+// device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -10,8 +11,8 @@
 
 namespace wellspring {
 
-/// Applies the drawn colour operations `from` to `to` - 1, in order, to colours in [0, 1];
-/// whole_image.h has those that need another pass.
+/// Applies the drawn colour operations `from` to `to` - 1, in order, to colours in [0, 1].
+/// Operations that need another pass are in whole_image.h.
 template <int N>
 WS_INLINE void apply_colour(const Augmentation& a, int from, int to, float (&r)[N], float (&g)[N],
                             float (&b)[N]) {

@@ -1,4 +1,4 @@
-// One emission: the request to a source of samples. Used by sources and generators; host only.
+// One emission request to a source of samples. Used by sources and generators; host only.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -8,13 +8,13 @@
 
 namespace wellspring {
 
-/// Fills every slot whose source is `source`: slot b goes to row b of the batch.
+/// Asks the source to fill every slot whose source is `source`. Slot b goes to row b of the batch.
 struct EmitCall {
   const Slot* slots = nullptr;  ///< [batch.size], in memory of the stream's device
   std::uint32_t source = 0;
-  std::uint64_t seed = 0;         ///< keys all random numbers
+  std::uint64_t seed = 0;         ///< key of all random numbers
   AugmentationPlan augmentation;  ///< for images; empty for events and sets. If passes follow
-                                  ///< (augmentation_passes.h), x gets their input
+                                  ///< (augmentation_passes.h), x receives their input
   BatchView batch;
 };
 

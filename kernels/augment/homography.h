@@ -1,5 +1,5 @@
 // Plane homographies, the maps that keep straight lines straight, as 3x3 matrices of homogeneous
-// coordinates. Geometric augmentation is composed into one. Host and device.
+// coordinates. All geometric augmentations of a sample are composed into one. Host and device.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -50,9 +50,9 @@ WS_INLINE Homography operator*(const Homography& a, const Homography& b) {
 }
 
 /// Maps the corners (x[k], y[k]) of a convex quadrilateral, clockwise from the top left, to the
-/// corners of a rectangle of the given sides about (0, 0). m8 is 1. The inverse of the map of the
-/// unit square: P. Heckbert, "Fundamentals of texture mapping and image warping", 1989, section
-/// 2.2.3.
+/// corners of a rectangle with the given sides and its centre at (0, 0). m8 is 1. Inverts the map
+/// of the unit square to the quadrilateral: P. Heckbert, "Fundamentals of texture mapping and image
+/// warping", 1989, section 2.2.3.
 WS_INLINE Homography quad_to_rectangle(const float (&x)[4], const float (&y)[4], float width,
                                        float height) {
   const float dx1 = x[1] - x[2], dx2 = x[3] - x[2], sx = (x[0] - x[1]) + (x[2] - x[3]);
@@ -62,7 +62,7 @@ WS_INLINE Homography quad_to_rectangle(const float (&x)[4], const float (&y)[4],
   const float g = (sx * dy2 - dx2 * sy) / area, h = (dx1 * sy - sx * dy1) / area;
   const float a = (x[1] - x[0]) + g * x[1], b = (x[3] - x[0]) + h * x[3], c = x[0];
   const float d = (y[1] - y[0]) + g * y[1], e = (y[3] - y[0]) + h * y[3], f = y[0];
-  // Its inverse up to a factor; u and v are then scaled from [0, 1] to the rectangle.
+  // Its inverse, up to a factor. Then u and v are scaled from [0, 1] to the rectangle.
   const float w_x = d * h - e * g, w_y = b * g - a * h, w = a * e - b * d;
   const float scale = 1 / w;
   return {{width * ((e - f * h) - 0.5f * w_x) * scale, width * ((c * h - b) - 0.5f * w_y) * scale,

@@ -1,5 +1,5 @@
-// Latents under augmentation: maps positions, angles, lengths and waves with the geometry drawn for
-// their sample. Host and device.
+// Latents under augmentation: transforms positions, angles, lengths and waves with the geometry
+// drawn for their sample. Host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -12,19 +12,19 @@ namespace wellspring {
 
 /// How a latent transforms with the image.
 enum class LatentRole : std::uint8_t {
-  fixed,        ///< unchanged: a count, a class
-  colour,       ///< unchanged by geometry; colour operations change it in an unknown way
-  position_x,   ///< x of a point, from the left; the next latent is its position_y
-  position_y,   ///< y of a point, from the top
-  thing_x,      ///< position_x of an object that may be absent; the next two latents are its
-                ///< position_y and its length. Length 0: absent
-  angle,        ///< orientation of an object with a mirror axis, radians in [0, 2 pi),
-                ///< counterclockwise in the image; 0: axis vertical
+  fixed,       ///< unchanged, such as a count or a class
+  colour,      ///< unchanged by geometry; colour operations change it in an unknown way
+  position_x,  ///< x of a point, from the left; the next latent is its position_y
+  position_y,  ///< y of a point, from the top
+  thing_x,  ///< position_x of an object that may be absent; the next two latents are its position_y
+            ///< and its length. Length 0 means absent
+  angle,    ///< orientation of an object with a mirror axis, radians in [0, 2 pi),
+            ///< counterclockwise in the image; 0: axis vertical
   direction,    ///< direction of a vector, radians in [0, 2 pi), counterclockwise in the image; 0:
                 ///< right
   length,       ///< the square root of an area
-  wave_period,  ///< period of a plane wave cos(2 pi t), t linear in the position; the next two
-                ///< latents are its wave_angle and its wave_phase. 0: no wave
+  wave_period,  ///< period of a plane wave cos(2 pi t), where t is linear in the position; the next
+                ///< two latents are its wave_angle and its wave_phase. 0: no wave
   wave_angle,   ///< direction of increasing t, across the crests
   wave_phase,   ///< t at the upper left corner of the image, in [0, 1) periods
   unmapped,     ///< changes with geometry in an unknown way
@@ -32,12 +32,12 @@ enum class LatentRole : std::uint8_t {
 
 inline constexpr int kMostLatents = 64;
 
-/// The roles of a row of latents, as plain data for a functor.
+/// The roles of a row of latents; plain data for a functor.
 struct LatentRoles {
   std::int32_t count = 0;
-  float source_side = 1, out_side = 1;  ///< pixels per unit of fractions, before and after
+  float source_side = 1, out_side = 1;  ///< pixels per unit of fractions, for source and output
   LatentRole role[kMostLatents] = {};
-  bool fraction[kMostLatents] = {};  ///< by latent: in image sides; else in pixels
+  bool fraction[kMostLatents] = {};  ///< per latent: in image sides (true) or in pixels
 
   WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
   WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }
@@ -71,7 +71,7 @@ WS_INLINE float angle_of(float x, float y) {
   return positive >= math::kTau ? 0.f : positive;
 }
 
-/// Maps period, angle and phase of a wave: with source = J output + s the wave k . source + phase
+/// Maps period, angle and phase of a wave. With source = J output + s, the wave k . source + phase
 /// is (k J) . output + (phase + k . s).
 WS_INLINE void map_wave(const Augmentation& a, const LinearMap& map, float unit, float out_unit,
                         float* wave) {
@@ -89,8 +89,9 @@ WS_INLINE void map_wave(const Augmentation& a, const LinearMap& map, float unit,
 }  // namespace detail
 
 /// Maps a row of latents in place. Exact up to rounding if the augmentation is affine: an angle
-/// follows the object's axis, a length the square root of the area, and a wave stays a wave. Under
-/// perspective positions are exact; angles, lengths and waves are those at the image centre.
+/// follows the object's axis, a length scales with the square root of the area, and a wave stays a
+/// wave. Under perspective, positions are exact; angles, lengths and waves use the map at the image
+/// centre.
 WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
   const LinearMap map(a);
   const float scale = math::sqrt(math::abs(map.m00 * map.m11 - map.m01 * map.m10));
@@ -100,7 +101,7 @@ WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, f
         if (!(latents[i + 2] > 0)) break;
         [[fallthrough]];
       case LatentRole::position_x: {
-        // Solves (m - p w) d = p w - origin for d: p is the point in the source.
+        // Solves (m - p w) d = p w - origin for d, where p is the point in the source.
         const float x = latents[i] * roles.source_unit(i),
                     y = latents[i + 1] * roles.source_unit(i + 1);
         const float xx = a.m00 - x * a.w_x, xy = a.m01 - x * a.w_y;

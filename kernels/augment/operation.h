@@ -1,16 +1,16 @@
-// Members of an operation of augmentation, and their types. Included by the files of operations/,
-// one per operation; host and device. Parameters and device code share a file, so it includes no
+// Members of an augmentation operation, and their types. Included by the files of operations/, one
+// per operation; host and device. Parameters and device code share a file, so it includes no
 // library.
 //
 // An operation is a struct with these members, the optional ones in brackets:
 //
 //     kInfo                      number, stage, name and texts
-//     Params<Reals>              parameters in users' units, with defaults; host only. Reals is
+//     Params<Reals>              parameters in user units, with defaults; host only. Reals is
 //                                std::vector<double>, which device code cannot include
 //       [describe(table)]        adds the rows of the parameters after `probability`
-//       [check(check)]           refuses values that the rows cannot refuse
+//       [check(check)]           rejects values that the rows cannot reject
 //       [plan(frame)]            the values of the AugmentStep
-//       [needs_pass()]           true if the operation then needs the whole-image pass
+//       [needs_pass()]           true: these parameters need the whole-image pass
 //       radius(out, check)       neighbours: reach in pixels
 //
 // geometry, and rand_augment:
@@ -61,12 +61,12 @@ inline constexpr bool changes_colours =
 /// Conversions for plan(); host only, in augmentation_plan.cpp.
 struct Planning {
   static double log(double x);
-  /// `fraction * size` rounded down to whole pixels; a product that misses an integer only by the
-  /// rounding of the fraction (0.29 * 100) counts as that integer.
+  /// `fraction * size` rounded down to whole pixels; a product that misses an integer only because
+  /// the fraction is rounded (0.29 * 100) becomes that integer.
   static float whole_pixels(double fraction, int size);
 };
 
-/// The map from output to source while operations are composed into it.
+/// The map from output to source, while operations are composed into it.
 struct GeometryDraw {
   FrameSize out;    ///< size of the output
   FrameSize frame;  ///< size of the image before the next operation
@@ -76,7 +76,7 @@ struct GeometryDraw {
 
 namespace detail {
 
-/// The parameters and the plan of an operation with a factor in [1 - strength, 1 + strength].
+/// Parameters and plan of an operation with a factor in [1 - strength, 1 + strength].
 template <class P>
 void describe_strength(ParamTable<P>& table) {
   table
@@ -88,7 +88,7 @@ constexpr StepValues factor_range(double strength) {
   return {strength < 1 ? 1 - strength : 0., 1 + strength};
 }
 
-/// The common members of operations `Op` with such a factor.
+/// Common members of operations `Op` with such a factor.
 template <class Op>
 struct FactorOperation {
   template <class Reals>
@@ -110,12 +110,12 @@ struct FactorOperation {
 WS_INLINE float luma(float r, float g, float b) {
   return math::fma(0.299f, r, math::fma(0.587f, g, 0.114f * b));
 }
-/// base + factor (value - base), clamped: torchvision's blend of two images.
+/// base + factor (value - base), clamped; torchvision's blend of two images.
 WS_INLINE float blend(float base, float value, float factor) {
   return math::clamp(math::fma(factor, value - base, base), 0.f, 1.f);
 }
 
-/// Replaces each value of a run by change(value).
+/// Replaces each value of a run with change(value).
 template <int N, class Change>
 WS_INLINE void change_values(float (&r)[N], float (&g)[N], float (&b)[N], const Change& change) {
   WS_LANES
@@ -136,8 +136,8 @@ struct OperationList {
   template <template <class...> class To>
   using Into = To<Ops...>;
 
-  /// Calls visit.operator()<Op>() for the operation of this number, if it is in the list.
-  /// Compiled to a switch.
+  /// Calls visit.operator()<Op>() for the operation with this number, if it is in the list.
+  /// Compiles to a switch.
   template <class Visit>
   WS_INLINE static constexpr void visit(AugmentOp op, const Visit& visit) {
     static_cast<void>(

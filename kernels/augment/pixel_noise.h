@@ -1,4 +1,4 @@
-// Normal numbers per pixel: noise, and the fill of an erased box. Only for the passes after
+// Normal numbers per pixel, for noise and the fill of an erased box. Only for the passes after
 // emission: in the generators' kernels they would cost registers even if unused. Host and device.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace wellspring {
 
 namespace detail {
 
-/// Three independent standard normal numbers of output pixel (x, y): a Philox block per pixel, from
-/// a stream per sample. x and y below 2^16.
+/// Three independent standard normal numbers of output pixel (x, y). Each pixel has one Philox
+/// block, each sample its own stream. x and y must be below 2^16.
 WS_INLINE void pixel_normals(const std::uint32_t (&key)[2], int x, int y, float (&normal)[3]) {
   const std::uint32_t place = static_cast<std::uint32_t>(y) << 16 | static_cast<std::uint32_t>(x);
   const SampleRng rng{key[0] | std::uint64_t{key[1]} << 32, 0};
@@ -24,7 +24,7 @@ WS_INLINE void pixel_normals(const std::uint32_t (&key)[2], int x, int y, float 
   normal[2] = math::box_muller(block.word[2], block.word[3]).first;
 }
 
-/// Calls visit(lane, normal numbers) for the lanes in [from, to) of the run from (x, y) on.
+/// Calls visit(lane, normal numbers) for the lanes in [from, to) of the run that starts at (x, y).
 template <class Visit>
 WS_INLINE void for_noise(const std::uint32_t (&key)[2], int x, int y, int from, int to,
                          const Visit& visit) {

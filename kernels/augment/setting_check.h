@@ -1,5 +1,5 @@
-// Errors of a configured operation beyond single rows. Called by the reader and the planner of
-// lists of augmentations; host only.
+// Checks of a configured operation that concern more than one row. Called by the reader and the
+// planner of lists of augmentations; host only.
 #pragma once
 
 #include "core/error.h"
@@ -13,8 +13,8 @@
 
 namespace wellspring {
 
-/// Refuses values of one operation. Errors (config) begin with the operation's location in the
-/// file, if it has one, and "augment.NAME".
+/// Rejects values of one operation. Errors (config) begin with the operation's location in the
+/// file, if known, and "augment.NAME".
 class SettingCheck {
  public:
   explicit SettingCheck(const AugmentSetting& setting) : where_(setting.where()) {}
@@ -37,7 +37,7 @@ class SettingCheck {
          {fmt::format("{}.{} has {}", where_, name, counted(values.size(), "value")),
           "it needs one value per axis", "give [x, y]"});
   }
-  /// `values` are formatted into the problem and into the advice.
+  /// Formats `values` into the problem and into the advice.
   template <class... Values>
   [[noreturn]] void refuse(const char* problem, const char* why, const char* advice,
                            Values... values) const {

@@ -1,8 +1,9 @@
 // The whole-image pass, for colour operations that need the whole image, a pixel's neighbours or
-// long code. One pass after emission with a team per image: it computes the statistics of an
-// operation, applies it with the pointwise ones that follow, and continues with the next; an image
-// without such operations is finished at once. Sums are over integers, so the result depends
-// neither on the team size nor on the device. Called by augmentation_passes.h; host and device.
+// long code. It is a pass after emission with one team per image. The team computes the statistics
+// of an operation, applies it together with the pointwise operations that follow, and continues
+// with the next. An image without such operations is finished at once. Sums are integers, so the
+// result depends neither on the team size nor on the device. Called by augmentation_passes.h; host
+// and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -32,7 +33,7 @@ constexpr std::size_t most_statistics() {
   return most;
 }
 
-/// Shared by a team: the sample's drawn augmentation, and statistics of the image.
+/// Shared by a team: the sample's drawn augmentation and statistics of the image.
 struct WholeImage {
   Augmentation view;
   alignas(std::uint64_t) unsigned char bytes[most_statistics()];
@@ -44,7 +45,7 @@ struct WholeImage {
   }
 };
 
-/// Reads the pixels of a run; an image of one channel is grey.
+/// Reads the pixels of a run. An image with one channel is grey.
 template <int N>
 WS_INLINE void load_run(const float* row, int channels, int count, ColourRun<N>& colour) {
   const int g = channels == 3 ? 1 : 0, b = channels == 3 ? 2 : 0;
@@ -59,8 +60,8 @@ WS_INLINE void load_run(const float* row, int channels, int count, ColourRun<N>&
 
 }  // namespace detail
 
-/// Team functor: one sample, from the output of the emission pass to the batch or to the blur's
-/// input.
+/// Team functor: takes one sample from the output of the emission pass to the batch or to the
+/// blur's input.
 template <class T>
 struct FinishWholeImages {
   const Augmentation* drawn;  ///< [rows]
@@ -75,13 +76,13 @@ struct FinishWholeImages {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t b) const {
-    if (slots[b].source != source) return;  // uniform over the team
+    if (slots[b].source != source) return;  // the same for the whole team
     auto* const shared = team.template scratch<detail::WholeImage>(1);
     copy_together(team, drawn + b, &shared->view);
     team.sync();
     const Augmentation& view = shared->view;
     const std::int64_t first = b * shape.elements();
-    bool moved = false;  // true if the values are in `spare`
+    bool moved = false;  // true: the values are in `spare`
     int step = view.colour_at_emission;
     while (step < view.colour_before_blur || out != nullptr) {
       const ColourStep whole = step < view.colour_before_blur ? view.colour[step] : ColourStep{};
@@ -112,7 +113,8 @@ struct FinishWholeImages {
     return whole;
   }
 
-  /// Called by all members. Applies an operation that needs neighbours; false for others.
+  /// Called by all members. Applies an operation that needs neighbours; returns false for other
+  /// operations.
   template <class Team>
   WS_INLINE bool filter(Team& team, ColourStep whole, const float* from, float* to) const {
     bool filtered = false;
@@ -137,8 +139,8 @@ struct FinishWholeImages {
     });
   }
 
-  /// Called by all members. Applies the operation, then the pointwise ones `begin` to `end` - 1;
-  /// then the end of the list if `ends`.
+  /// Called by all members. Applies the operation, then the pointwise operations `begin` to `end` -
+  /// 1, then, if `ends`, the end of the list.
   template <class Team, class Out>
   WS_INLINE void apply(Team& team, detail::WholeImage& shared, ColourStep whole, int begin, int end,
                        const float* from, Out* to, bool ends) const {

@@ -9,18 +9,18 @@
 
 namespace wellspring {
 
-/// A run of pixels of a whole image, from (x, y) on.
+/// A run of pixels of a whole image, starting at (x, y).
 struct WholeRun {
   const Augmentation& view;
   SampleShape shape;
   int x, y;
 
-  /// The channels that hold green and blue; an image of one channel is grey.
+  /// Index of the channel that holds green or blue. An image with one channel is grey.
   WS_INLINE int green() const { return shape.channels == 3 ? 1 : 0; }
   WS_INLINE int blue() const { return shape.channels == 3 ? 2 : 0; }
 };
 
-/// For operations that need none.
+/// For operations that need no statistics.
 struct NoStatistics {};
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// A batch on the device: the sample in each slot, and the columns of values and labels. Used by
-// everything that makes, reads or stores samples. Host and device.
+// A batch on the device: the sample in each slot, and the columns of values and labels. Used by all
+// code that makes, reads or stores samples. Host and device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -9,15 +9,15 @@
 
 namespace wellspring {
 
-/// Most sources a mixture can hold.
+/// Maximum number of sources in a mixture.
 inline constexpr int kMaxSources = 16;
 
-/// The sample of one slot of a batch: written on the device each step by the assignment, a pure
-/// function of the step. Read by the emission of each source.
+/// The sample of one slot of a batch. In each step the assignment, a pure function of the step,
+/// writes it on the device. The emission of each source reads it.
 struct Slot {
-  std::uint64_t sample = 0;   ///< sample id within its source: generator id, or index in a data set
+  std::uint64_t sample = 0;   ///< id within its source: generator's sample id or data set index
   std::uint64_t ordinal = 0;  ///< number of samples that the source provided before this one in the
-                              ///< run; keys the augmentation, so that epochs differ
+                              ///< run; part of the augmentation's key, so that epochs differ
   std::uint32_t source = 0;   ///< index of the source in the mixture: the domain id
   std::uint32_t row = 0;      ///< row in the batch (and in a staging buffer)
 };
@@ -28,7 +28,7 @@ struct Share {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
 
-  /// The whole batch, made by a single rank.
+  /// The whole batch, for a single rank.
   static constexpr Share whole(std::int64_t batch) { return {batch, 0, batch}; }
   friend bool operator==(const Share&, const Share&) = default;
 };
@@ -45,17 +45,17 @@ struct SampleShape {
 enum class SampleKind : std::uint8_t {
   image,  ///< a grid of pixels or cells
   event,  ///< a fixed number of features
-  set,    ///< a variable number of items with equal numbers of features
+  set,    ///< a variable number of items with the same number of features
 };
 
 /// The content of one row of a batch. Widths are in elements; a column of width 0 does not exist.
-/// Made by image(), event() or set(), to which further columns are added.
+/// Create it with image(), event() or set(), then add further columns.
 struct SampleLayout {
   SampleKind kind = SampleKind::image;
   int height = 1, width = 1, channels = 1;    ///< extents of an image, otherwise 1
-  int items = 1;                              ///< largest number of items of a set, otherwise 1
+  int items = 1;                              ///< maximum number of items of a set, otherwise 1
   int features = 0;                           ///< per event, or per item of a set
-  int globals = 0, targets = 0, latents = 0;  ///< widths of the columns of the same names
+  int globals = 0, targets = 0, latents = 0;  ///< widths of the columns with the same names
   int planes = 0;                             ///< 1 for images with dense labels, otherwise 0
 
   static constexpr SampleLayout image(int height, int width, int channels) {
@@ -81,7 +81,7 @@ struct SampleLayout {
     return layout;
   }
 
-  /// The shape of x as an image: an event is one pixel of `features` channels, a set a row of
+  /// The shape of x as an image: an event is one pixel with `features` channels; a set is a row of
   /// `items` such pixels.
   constexpr SampleShape shape() const {
     if (kind == SampleKind::image) return {height, width, channels};
@@ -89,7 +89,7 @@ struct SampleLayout {
   }
   /// Elements of x per row.
   constexpr std::int64_t elements() const { return shape().elements(); }
-  /// True if one network can read rows of both layouts: the input columns are equal. Targets and
+  /// True if one network can read rows of both layouts: their input columns are equal. Targets and
   /// latents may differ.
   constexpr bool same_input(const SampleLayout& other) const {
     return kind == other.kind && shape() == other.shape() && globals == other.globals;
@@ -97,27 +97,29 @@ struct SampleLayout {
   friend bool operator==(const SampleLayout&, const SampleLayout&) = default;
 };
 
-/// Items that exceeded the capacity of set rows, accumulated by emission until cleared.
+/// Counts of items that exceeded the capacity of set rows. Emission adds to them until they are
+/// cleared.
 struct SetOverflow {
-  unsigned long long samples = 0;  ///< samples with more than SampleLayout::items
+  unsigned long long samples = 0;  ///< samples with more items than SampleLayout::items
   unsigned long long items = 0;    ///< omitted items
 };
 
-/// Device pointers of one batch: columns of `size` rows. A null column is not requested (x always
-/// is). Host code that treats all columns alike iterates over columns_of(), batch_columns.h.
+/// Device pointers to the columns of one batch; each has `size` rows. A null column is not
+/// requested (x always is). Host code that treats all columns alike iterates over columns_of() in
+/// batch_columns.h.
 struct BatchView {
   std::int64_t size = 0;
   SampleLayout layout;
-  DType dtype = DType::f32;         ///< type of x: f32 or bf16
-  void* x = nullptr;                ///< [size, elements], in the order of layout.shape()
-  std::int32_t* count = nullptr;    ///< [size] number of items of a set; these come first
-  float* globals = nullptr;         ///< [size, globals] features of a set as a whole
-  std::int32_t* label = nullptr;    ///< [size] class index within the source's label space
-  float* target = nullptr;          ///< [size, targets] soft or multi-hot labels, regression
-  float* weight = nullptr;          ///< [size] 1 unless the generator weights its samples
-  float* latents = nullptr;         ///< [size, latents] in the source's order, padded with 0
-  float* plane = nullptr;           ///< [size, height, width] dense labels of images, 0: no label
-  SetOverflow* overflow = nullptr;  ///< [1] total over all sets; null if not requested
+  DType dtype = DType::f32;       ///< type of x: f32 or bf16
+  void* x = nullptr;              ///< [size, elements], in the order of layout.shape()
+  std::int32_t* count = nullptr;  ///< [size] number of items of a set; they come first in its row
+  float* globals = nullptr;       ///< [size, globals] features of each set as a whole
+  std::int32_t* label = nullptr;  ///< [size] class index within the source's label space
+  float* target = nullptr;   ///< [size, targets] soft or multi-hot labels, or regression targets
+  float* weight = nullptr;   ///< [size] 1 unless the generator weights its samples
+  float* latents = nullptr;  ///< [size, latents] in the source's order, padded with 0
+  float* plane = nullptr;    ///< [size, height, width] dense labels of images, 0: no label
+  SetOverflow* overflow = nullptr;  ///< [1] total over all sets; null: not requested
 };
 
 }  // namespace wellspring

@@ -15,19 +15,19 @@
 namespace wellspring {
 
 struct BatchColumn {
-  const char* name = "";  ///< in files and in the printed memory plan
+  const char* name = "";  ///< name in files and in the printed memory plan
   ElementType type = ElementType::f32;
   std::int64_t width = 0;  ///< elements per row; 0: no such column
-  void* data = nullptr;    ///< [size, width]; null if not requested
+  void* data = nullptr;    ///< [size, width]; null: not requested
 
   std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
 };
 
 inline constexpr std::size_t kBatchColumns = 8;
 
-/// The columns of `view` in this order: x, count, globals, label, target, latents, weight, plane.
+/// The columns of `view`, in the order x, count, globals, label, target, latents, weight, plane.
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view);
-/// `view` with the data of `columns`, in the order of columns_of.
+/// `view` with the data pointers of `columns`, in the order of columns_of.
 BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColumns>& columns);
 /// "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features, 2 globals".
 std::string to_string(const SampleLayout& layout);
@@ -35,11 +35,11 @@ std::string to_string(const SampleLayout& layout);
 /// The memory of one batch.
 class BatchColumns {
  public:
-  /// Reserves every column of `layout`, and for sets the overflow count.
+  /// Reserves every column of `layout`, and the overflow counts for sets.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
-  /// The same as device state, for the batch of a training step, which is compared and restored
-  /// with the other state. Columns are derived, the overflow count is stored.
+  /// Like plan(), but as device state, for the batch of a training step: it is compared and
+  /// restored with the other state. Columns count as derived state; the overflow counts are stored.
   void plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                   const SampleLayout& layout, DType dtype);
   /// Call after commit.
@@ -50,7 +50,7 @@ class BatchColumns {
   template <class Reserve>
   void plan_with(const SampleLayout& layout, DType dtype, std::int64_t rows, Reserve reserve);
 
-  BatchView empty_;  ///< without pointers
+  BatchView empty_;  ///< without data pointers
   std::array<Planned<std::byte>, kBatchColumns> columns_;
   Planned<SetOverflow> overflow_;
 };

@@ -1,5 +1,5 @@
 // The communicator of one rank: its index, its rows of a batch, and sums over all ranks. SingleRank
-// is the implementation for one rank; others implement the same interface. Host only.
+// implements it for a single rank. Host only.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -18,13 +18,13 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Enqueues the sum over all ranks of `count` elements at `data` (device memory, f32 or bf16);
-  /// afterwards every rank holds the sum. It may be recorded as a node of the step; every rank
-  /// enqueues the same calls in the same order. Elements are added in f32, in an order that depends
-  /// only on the number of ranks, and rounded once, so all ranks hold equal bytes.
+  /// afterwards every rank holds the sum. It may be recorded as a node of the step. Every rank must
+  /// enqueue the same calls in the same order. Elements are added in f32, in an order that depends
+  /// only on the number of ranks, and rounded once, so all ranks hold identical bytes.
   virtual void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) = 0;
 };
 
-/// A single rank: no sums, no nodes.
+/// A single rank: needs no sums and no nodes.
 class SingleRank final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -33,9 +33,9 @@ class SingleRank final : public Communicator {
                   std::int64_t /*count*/) override {}
 };
 
-/// The rows of a global batch that `rank` of `ranks` makes: equal numbers, in the order of ranks.
-/// Error (config) unless the number of ranks divides the batch, since means and recorded steps need
-/// equal sizes.
+/// The rows of a global batch that `rank` of `ranks` makes. Ranks get equal numbers of rows, in
+/// order. Error (config): the number of ranks does not divide the batch; means and recorded steps
+/// need equal sizes.
 Share share_of(std::int64_t global_batch, int rank, int ranks);
 inline Share share_of(std::int64_t global_batch, const Communicator& ranks) {
   return share_of(global_batch, ranks.rank(), ranks.size());

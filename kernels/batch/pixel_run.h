@@ -1,5 +1,5 @@
-// Runs of adjacent output pixels: division of an image into runs, and stores of their colours. For
-// all emissions of images. Host and device.
+// Runs of adjacent output pixels: divides an image into runs, and stores their colours. For all
+// emissions of images. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -10,9 +10,10 @@
 
 #include <cstdint>
 
-// Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), of 32 on the host (several vector
-// registers in flight). Use it only inside functions: both compilers must see the same types. The
-// test that makes device runs on the host defines it from outside.
+// Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), and 32 pixels on the host
+// (several vector registers in flight). Use it only inside functions: both compilers must see the
+// same types. A test that uses the device's run length on the host defines WS_RUN_LENGTH before
+// including this header.
 #if defined(WS_RUN_LENGTH)
 #elif WS_DEVICE_CODE
 #define WS_RUN_LENGTH 8
@@ -22,7 +23,7 @@
 
 namespace wellspring {
 
-/// Colours in [0, 1], linear operations only.
+/// Colours in [0, 1]; only linear operations.
 struct Rgb {
   float r = 0, g = 0, b = 0;
 };
@@ -59,14 +60,14 @@ struct PixelRun {
   float x[N], y[N];
   float footprint;       ///< side of an output pixel in source pixels, for anti-aliasing
   int column, row;       ///< lane 0, within its tile
-  bool in_step = false;  ///< each lane is one source pixel to the right of the previous one
+  bool in_step = false;  ///< true: each lane is one source pixel to the right of the previous lane
 };
 
 /// Colours of N pixels, in [0, 1] unless the generator's documentation says otherwise.
 template <int N>
 struct ColourRun {
   float r[N], g[N], b[N];
-  bool grey = false;  ///< r holds all three channels; g and b are not set
+  bool grey = false;  ///< true: r holds all three channels; g and b are not set
 
   WS_INLINE void set(int i, Rgb c) {
     r[i] = c.r;
@@ -101,7 +102,7 @@ struct Tiling {
   static constexpr Tiling of(SampleShape shape, int width, int height) {
     return {width, height, (shape.width + width - 1) / width, (shape.height + height - 1) / height};
   }
-  /// Bands of whole rows, of about `pixels` pixels.
+  /// Bands of whole rows, each with about `pixels` pixels.
   static constexpr Tiling bands(SampleShape shape, int pixels) {
     const int rows = pixels / shape.width;
     return of(shape, shape.width, rows < 1 ? 1 : (rows > shape.height ? shape.height : rows));
@@ -114,9 +115,9 @@ struct Tiling {
   }
 };
 
-/// The runs of a rectangle of pixels assigned to one member of a team: every size-th, row by row.
-/// The last run of a row may have fewer than `kLength` pixels. Avoids a division per run, about a
-/// dozen instructions on a device.
+/// The runs of a rectangle of pixels assigned to one member of a team: every size-th run, row by
+/// row. The last run of a row may have fewer than `kLength` pixels. The class avoids a division per
+/// run, which is about a dozen instructions on a device.
 template <int kLength>
 class OwnRuns {
  public:
@@ -148,11 +149,11 @@ class OwnRuns {
 
 namespace detail {
 
-/// On a GPU: small enough that a small batch fills the device, large enough (four runs per thread)
-/// to amortise loading the scene once per team.
+/// Pixels per band on a GPU: small enough that a small batch fills the device, large enough (four
+/// runs per thread) that loading the scene once per team costs little.
 inline constexpr int kDeviceBandPixels = 8192;
 
-/// Largest team that paints pixels.
+/// Maximum size of a team that paints pixels.
 inline constexpr int kPixelMembers = 256;
 
 /// One thread per run of 8 pixels, up to kPixelMembers.
@@ -162,14 +163,15 @@ constexpr int members_of(const Tiling& tiling) {
 }
 
 #if WS_DEVICE_CODE
-/// Packs two bf16 into a word, `low` first in memory: one instruction, rounding as bf16::round.
+/// Packs two bf16 into a word, `low` first in memory. One instruction on the device; it rounds like
+/// bf16::round.
 WS_INLINE std::uint32_t pack_pair(float low, float high) {
   std::uint32_t word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
 }
 
-/// Stores the 24 values of a run of 8 RGB pixels in 16 bytes each: 3 stores for bf16, 6 for f32.
+/// Stores the 24 values of a run of 8 RGB pixels with 16-byte stores: 3 for bf16, 6 for f32.
 WS_INLINE void store_wide(bf16* out, const float (&v)[24]) {
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
@@ -228,7 +230,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 }
 
 #if !WS_DEVICE_CODE
-/// Expands grey pixels to three channels on a host: one value per pixel up to the store.
+/// Expands grey pixels to three channels on a host; until the store, each pixel has one value.
 class GreyStore {
  public:
   GreyStore(const float (&gain)[3], const float (&bias)[3]) {
@@ -237,7 +239,7 @@ class GreyStore {
       bias_[j] = bias[j % 3];
     }
   }
-  /// Writes a run, gain * value + bias in each channel.
+  /// Writes a run: gain * value + bias in each channel.
   template <int N, class T>
   WS_INLINE void store(const float (&value)[N], T* out) const {
     static_assert(N % kPixels == 0);

@@ -1,4 +1,4 @@
-// The input of a generator's functor for one sample, and its outputs besides the values. For all
+// The input of a generator's functor for one sample, and its outputs other than the values. For all
 // emissions. Host and device.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace wellspring {
 
-/// The sample to make. Generators use only `rng` and `shape`.
+/// The sample to make. Generators only use `rng` and `shape`.
 struct SampleKey {
   SampleRng rng;      ///< seed and sample id
   Slot slot;          ///< position in the batch; stored images use row and sample
   SampleShape shape;  ///< shape of the source image, in pixels
 };
 
-/// For functors with several labels per sample: the classes present, the first `labels` elements. A
-/// class may appear twice.
+/// For functors with several labels per sample: the classes that are present, in the first `labels`
+/// elements. A class may appear twice.
 template <int Labels>
 struct TrueLabels {
   std::int32_t labels = 0;
@@ -59,15 +59,15 @@ constexpr int labels_of() {
 
 }  // namespace detail
 
-/// The labels that a functor fills in: kLatents latents and, if it has them, kTargets targets or up
-/// to kLabels labels. A functor with labels has a column of `target` per class of its description:
-/// 1 if the class is present, otherwise 0 (multi-hot labels).
+/// The truth that a functor fills in: kLatents latents and, if it declares them, kTargets targets
+/// or up to kLabels labels. A functor with labels has one column of `target` for each class of its
+/// description: 1 if the class is present, otherwise 0 (multi-hot labels).
 template <class F>
 using TruthOf = Truth<F::kLatents, detail::targets_of<F>(), detail::labels_of<F>()>;
 
 namespace detail {
 
-/// Copies as many of `values` as the row has room for; fills the rest of the row with 0.
+/// Copies as many `values` as fit into the row; fills the rest of the row with 0.
 template <int N, class Values>
 WS_INLINE void write_row(float* column, int width, std::int64_t b, const Values& values) {
   if (column == nullptr) return;
@@ -79,7 +79,7 @@ WS_INLINE void write_row(float* column, int width, std::int64_t b, const Values&
   for (int i = N; i < width; ++i) row[i] = 0;
 }
 
-/// Sets the columns of the `labels` classes to 1 and the others to 0.
+/// Sets the columns of the `labels` present classes to 1 and the others to 0.
 template <int Room>
 WS_INLINE void write_labels(float* column, int width, std::int64_t b, int labels,
                             const std::int32_t (&present)[Room]) {

@@ -1,4 +1,4 @@
-// Writes the number of items of a row's set. For generated and stored sets. Host and device.
+// Writes the number of items of a row's set, for generated and stored sets. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -17,8 +17,7 @@ WS_INLINE void count_up(unsigned long long* counter, unsigned long long n) {
 #endif
 }
 
-/// `count`: items of the set; the row keeps as many as it has room for, the others are counted as
-/// overflow.
+/// `count`: number of items of the set. The row keeps as many as fit; the rest count as overflow.
 WS_INLINE void write_count(const BatchView& batch, std::int64_t b, int count) {
   const int kept = count < batch.layout.items ? count : batch.layout.items;
   if (batch.count != nullptr) batch.count[b] = kept;

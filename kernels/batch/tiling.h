@@ -7,10 +7,10 @@
 
 namespace wellspring::detail {
 
-/// Blocks per multiprocessor for painting pixels: leaves 80 registers per thread.
+/// Blocks per multiprocessor for painting pixels; this leaves 80 registers per thread.
 inline constexpr int kPixelBlocks = 3;
 
-/// Bands of whole rows on a device; on a CPU, a team per sample.
+/// On a device, bands of whole rows; on a CPU, one team per sample.
 inline Tiling bands_for(Device device, SampleShape shape) {
   return Tiling::bands(shape, device.is_cuda() ? kDeviceBandPixels : shape.height * shape.width);
 }

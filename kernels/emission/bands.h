@@ -1,24 +1,24 @@
-// Emission of images that are painted in order, later strokes over earlier ones: one team goes
-// through the strokes of a sample, with barriers where order matters, and stores bytes. Called by the
-// emitters; host and device.
+// Emission of images that are painted in order, later strokes over earlier ones. One team goes
+// through the strokes of a sample, with barriers where the order matters, and stores bytes. Called
+// by the emitters; host and device.
 //
-// A functor of this form has, besides what scene_buffer.h asks of it,
+// A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
 //     static constexpr forms::Bands kForm;               with the hooks that it has
 //     using Texel = std::uint8_t;                        value of a pixel before it is coloured
-//     Texel background() const;                          value where there is no stroke
-//     std::size_t band_scratch(SampleShape) const;       scratch of paint_band, bytes; may fail
+//     Texel background() const;                          value of pixels without a stroke
+//     std::size_t band_scratch(SampleShape) const;       bytes of scratch for paint_band; may fail
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
 //     void shade(const Scene&, const Texel*, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// Texels take a quarter of the memory of a canvas with the order in its cells (canvas.h), so that a
-// picture, or half of one, fits into a multiprocessor's shared memory, where stores are cheapest. A
-// larger picture is cut into bands of rows, one team each. Every team goes through all strokes and
-// keeps those in its band: the bytes do not depend on the number of bands. A host does not cut
-// pictures, since its threads would repeat the strokes for each band; a picture that is too large
-// for scratch is painted in planned memory.
+// Texels take a quarter of the memory of a canvas that stores the order in its cells (canvas.h). A
+// picture, or half of one, therefore fits into a multiprocessor's shared memory, where stores are
+// cheapest. A larger picture is cut into bands of rows, one team each. Every team goes through all
+// strokes and keeps the strokes in its band, so the bytes do not depend on the number of bands. A
+// host does not cut pictures, because its threads would repeat the strokes for each band. There, a
+// picture that is too large for scratch is painted in planned memory.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -36,11 +36,11 @@
 
 namespace wellspring {
 
-/// Rows of a picture: the texel of pixel (x, y) has the index (y - y0) * pitch + x.
+/// Rows of a picture. The texel of pixel (x, y) has the index (y - y0) * pitch + x.
 struct Band {
   std::int32_t y0 = 0, rows = 0, pitch = 0;
 
-  /// Texels from one row to the next: whole blocks of 16 bytes.
+  /// Texels from one row to the next; rows are whole blocks of 16 bytes.
   WS_INLINE static constexpr std::int32_t pitch_of(std::int32_t width) {
     return (width + 15) / 16 * 16;
   }
@@ -98,7 +98,7 @@ struct PaintPicture {
   }
 };
 
-/// Team functor for texels that fit into scratch.
+/// Team functor for texels that fit into scratch memory.
 template <class F, class T>
 struct PaintBandInScratch : PaintPicture<F, T> {
   template <class Team>
@@ -123,7 +123,7 @@ struct PaintBandInMemory : PaintPicture<F, T> {
   }
 };
 
-/// Team functor: paints a band in scratch and copies it to memory.
+/// Team functor: paints a band in scratch and copies it to planned memory.
 template <class F>
 struct PaintBands {
   F image;
@@ -158,8 +158,8 @@ class BandEmitter {
   static_assert(sizeof(Texel) == 1);
 
  public:
-  /// `most_scratch`: scratch limit per team, bytes. `most_bands`: a picture that would need more
-  /// bands is painted in planned memory.
+  /// `most_scratch`: scratch limit per team, bytes. `most_bands`: maximum number of bands; a
+  /// picture that needs more is painted in planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
             SampleShape source_shape, std::size_t most_scratch, std::int32_t most_bands,
             const LatentRoles& roles = {}) {
@@ -178,7 +178,7 @@ class BandEmitter {
           group, "pictures", static_cast<std::size_t>(rows * source_shape.height) * pitch_);
     }
   }
-  /// Bands per picture; 0: painted in planned memory.
+  /// Number of bands per picture; 0: painted in planned memory.
   int bands() const { return in_place_ ? 0 : bands_; }
 
   template <class Launcher>

@@ -1,5 +1,6 @@
-// Stored images as image functors: uint8 images in device memory, read where the augmentation maps
-// each pixel, and filtered if it shrinks them. Used by data sets; host and device.
+// Stored images as image functors: uint8 images in device memory. Each pixel is read at the
+// position that the augmentation maps it to, with a filter if the augmentation shrinks the image.
+// Used by data sets; host and device.
 #pragma once
 
 #include "kernels/emission/pixels.h"
@@ -14,7 +15,8 @@ enum class ImageIndex : std::uint8_t {
   row,     ///< slot.row, in a staging buffer
 };
 
-/// Correctly rounded byte / 255, without a division: one Newton step on the rounded product.
+/// Returns the correctly rounded byte / 255 without a division: one Newton step on the rounded
+/// product.
 WS_INLINE float unit_from_byte(std::uint8_t byte) {
   constexpr float kInverse = 1.f / 255.f;
   const auto value = static_cast<float>(byte);
@@ -22,19 +24,19 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
   return math::fma(math::fma(-quotient, 255.f, value), kInverse, quotient);
 }
 
-/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255;
-/// flips and whole-pixel shifts copy them exactly. Other geometry reads bilinearly, or, where a
-/// pixel of the sample covers more than one of the image, the mean over the square it covers: at a
-/// footprint of 1 the two are the same, so there is no seam between them. Bicubic interpolation is
-/// R. Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans. ASSP 29,
-/// 1981, with his slope of -1/2; shrinking, its kernel is as much wider (as torchvision's resize
-/// with antialias=True), and values that leave [0, 1] are clamped.
+/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; flips
+/// and whole-pixel shifts copy them exactly. Other geometry interpolates bilinearly. If a pixel of
+/// the sample covers more than one pixel of the image, the result is the mean over the square that
+/// it covers. At a footprint of 1 the two methods agree, so there is no seam between them. Bicubic
+/// interpolation follows R. Keys, "Cubic convolution interpolation for digital image processing",
+/// IEEE Trans. ASSP 29, 1981, with his slope of -1/2. When the image shrinks, its kernel widens in
+/// proportion (like torchvision's resize with antialias=True). Values outside [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};
 
   const std::uint8_t* pixels = nullptr;
-  const std::int32_t* labels = nullptr;  ///< one an image
+  const std::int32_t* labels = nullptr;  ///< one per image
   SampleShape shape;
   ImageIndex index = ImageIndex::sample;
 
@@ -54,7 +56,7 @@ struct ByteImages {
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const PixelRun<N>& run, ColourRun<N>& colour) const {
-    if (scene.on_grid) {  // both weights are 0: copy
+    if (scene.on_grid) {  // copies the pixel: both weights are 0
       for (int i = 0; i < N; ++i) {
         colour.set(i, texel(scene, floor_int(run.x[i]), floor_int(run.y[i])));
       }
@@ -101,8 +103,8 @@ struct ByteImages {
             math::clamp(sum.b / whole, 0.f, 1.f)};
   }
 
-  /// The mean over the square of side `side` about (x, y), with sides parallel to the image:
-  /// every pixel counts with its area inside. A rotated footprint is taken as upright.
+  /// The mean over the square of side `side` centred at (x, y), with sides parallel to the image.
+  /// Each pixel is weighted with its area inside. A rotated footprint is treated as upright.
   WS_INLINE Rgb mean(const Scene& scene, float x, float y, float side) const {
     const float left = x - 0.5f * side, right = left + side;
     const float top = y - 0.5f * side, bottom = top + side;

@@ -1,10 +1,10 @@
 // Emission of scattered images: points, walks and strokes are added to integer cells, once per
 // sample, and pixels are then read from the cells. Called by the emitters; host and device.
 //
-// A functor of this form has, besides what scene_buffer.h asks of it,
+// A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
 //     static constexpr forms::Canvas kForm;              with the hooks that it has
-//     using Cell = std::uint32_t;                        32-bit or 64-bit integer; begins as 0
+//     using Cell = std::uint32_t;                        32-bit or 64-bit integer; initially 0
 //     std::int64_t cells(SampleShape source_shape) const;   number of cells per sample
 //     int painters() const;                              teams per sample, if the cells are in
 //                                                        device memory
@@ -13,20 +13,22 @@
 //     template <int N>
 //     void shade(const Scene&, const Cell*, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// `paint` does the pieces of work  for (i = work.first; i < pieces; i += work.stride)  and writes
-// cells with team.atomic_add, atomic_max and atomic_or only, whose results do not depend on the
-// order. If order matters it is part of the value. The number of pieces is a parameter of the
-// sample, never the size of a team. `paint` has no barriers.
+// `paint` loops over its pieces of work:  for (i = work.first; i < pieces; i += work.stride).  It
+// writes cells only with team.atomic_add, atomic_max and atomic_or, whose results do not depend on
+// the order. If the order matters, it is part of the value. The number of pieces is a parameter of
+// the sample and never depends on the team size. `paint` has no barriers.
 //
-// If the form says `.settles = true`, one team per sample runs `settle` between paint and shade, with
-// barriers: for what depends on all cells (the largest count) or takes several steps.
+// If the form says `.settles = true`, one team per sample runs `settle` between paint and shade. It
+// may use barriers, and serves results that depend on all cells (such as the largest count) or need
+// several steps.
 //
 //     WS_INLINE bool settles() const;                    false skips it
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     any writes, each cell by one member
 //
-// If painters() is 1, one team has the whole sample, in scratch and in memory: its paint may use
-// barriers, write cells directly between them and keep any bits in them, floats included.
+// If painters() is 1, one team processes the whole sample, both in scratch and in memory. Then
+// `paint` may use barriers, write cells directly between them, and store any bits in them, even
+// floats.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -51,11 +53,11 @@ struct ScatterWork {
 
 /// Location of the cells of a sample.
 enum class CanvasPlace : std::uint8_t {
-  scratch,  ///< scratch of the one team that paints and shades the sample
+  scratch,  ///< scratch memory of the one team that paints and shades the sample
   memory,   ///< planned memory: several teams paint, several shade
 };
 
-/// Team functor for cells in scratch: one team makes a sample.
+/// Team functor for cells in scratch memory: one team makes a sample.
 template <class F, class T>
 struct PaintCanvasInScratch {
   F image;
@@ -90,7 +92,7 @@ struct PaintCanvasInScratch {
   }
 };
 
-/// Team functor for cells in memory: `painters` teams scatter a sample.
+/// Team functor for cells in planned memory: `painters` teams scatter a sample.
 template <class F>
 struct ScatterCanvas {
   F image;
@@ -115,7 +117,7 @@ struct ScatterCanvas {
   }
 };
 
-/// Team functor for cells in memory: one team settles a sample.
+/// Team functor for cells in planned memory: one team settles a sample.
 template <class F>
 struct SettleCanvas {
   F image;
@@ -143,7 +145,7 @@ class CanvasEmitter {
                 "cells are 32-bit or 64-bit integers: sums of floats depend on their order");
 
  public:
-  /// `most_scratch`: scratch limit per team, bytes; larger canvases are in planned memory.
+  /// `most_scratch`: scratch limit per team, bytes; larger canvases use planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
             SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
     drawn_.plan(memory, group, rows, roles);

@@ -1,5 +1,5 @@
-// The device code of a functor of any form: WS_CUDA_GENERATOR(F) in a .cu file instantiates every
-// kernel that its emitter launches, for both types of x. Used by .cu files; host only.
+// The device code of a functor of any form. WS_CUDA_GENERATOR(F) in a .cu file instantiates every
+// kernel that the emitter of F launches, for both types of x. Used by .cu files; host only.
 #pragma once
 
 #include "kernels/emission/bands.h"
@@ -13,8 +13,8 @@
 
 namespace wellspring::cuda {
 
-/// Handles of a functor's kernels. Returning them forces their instantiation, at any level of
-/// optimisation.
+/// Handles of a functor's kernels. Returning them forces their instantiation at any optimisation
+/// level.
 struct EmissionKernels {
   KernelHandle& (*find[5])() = {};
   EmissionKernels (*plane)() = nullptr;  ///< kernels of its dense labels
@@ -61,7 +61,7 @@ EmissionKernels emission_kernels() {
 
 }  // namespace wellspring::cuda
 
-/// In a .cu file that includes kernels/runtime/launch.cuh, outside of any namespace.
+/// Use it in a .cu file that includes kernels/runtime/launch.cuh, outside any namespace.
 #define WS_CUDA_GENERATOR(F)                                                                 \
   template wellspring::cuda::EmissionKernels wellspring::cuda::emission_kernels<F, float>(); \
   template wellspring::cuda::EmissionKernels                                                 \

@@ -1,4 +1,4 @@
-// The emitter of a functor of any form: the memory and the launches that make its samples. Called by
+// The emitter of a functor of any form: the memory and launches that make its samples. Called by
 // generators and sources; host only.
 #pragma once
 
@@ -26,8 +26,8 @@ class Emitter {
   static_assert(detail::check_functor<F>());
 
  public:
-  /// `source_shape`: shape of the image that the functor describes; differs from the layout for
-  /// stored images only. `roles`: how augmentation maps the latents.
+  /// `source_shape`: shape of the image that the functor describes; it differs from the layout only
+  /// for stored images. `roles`: how augmentation maps the latents.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape source_shape, [[maybe_unused]] const LatentRoles& roles = {}) {
     if constexpr (MakesEvents<F>) {
@@ -81,7 +81,7 @@ class Emitter {
   typename decltype(choose())::type emitter_;
 };
 
-/// The same for the dense labels of a functor. Without any it does nothing.
+/// Emitter for the dense labels of a functor. For a functor without any it does nothing.
 template <class F>
 class PlaneEmitter {
  public:
@@ -97,7 +97,7 @@ class PlaneEmitter<F> {
             SampleShape source_shape) {
     emitter_.plan(memory, group, rows, PlaneOf<F>(functor), source_shape);
   }
-  /// Does nothing if the batch has no plane.
+  /// Does nothing if the batch has no column `plane`.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& functor,
             SampleShape source_shape, const EmitCall& call) const {

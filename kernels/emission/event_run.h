@@ -1,5 +1,5 @@
-// Runs of events that one thread makes together, in the SIMD lanes of a host. On a device threads
-// are lanes already, and a run is one event. Used by emissions of events; host and device.
+// Runs of events that one host thread makes together in SIMD lanes. On a device, threads are lanes
+// already, so a run is one event. Used by emissions of events; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-// Like WS_RUN_LENGTH, used inside functions only: both compilers must see the same types.
+// Like WS_RUN_LENGTH, this is used only inside functions: both compilers must see the same types.
 #if WS_DEVICE_CODE
 #define WS_EVENT_LANES 1
 #else
@@ -30,12 +30,12 @@ class RowWriter {
   RowWriter() = default;
   WS_INLINE RowWriter(const BatchView& batch, std::int64_t b) : batch_(&batch), b_(b) {}
 
-  /// Most items of a set; 1 for events.
+  /// Maximum number of items of a set; 1 for events.
   WS_INLINE int items() const { return batch_->layout.items; }
   WS_INLINE int features() const { return batch_->layout.features; }
 
   WS_INLINE void set(int feature, float value) { x().set(feature, value); }
-  /// Ignores items that do not fit into the row; set_count gives their number.
+  /// Ignores items that do not fit into the row; set_count() gives their number.
   WS_INLINE void set(int item, int feature, float value) {
     if (item >= items()) return;
     x().set(item * features() + feature, value);
@@ -43,10 +43,10 @@ class RowWriter {
   WS_INLINE void set_global(int index, float value) {
     if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
   }
-  /// Number of items of the set, including those that do not fit. Not for events.
+  /// Number of items of the set, including items that do not fit. Not for events.
   WS_INLINE void set_count(int count) { count_ = count; }
 
-  /// Prefetches the row into a host's cache, before it is written.
+  /// On a host, prefetches the row into the cache before it is written.
   WS_INLINE void fetch() const {
 #if !WS_DEVICE_CODE
     const auto line = static_cast<std::int64_t>(64 / size_of(batch_->dtype));
@@ -56,8 +56,8 @@ class RowWriter {
 #endif
   }
 
-  /// Called by each member `rank` of `size`: sets the unused items to 0 and counts those that did
-  /// not fit.
+  /// Called by each member `rank` of `size`: sets unused items to 0 and counts items that did not
+  /// fit.
   WS_INLINE void finish(int rank, int size) {
     if (batch_->layout.kind != SampleKind::set) return;
     const int kept = count_ < items() ? count_ : items();
@@ -80,12 +80,12 @@ class RowWriter {
 template <int Latents, int Targets, int N>
 class TruthRun {
  public:
-  /// Number k of one event.
+  /// Number k of each event.
   struct Numbers {
     float* first;
     WS_INLINE float& operator[](int k) const { return first[k * N]; }
   };
-  /// Truth of one event, with the members of Truth.
+  /// Truth of one event, with the same members as Truth.
   struct Lane {
     std::int32_t& label;
     float& weight;
@@ -132,16 +132,16 @@ class EventRun {
   }
 
   WS_INLINE SampleRng rng(int i) const { return {seed_, sample_[i]}; }
-  /// Block `draw` of the stream for `purpose` of every event.
+  /// Block `draw` of the stream for `purpose`, for every event.
   WS_INLINE PhiloxRun<N> blocks(Purpose purpose, std::uint32_t draw) const {
     return blocks_of_samples<N>(seed_, sample_, purpose, draw);
   }
   WS_INLINE RowWriter<T>& row(int i) { return row_[i]; }
   WS_INLINE auto truth(int i) { return truth_.of(i); }
 
-  /// make(i, row, truth) WS_INLINED for each event; row has set(feature, value) only. All lanes take
-  /// the same steps: no branches or loops that depend on the sample, and at most F::kFeatures
-  /// features.
+  /// Calls make(i, row, truth), a WS_INLINE function, for each event; row only has set(feature,
+  /// value). All lanes take the same steps, so `make` may have no branches or loops that depend on
+  /// the sample. It writes at most F::kFeatures features.
   template <class Make>
   WS_INLINE void straight(const Make& make) {
     if constexpr (N == 1) {
@@ -160,8 +160,9 @@ class EventRun {
     }
   }
 
-  /// make(i, row, truth) for one event after another. Each row is prefetched while the one before it
-  /// is made, since hardware prefetchers cannot predict which parts are written when.
+  /// Calls make(i, row, truth) for one event after another. Each row is prefetched while the
+  /// previous row is made, because hardware prefetchers cannot predict which parts will be written
+  /// when.
   template <class Make>
   WS_INLINE void each(const Make& make) {
     for (int i = 0; i < N; ++i) {
@@ -171,7 +172,7 @@ class EventRun {
     }
   }
 
-  /// Writes counts and truth, after all features are set.
+  /// Writes counts and truth; call after all features are set.
   WS_INLINE void finish() {
     for (int i = 0; i < N; ++i) row_[i].finish(0, 1);
     truth_.write(batch_, b_);

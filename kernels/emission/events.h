@@ -11,22 +11,22 @@
 //     template <class Run>
 //     void make(Run&) const;                            one thread makes a run (event_run.h)
 //
-// If a team makes an event, kForm is a forms::EventTeams, and it has
+// If a team makes an event, kForm is a forms::EventTeams, and the functor has
 //
 //     int members() const;                              threads per team; fewer than 32 if the form
 //                                                       says `.shares_warps = true`
-//     std::size_t scratch_bytes() const;                scratch of make
+//     std::size_t scratch_bytes() const;                bytes of scratch for make
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
 //
-// With `.cells = true` it also has integer cells to scatter into, uninitialised, in the team's scratch
-// if they fit and in planned memory otherwise:
+// With `.cells = true` it also has integer cells to scatter into. They are uninitialised, and are
+// in the team's scratch if they fit, otherwise in planned memory:
 //
 //     using EventCell = std::uint64_t;  WS_HD std::int64_t cells() const;
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&, EventCell*) const;
 //
-// `Row` is a RowWriter. Members of a team write different features of a row, and all of them call
-// set_count with the same number; the truth of rank 0 is used.
+// `Row` is a RowWriter. The members of a team write different features of a row, and all members
+// call set_count with the same number. Only the truth of rank 0 is used.
 #pragma once
 
 #include "kernels/augment/emit_call.h"
@@ -61,8 +61,8 @@ struct EventCellOf<F> {
 };
 }  // namespace detail
 
-/// Map functor: turn t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a device
-/// row t.
+/// Map functor: iteration t makes rows [t rows_a_turn, (t + 1) rows_a_turn) of the batch; on a
+/// device, row t.
 template <class F, class T>
 struct MakeEvents {
   static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
@@ -110,7 +110,7 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
-  typename detail::EventCellOf<F>::type* cells;  ///< cells of all rows; null: in scratch, or none
+  typename detail::EventCellOf<F>::type* cells;  ///< cells of every row; null: in scratch or none
 
   static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;
@@ -144,7 +144,7 @@ class EventEmitter {
   using Cell = typename detail::EventCellOf<F>::type;
 
  public:
-  /// `most_scratch`: scratch limit per team, bytes; more cells are in planned memory.
+  /// `most_scratch`: scratch limit per team, bytes; more cells use planned memory.
   void plan([[maybe_unused]] MemoryPlan& memory, [[maybe_unused]] const std::string& group,
             [[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& event,
             [[maybe_unused]] std::size_t most_scratch) {
@@ -175,7 +175,8 @@ class EventEmitter {
   }
 
  private:
-  /// Several runs per turn on a host, since few rows of a mixture may belong to this source.
+  /// On a host, several runs per iteration, because few rows of a mixture may belong to this
+  /// source.
   static std::int64_t rows_a_turn(Device device) {
     return device.is_cpu() ? 4 * WS_EVENT_LANES : 1;
   }
@@ -192,7 +193,7 @@ class EventEmitter {
     return event.scratch_bytes();
   }
 
-  Planned<Cell> cells_;  ///< empty if they are in scratch
+  Planned<Cell> cells_;  ///< empty if the cells are in scratch
 };
 
 }  // namespace wellspring

@@ -1,8 +1,7 @@
-// Emission of fields that evolve (fields.h): the resident chains and the frames of a batch in
-// planned memory, and the launches that draw, evolve and shade. Called by the emitters; host and
-// device.
+// Emission of fields that evolve (fields.h): plans memory for the resident chains and a batch's
+// frames, and launches drawing, evolution and shading. Called by the emitters; host and device.
 //
-// A functor of this form has, besides what scene_buffer.h asks of it,
+// A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
 //     static constexpr forms::Field kForm;
 //     using Field = ...;                                a field functor, see fields.h, and
@@ -11,8 +10,9 @@
 //     template <int N>
 //     void shade(const Scene&, const float* frame, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// The sample number in draw's key is that of the chain. `frame` is [side, side], the plane of the
-// field that is shown. Schedule and side are parameters of the generator; they map samples to frames.
+// The key passed to `draw` contains the number of the chain as its sample number. `frame` [side,
+// side] is the plane of the field that is shown. Schedule and side are parameters of the generator;
+// they map samples to frames.
 #pragma once
 
 #include "kernels/emission/fields.h"

@@ -1,20 +1,20 @@
-// Fields that evolve: a sample is one frame of a chain, and a chain is a grid of cells that a rule
+// Fields that evolve. A sample is one frame of a chain; a chain is a grid of cells that a rule
 // advances step by step. Chains in progress are cached. A frame has the same bytes whether it comes
-// from the cache or from the start of its chain. Used by generators of this form; host and device.
+// from the cache or from the start of its chain. Used by field generators; host and device.
 //
 // A field functor is a trivially copyable type:
 //
 //     static constexpr int kPlanes;                     floats per cell
 //     static constexpr int kShown;                      the plane that a frame shows
 //     struct Chain;                                     parameters of the rule of one chain
-//     Chain chain(SampleRng) const;                     draws them; rng.sample numbers the chain
+//     Chain chain(SampleRng) const;                     draws them; rng.sample: chain's number
 //     template <class Team>
 //     void begin(Team&, const Chain&, SampleRng, int side, float* planes, Philox4& shared) const;
 //     template <class Team>
 //     void step(Team&, const Chain&, int side, const float* from, float* to) const;
 //
-// `planes` is [kPlanes, side, side]; `shared` belongs to the team, for random numbers that one member
-// draws for all. Both functions may contain barriers; neither ends with one.
+// `planes` is [kPlanes, side, side]; `shared` is team memory for random numbers that one member
+// draws for all. `begin` and `step` may contain barriers; neither ends with one.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -27,9 +27,10 @@
 
 namespace wellspring {
 
-/// Map from samples to frames of chains. Samples go round the lanes; a lane shows one chain after
-/// another, and lanes change chains at different times. Consecutive samples are therefore frames of
-/// different chains at different ages, and consecutive batches continue the same chains.
+/// Maps samples to frames of chains. Consecutive samples belong to consecutive lanes, cyclically. A
+/// lane shows one chain after another, and lanes change chains at different times. Consecutive
+/// samples are therefore frames of different chains at different ages, and consecutive batches
+/// continue the same chains.
 struct ChainSchedule {
   std::int32_t lanes = 64;   ///< chains in progress
   std::int32_t frames = 32;  ///< frames shown per chain
@@ -38,7 +39,7 @@ struct ChainSchedule {
 
   struct Position {
     std::uint64_t chain = 0;
-    std::uint64_t turn = 0;  ///< earlier chains of its lane
+    std::uint64_t turn = 0;  ///< number of earlier chains of its lane
     std::int32_t lane = 0;
     std::int32_t frame = 0;
   };
@@ -52,8 +53,8 @@ struct ChainSchedule {
             static_cast<std::int32_t>(round % length)};
   }
   WS_INLINE std::int32_t steps_of(std::int32_t frame) const { return warm_up + frame * stride; }
-  /// Steps that a lane's next chain has done when the present one shows `frame`: its warm-up is
-  /// spread over those frames.
+  /// Steps that a lane's next chain has done when the present chain shows `frame`. The warm-up of
+  /// the next chain is spread over the frames of the present one.
   WS_INLINE std::int32_t steps_ahead(std::int32_t frame) const {
     const std::int64_t done = std::int64_t{warm_up} * (frame + 1) / frames;
     return static_cast<std::int32_t>(done);
@@ -62,23 +63,23 @@ struct ChainSchedule {
 
 /// State of a cache entry.
 struct FieldHead {
-  std::uint64_t chain = 0;  ///< 1 + its number; 0: nothing yet
-  std::uint64_t key = 0;    ///< key of its random numbers
+  std::uint64_t chain = 0;  ///< 1 + number of the chain; 0: none yet
+  std::uint64_t key = 0;    ///< key of the chain's random numbers
   std::int32_t step = 0;    ///< steps done; the cells are in buffer step % 2
   std::int32_t reserved = 0;
 };
 
-/// Two entries per lane, for chains of even and of odd turns: the next chain warms up while the
-/// present one is shown.
+/// Two entries per lane, one for chains of even turns and one for chains of odd turns: the next
+/// chain warms up while the present chain is shown.
 struct FieldCache {
   FieldHead* heads = nullptr;  ///< [2 lanes]
   float* cells = nullptr;      ///< [2 lanes, 2, planes, side, side]
-  float* frames = nullptr;     ///< [rows, side, side] shown by the batch
+  float* frames = nullptr;     ///< [rows, side, side] frames of the batch
   std::int32_t side = 0;
 };
 
 /// Team functor: one team per cache entry advances its chain to every frame that the batch shows of
-/// it and copies those out. An entry that the batch does not show works ahead.
+/// it, and copies these frames out. An entry that the batch does not show works ahead.
 template <class F>
 struct EvolveFields {
   F field;
@@ -98,8 +99,8 @@ struct EvolveFields {
     auto& shared = *team.template scratch<Shared>(1);
     const auto lane = static_cast<std::int32_t>(place / 2);
     const auto parity = static_cast<std::uint64_t>(place % 2);
-    // Frames in the order of their samples, which is the order of time within a lane.
-    std::uint64_t next = 0;  // first sample that is still to be shown
+    // Takes frames in the order of their samples, which is the order of time within a lane.
+    std::uint64_t next = 0;  // first sample not yet shown
     Position last{};
     bool shown = false, any = false;
     for (;;) {
@@ -136,7 +137,8 @@ struct EvolveFields {
     return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
   }
 
-  /// Advances the entry to `steps` steps of `chain`, from its present state if that is earlier.
+  /// Advances the entry to `steps` steps of `chain`. Starts from its present state if that is
+  /// earlier.
   template <class Team>
   WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,
                        std::int32_t steps) const {

@@ -1,4 +1,4 @@
-// Compile-time checks that a functor has the members that its form requires; an error names the
+// Compile-time checks that a functor has the members that its form requires. An error names the
 // member. Called by the emitters; host only.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace wellspring::detail {
 /// Requires a member.
 #define WS_NEEDS(member, ...) \
   static_assert(requires __VA_ARGS__, "a functor of this form needs the member " member)
-/// Requires a hook if the form has it, and only then.
+/// Requires a hook if the form has it, and rejects it otherwise.
 #define WS_HOOK(named, member, ...)              \
   static_assert((named) == requires __VA_ARGS__, \
                 "the hook " member " must be both in the functor and in kForm")
@@ -47,7 +47,7 @@ constexpr bool can_tell_plane() {
   };
 }
 
-/// For all images. `Context`: arguments of shade after the scene.
+/// Checks for all images. `Context`: arguments of shade after the scene.
 template <class F, class... Context>
 constexpr void check_image() {
   check_truth<F>();
@@ -271,7 +271,7 @@ constexpr bool check_form(forms::EventTeams) {
 #undef WS_NEEDS
 #undef WS_HOOK
 
-/// Checks that F states a form and has its members.
+/// Checks that F states a form and has the form's members.
 template <class F>
 constexpr bool check_functor() {
   static_assert(

@@ -1,5 +1,5 @@
-// The forms of emission. A functor states its form, and with it the optional hooks that it has, in one
-// constant. Read by the emitters; host and device.
+// The forms of emission. One constant of a functor states its form and the optional hooks that it
+// has. Read by the emitters; host and device.
 //
 //     static constexpr forms::Canvas kForm = {.settles = true};
 //
@@ -25,7 +25,7 @@ enum class Draw : std::uint8_t {
   in_place,  ///< void draw(key, scene, truth)
 };
 
-/// A formula per pixel: pixels.h.
+/// A formula per pixel; see pixels.h.
 struct Pixels {
   Draw draw = Draw::value;
   bool tiles = false;                 ///< tile_needs and prepare, before pixels are shaded: tiles.h
@@ -35,15 +35,15 @@ struct Pixels {
   int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor (LaunchBound)
 };
 
-/// Points and strokes that are scattered into cells: canvas.h.
+/// Points and strokes scattered into cells; see canvas.h.
 struct Canvas {
   Draw draw = Draw::value;
   bool settles = false;  ///< settles and settle
   bool plane = false;
-  int blocks = detail::kPixelBlocks;  ///< while stored cells are shaded
+  int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor while stored cells are shaded
 };
 
-/// Strokes that are painted in order: bands.h.
+/// Strokes painted in order; see bands.h.
 struct Bands {
   Draw draw = Draw::value;
   bool tells_cost = false;
@@ -51,29 +51,29 @@ struct Bands {
   int blocks = detail::kPixelBlocks;
 };
 
-/// Frames of a field that evolves: field_emitter.h.
+/// Frames of a field that evolves; see field_emitter.h.
 struct Field {
   bool plane = false;
   int blocks = detail::kPixelBlocks;
 };
 
-/// A lattice in equilibrium: lattice.h.
+/// A lattice in equilibrium; see lattice.h.
 struct Lattice {
   Draw draw = Draw::value;
   bool plane = false;
   int blocks = detail::kPixelBlocks;
 };
 
-/// Events or sets, made by one thread each: events.h.
+/// Events or sets, each made by one thread; see events.h.
 struct Events {
   LaunchBound bound = kUsualBound;
 };
 
-/// Events or sets, made by one team each: events.h.
+/// Events or sets, each made by one team; see events.h.
 struct EventTeams {
   LaunchBound bound = kUsualBound;
   bool cells = false;         ///< EventCell and cells
-  bool shares_warps = false;  ///< a team may be a part of a warp
+  bool shares_warps = false;  ///< true: a team may be part of a warp
 };
 
 }  // namespace forms
@@ -94,7 +94,7 @@ concept MakesEventsInTeams = std::same_as<FormOf<F>, forms::EventTeams>;
 template <class F>
 concept MakesEvents = std::same_as<FormOf<F>, forms::Events> || MakesEventsInTeams<F>;
 
-/// Hooks in the form of F.
+/// Hooks that the form of F states.
 template <class F>
 concept PreparesTiles = requires {
   requires F::kForm.tiles;
@@ -126,7 +126,7 @@ concept DrawsInPlace = requires {
 
 namespace detail {
 
-/// Launch bound of kernels that shade the pixels of F.
+/// Launch bound of the kernels that shade the pixels of F.
 template <class F>
 constexpr LaunchBound pixel_bound() {
   return {kPixelMembers, F::kForm.blocks};

@@ -1,9 +1,9 @@
-// The element type of x in host code: decided where values are stored, not at compile time. Used by
+// The element type of x in host code: chosen when values are stored, not at compile time. Used by
 // the forms of emission; host and device.
 //
-// A kernel is compiled for one type of x, so that a store takes no branch. Host code computes in f32
-// and checks the type of the batch when it stores. This halves the code to compile, and the bytes
-// are equal, since bf16 is f32 rounded once.
+// A kernel is compiled for one type of x, so that a store takes no branch. Host code computes in
+// f32 and checks the type of the batch when it stores. This halves the code to compile. The bytes
+// are identical, because bf16 is f32 rounded once.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// Tag in place of the type of x: the type that the batch has.
+/// Tag that replaces the type of x and means "the type of the batch".
 struct HostFloat {};
 
 namespace detail {
@@ -33,7 +33,7 @@ struct Elements {
 template <>
 struct Elements<HostFloat> {
   void* x;
-  bool narrow;  ///< bf16
+  bool narrow;  ///< true: bf16
   std::int64_t offset;
 
   WS_INLINE Elements(void* all, DType dtype, std::int64_t begin)
@@ -50,16 +50,16 @@ struct Elements<HostFloat> {
   }
 };
 
-/// The place that functors with this type of x run on.
+/// The side, host or device, on which functors with this type of x run.
 template <class T>
 inline constexpr RunsOn kRunsOn = std::is_same_v<T, HostFloat> ? RunsOn::host : RunsOn::device;
 
-/// True if functor F makes the dense labels of another (plane.h).
+/// True if functor F makes the dense labels of another functor (plane.h).
 template <class F>
 inline constexpr bool kIsPlane = false;
 
-/// visit(T{}) with the type of x in the launches of functor F: on a host HostFloat, on a device f32 or
-/// bf16. Dense labels are always f32, since depths need it.
+/// Calls visit(T{}) with the type of x in the launches of functor F: HostFloat on a host, f32 or
+/// bf16 on a device. Dense labels are always f32, because depths need it.
 template <class F, class Visit>
 void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
 #if WELLSPRING_CUDA

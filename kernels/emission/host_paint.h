@@ -1,6 +1,6 @@
 // The part of painting on a host that does not depend on the generator: drawing augmentations,
-// placing runs of pixels and storing them. Compiled once (host_paint.cpp), not in every generator.
-// Used by the forms of emission; host only.
+// placing runs of pixels and storing them. It is compiled once (host_paint.cpp) instead of in every
+// generator. Used by the forms of emission; host only.
 #pragma once
 
 #include "kernels/augment/apply_augmentation.h"
@@ -68,7 +68,7 @@ void RunPainter<N>::write(int px, int py, int count, ColourRun<N>& colour) const
   store([&](auto* out) { detail::store_run(colour, channels, count, out); });
 }
 
-extern template class RunPainter<32>;  // WS_RUN_LENGTH of hosts
+extern template class RunPainter<32>;  // WS_RUN_LENGTH on hosts
 
 }  // namespace wellspring::host
 #endif

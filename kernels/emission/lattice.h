@@ -1,8 +1,8 @@
-// Emission of images of a lattice that one team brings into equilibrium, with barriers, in scratch or
-// in planned memory if it is too large for that. Pixels are then read from the lattice, and
+// Emission of images of a lattice. One team brings it into equilibrium, with barriers, in scratch
+// memory or, if it is too large, in planned memory. Then pixels are read from the lattice, and
 // quantities measured on it become latents. Called by the emitters; host and device.
 //
-// A functor of this form has, besides what scene_buffer.h asks of it,
+// A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
 //     static constexpr forms::Lattice kForm;             with the hooks that it has
 //     static constexpr int kMeasured;                    the last kMeasured latents are measured;
@@ -14,8 +14,8 @@
 //     template <int N>
 //     void shade(const Scene&, const std::uint32_t* work, const PixelRun<N>&, ColourRun<N>&) const;
 //
-// relax() is called by all members; `measured` of rank 0 is used. shade() reads the work that relax()
-// leaves.
+// All members call relax(); only `measured` of rank 0 is used. shade() reads the `work` that
+// relax() leaves.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -49,7 +49,7 @@ WS_INLINE void write_measured(const BatchView& batch, std::int64_t b,
 
 }  // namespace detail
 
-/// Team functor for work in scratch: one team makes a sample.
+/// Team functor for lattices in scratch memory: one team makes a sample.
 template <class F, class T>
 struct RelaxInScratch {
   F image;
@@ -78,7 +78,7 @@ struct RelaxInScratch {
   }
 };
 
-/// Team functor for work in memory.
+/// Team functor for lattices in planned memory.
 template <class F>
 struct RelaxInMemory {
   F image;
@@ -107,7 +107,7 @@ class LatticeEmitter {
   static_assert(0 < F::kMeasured && F::kMeasured <= F::kLatents);
 
  public:
-  /// `most_scratch`: scratch limit per team, bytes; larger work is in planned memory.
+  /// `most_scratch`: scratch limit per team, bytes; larger lattices use planned memory.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& image,
             SampleShape source_shape, std::size_t most_scratch, const LatentRoles& roles = {}) {
     drawn_.plan(memory, group, rows, roles);

@@ -1,6 +1,6 @@
-// Painting a tile: the loop from coordinates to stored values that all forms of emission share.
-// Place, shade, colour, normalise, cast, NHWC write; there is no intermediate image in memory. Called
-// by the forms of emission; host and device.
+// Paints a tile: the loop from coordinates to stored values that all forms of emission share. It
+// places, shades, colours, normalises, casts and writes NHWC values, without an intermediate image
+// in memory. Called by the forms of emission; host and device.
 #pragma once
 
 #include "kernels/augment/apply_augmentation.h"
@@ -13,7 +13,7 @@
 
 namespace wellspring::detail {
 
-/// Called by all members: paints one tile of row b. `shade` (run, colour) colours a run.
+/// Called by all members: paints one tile of row b. `shade(run, colour)` colours a run.
 template <class T, class Team, class Shade>
 WS_INLINE void paint_tile(Team& team, const Augmentation& view, const PixelTile& tile,
                           const BatchView& batch, std::int64_t b, const Shade& shade) {

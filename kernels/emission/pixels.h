@@ -1,8 +1,8 @@
-// Emission of images by a formula per pixel, in one pass from coordinates to stored values: place,
-// evaluate, colour, normalise, cast, NHWC write. There is no intermediate image in memory. Called by
-// the emitters; host and device.
+// Emission of images by a formula per pixel. One pass goes from coordinates to stored values:
+// place, evaluate, colour, normalise, cast, write NHWC. There is no intermediate image in memory.
+// Called by the emitters; host and device.
 //
-// A functor of this form has, besides what scene_buffer.h asks of it,
+// A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
 //     static constexpr forms::Pixels kForm;              with the hooks that it has
 //     Rgb at(const Scene&, PixelCoordinate) const;       a colour per pixel, or
@@ -10,7 +10,7 @@
 //
 // `shade` gets a run of neighbouring pixels, so that decisions about the whole sample stay outside
 // the pixel loop, which then vectorises. Results must not depend on N or on the size of the team.
-// tiles.h is for pixels that share preparatory work.
+// For pixels that share preparatory work, see tiles.h.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -92,7 +92,8 @@ class PixelEmitter {
     drawn_.plan(memory, group, rows, roles);
   }
 
-  /// `source_shape`: shape of the image that the functor describes; for formulas that of the layout.
+  /// `source_shape`: shape of the image that the functor describes; for formulas it is the layout's
+  /// shape.
   template <class Launcher>
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
@@ -105,7 +106,7 @@ class PixelEmitter {
     });
   }
 
-  /// Square tiles if the functor prepares tiles, otherwise bands of rows.
+  /// Square tiles if the functor prepares tiles; otherwise bands of rows.
   static Tiling tiles(const F& image, SampleShape shape, Device device) {
     if constexpr (PreparesTiles<F>) {
       const int side = tile_needs_of(image, !device.is_cuda()).side;

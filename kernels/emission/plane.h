@@ -1,12 +1,12 @@
-// Dense labels: one number per pixel with the image, from functors that know more about a pixel than
-// its colour. A functor whose form says `.plane = true` has
+// Dense labels: one number per pixel, emitted with the image by functors that know more about a
+// pixel than its colour. A functor whose form says `.plane = true` has
 //
 //     template <int N>
 //     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
 //
-// The launches of its form then run a second time with `plane` in place of `shade`. Pixels are looked
-// up in the same places as for the image, under any augmentation; colours, passes, normalisation and
-// the erased box are left out. Called by the emitters; host and device.
+// The launches of its form then run a second time with `plane` in place of `shade`. Under any
+// augmentation, pixels are read at the same positions as for the image. Colour operations, passes,
+// normalisation and the erased box do not apply. Called by the emitters; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -20,7 +20,7 @@
 namespace wellspring {
 
 namespace detail {
-/// The form of the labels: F's `blocks` are for its colours.
+/// The form of the labels. F's `blocks` apply to its colours only.
 template <class Form>
 constexpr Form plane_form(Form form) {
   form.plane = false;
@@ -53,13 +53,13 @@ struct PlaneOf : F {
 template <class F>
 inline constexpr bool detail::kIsPlane<PlaneOf<F>> = true;
 
-/// F draws the scenes of both.
+/// F draws the scenes for both.
 template <class F>
 struct DrawnBy<PlaneOf<F>> {
   using type = F;
 };
 
-/// The geometry of an augmentation, without its colours.
+/// The geometric part of an augmentation, without its colours.
 inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   AugmentationPlan geometry;
   geometry.source = plan.source;
@@ -70,7 +70,7 @@ inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   return geometry;
 }
 
-/// The call that makes the dense labels of a batch with Emitter<PlaneOf<F>>.
+/// The call with which Emitter<PlaneOf<F>> makes the dense labels of a batch.
 inline EmitCall plane_call(const EmitCall& call) {
   EmitCall plane = call;
   plane.augmentation = geometry_of(call.augmentation);

@@ -1,5 +1,5 @@
-// Scene and augmentation of every image of a batch, drawn by one launch into planned memory and read
-// by the launches that paint it. Used by the forms of emission that make images; host and device.
+// Scene and augmentation of every image of a batch. One launch draws them into planned memory; the
+// launches that paint read them. Used by the forms of emission that make images; host and device.
 //
 // An image functor draws with
 //
@@ -7,14 +7,14 @@
 //     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene depends on
-// the augmentation (stored images), or void draw(key, scene, truth), which writes a scene that is
-// too large for registers directly to planned memory. A functor whose samples differ in cost says
-// `.tells_cost = true` and has
+// or one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene depends
+// on the augmentation (stored images), or void draw(key, scene, truth), which writes a scene that
+// is too large for registers directly to planned memory. A functor whose samples differ in cost
+// sets `.tells_cost = true` and has
 //
 //     float cost(const Scene&) const;                   estimated cost, in any unit
 //
-// A host then starts with the most expensive ones (kernels/runtime/launch.h).
+// A host then starts with the most expensive samples (kernels/runtime/launch.h).
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -48,7 +48,7 @@ struct DrawnScene {
 template <class F>
 using DrawnImage = DrawnScene<typename F::Scene>;
 
-/// The functor that draws the scenes of F: F itself, except for dense labels (plane.h).
+/// The functor that draws the scenes of F. It is F itself, except for dense labels (plane.h).
 template <class F>
 struct DrawnBy {
   using type = F;
@@ -101,7 +101,8 @@ struct DrawImages {
 
 namespace detail {
 
-/// The plan with the sizes of its images. Throws std::logic_error if it names other sizes.
+/// The plan with the sizes of its images filled in. Throws std::logic_error if it already names
+/// other sizes.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
                                const BatchView& batch, std::string_view name) {
   const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());
@@ -123,14 +124,14 @@ class DrawnImages {
   static_assert(std::is_trivially_copyable_v<DrawnImage<F>>);
 
  public:
-  /// `roles`: how the latents move with the picture.
+  /// `roles`: how the latents transform with the picture.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const LatentRoles& roles) {
     roles_ = roles;
     drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
   }
 
-  /// Enqueues the draw. `source_shape`: shape of the image that the functor describes.
+  /// Enqueues the launch that draws. `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
                             SampleShape source_shape, const EmitCall& call) const {
@@ -152,13 +153,13 @@ class DrawnImages {
 
 namespace detail {
 
-/// Scratch of a team for fetch(), alignment included.
+/// Scratch bytes of a team for fetch(), including alignment.
 template <class F>
 constexpr std::size_t drawn_scratch() {
   return sizeof(DrawnImage<F>) + alignof(DrawnImage<F>);
 }
 
-/// Called by all members: copies a drawn scene to scratch.
+/// Called by all members: copies a drawn scene to scratch memory.
 template <class F, class Team>
 WS_INLINE const DrawnImage<F>& fetch(Team& team, const DrawnImage<F>* drawn) {
   auto* const copy = team.template scratch<DrawnImage<F>>(1);

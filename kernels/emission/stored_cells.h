@@ -1,5 +1,5 @@
-// Shading from values in device memory, such as the cells of a canvas or a frame of a field. Used by
-// those forms of emission; host and device.
+// Shading from values in device memory, such as the cells of a canvas or a frame of a field. Used
+// by the emissions of canvases and fields; host and device.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -11,7 +11,8 @@
 
 namespace wellspring {
 
-/// Team functor: one team shades a tile from `planes`, `stride` values per row of the batch.
+/// Team functor: one team shades a tile from `planes`, which hold `stride` values per row of the
+/// batch.
 template <class F, class T, class Value>
 struct ShadeStored {
   F image;

@@ -9,7 +9,7 @@
 //     void shade(const Scene&, const Prepared&, const PixelRun<N>&, ColourRun<N>&) const;
 //
 // With `.host_tiles = true` it also has tiles for a host, where a single thread may prefer larger
-// ones:
+// tiles:
 //
 //     TileNeeds host_tile_needs() const;
 //
@@ -20,10 +20,10 @@
 
 namespace wellspring {
 
-/// Needs of a configured functor.
+/// Requirements of a configured functor per tile.
 struct TileNeeds {
   int side = 32;                  ///< side of the square tile that one team makes, pixels
-  std::size_t scratch_bytes = 0;  ///< upper bound of the scratch of prepare(), padding included
+  std::size_t scratch_bytes = 0;  ///< upper bound of the scratch for prepare(), including padding
 };
 
 template <class F>

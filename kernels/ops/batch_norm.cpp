@@ -9,8 +9,8 @@
 namespace wellspring::ops {
 namespace {
 
-/// At least 32 rows, so that the partial sums are small compared with the tensor, and at most 1024
-/// chunks, four for each lane of the sums over them.
+/// At least 32 rows, so that the partial sums are small compared with the tensor. At most 1024
+/// chunks, four for each lane of the sums over chunks.
 std::int64_t rows_per_chunk(const BatchNormSpec& spec) {
   return std::max<std::int64_t>(32, (spec.rows + 1023) / 1024);
 }

@@ -8,10 +8,11 @@
 //   dgamma = sum(dy xhat),  dbeta = sum(dy)
 //   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
 //
-// where dy is masked by the ReLU. Statistics take two steps of fixed order: a team sums a chunk of
-// rows, and its squares around the chunk's mean; then a team per channel adds the chunks (T. Chan,
-// G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm", 1979, eq. 2.1). A mean that
-// is large compared with the spread costs no digits, and x comes from memory once.
+// where dy is masked by the ReLU. Statistics take two steps with a fixed order. First, a team per
+// chunk of rows computes its sum and its sum of squares around the chunk's mean. Then a team per
+// channel combines the chunks (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise
+// algorithm", 1979, eq. 2.1). No digits are lost if the mean is large compared with the spread, and
+// x is read from memory once.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -30,7 +31,7 @@
 namespace wellspring::ops {
 
 struct BatchNormSpec {
-  std::int64_t rows = 2;  ///< batch * height * width; at least 2
+  std::int64_t rows = 2;  ///< batch * height * width, at least 2
   int channels = 1;
   float momentum = 0.1f;
   float epsilon = 1e-5f;
@@ -38,8 +39,8 @@ struct BatchNormSpec {
   DType compute = DType::f32;
 };
 
-/// Device arrays, [channels] each. The running ones change in training:
-/// running += momentum (batch - running), with the unbiased variance of the batch.
+/// Device arrays, each [channels]. Training updates the running statistics: running += momentum
+/// (batch - running), with the unbiased variance of the batch.
 struct BatchNormStatistics {
   float* mean = nullptr;
   float* rstd = nullptr;
@@ -47,20 +48,20 @@ struct BatchNormStatistics {
   float* running_variance = nullptr;
 };
 
-/// Floats of scratch of the calls below.
+/// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
-/// Training: mean and rstd of x [rows, channels]; updates the running ones. Error (config): fewer
-/// than two rows, which have no variance.
+/// Training: mean and rstd of x [rows, channels]; also updates the running statistics. Error
+/// (config): fewer than two rows, which have no variance.
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials);
-/// Evaluation: mean and rstd from the running ones.
+/// Evaluation: mean and rstd from the running statistics.
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
                                    const BatchNormStatistics& statistics);
-/// y from mean and rstd; `residual` may be null.
+/// Computes y from mean and rstd; `residual` may be null.
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics);
-/// After a training pass. `dx` and `dresidual` may be null; y is read only with a ReLU.
+/// Gradients after a training pass. `dx` and `dresidual` may be null; y is only read with a ReLU.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -74,12 +75,12 @@ struct RowChunk {
   int count;
 };
 
-/// Floats of scratch of the functors over chunks.
+/// Floats of scratch for the functors over chunks.
 constexpr std::size_t batch_norm_scratch(int channels) {
   return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
 }
 
-/// sums and squares [chunks, channels]: sum of a chunk, and of squares around its mean.
+/// sums and squares [chunks, channels]: the sum of a chunk, and the sum of squares around its mean.
 template <class T>
 struct BatchNormChunk {
   const T* x;
@@ -111,7 +112,7 @@ struct BatchNormChunk {
   }
 };
 
-/// Mean, rstd and running statistics of a channel from its chunks: a team per channel.
+/// Mean, rstd and running statistics of a channel, from its chunks; one team per channel.
 struct BatchNormTotal {
   const float* sums;
   const float* squares;
@@ -145,7 +146,7 @@ struct BatchNormTotal {
   }
 };
 
-/// Mean and rstd of a channel from the running statistics: a map over channels.
+/// Mean and rstd of a channel from the running statistics; a map over channels.
 struct BatchNormRunning {
   BatchNormStatistics statistics;
   float epsilon;
@@ -156,7 +157,7 @@ struct BatchNormRunning {
   }
 };
 
-/// A team writes y of one chunk of rows.
+/// One team writes y for one chunk of rows.
 template <class T>
 struct BatchNormApply {
   const T* x;
@@ -164,7 +165,7 @@ struct BatchNormApply {
   const float* beta;
   const float* mean;
   const float* rstd;
-  const T* residual;  ///< or null
+  const T* residual;  ///< may be null
   T* y;
   std::int64_t rows, rows_per_chunk;
   int channels;
@@ -188,7 +189,7 @@ struct BatchNormApply {
   }
 };
 
-/// Inputs of both backward functors.
+/// Inputs of the two backward functors.
 template <class T>
 struct BatchNormGradient {
   const T* x;
@@ -201,7 +202,7 @@ struct BatchNormGradient {
   Activation activation;
 };
 
-/// gamma_partial and beta_partial [chunks, channels]: a chunk's part of the gradients.
+/// gamma_partial and beta_partial [chunks, channels]: contributions of a chunk to the gradients.
 template <class T>
 struct BatchNormBackwardChunk {
   BatchNormGradient<T> in;
@@ -229,15 +230,15 @@ struct BatchNormBackwardChunk {
   }
 };
 
-/// A team writes dx and dresidual of one chunk of rows.
+/// One team writes dx and dresidual for one chunk of rows.
 template <class T>
 struct BatchNormBackward {
   BatchNormGradient<T> in;
   const float* gamma;
   const float* dgamma;
   const float* dbeta;
-  T* dx;         ///< or null
-  T* dresidual;  ///< or null
+  T* dx;         ///< may be null
+  T* dresidual;  ///< may be null
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {

@@ -1,5 +1,5 @@
-// y = act(y + bias) in place, after a convolution or matrix product that the device's library does
-// not fuse with it. Called by kernels/ops/cuda; host, functor host and device.
+// Computes y = act(y + bias) in place, after a convolution or matrix product with which the
+// device's library cannot fuse it. Called by kernels/ops/cuda; host, functor host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -18,7 +18,8 @@ struct BiasActivationSpec {
   Activation activation = Activation::none;
 };
 
-/// y [rows, columns] += bias [columns] (f32; null: nothing to add), then the activation.
+/// Adds bias [columns] (f32; null: none) to each row of y [rows, columns], then applies the
+/// activation.
 void bias_activation(Stream& stream, const BiasActivationSpec& spec, const float* bias, void* y);
 
 template <class T>
@@ -31,7 +32,7 @@ struct BiasActivation {
   WS_HD void operator()(std::int64_t i) const {
     float value = static_cast<float>(y[i]);
     if (bias != nullptr) value += bias[i % columns];
-    // Written so that a NaN passes through and is noticed.
+    // Written so that NaN passes through and is noticed.
     if (activation == Activation::relu && value < 0) value = 0;
     y[i] = T(value);
   }

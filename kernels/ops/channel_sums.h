@@ -1,10 +1,10 @@
 // Sums over the pixels of one sample, for all channels at once, in a fixed order. Called by the
 // normalisation and pooling functors; host and device.
 //
-// Pixel p belongs to lane p % lanes, where lanes * channels is about the 256 of
-// kernels/runtime/reduce.h. A lane adds its pixels in order; then the lanes are added in order.
+// Pixel p belongs to lane p % lanes, where lanes * channels is about 256 (see
+// kernels/runtime/reduce.h). A lane adds its pixels in order; then the lanes are added in order.
 // Members of a team take slots (lane, channel), so that neighbours read neighbouring memory. A host
-// team takes all of them, in vectors of channels. The bits are the same.
+// team takes all slots, in vectors of channels. The bits are the same.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
@@ -25,8 +25,8 @@ WS_INLINE constexpr int channel_slots(int channels) {
   return channel_lanes(channels) * channels;
 }
 
-/// slots[c] = the sum over pixels p of load(p * channels + c, c). All members call it and may read
-/// the sums afterwards.
+/// Sets slots[c] to the sum of load(p * channels + c, c) over all pixels p. All members call it and
+/// may read the sums afterwards.
 template <class Team, class Load>
 WS_HD void channel_sums(Team& team, float* slots, int pixels, int channels, Load load) {
   const int lanes = channel_lanes(channels);
@@ -45,7 +45,7 @@ WS_HD void channel_sums(Team& team, float* slots, int pixels, int channels, Load
       for (int c = 0; c < channels; ++c) slots[c] += slots[l * channels + c];
     }
   } else {
-    team.sync();  // previous contents of the slots have been read
+    team.sync();  // all members have read the previous contents of the slots
     for (int slot = team.rank(); slot < lanes * channels; slot += team.size()) {
       const int c = slot % channels;
       float sum = 0;

@@ -7,8 +7,8 @@
 namespace wellspring::ops {
 namespace {
 
-/// At least 64 rows per chunk, so that the partial sums are small compared with the matrix, and at
-/// most 1024 chunks, 8 for each lane of the second pass.
+/// At least 64 rows per chunk, so that the partial sums are small compared with the matrix. At most
+/// 1024 chunks, eight for each lane of the second pass.
 std::int64_t rows_per_chunk(std::int64_t rows) {
   return std::max<std::int64_t>(64, (rows + 1023) / 1024);
 }

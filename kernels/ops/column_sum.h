@@ -1,8 +1,8 @@
 // Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations that
 // have a bias; host, functors host and device.
 //
-// Two passes of fixed order: each chunk of rows is summed serially, then 128 lanes and a tree add
-// the chunks. Neither depends on team size, thread count or device.
+// Two passes with a fixed order: first each chunk of rows is summed serially, then 128 lanes and a
+// tree add the chunks. The order does not depend on team size, thread count or device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
@@ -23,11 +23,11 @@ struct ColumnSumSpec {
 
 /// Floats of scratch that column_sum needs.
 std::size_t column_sum_partials(const ColumnSumSpec& spec);
-/// sums [columns] = the sum over rows of values [rows, columns]. Overwrites.
+/// Overwrites sums [columns] with the sums over the rows of values [rows, columns].
 void column_sum(Stream& stream, const ColumnSumSpec& spec, const void* values, float* partials,
                 float* sums);
 
-/// partials [chunks, columns]: one chunk's sum of one column. A map over chunks * columns:
+/// partials [chunks, columns]: the sum of one chunk of one column. A map over chunks * columns, so
 /// neighbouring threads read neighbouring columns.
 template <class T>
 struct ColumnChunkSum {
@@ -50,7 +50,7 @@ struct ColumnChunkSum {
   }
 };
 
-/// sums [columns] from the partial sums: a league over columns.
+/// sums [columns] from the partial sums; a league over columns.
 struct ColumnTotal {
   const float* partials;
   float* sums;

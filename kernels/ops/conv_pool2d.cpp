@@ -8,7 +8,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Convolution, then pooling. The workspace holds the full-size image between them: the
+/// Convolution, then pooling. The workspace holds the full-size image between the two: the
 /// convolution's output, later its gradient.
 class ConvThenPool final : public ConvPool2d {
  public:

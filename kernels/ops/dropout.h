@@ -1,11 +1,10 @@
 // Dropout: training sets values to 0 at random and scales the others up. Called by train/network;
 // host, functor host and device.
 //
-// Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling while training).
+// Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training).
 // Whether a value is kept is a function of (seed, layer, step, source, ordinal, index of the
-// value). It does not depend on batch size, shards, ranks, threads or device; copies of a sample in
-// one batch have masks of their own; and the backward pass draws the mask again instead of storing
-// it.
+// value). It does not depend on batch size, shards, ranks, threads or device. Copies of a sample in
+// one batch have different masks. The backward pass recomputes the mask instead of storing it.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -24,11 +23,11 @@ struct DropoutSpec {
   std::int64_t rows = 1;     ///< samples
   std::int64_t columns = 1;  ///< values per sample
   float rate = 0.5f;         ///< [0, 1)
-  std::uint64_t key = 0;     ///< layer's key: named_key(seed, name)
+  std::uint64_t key = 0;     ///< key of the layer: named_key(seed, name)
   DType compute = DType::f32;
 };
 
-/// y = x / (1 - rate) or 0; y may be x. The backward pass is the same on dy.
+/// y = x / (1 - rate) or 0; y may be x. The backward pass is the same function of dy.
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y);
 
@@ -41,8 +40,8 @@ WS_INLINE constexpr std::uint64_t dropout_step_key(std::uint64_t key, std::uint6
                  key);
   return block.word[0] | (std::uint64_t{block.word[1]} << 32);
 }
-/// Random numbers of one row, one word per value. The ordinal identifies the row among all rows that
-/// its source fills in the run's global batches.
+/// Random numbers of one row; each value uses one word. The ordinal identifies the row among all
+/// rows that its source fills in the run's global batches.
 WS_INLINE constexpr SampleRng dropout_rng(std::uint64_t key, std::uint64_t step, const Slot& slot) {
   return {dropout_step_key(key, step, slot.source), slot.ordinal};
 }
@@ -56,7 +55,7 @@ struct DropoutApply {
   const StepState* state;
   std::uint64_t key;
   std::int64_t columns, chunks;  ///< per row
-  std::uint32_t threshold;       ///< words below it drop: rate * 2^32
+  std::uint32_t threshold;       ///< words below it drop the value: rate * 2^32
   float scale;                   ///< 1 / (1 - rate)
 
   template <class Team>
@@ -66,12 +65,12 @@ struct DropoutApply {
     const SampleRng rng = dropout_rng(key, state->step, slots[row]);
     const T* from = x + row * columns;
     T* to = y + row * columns;
-    // A block of four words for four neighbours; chunks begin on multiples of four.
+    // One block of four words serves four neighbours; chunks begin at multiples of four.
     for (std::int64_t i = range.begin + 4 * std::int64_t{team.rank()}; i < range.end;
          i += 4 * std::int64_t{team.size()}) {
       const Philox4 words = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4));
       for (std::int64_t k = 0; k < 4 && i + k < range.end; ++k) {
-        // A product, so that a NaN passes through and is noticed.
+        // Uses a product, so that NaN passes through and is noticed.
         const float factor = words.word[k] < threshold ? 0.0f : scale;
         to[i + k] = T(static_cast<float>(from[i + k]) * factor);
       }

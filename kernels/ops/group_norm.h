@@ -1,13 +1,13 @@
 // Group normalisation and its gradient. Called by kernels/ops/group_norm.cpp; host and device.
 //
-// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018. With m values a group, mean mu, rstd =
+// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018. With m values per group, mean mu, rstd =
 // 1 / sqrt(variance + epsilon) and xhat = (x - mu) rstd:
 //
 //   y  = gamma xhat + beta (+ residual), then ReLU
 //   dx = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
 //
-// where dy is masked by the ReLU and the sums go over the group. A team takes one sample and reads
-// its values three times, once from memory.
+// where dy is masked by the ReLU, and sums are over the group. A team processes one sample and
+// reads its values three times, only the first time from memory.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -24,7 +24,7 @@
 
 namespace wellspring::ops {
 
-/// Floats of scratch of the forward functor, and of the backward one.
+/// Floats of scratch of the forward functor and of the backward functor.
 constexpr std::size_t group_norm_forward_scratch(int channels) {
   return static_cast<std::size_t>(channel_slots(channels) + 2 * channels);
 }
@@ -32,7 +32,8 @@ constexpr std::size_t group_norm_backward_scratch(int channels) {
   return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
 }
 
-/// group_total[c] = the sum of value(k) over the channels k of c's group, in order; for all c.
+/// Sets group_total[c], for all c, to the sum of value(k) over the channels k of c's group, in
+/// order.
 template <class Team, class Value>
 WS_HD void spread_group_sums(Team& team, float* group_total, int channels, int groups,
                              Value value) {
@@ -50,7 +51,7 @@ struct GroupNormForward {
   const T* x;
   const float* gamma;
   const float* beta;
-  const T* residual;  ///< or null
+  const T* residual;  ///< may be null
   T* y;
   float* mean;
   float* rstd;
@@ -72,7 +73,7 @@ struct GroupNormForward {
     spread_group_sums(team, centre, c, groups, [=](int k) { return sums[k]; });
     for (int k = team.rank(); k < c; k += team.size()) centre[k] /= count;
     team.sync();
-    // A second pass: a one-pass variance loses its digits if the mean is large.
+    // A second pass, because a one-pass variance loses its digits if the mean is large.
     channel_sums(team, sums, pixels, c, [=](std::int64_t i, int k) {
       const float deviation = static_cast<float>(from[i]) - centre[k];
       return deviation * deviation;
@@ -135,7 +136,7 @@ struct GroupNormBackward {
       gamma_partial[sample * c + k] = gamma_sum[k];
     }
     team.sync();
-    // From here on these hold the sums of the group.
+    // From here on, these variables hold the sums of the group.
     const float* weight = gamma;
     const float count = static_cast<float>(pixels) * static_cast<float>(width);
     sum_within_groups(team, beta_sum, weight);
@@ -163,14 +164,14 @@ struct GroupNormBackward {
   }
 
  private:
-  /// sums[c] becomes the sum over c's group of weight * sums.
+  /// Replaces sums[c] with the sum of weight * sums over c's group.
   template <class Team>
   WS_HD void sum_within_groups(Team& team, float* sums, const float* weight) const {
     spread_group_sums(team, sums, channels, groups, [=](int k) { return weight[k] * sums[k]; });
   }
 };
 
-/// dgamma and dbeta from the samples' parts: a team per channel.
+/// dgamma and dbeta from the samples' parts; one team per channel.
 struct GroupNormParameterGradient {
   const float* gamma_partial;
   const float* beta_partial;

@@ -5,7 +5,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Rows are narrow (some tens of outputs): a team of four warps.
+/// Rows are narrow (some tens of outputs), so a team has four warps.
 constexpr TeamShape kRowTeam{128, kReduceLanes * sizeof(float)};
 
 template <class T>

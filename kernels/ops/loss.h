@@ -1,4 +1,4 @@
-// Losses and their gradients: a team takes one row of the batch, for one head. Called by
+// Losses and their gradients. A team processes one row of the batch for one head. Called by
 // kernels/ops/loss.cpp; host and device.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace wellspring::ops {
 
-/// Common part of every loss: the head's slice of the outputs and of their gradient, and the arrays
-/// of losses and scores. `T`: type of the gradient.
+/// Common part of all losses: the head's slice of the outputs and their gradient, and the arrays of
+/// losses and scores. `T`: type of the gradient.
 template <class T>
 struct HeadRows {
   HeadSlice head;
@@ -27,18 +27,18 @@ struct HeadRows {
   float* scores;
   T* gradient;
 
-  /// True if the sample in `row` has this head.
+  /// True if the sample in `row` trains this head.
   WS_INLINE bool holds(std::int64_t row) const {
     return ((head.sources >> slots[row].source) & 1u) != 0;
   }
-  /// The head's outputs, and their gradient.
+  /// The head's outputs in a row, and their gradient.
   WS_INLINE const float* own(std::int64_t row) const {
     return outputs + row * head.width + head.begin;
   }
   WS_INLINE T* own_gradient(std::int64_t row) const {
     return gradient + row * head.width + head.begin;
   }
-  /// Weight of a row's loss. Its gradient's factor is this divided by the global batch.
+  /// Weight of a row's loss. Its gradient's factor is this weight divided by the global batch.
   WS_INLINE float weight(std::int64_t row) const {
     return weights[row] * head.weight[slots[row].source];
   }
@@ -48,7 +48,7 @@ struct HeadRows {
   WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
     scores[index * head.batch + row] = value;
   }
-  /// The row does not train this head: gradient and scores are 0, the loss is `value`.
+  /// For a row that does not train this head: gradient and scores are 0, the loss is `value`.
   template <class Team>
   WS_HD void leave_out(Team& team, std::int64_t row, std::int32_t score_count, float value) const {
     T* own = own_gradient(row);
@@ -59,15 +59,15 @@ struct HeadRows {
   }
 };
 
-/// Cross-entropy against a label. With z the head's logits less their largest, K classes, label k
-/// and smoothing s (Szegedy et al. 2016, section 7: s / K is spread over all classes):
+/// Cross-entropy against a label. With z the head's logits minus the largest logit, K classes,
+/// label k and smoothing s (Szegedy et al. 2016, section 7: s / K is spread over all classes):
 ///
 ///   loss   = (1 - s) (log sum exp z - z_k) + s (log sum exp z - mean z)
 ///   dlogit = softmax(z) - (1 - s) [k] - s / K
 ///
-/// both times the sample's and the source's weight, the gradient also divided by the batch.
-/// Subtracting the largest keeps every exponential in [0, 1], however large the logits. A label
-/// outside the head is an error upstream: its loss is NaN, which stops the run, and its gradient 0.
+/// both multiplied by the weights of sample and source; the gradient is also divided by the batch.
+/// Subtracting the largest logit keeps every exponential in [0, 1]. A label outside the head is an
+/// error upstream: its loss is NaN, which stops the run, and its gradient is 0.
 template <class T>
 struct SoftmaxCrossEntropy {
   HeadRows<T> rows;
@@ -91,7 +91,8 @@ struct SoftmaxCrossEntropy {
         team, lanes, classes, [=](std::int64_t k) { return math::exp(own[k] - largest); });
     const float sum_z = team_sum<Team, float>(team, lanes, classes,
                                               [=](std::int64_t k) { return own[k] - largest; });
-    // The first of equal logits wins: the label must beat those before it and match those after it.
+    // The first of equal logits wins, so the label must exceed all earlier logits and at least
+    // equal the later ones.
     const float better = team_sum<Team, float>(team, lanes, classes, [=](std::int64_t k) {
       const bool beats = k < label ? !(own[k] < own_label) : !(own[k] <= own_label);
       return beats ? 1.0f : 0.0f;
@@ -113,17 +114,18 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-/// Cross-entropy against probabilities t of the classes, as mixed samples have. With z and s as
-/// above, u = (1 - s) t + s / K and U the sum of u (1 where t adds up to 1):
+/// Cross-entropy against class probabilities t, for mixed samples. With z and s as above, u = (1 -
+/// s) t + s / K and U the sum of u (1 if t adds up to 1):
 ///
 ///   loss   = U log sum exp z - sum u z
 ///   dlogit = U softmax(z) - u
 ///
-/// The score is 1 where the largest logit belongs to the likeliest class, the first among equals.
+/// The score is 1 if the largest logit belongs to the likeliest class. Of equal ones, the first
+/// counts.
 template <class T>
 struct SoftCrossEntropy {
   HeadRows<T> rows;
-  const float* targets;  ///< [batch, target_width], the head's classes first
+  const float* targets;  ///< [batch, target_width], the head's classes come first
   std::int32_t target_width;
   float smoothing;
 
@@ -166,24 +168,25 @@ struct SoftCrossEntropy {
   }
 };
 
-/// Binary cross-entropy of each output against its own target t in [0, 1], mean over the outputs.
-/// With p the weight of a positive label, 1 or, of K labels, K / max(1, sum t):
+/// Binary cross-entropy of each output against its own target t in [0, 1], averaged over the
+/// outputs. The weight p of a positive label is 1 or, for K labels, K / max(1, sum t):
 ///
 ///   loss   = p t log(1 + exp(-z)) + (1 - t) log(1 + exp(z))
 ///   dlogit = (1 - t) sigmoid(z) - p t sigmoid(-z)
 ///
-/// in which log(1 + exp(z)) is max(z, 0) + log(1 + exp(-|z|)), so that no exponential overflows. An
-/// output above 0 predicts its label; a target above 1/2 means that the label is present.
+/// where log(1 + exp(z)) is computed as max(z, 0) + log(1 + exp(-|z|)), so that no exponential
+/// overflows. An output above 0 predicts its label; a target above 1/2 means that the label is
+/// present.
 ///
-/// Both are linear in t: a mixture of targets has the mixture of their losses where p is the same.
-/// The sum of t is the number of present labels if all t are 0 or 1, and the only linear function
-/// of t with this property. With it the labels weigh K together, as with Anderson and Farrell, each
-/// by its share t. Less than one label in total weighs K t, so that its loss tends to that of an
-/// empty row.
+/// Loss and gradient are linear in t: if p is the same, the loss of a mixture of targets is the
+/// same mixture of their losses. If all t are 0 or 1, the sum of t is the number of present labels;
+/// it is the only linear function of t with this property. With it, the labels have the total
+/// weight K, as in Anderson and Farrell, and each counts with its share t. A total below one label
+/// gets the weight K t, so that its loss tends to the loss of an empty row.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;
-  const float* targets;  ///< [batch, target_width], the head's outputs first
+  const float* targets;  ///< [batch, target_width], the head's outputs come first
   std::int32_t target_width;
   PositiveWeight positives;
 
@@ -222,7 +225,7 @@ struct SigmoidCrossEntropy {
     });
     if (team.rank() == 0) {
       rows.loss[row] = rows.weight(row) * (sum / count);
-      // Outputs are wrong where exactly one of the two sets holds the label.
+      // An output is wrong if exactly one of the two sets contains its label.
       rows.score(row, 0, (count - (there + said - 2 * both)) / count);
       rows.score(row, 1, 2 * both);
       rows.score(row, 2, there + said);
@@ -230,8 +233,8 @@ struct SigmoidCrossEntropy {
   }
 };
 
-/// Squared error of scaled targets, mean over the targets: (y - (t - shift) scale)^2. Scores 2k and
-/// 2k + 1 are the square and the size of target k's error in its own unit.
+/// Squared error of scaled targets, averaged over the targets: (y - (t - shift) scale)^2. Scores 2k
+/// and 2k + 1 are the squared and the absolute error of target k in its own unit.
 template <class T>
 struct SquaredError {
   HeadRows<T> rows;

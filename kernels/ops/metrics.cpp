@@ -5,7 +5,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// A thread per lane.
+/// One thread per lane.
 constexpr TeamShape kMetricTeam{kMetricLanes, kMetricScratch};
 
 }  // namespace

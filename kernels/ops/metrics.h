@@ -1,5 +1,5 @@
-// Losses and scores of a batch, summed by source in a fixed order: one team for the whole batch.
-// Called by kernels/ops/metrics.cpp; host and device.
+// Losses and scores of a batch, summed by source in a fixed order. One team processes the whole
+// batch. Called by kernels/ops/metrics.cpp; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -15,12 +15,13 @@
 namespace wellspring::ops {
 
 /// Row b belongs to lane b % 64. A lane adds its rows in order; then the lanes are added in order.
-/// The bits of every metric depend on it.
+/// The bits of every metric depend on this number.
 inline constexpr int kMetricLanes = 64;
 inline constexpr std::size_t kMetricScratch = kMetricLanes * kMaxSources * sizeof(double);
 
-/// Calls add(source, sum) once for each source: the sum of value(row) over its rows in [0, batch).
-/// All members of the team call it; `lanes`: kMetricLanes * kMaxSources of scratch.
+/// Calls add(source, sum) once per source, where `sum` is the sum of value(row) over the source's
+/// rows in [0, batch). All members of the team call it. `lanes`: kMetricLanes * kMaxSources of
+/// scratch.
 template <class Team, class Value, class Add>
 WS_HD void sum_by_source(Team& team, double* lanes, std::int64_t batch, const Slot* slots,
                          std::int32_t sources, Value value, Add add) {
@@ -40,7 +41,7 @@ WS_HD void sum_by_source(Team& team, double* lanes, std::int64_t batch, const Sl
 }
 
 /// Sums every measure over rows [0, rows), and counts the rows. Calls `add(index, sum)` once per
-/// sum; `index` counts as in metric_sums().
+/// sum; `index` counts in the order of metric_sums().
 template <class Team, class Add>
 WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std::int64_t rows,
                         const Slot* slots, Add add) {

@@ -1,17 +1,17 @@
-// Network operations: value-type specs, planned (shapes, workspace, support) apart from run, so
-// planning is tested without a device. Called by train/; host only.
+// Network operations. Specs are value types. Planning (shapes, workspace, support) is separate from
+// running, so it can be tested without a device. Called by train/; host only.
 //
-// Activations are NHWC, rows of the batch first. Weights are KRSC (output channel, row, column,
-// input channel); dense weights are [out, in]. `compute` is the type of activations, weights and
-// weight gradients (f32 or bf16); biases, normalisation parameters, statistics, losses and their
-// gradients are f32. Accumulation is f32 everywhere. Results have equal bits in every run on the
-// same kind of processor, with the same libraries and thread count. Libraries choose kernels by
-// shape, so a row's bits may change with the number of rows; they stay within the rounding of the
-// sums. Nothing allocates after planning.
+// Activations are NHWC; the rows of the batch are the first dimension. Weights are KRSC (output
+// channel, row, column, input channel); dense weights are [out, in]. `compute` is the type of
+// activations, weights and weight gradients (f32 or bf16); biases, normalisation parameters,
+// statistics, losses and their gradients are f32. Accumulation is f32 everywhere. Results are
+// bit-identical in every run on the same kind of processor with the same libraries and thread
+// count. Libraries choose kernels by shape, so a row's bits may change with the number of rows,
+// within the rounding of the sums. Nothing allocates after planning.
 //
-// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are
-// device memory of the stream's device, aligned to 16 bytes: inside a flat arena every tensor
-// starts at a multiple of 16 bytes. Workspace, aligned to 256, may be shared within one stream.
+// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are to
+// memory of the stream's device and aligned to 16 bytes: inside a flat arena, every tensor starts
+// at a multiple of 16 bytes. Workspace is aligned to 256 bytes and may be shared within one stream.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -38,18 +38,19 @@ class LinearLayer {
  public:
   virtual ~LinearLayer() = default;
   virtual std::size_t workspace_bytes() const = 0;
-  /// `bias` is f32, one value per output channel; null where the spec has none.
+  /// `bias` is f32, one value per output channel; null if the spec has none.
   virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                        Workspace workspace) = 0;
-  /// dy is the gradient before the activation (see relu_backward), in the compute type. -> dx
+  /// Computes dx. dy is the gradient before the activation (see relu_backward), in the compute
+  /// type.
   virtual void backward_data(Stream& stream, const void* dy, const void* w, void* dx,
                              Workspace workspace) = 0;
-  /// -> dw in the compute type, dbias (f32, may be null). Overwrites; does not add.
+  /// Computes dw in the compute type and dbias in f32 (may be null). Overwrites them.
   virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
                                 float* dbias, Workspace workspace) = 0;
 };
 
-/// 2-D convolution, dilation 1, groups 1: x [N,H,W,C], w [K,R,S,C], bias [K], y [N,P,Q,K].
+/// 2-D convolution with dilation 1 and groups 1: x [N,H,W,C], w [K,R,S,C], bias [K], y [N,P,Q,K].
 struct Conv2dSpec {
   std::int64_t batch = 1;
   int in_height = 1, in_width = 1, in_channels = 1, out_channels = 1;
@@ -57,7 +58,7 @@ struct Conv2dSpec {
   bool bias = true;
   Activation activation = Activation::none;
   DType compute = DType::f32;
-  bool input_gradient = true;  ///< false for the first layer: backward_data is never called
+  bool input_gradient = true;  ///< false for the first layer, where backward_data is never called
   int out_height() const { return (in_height + 2 * padding - kernel) / stride + 1; }
   int out_width() const { return (in_width + 2 * padding - kernel) / stride + 1; }
   std::string to_string() const;
@@ -65,11 +66,12 @@ struct Conv2dSpec {
 
 class Conv2d : public LinearLayer {
  public:
-  /// Errors: config when the shapes make no sense; device when the back end does not support them.
+  /// Errors: impossible shapes (config); shapes that the back end does not support (device).
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
-  /// CPU: true if it is faster for all threads to share the whole batch than for each to take one
-  /// of `shards` shards: the weights are larger than the data that a shard reads and writes. False
-  /// if the bits would depend on the number of threads. Error (config): as plan.
+  /// CPU: true if it is faster to share the whole batch among all threads than to give each thread
+  /// one of `shards` shards. This is so if the weights are larger than the data that a shard reads
+  /// and writes. False if the bits would then depend on the number of threads. Error (config): as
+  /// for plan.
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
@@ -87,13 +89,13 @@ struct DenseSpec {
 
 class Dense : public LinearLayer {
  public:
-  /// Errors as Conv2d.
+  /// Errors: as for Conv2d.
   static std::unique_ptr<Dense> plan(const DenseSpec& spec, const Stream& stream);
 };
 
-/// Group normalisation over (H, W, channels of the group), with an optional residual added after
-/// the affine part and an optional ReLU last: y = act(gamma * xhat + beta + residual). Source: Y.
-/// Wu, K. He, "Group Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as there.
+/// Group normalisation over (H, W, channels of the group): y = act(gamma * xhat + beta + residual).
+/// The residual is optional, and so is the activation, a ReLU. Source: Y. Wu, K. He, "Group
+/// Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as in the paper.
 struct GroupNormSpec {
   std::int64_t batch = 1;
   int height = 1, width = 1, channels = 1, groups = 1;
@@ -102,61 +104,62 @@ struct GroupNormSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// mean and rstd [batch, groups] are written for the backward pass.
+/// Writes mean and rstd [batch, groups] for the backward pass.
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd);
-/// dx, dgamma, dbeta; dresidual (may be null; also = dy through the activation). `partials` holds
-/// group_norm_partials(spec) floats.
+/// Computes dx, dgamma, dbeta and dresidual. dresidual may be null; it is dy taken through the
+/// activation. `partials` holds group_norm_partials(spec) floats.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
 std::size_t group_norm_partials(const GroupNormSpec& spec);
 
-/// y = x where x > 0, else 0, but a NaN stays; y may be x.
+/// y = x where x > 0, else 0; NaN passes through. y may be x.
 void relu(Stream& stream, DType dtype, std::int64_t n, const void* x, void* y);
 /// dx = dy where y > 0, else 0; dx may be dy.
 void relu_backward(Stream& stream, DType dtype, std::int64_t n, const void* y, const void* dy,
                    void* dx);
-/// z = x + y element by element; z may be either.
+/// z = x + y element by element; z may be x or y.
 void add(Stream& stream, DType dtype, std::int64_t n, const void* x, const void* y, void* z);
 void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to, void* y);
 
 struct PoolSpec {
   std::int64_t batch = 1;
-  int height = 2, width = 2, channels = 1;  ///< input
-  int window = 2, stride = 2, padding = 0;  ///< max pooling: square windows, equal padding
+  int height = 2, width = 2, channels = 1;  ///< input shape
+  int window = 2, stride = 2, padding = 0;  ///< max pooling: square windows, symmetric padding
   int out_height() const { return (height + 2 * padding - window) / stride + 1; }
   int out_width() const { return (width + 2 * padding - window) / stride + 1; }
-  /// relu: y = max(0, largest of the window); the backward pass covers both. ReLU and max commute,
-  /// so the convolution before the pooling needs no ReLU, and no extra pass over memory.
+  /// relu: y = max(0, largest value of the window); the backward pass includes the ReLU. ReLU and
+  /// max commute, so the convolution before the pooling needs no ReLU and no extra pass over
+  /// memory.
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Winner of a 2x2 window without a positive value, under Activation::relu.
+/// Winner of a 2x2 window without a positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWinner = 4;
 /// `winner` [N,P,Q,C] u8: index of the largest value in the window, row by row (the first among
-/// equals), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding never
-/// wins. Error (config): impossible windows.
+/// equals), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
+/// the winner. Error (config): impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values (a quarter) and the winners are kept. Where it pays, the backward pass skips the
-/// three quarters of the convolution's gradient that are zero.
+/// pooled values (a quarter) and the winners are kept. If that is faster, the backward pass skips
+/// the three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
-  /// `spec` describes the convolution; its activation comes after the pooling.
+  /// `spec` describes the convolution; its activation is applied after the pooling.
   static std::unique_ptr<ConvPool2d> plan(const Conv2dSpec& spec, const Stream& stream);
   virtual ~ConvPool2d() = default;
   virtual std::size_t workspace_bytes() const = 0;
-  /// x [N,H,W,C] w [K,R,S,C] bias [K] (f32) -> y [N,P/2,Q/2,K] and winner as max_pool_forward
+  /// x [N,H,W,C], w [K,R,S,C], bias [K] (f32) -> y [N,P/2,Q/2,K] and winner; see max_pool_forward.
   virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                        std::uint8_t* winner, Workspace workspace) = 0;
-  /// dy [N,P/2,Q/2,K] is the gradient of y, after the activation -> dx (null without
-  /// spec.input_gradient), dw in the compute type, dbias (f32, may be null). Overwrites.
+  /// dy [N,P/2,Q/2,K] is the gradient of y, after the activation. Computes dx (null without
+  /// spec.input_gradient), dw in the compute type, and dbias (f32, may be null). Overwrites them.
   virtual void backward(Stream& stream, const void* x, const void* w, const void* dy,
                         const std::uint8_t* winner, void* dx, void* dw, float* dbias,
                         Workspace workspace) = 0;

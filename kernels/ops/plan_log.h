@@ -1,4 +1,4 @@
-// Specs planned on a stream, in order, recorded by Conv2d::plan and Dense::plan. Called by reports,
+// Specs planned on a stream, in order; Conv2d::plan and Dense::plan record them. Called by reports,
 // and by the test that plans the layers of every network for a GPU that is not present; host only.
 //
 //     stream.library<PlanLog>()->convolutions

@@ -14,7 +14,7 @@ bool tiles_of_two(const PoolSpec& spec) {
 }
 
 WindowGeometry geometry_of(const PoolSpec& spec) {
-  // Every window must hold a pixel; less than half of one may reach over an edge.
+  // Every window must contain a pixel; less than half of a window may extend over an edge.
   if (spec.window < 1 || spec.window > kMaxWindow || spec.stride < 1 || spec.padding < 0 ||
       2 * spec.padding > spec.window || spec.height + 2 * spec.padding < spec.window ||
       spec.width + 2 * spec.padding < spec.window)

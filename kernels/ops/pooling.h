@@ -12,7 +12,7 @@
 
 namespace wellspring::ops {
 
-/// A team writes one row of one sample's output.
+/// One team writes one row of a sample's output.
 template <class T>
 struct MaxPoolForward {
   const T* x;
@@ -38,7 +38,7 @@ struct MaxPoolForward {
       float best = static_cast<float>(above[left]);
       int which = 0;
       const auto challenge = [&](float value, int index) {
-        // A NaN wins, so that it is noticed.
+        // NaN wins, so that it is noticed.
         const bool wins = (value > best) | (value != value);
         best = wins ? value : best;
         which = wins ? index : which;
@@ -53,8 +53,8 @@ struct MaxPoolForward {
   }
 };
 
-/// A team writes two rows of one sample's gradient, or the last row of an odd height. Every element
-/// of dx is written once: the gradient at the winner, else 0.
+/// One team writes two rows of a sample's gradient, or the last row if the height is odd. It writes
+/// every element of dx once: the gradient at the winner, 0 elsewhere.
 template <class T>
 struct MaxPoolBackward {
   const T* dy;
@@ -98,7 +98,7 @@ struct MaxPoolBackward {
   }
 };
 
-/// A team averages one sample.
+/// One team averages one sample.
 template <class T>
 struct GlobalMeanForward {
   const T* x;
@@ -117,7 +117,7 @@ struct GlobalMeanForward {
   }
 };
 
-/// A team spreads one sample's gradient.
+/// One team distributes the gradient of one sample.
 template <class T>
 struct GlobalMeanBackward {
   const T* dy;

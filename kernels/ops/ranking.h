@@ -1,5 +1,5 @@
-// Scores of the samples of an evaluation, one by one, for metrics that need their order (ROC, AUC).
-// Called by kernels/ops/ranking.cpp; host and device.
+// Scores of individual samples in an evaluation, for metrics that need the order of samples (ROC,
+// AUC). Called by kernels/ops/ranking.cpp; host and device.
 #pragma once
 
 #include "kernels/ops/training.h"

@@ -12,7 +12,7 @@
 
 namespace wellspring::ops {
 
-/// x [rows, items, features]; the first count[r] items of row r exist. The others are not read.
+/// x [rows, items, features]. In row r, the first count[r] items exist; the others are not read.
 struct ItemPoolSpec {
   std::int64_t rows = 1;
   int items = 1, features = 1;
@@ -31,7 +31,7 @@ struct ConcatenateSpec {
   int first = 1, second = 1;  ///< columns of a and of b
   DType compute = DType::f32;
 };
-/// y [rows, first + second] = a [rows, first] next to b [rows, second].
+/// y [rows, first + second] contains a [rows, first] and then b [rows, second] in each row.
 void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b,
                  void* y);
 /// da and db from dy; either may be null.
@@ -43,7 +43,7 @@ WS_INLINE constexpr int existing_items(const std::int32_t* count, std::int64_t r
   return count[row] < 0 ? 0 : count[row] < items ? count[row] : items;
 }
 
-/// A team pools one set.
+/// One team pools one set.
 template <class T>
 struct ItemPoolForward {
   const T* x;
@@ -66,7 +66,7 @@ struct ItemPoolForward {
   }
 };
 
-/// A team spreads the gradient of one set.
+/// One team distributes the gradient of one set.
 template <class T>
 struct ItemPoolBackward {
   const T* dy;
@@ -87,8 +87,8 @@ struct ItemPoolBackward {
   }
 };
 
-/// Copies columns [begin, begin + columns) of a wide array [rows, width] from or to a narrow array
-/// [rows, columns]. A team copies one chunk of the narrow array.
+/// Copies columns [begin, begin + columns) of a wide array [rows, width] to or from a narrow array
+/// [rows, columns]. One team copies one chunk of the narrow array.
 template <class T>
 struct CopyColumns {
   const T* from;

@@ -1,4 +1,4 @@
-// Chunks of long arrays: a team takes one and loops over it with kernels/runtime/team_loop.h.
+// Chunks of long arrays: a team takes one chunk and loops over it with kernels/runtime/team_loop.h.
 // Called by the functors of kernels/ops; host and device.
 #pragma once
 

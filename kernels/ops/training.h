@@ -12,17 +12,17 @@
 
 namespace wellspring::ops {
 
-/// One head of a network: a slice of every row's outputs, and the sources whose samples have it.
-/// Samples of other sources get loss, scores and gradient 0 from it.
+/// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
+/// For samples of other sources, its loss, scores and gradient are 0.
 struct HeadSlice {
   std::int64_t batch = 1;
   std::int64_t global_batch = 0;   ///< rows on all ranks, the divisor of the mean; 0: batch
-  std::int32_t width = 1;          ///< outputs per row, all heads together
+  std::int32_t width = 1;          ///< outputs per row, of all heads together
   std::int32_t begin = 0;          ///< the head's first output
   std::int32_t outputs = 1;        ///< number of the head's outputs
   DType gradient = DType::f32;     ///< type of the outputs' gradient
-  std::uint32_t sources = 0;       ///< bit s: samples of source s have this head
-  float weight[kMaxSources] = {};  ///< multiplies the loss of a source's samples
+  std::uint32_t sources = 0;       ///< bit s: samples of source s train this head
+  float weight[kMaxSources] = {};  ///< weight of the loss of each source's samples
   WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 
@@ -36,80 +36,82 @@ struct LossInput {
 /// Outputs of every loss, for every row of the batch.
 struct LossResult {
   float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
-  float* scores = nullptr;   ///< [scores, batch] quality of the row's outputs, see each loss
-  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; own slice only
+  float* scores = nullptr;   ///< [scores, batch] quality of the row's outputs; see each loss
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; only its own slice
 };
 
-/// Class: cross-entropy against the row's label, a share `smoothing` of it spread over all classes.
-/// One score: 1 where the label's logit is the largest (the first among equals), else 0.
+/// Class: cross-entropy against the row's label; the share `smoothing` of the label is spread over
+/// all classes. One score: 1 if the label's logit is the largest (of equal ones, the first counts),
+/// otherwise 0.
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out);
 
 /// Soft label: cross-entropy against the probabilities in the first columns of `targets` [batch,
-/// target_width]. One score: 1 where the largest logit belongs to the likeliest class.
+/// target_width]. One score: 1 if the largest logit belongs to the likeliest class.
 void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                         const float* targets, std::int32_t target_width, float smoothing,
                         const LossResult& out);
 
-/// Weight of a present label relative to an absent one.
+/// Weight of a present label relative to an absent label.
 enum class PositiveWeight : std::uint8_t {
   equal,     ///< 1
-  balanced,  ///< K / n for K labels, n of them present: n is the sum of the targets, at least 1
+  balanced,  ///< K / n for K labels; n is the sum of the targets, at least 1
 };
-/// Multi-label: binary cross-entropy of each output against the same column of `targets`, 0 or 1
-/// or, for mixed samples, between; mean over the outputs. A label is present where its target is
-/// above 1/2, and predicted where its output is above 0. Three scores: the share of correct
-/// outputs; twice the number of labels both present and predicted; and the number present plus the
-/// number predicted. The second summed over samples, divided by the third, is the F1 score.
+/// Multi-label: binary cross-entropy of each output against the same column of `targets`, averaged
+/// over the outputs. Targets are 0 or 1 or, for mixed samples, between. A label is present if its
+/// target is above 1/2, and predicted if its output is above 0. The first of three scores is the
+/// fraction of correct outputs, the second is twice the number of labels that are both present and
+/// predicted, and the third is the number present plus the number predicted. The sum of the second
+/// score over samples, divided by the sum of the third, is the F1 score.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out);
 inline constexpr std::int32_t kSigmoidScores = 3;
 
-/// Location of a regression's targets. `shift` and `scale` bring each to about [-1, 1]: the network
-/// learns (t - shift) * scale.
+/// Location of a regression's targets. `shift` and `scale` bring each target to about [-1, 1]: the
+/// network learns (t - shift) * scale.
 struct RegressionTargets {
   const float* latents = nullptr;  ///< [batch, latent_width]; null if no column is a latent
   std::int64_t latent_width = 0;
   const float* targets = nullptr;  ///< [batch, target_width]; null if no column is a target
   std::int64_t target_width = 0;
-  /// [kMaxSources, outputs] on the device, by source: c >= 0: column c of the latents; c < 0:
-  /// column -1 - c of the targets.
+  /// [kMaxSources, outputs] on the device, per source. c >= 0 means column c of the latents; c < 0
+  /// means column -1 - c of the targets.
   const std::int32_t* column = nullptr;
   const float* shift = nullptr;  ///< [outputs] on the device
   const float* scale = nullptr;
 };
 
-/// Regression: squared error of the scaled targets, mean over them. Two scores per target: the
-/// square and the size of its error in the target's own unit.
+/// Regression: squared error of the scaled targets, averaged over them. Two scores per target: its
+/// squared and its absolute error, in the target's own unit.
 void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
                    const RegressionTargets& truth, const LossResult& out);
 
-/// First part of a step's line of metrics; the sums follow in MetricsRing.
+/// First part of a step's line of metrics; the sums are in MetricsRing.
 struct StepMetrics {
   std::uint64_t step = 0;
   float loss = 0;
   float gradient_norm = 0;
   float learning_rate = 0;
   std::uint32_t nonfinite = 0;
-  SetOverflow overflow;  ///< since the run began
+  SetOverflow overflow;  ///< total since the run began
 };
 
 /// Per-sample measures of a batch: the losses of all heads, then their scores.
 struct Measures {
   std::int64_t batch = 1;
-  std::int32_t count = 0;         ///< number of arrays
-  std::int32_t losses = 0;        ///< the first so many add up to the sample's loss
-  std::int32_t sources = 1;       ///< in the mixture
+  std::int32_t count = 0;    ///< number of arrays
+  std::int32_t losses = 0;   ///< number of arrays, the first ones, that add up to the sample's loss
+  std::int32_t sources = 1;  ///< number of sources in the mixture
   const float* values = nullptr;  ///< [count, batch]
 };
 
-/// Sums per line: [count + 1, sources], one row per measure, then the number of samples.
+/// Number of sums per line: [count + 1, sources], one row per measure, then the number of samples.
 constexpr std::int64_t metric_sums(std::int32_t measures, std::int32_t sources) {
   return std::int64_t{measures + 1} * sources;
 }
 
-/// The device's ring of metrics: line step % size.
+/// The device's ring buffer of metrics; a step uses line step % size.
 struct MetricsRing {
   StepMetrics* lines = nullptr;  ///< [size]
   double* sums = nullptr;        ///< [size, metric_sums]
@@ -117,7 +119,7 @@ struct MetricsRing {
 };
 
 /// Sums the batch's measures by source in a fixed order. Writes the step's line, state->loss (mean
-/// of the total loss) and the sticky non-finite flag. `overflow` of the batch may be null.
+/// of the total loss) and the sticky non-finite flag. The batch's `overflow` may be null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
                      const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].
@@ -126,11 +128,11 @@ void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_
 
 /// How strongly a two-class head predicts the second class.
 struct ScoredSample {
-  float score = 0;  ///< logit of the second class minus that of the first
+  float score = 0;  ///< logit of the second class minus logit of the first
   std::int32_t label = -1;
 };
-/// Scores out[row] of the first `rows` rows, for a two-class head with columns `begin` and begin +
-/// 1 of `outputs` [batch, width].
+/// Writes the scores of the first `rows` rows to out[row], for a two-class head with columns
+/// `begin` and begin + 1 of `outputs` [batch, width].
 void collect_scores(Stream& stream, std::int64_t rows, const float* outputs, std::int32_t width,
                     std::int32_t begin, const std::int32_t* labels, ScoredSample* out);
 

@@ -12,18 +12,18 @@
 
 namespace wellspring::ops {
 
-/// Winner of a window without a positive value, under Activation::relu.
+/// Winner of a window without a positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWindowWinner = 255;
 /// Largest side of a window: its positions are numbered below kNoWindowWinner.
 inline constexpr int kMaxWindow = 15;
 
 struct WindowGeometry {
-  int height, width, channels;  ///< input
+  int height, width, channels;  ///< input shape
   int out_height, out_width;
   int window, stride, padding;
 };
 
-/// A team writes one row of one sample's output.
+/// One team writes one row of a sample's output.
 template <class T>
 struct MaxWindowForward {
   const T* x;
@@ -52,7 +52,7 @@ struct MaxWindowForward {
           if (left + s < 0 || left + s >= g.width) continue;
           const float value = static_cast<float>(
               image[(std::int64_t{top + r} * g.width + left + s) * g.channels + channel]);
-          // The first among equals; a NaN wins, so that it is noticed.
+          // The first of equal values wins. NaN wins, so that it is noticed.
           const bool wins = (which < 0) | (value > best) | (value != value);
           best = wins ? value : best;
           which = wins ? r * g.window + s : which;
@@ -66,8 +66,8 @@ struct MaxWindowForward {
   }
 };
 
-/// A team writes one row of one sample's gradient: every value sums the gradients of the windows
-/// that it won, in their order.
+/// One team writes one row of a sample's gradient. Every value is the sum of the gradients of the
+/// windows that it won, in the order of the windows.
 template <class T>
 struct MaxWindowBackward {
   const T* dy;
@@ -84,7 +84,7 @@ struct MaxWindowBackward {
     const T* gradient = dy + offset;
     const std::uint8_t* won = winner + offset;
     T* out = dx + sample_row * g.width * g.channels;
-    // Windows that contain a position begin at most window - 1 before it.
+    // Windows that contain a position begin at most window - 1 pixels before it.
     const auto first = [=](int position) {
       const int begin = position + g.padding - g.window + 1;
       return begin <= 0 ? 0 : (begin + g.stride - 1) / g.stride;

@@ -9,11 +9,11 @@
 
 namespace wellspring {
 
-/// The logarithm of a gamma-distributed number with the given shape, above 0, and scale 1. By G.
-/// Marsaglia and W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000)
-/// 363: a cubed normal number with at least 95 % acceptance for shapes of at least 1; smaller
-/// shapes are raised by 1 and corrected by a power of a uniform number. All 24 tries fail once in
-/// 10^30 draws; then the last one is used.
+/// The logarithm of a gamma-distributed number with the given shape, above 0, and scale 1. Method:
+/// G. Marsaglia and W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000)
+/// 363. A cubed normal number is accepted with a probability of at least 95 % for shapes of at
+/// least 1. Smaller shapes are raised by 1, and the result is corrected by a power of a uniform
+/// number. All 24 tries fail once in 10^30 draws; then the last one is used.
 WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
   const float lift = unit_float_open(words.next());
   const float raised = shape < 1 ? shape + 1 : shape;
@@ -32,8 +32,8 @@ WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
   return shape < 1 ? log_value + math::log(lift) / shape : log_value;
 }
 
-/// A beta-distributed number of two shapes above 0, in [0, 1]. Computed in logarithms: for small
-/// shapes both gamma numbers may underflow.
+/// A beta-distributed number in [0, 1]; both shapes are above 0. Computed with logarithms, because
+/// for small shapes both gamma numbers may underflow.
 WS_HD inline float draw_beta(RngStream& words, float alpha, float beta) {
   const float first = draw_log_gamma(words, alpha), second = draw_log_gamma(words, beta);
   return 1 / (1 + math::exp(second - first));

@@ -1,5 +1,5 @@
 // The gamma distribution: its distribution function, and random numbers that any thread can draw
-// for any element. Used by generators; the same bits on host and device.
+// for any element. Used by generators. Host and device give the same bits.
 #pragma once
 
 #include "kernels/random/math.h"
@@ -14,11 +14,11 @@ namespace wellspring::math {
 
 namespace detail {
 
-/// Largest number of terms of a series or fraction: about 100 are needed for shapes of 500.
+/// Maximum number of terms of a series or continued fraction. Shapes of 500 need about 100.
 inline constexpr int kMostGammaTerms = 1000;
 
-/// 1 / G(a) for a >= 1, G the quotient of Gamma(a) and Stirling's sqrt(2 pi / a) (a / e)^a: a
-/// polynomial in 1 / a from scripts/derive-math-coefficients. Largest error: 2^-25.
+/// 1 / G(a) for a >= 1, where G is the quotient of Gamma(a) and Stirling's sqrt(2 pi / a) (a /
+/// e)^a. Uses a polynomial in 1 / a from scripts/derive-math-coefficients. Largest error: 2^-25.
 WS_INLINE float inverse_stirling(float a) {
   const float u = 1 / a;
   float p = 0x1.2fc0c4p-13f;
@@ -36,19 +36,19 @@ WS_INLINE float inverse_stirling(float a) {
 inline constexpr float kLeastGammaShape = 0.01f, kMostGammaShape = 500.0f;
 
 /// Regularised lower incomplete gamma function P(a, x): the distribution function of a gamma
-/// distribution of shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
+/// distribution with shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
 /// Monotone in x up to its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
 ///
-/// The series below x = a + 1, Lentz's continued fraction above (Abramowitz and Stegun 6.5.29 and
-/// 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
+/// Uses the series below x = a + 1 and Lentz's continued fraction above it (Abramowitz and Stegun
+/// 6.5.29 and 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
 ///     D(m) = m - log(1 + m),  m = x / A - 1,  A = a + 1,
-/// as exp(-A D) sqrt(A / 2 pi) / (x G), G the quotient of Gamma(A) and Stirling's formula, so that
-/// no large logarithms cancel (N. Temme, SIAM J. Math. Anal. 10 (1979) 757).
+/// as exp(-A D) sqrt(A / 2 pi) / (x G), where G is the quotient of Gamma(A) and Stirling's formula,
+/// so that no large logarithms cancel (N. Temme, SIAM J. Math. Anal. 10 (1979) 757).
 WS_HD inline float lower_gamma(float a, float x) {
   if (!(x > 0)) return 0;
   const float next = a + 1;
   const float m = (x - next) / next;
-  // Near 0 use the tail of the logarithm: its leading term would cancel with m.
+  // Near 0, uses the tail of the logarithm, because its leading term would cancel with m.
   const bool near = m > -0.29f && m < 0.41f;
   const float excess = near ? -detail::log1p_tail(m) : m - log(x / next);
   const float front = exp(-next * excess) * sqrt(next * 0x1.45f306p-3f) *
@@ -79,12 +79,12 @@ WS_HD inline float lower_gamma(float a, float x) {
 
 namespace wellspring {
 
-/// Tries of draw_gamma: all fail once in 10^20 numbers; then the last one is used.
+/// Number of tries of draw_gamma. All fail once in 10^20 numbers; then the last one is used.
 inline constexpr std::uint32_t kGammaTries = 16;
 
 namespace detail {
 
-/// The factor for a shape below 1, which was raised by 1; otherwise 1.
+/// Correction factor if the shape was below 1 and was raised by 1; otherwise 1.
 WS_INLINE float gamma_power(const Philox4& block, float shape) {
   const float power = math::exp(math::log(unit_float_open(block.word[3])) / shape);
   return shape < 1 ? power : 1.0f;
@@ -109,12 +109,12 @@ WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
 
 }  // namespace detail
 
-/// A gamma-distributed number of `shape` above 0 and scale 1, by G. Marsaglia and W. Tsang, "A
-/// simple method for generating gamma variables", ACM TOMS 26 (2000) 363: a cubed normal number,
-/// accepted with a probability of at least 95 %; a shape below 1 is raised by 1 and corrected by
-/// the power 1 / shape of a uniform number. Try k reads block `first` + k * `stride`: words 0 and 1
-/// make the normal number, word 2 decides, word 3 of the first try is the uniform number. So
-/// elements 0 .. stride - 1 can be drawn in any order.
+/// A gamma-distributed number with `shape` above 0 and scale 1, by the method of G. Marsaglia and
+/// W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000) 363. A cubed
+/// normal number is accepted with a probability of at least 95 %. A shape below 1 is raised by 1,
+/// and the result is corrected by the power 1 / shape of a uniform number. Try k reads block
+/// `first` + k * `stride`: words 0 and 1 make the normal number, word 2 decides, and word 3 of the
+/// first try is the uniform number. So elements 0 .. stride - 1 can be drawn in any order.
 WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32_t first,
                               std::uint32_t stride, float shape) {
   float power = 1, number = 0;

@@ -1,14 +1,14 @@
-// Portable single-precision maths: the same bits on host and device, in scalar and vector code.
+// Portable single-precision maths. Host and device, scalar and vector code give the same bits.
 // Called by generators, emission and operations instead of the maths libraries. Host and device.
 //
 // Every function uses only + - * / sqrt, fma and exact bit operations, each of which IEEE 754
-// rounds uniquely, so it gives equal bits wherever contraction is off (as in this build). No
-// branches: loops over them vectorise. Subnormal numbers are kept, infinities and NaN handled; NaN
-// payloads are not portable.
+// rounds uniquely, so results are bit-identical wherever contraction is off (as in this build).
+// There are no branches, so loops over these functions vectorise. Subnormal numbers are kept, and
+// infinities and NaN are handled; NaN payloads are not portable.
 //
-// Worst errors are in units in the last place (ULP) of the result against double precision,
-// measured by tests/kernels/random/math.test.cpp, which fails if one is exceeded. The coefficients,
-// constants included, come from scripts/derive-math-coefficients (minimax fits).
+// Worst errors are in units in the last place (ULP) of the result, compared with double precision.
+// tests/kernels/random/math.test.cpp measures them and fails if one is exceeded. The coefficients,
+// including constants, come from scripts/derive-math-coefficients (minimax fits).
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -41,7 +41,7 @@ WS_INLINE float sqrt(float x) {
   return __builtin_sqrtf(x);
 #endif
 }
-/// The same in double precision, for events whose sums need it.
+/// Square root in double precision, for events whose sums need it.
 WS_INLINE double sqrt(double x) {
 #if WS_DEVICE_CODE
   return __dsqrt_rn(x);
@@ -50,7 +50,7 @@ WS_INLINE double sqrt(double x) {
 #endif
 }
 
-/// Exact, as are floor, ceil and round.
+/// Absolute value; exact, like floor, ceil and round.
 WS_INLINE float abs(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffu);
 }
@@ -64,7 +64,7 @@ WS_INLINE float floor(float x) {
 WS_INLINE float ceil(float x) {
   return -floor(-x);
 }
-/// To the nearest integer, ties to the even one.
+/// Rounds to the nearest integer, ties to even.
 WS_INLINE float round(float x) {
 #if WS_DEVICE_CODE
   return rintf(x);
@@ -72,23 +72,23 @@ WS_INLINE float round(float x) {
   return __builtin_rintf(x);
 #endif
 }
-/// x - floor(x), in [0, 1]: 1 for negative x above -2^-25, whose fraction rounds up.
+/// x - floor(x), in [0, 1]. It is 1 for negative x above -2^-25, where the fraction rounds up.
 WS_INLINE float fract(float x) {
   return x - floor(x);
 }
 
-/// The second argument where the first is NaN.
+/// Smaller of a and b; b if a is NaN.
 WS_INLINE float min(float a, float b) {
   return a < b ? a : b;
 }
 WS_INLINE float max(float a, float b) {
   return a > b ? a : b;
 }
-/// `low` for NaN.
+/// Clamps x to [low, high]; NaN gives `low`.
 WS_INLINE float clamp(float x, float low, float high) {
   return min(max(x, low), high);
 }
-/// a + t (b - a): a at t = 0, within an ULP of b at t = 1.
+/// a + t (b - a): a at t = 0, and within one ULP of b at t = 1.
 WS_INLINE float lerp(float a, float b, float t) {
   return fma(t, b - a, a);
 }
@@ -102,7 +102,7 @@ WS_INLINE float from_bits(std::uint32_t u) {
 }
 
 /// The integer value of a float with |x| < 2^22: adding 1.5 * 2^23 moves it to the low bits. Unlike
-/// a cast, defined for every x, NaN included (the value is then meaningless).
+/// a cast, this is defined for every x, even NaN (for which the value is meaningless).
 WS_INLINE std::int32_t to_int(float x) {
   return static_cast<std::int32_t>(bits(x + 0x1.8p+23f) - 0x4b400000u);
 }
@@ -110,7 +110,8 @@ WS_INLINE std::int32_t to_int(float x) {
 WS_INLINE float power_of_two(std::int32_t n) {
   return from_bits(static_cast<std::uint32_t>(n + 127) << 23);
 }
-/// x 2^n for n in [-252, 254], rounded once: the first factor leaves |x| in [1/2, 2) normal.
+/// x 2^n for n in [-252, 254], rounded once, because the first factor leaves |x| in [1/2, 2)
+/// normal.
 WS_INLINE float scale(float x, std::int32_t n) {
   const std::int32_t half = n >> 1;
   return x * power_of_two(half) * power_of_two(n - half);
@@ -120,7 +121,7 @@ WS_INLINE float with_sign(float magnitude, float sign) {
   return from_bits((bits(magnitude) & 0x7fffffffu) | (bits(sign) & 0x80000000u));
 }
 
-/// x = m 2^e with m in [sqrt(1/2), sqrt(2)), for positive finite x, subnormal ones included.
+/// x = m 2^e with m in [sqrt(1/2), sqrt(2)), for positive finite x, including subnormal x.
 struct Split {
   float mantissa;
   float exponent;
@@ -130,7 +131,7 @@ WS_INLINE Split split(float x) {
   const float scaled = x * 0x1p+23f;
   const std::uint32_t u = bits(subnormal ? scaled : x);
   const float base = subnormal ? -23.0f : 0.0f;
-  // Subtracting the bits of sqrt(1/2) makes the exponent field count from there.
+  // Subtracts the bits of sqrt(1/2), so that the exponent field counts from there.
   const std::uint32_t distance = u - 0x3f3504f3u;
   const auto exponent = static_cast<std::int32_t>(distance) >> 23;
   return {from_bits((distance & 0x007fffffu) + 0x3f3504f3u), static_cast<float>(exponent) + base};
@@ -155,7 +156,7 @@ WS_INLINE SinCos eighth_of_a_turn(float s) {
   float p = -0x1.2db5cep+6f;
   p = fma(p, z, 0x1.465facp+6f);
   p = fma(p, z, -0x1.4abbbep+5f);
-  // 2 pi as the sum of two floats: its rounding would cost half an ULP.
+  // 2 pi as the sum of two floats, because its rounding would cost half an ULP.
   const float sine = fma(s, 0x1.921fb6p+2f, s * fma(p, z, -0x1.777a5cp-23f));
   float q = 0x1.d4f7eep+5f;
   q = fma(q, z, -0x1.55b2b6p+6f);
@@ -207,10 +208,10 @@ struct Pair {
   float high, low;
 };
 
-/// log2(x) for positive finite x, absolute error about 2^-35.
+/// log2(x) for positive finite x, with an absolute error of about 2^-35.
 WS_INLINE Pair log2_pair(float x) {
   const Split part = split(x);
-  // log2(m) = 2 log2(e) atanh(s), s = f / (2 + f), with f exact and s in twice the precision.
+  // log2(m) = 2 log2(e) atanh(s), s = f / (2 + f), where f is exact and s has twice the precision.
   const float f = part.mantissa - 1.0f;
   const float divisor = f + 2.0f;
   const float divisor_low = f - (divisor - 2.0f);
@@ -221,7 +222,7 @@ WS_INLINE Pair log2_pair(float x) {
   float p = 0x1.589108p-2f;
   p = fma(p, z, 0x1.a5d042p-2f);
   p = fma(p, z, 0x1.2776e0p-1f);
-  // 2 log2(e) s + s^3 H(z), its two leading products in twice the precision.
+  // 2 log2(e) s + s^3 H(z); the two leading products have twice the precision.
   const float cube = s * z;
   const float cube_low = fma(s, z, -cube) + fma(s_low, z, s * z_low);
   const float second = cube * 0x1.ec709ep-1f;
@@ -232,7 +233,7 @@ WS_INLINE Pair log2_pair(float x) {
       fma(s, 0x1.715476p+1f, -first) + fma(s, 0x1.4ae0c0p-25f, s_low * 0x1.715476p+1f);
   const float high = first + second;
   const float low = (second - (high - first)) + (first_low + second_low);
-  // + e, exactly: |e| is at least 1 or 0, and |log2(m)| at most 1/2.
+  // Adds e exactly: |e| is 0 or at least 1, and |log2(m)| is at most 1/2.
   const float sum = part.exponent + high;
   const float lost = high - (sum - part.exponent);
   const float rest = lost + low;
@@ -246,7 +247,7 @@ WS_INLINE Pair log2_pair(float x) {
 
 using SinCos = detail::SinCos;
 
-/// sin(2 pi t) and cos(2 pi t): angles in turns, which need no rounding to reduce. Any finite t.
+/// sin(2 pi t) and cos(2 pi t) for any finite t. Angles in turns are reduced without rounding.
 /// Worst error: see sin_turns, cos_turns.
 WS_INLINE SinCos sincos_turns(float t) {
   const float part = t - round(t);  // exact, in [-1/2, 1/2]
@@ -256,17 +257,17 @@ WS_INLINE SinCos sincos_turns(float t) {
   return {detail::sine_of(quadrant, eighth.sine, eighth.cosine),
           detail::cosine_of(quadrant, eighth.sine, eighth.cosine)};
 }
-/// sin(2 pi t). Any finite t. Worst error: 0.97 ULP.
+/// sin(2 pi t) for any finite t. Worst error: 0.97 ULP.
 WS_INLINE float sin_turns(float t) {
   return sincos_turns(t).sine;
 }
-/// cos(2 pi t). Any finite t. Worst error: 0.87 ULP.
+/// cos(2 pi t) for any finite t. Worst error: 0.87 ULP.
 WS_INLINE float cos_turns(float t) {
   return sincos_turns(t).cosine;
 }
 
-/// sin(x) and cos(x), x in radians, |x| <= 2^16 (reduction by pi / 2 in three parts). Prefer turns.
-/// Worst error: see sin, cos.
+/// sin(x) and cos(x), x in radians, |x| <= 2^16 (reduction by pi / 2 in three parts). Prefer
+/// sincos_turns. Worst error: see sin, cos.
 WS_INLINE SinCos sincos(float x) {
   const float quarters = round(x * 0x1.45f306p-1f);
   float r = fma(quarters, -0x1.921fb6p+0f, x);
@@ -286,14 +287,14 @@ WS_INLINE float cos(float x) {
   return sincos(x).cosine;
 }
 
-/// The angle of (x, y) in (-pi, pi], signed zeros and infinities as in IEEE 754 (9.2.1). Any x, y.
-/// Worst error: 1.75 ULP.
+/// The angle of (x, y) in (-pi, pi] for any x, y. Signed zeros and infinities follow IEEE 754
+/// (9.2.1). Worst error: 1.75 ULP.
 WS_INLINE float atan2(float y, float x) {
   const float ax = abs(x), ay = abs(y);
   const bool steep = ay > ax;
   const float longer = steep ? ay : ax, shorter = steep ? ax : ay;
   const float quotient = shorter / longer;
-  // 0 / 0 counts as 0, infinity / infinity as 1.
+  // 0 / 0 counts as 0, and infinity / infinity as 1.
   const float q = shorter == longer ? (longer == 0.0f ? 0.0f : 1.0f) : quotient;
   const float z = q * q;
   float p = 0x1.7e9b0ap-9f;
@@ -310,14 +311,14 @@ WS_INLINE float atan2(float y, float x) {
   const float angle = left ? 0x1.921fb6p+1f - (folded + 0x1.777a5cp-24f) : folded;
   return detail::with_sign(angle, y);
 }
-/// arccos(x) in [0, pi], |x| <= 1, NaN outside. Worst error: 2.25 ULP.
+/// arccos(x) in [0, pi] for |x| <= 1, otherwise NaN. Worst error: 2.25 ULP.
 WS_INLINE float acos(float x) {
   return atan2(sqrt((1.0f - x) * (1.0f + x)), x);
 }
 
 // ---- exponentials and logarithms ----------------------------------------------------------------
 
-/// e^x. Any x; infinity from 88.73 on, 0 below -103.98. Worst error: 1.02 ULP.
+/// e^x for any x: infinity from 88.73 on, 0 below -103.98. Worst error: 1.02 ULP.
 WS_INLINE float exp(float x) {
   // Beyond these limits the result is infinity or 0 anyway. NaN passes both comparisons.
   const float above = x < -104.0f ? -104.0f : x;
@@ -332,7 +333,7 @@ WS_INLINE float exp(float x) {
   return detail::scale(fma(r * r, p, r) + 1.0f, detail::to_int(n));
 }
 
-/// 2^x. Any x. Worst error: 0.92 ULP.
+/// 2^x for any x. Worst error: 0.92 ULP.
 WS_INLINE float exp2(float x) {
   const float above = x < -151.0f ? -151.0f : x;
   const float y = above > 129.0f ? 129.0f : above;
@@ -340,20 +341,21 @@ WS_INLINE float exp2(float x) {
   return detail::scale(detail::exp2_fraction(y - n), detail::to_int(n));
 }
 
-/// Natural logarithm. -infinity at 0, NaN below. Worst error: 0.85 ULP.
+/// Natural logarithm. It is -infinity at 0 and NaN below. Worst error: 0.85 ULP.
 WS_INLINE float log(float x) {
   const detail::Split part = detail::split(x);
   const float f = part.mantissa - 1.0f;  // exact
   const float tail = fma(part.exponent, -0x1.05c610p-29f, detail::log1p_tail(f));
   const float value = fma(part.exponent, 0x1.62e430p-1f, f + tail);
   const float at_zero = x == 0.0f ? -kInfinity : value;
-  // x - x is NaN for infinity, so the order matters: infinity stays, negatives and NaN become NaN.
+  // x - x is NaN for infinity, so the order matters: infinity stays, while negative numbers and NaN
+  // become NaN.
   const float positive = x == kInfinity ? x : at_zero;
   return x >= 0.0f ? positive : __builtin_nanf("");
 }
 
-/// Logarithm to base 2, exact at powers of two. -infinity at 0, NaN below.
-/// Worst error: 0.57 ULP.
+/// Logarithm to base 2, exact at powers of two. It is -infinity at 0 and NaN below. Worst error:
+/// 0.57 ULP.
 WS_INLINE float log2(float x) {
   const float value = detail::log2_pair(x).high;
   const float at_zero = x == 0.0f ? -kInfinity : value;
@@ -361,7 +363,7 @@ WS_INLINE float log2(float x) {
   return x >= 0.0f ? positive : __builtin_nanf("");
 }
 
-/// x^y for x >= 0, NaN for negative x; x^0 = 1 and 1^y = 1 always. Worst error: 1.1 ULP.
+/// x^y for x >= 0; NaN for negative x. x^0 and 1^y are always 1. Worst error: 1.1 ULP.
 WS_INLINE float pow(float x, float y) {
   const detail::Pair l = detail::log2_pair(x);
   const float product = y * l.high;
@@ -380,15 +382,15 @@ WS_INLINE float pow(float x, float y) {
   return y == 0.0f || x == 1.0f ? 1.0f : defined;
 }
 
-/// Cube root, odd. Any x. Worst error: 0.51 ULP.
+/// Cube root of any x; an odd function. Worst error: 0.51 ULP.
 WS_INLINE float cbrt(float x) {
   const float a = abs(x);
   // Scales by 2^+-48 into the middle of the range, so that no product below overflows or is
   // subnormal.
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
-  // A third of the exponent; the constant makes the first guess accurate to 5 % (as in W. Kahan's
-  // cube root), then two steps of Halley's method, each of which triples the digits.
+  // Divides the exponent by three. The constant makes this first guess accurate to 5 % (as in W.
+  // Kahan's cube root). Then come two steps of Halley's method, each of which triples the digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;
@@ -398,7 +400,7 @@ WS_INLINE float cbrt(float x) {
   const float square = t * t;
   const float residual = fma(square, t, -y) + fma(t, t, -square) * t;
   const float root = t - residual / (3.0f * square);
-  const bool keeps = a == 0.0f || !(a < kInfinity);  // zeros, infinities and NaN are returned
+  const bool keeps = a == 0.0f || !(a < kInfinity);  // true: zeros, infinities and NaN are returned
                                                      // unchanged
   return keeps ? x : detail::with_sign(root * (small ? 0x1p-16f : 0x1p+16f), x);
 }
@@ -410,8 +412,9 @@ struct NormalPair {
   float first, second;
 };
 
-/// The polar map of two uniform words (G. Box, M. Muller, "A note on the generation of random
-/// normal deviates", Ann. Math. Stat. 29, 1958). The radius has 24 bits: values reach +-5.77.
+/// Maps two uniform words by the polar formula (G. Box, M. Muller, "A note on the generation of
+/// random normal deviates", Ann. Math. Stat. 29, 1958). The radius has 24 bits, so values reach
+/// +-5.77.
 WS_INLINE NormalPair box_muller(std::uint32_t word0, std::uint32_t word1) {
   // (0, 1] and [0, 1), as in kernels/random/philox.h.
   const float u = static_cast<float>(static_cast<std::int32_t>((word0 >> 8) + 1u)) * 0x1p-24f;
@@ -421,7 +424,7 @@ WS_INLINE NormalPair box_muller(std::uint32_t word0, std::uint32_t word1) {
   return {radius * direction.cosine, radius * direction.sine};
 }
 
-/// Above the absolute value of any number of box_muller.
+/// Upper bound of the absolute value of any number from box_muller.
 inline constexpr double kNormalReach = 5.78;
 
 }  // namespace wellspring::math

@@ -1,11 +1,12 @@
-// Philox4x32-10, the counter-based random number generator of every draw. Host and device.
+// Philox4x32-10, the counter-based random number generator for every draw. Host and device.
 //
 // key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
-// of (seed, purpose, i), whatever the batch, thread count or device. With draw_lo/draw_hi in words
-// 0/1 and the sample in words 2/3 the words equal cuRAND's curand_init(seed, sample, 4 * draw).
+// of (seed, purpose, i), independent of batch, thread count and device. With draw_lo/draw_hi in
+// words 0/1 and the sample in words 2/3, the words equal cuRAND's curand_init(seed, sample, 4 *
+// draw).
 //
 // Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-// SC'11; constants of Philox4x32 from table 2 there.
+// SC'11; constants of Philox4x32 from its table 2.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -13,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Debug and sanitizer builds count the blocks drawn by host code, for tests of generators' draw
-/// budgets.
+/// Debug and sanitizer builds count the blocks drawn by host code, so that tests can check
+/// generators' draw budgets.
 #if (!defined(NDEBUG) || defined(WELLSPRING_SANITIZED)) && !defined(__CUDACC__)
 #define WS_COUNTS_DRAWS 1
 #include <atomic>
@@ -71,7 +72,7 @@ static_assert(detail::equal(philox4x32({{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 
                                        0x299f31d0a4093822ull),
                             0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 
-/// The purpose of a draw. One tag per use: adding a draw in one place changes no other.
+/// The purpose of a draw, one tag per use: adding a draw in one place changes no other draw.
 enum class Purpose : std::uint32_t {
   scene = 1,    ///< parameters of a sample
   texture = 2,  ///< per-element values of a sample
@@ -83,11 +84,11 @@ enum class Purpose : std::uint32_t {
   dropout = 8,
   mix = 9,      ///< mixup, cutmix
   key = 10,     ///< derived keys of components with the same seed
-  colour = 11,  ///< colours, independent of the shapes they fill
+  colour = 11,  ///< colours, independent of the shapes that they fill
 };
 
-/// The key for `name` under `seed`, so that two generators or sources of a run share no random
-/// words: Philox of the name's FNV-1a hash (64 bits).
+/// The key for `name` under `seed`: Philox of the name's 64-bit FNV-1a hash. Thus two generators or
+/// sources of a run share no random words.
 constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::size_t length) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < length; ++i) {
@@ -99,7 +100,7 @@ constexpr std::uint64_t named_key(std::uint64_t seed, const char* name, std::siz
                  seed);
   return block.word[0] | std::uint64_t{block.word[1]} << 32;
 }
-/// The same for a std::string, a std::string_view or a literal.
+/// The same for std::string, std::string_view or a literal.
 template <class Text>
 constexpr std::uint64_t named_key(std::uint64_t seed, const Text& name) {
   return named_key(seed, name.data(), name.size());
@@ -109,7 +110,7 @@ constexpr std::uint64_t named_key(std::uint64_t seed, const char (&name)[N]) {
   return named_key(seed, name, N - 1);
 }
 
-/// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24 and exactly representable.
+/// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24, hence exact.
 WS_INLINE constexpr float unit_float(std::uint32_t word) {
   return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
 }
@@ -122,7 +123,7 @@ WS_INLINE constexpr std::uint32_t below(std::uint32_t word, std::uint32_t n) {
   return static_cast<std::uint32_t>((std::uint64_t{word} * n) >> 32);
 }
 
-/// The random numbers of one sample: random access by (purpose, draw). Stateless.
+/// The random numbers of one sample, with random access by (purpose, draw). Stateless.
 struct SampleRng {
   std::uint64_t seed = 0;
   std::uint64_t sample = 0;
@@ -141,8 +142,8 @@ struct SampleRng {
   }
 };
 
-/// Draws words in sequence from one purpose's stream; for scenes, which draw a few numbers in a
-/// fixed order. The number of draws must not depend on the launch.
+/// Draws words in sequence from the stream of one purpose, for scenes, which draw a few numbers in
+/// a fixed order. The number of draws must not depend on the launch.
 class RngStream {
  public:
   WS_INLINE constexpr RngStream(SampleRng rng, Purpose purpose) : rng_(rng), purpose_(purpose) {}

@@ -1,5 +1,5 @@
-// Blocks of random numbers for N lanes: the words of kernels/random/philox.h, in the SIMD registers
-// of a host. Host and device.
+// Blocks of random numbers for N lanes: the same words as in kernels/random/philox.h, computed in
+// the SIMD registers of a host. Host and device.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// A block per lane: word w of lane i is word[w][i].
+/// One block per lane: word w of lane i is word[w][i].
 template <int N>
 struct PhiloxRun {
   alignas(N * sizeof(std::uint32_t)) std::uint32_t word[4][N];
@@ -32,9 +32,9 @@ struct PhiloxRun {
 
 namespace detail {
 #if WS_PHILOX_AVX2
-/// Counters of eight lanes, even and odd lanes apart, in the lower halves of 64-bit numbers, where
-/// products are computed; the upper halves are arbitrary. Vectorised scalar code takes three times
-/// as many instructions.
+/// Counters of eight lanes, with even and odd lanes separate. They are in the lower halves of
+/// 64-bit numbers, where products are computed; the upper halves are arbitrary. Vectorised scalar
+/// code takes three times as many instructions.
 struct PhiloxEight {
   __m256i even[4], odd[4];
 };
@@ -78,7 +78,7 @@ WS_INLINE void philox4x32_of_eight(__m256i (&c)[4], std::uint64_t key) {
 }
 
 /// The same for counters that differ only in word 0: they share half of the first two rounds.
-/// `first`: words 0, in the lower halves.
+/// `first`: word 0 of each lane, in the lower halves.
 WS_INLINE void philox4x32_of_numbers(__m256i first, const Philox4& counter, std::uint64_t key,
                                      __m256i (&c)[4]) {
   const std::uint32_t k0 = static_cast<std::uint32_t>(key);
@@ -127,7 +127,7 @@ WS_INLINE void count_blocks([[maybe_unused]] int n) {
 #endif
 }
 
-/// Blocks draws[0] to draws[N - 1] of one sample, not counted.
+/// Blocks draws[0] to draws[N - 1] of one sample; not counted.
 template <int N>
 WS_INLINE PhiloxRun<N> make_blocks(const SampleRng& rng, Purpose purpose,
                                    const std::uint32_t (&draws)[N]) {

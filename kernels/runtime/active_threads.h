@@ -1,11 +1,11 @@
 // The number of a stream's threads that work at a time: fewer while another program holds a core,
-// so that the others do not wait for the thread on that core. Read by parallel loops on the CPU,
-// updated by the caller of the steps; host only.
+// so that the other threads do not wait for the thread on that core. Parallel loops on the CPU read
+// it; the caller of the steps updates it. Host only.
 //
-// A step of a small network is a dozen parallel loops, shorter than the scheduler's time slice.
-// The thread that shares a core pauses for some milliseconds at a time, and all others wait for it
-// at the end of the loop: together they can be slower than a single thread. Results do not depend
-// on the number of threads.
+// A step of a small network consists of a dozen parallel loops, each shorter than the scheduler's
+// time slice. A thread that shares its core pauses for some milliseconds at a time, and all other
+// threads wait for it at the end of the loop. Together they can be slower than a single thread.
+// Results do not depend on the number of threads.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,19 @@
 
 namespace wellspring {
 
-/// Number of times that a thread of this process lost its core with work left to do: ru_nivcsw of
-/// getrusage(2).
+/// Number of times that a thread of this process lost its core while it still had work to do:
+/// ru_nivcsw of getrusage(2).
 long lost_cores();
 
 class ActiveThreads {
  public:
-  /// Length of a window, in seconds of steps: several time slices of the scheduler, about 3 ms
-  /// each.
+  /// Length of a window in seconds of steps: several scheduler time slices of about 3 ms.
   static constexpr double kWindow = 0.05;
-  /// Lost cores per second above which another program holds a core. It and one of our threads
-  /// alternate every few milliseconds; services of an idle machine wake up only a few times per
-  /// second.
+  /// Lost cores per second above which another program holds a core. That program and one of our
+  /// threads then alternate every few milliseconds, whereas services of an idle machine wake up
+  /// only a few times per second.
   static constexpr double kHeld = 40;
-  /// Windows between trials.
+  /// Number of windows between trials.
   static constexpr int kPatience = 40;
 
   explicit ActiveThreads(int most, std::function<long()> lost = lost_cores)
@@ -36,7 +35,8 @@ class ActiveThreads {
   int count() const { return count_; }
 
   /// Reports a step's duration. After a window with lost cores, half as many threads are tried for
-  /// a window; after one without, and a pause, twice as many. The faster setting is kept.
+  /// one window. After a window without lost cores, and a pause, twice as many are tried. The
+  /// faster setting is kept.
   void step(double seconds);
 
  private:
@@ -44,12 +44,12 @@ class ActiveThreads {
 
   int most_, count_;
   std::function<long()> lost_;
-  int steps_ = 0;  ///< in this window
+  int steps_ = 0;  ///< steps in this window
   double seconds_ = 0;
-  long lost_before_ = -1;  ///< before this window; -1: no window yet
+  long lost_before_ = -1;  ///< lost cores before this window; -1: no window yet
   int rest_ = 0;           ///< windows until the next trial
   int before_ = 0;         ///< threads before the current trial; 0: no trial
-  double speed_ = 0;       ///< with that number of threads, in steps per second
+  double speed_ = 0;       ///< speed with `before_` threads, in steps per second
 };
 
 }  // namespace wellspring

@@ -11,15 +11,16 @@ namespace wellspring::cuda {
 /// Throws Error(device) with the expression, its source location, the current device, CUDA's error
 /// text and advice. Clears the runtime's last error, so that it is reported once.
 [[noreturn]] void raise(cudaError_t status, const char* expression, const char* file, int line);
-/// Writes the same to stderr as one line: for destructors, which must not throw. Silent while the
-/// process shuts down the runtime.
+/// Writes the same message to stderr on one line: for destructors, which must not throw. Silent
+/// while the process shuts down the runtime.
 void report(cudaError_t status, const char* expression, const char* file, int line) noexcept;
 
 inline void check(cudaError_t status, const char* expression, const char* file, int line) {
   if (status != cudaSuccess) raise(status, expression, file, line);
 }
 
-/// Makes `index` the calling thread's current device, and restores the previous one at the end.
+/// Makes `index` the calling thread's current device, and restores the previous one at the end of
+/// its life.
 class DeviceScope {
  public:
   explicit DeviceScope(int index);

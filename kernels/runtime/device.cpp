@@ -150,7 +150,7 @@ std::optional<int> parse_index(std::string_view text) {
   return index;
 }
 
-/// The value of the line `key: value` or `key value` in a /proc file; "" without such a line.
+/// The value of the line `key: value` or `key value` in a /proc file; "" if there is no such line.
 std::string proc_value(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -185,10 +185,10 @@ bool architecture_in_build(std::string_view list, int capability) {
     int architecture = 0;
     const auto [end, error] =
         std::from_chars(entry.data(), entry.data() + entry.size(), architecture);
-    if (error != std::errc{}) return !entry.empty();  // "all", "native": chosen by the builder
+    if (error != std::errc{}) return !entry.empty();  // "all" or "native": the builder decided
     const std::string_view rest(end, static_cast<std::size_t>(entry.data() + entry.size() - end));
-    // Suffix a: only this chip; f: its family (same major). Without a suffix, SASS runs on the same
-    // major from this minor on, and PTX (no "-real") on everything newer.
+    // Suffix a: only this chip; f: its family (same major version). Without a suffix, SASS runs on
+    // the same major version from this minor version on; PTX (no "-real") runs on all newer chips.
     if (rest.starts_with('a')) {
       if (capability == architecture) return true;
       continue;
@@ -227,14 +227,14 @@ std::string Device::to_string() const {
 CudaStatus cuda_status() noexcept {
   try {
     return probe().status;
-  } catch (...) {  // out of memory while composing the reason: nothing else throws
+  } catch (...) {  // out of memory while composing the reason; nothing else throws
     return {};
   }
 }
 
 int usable_cpu_count() {
-  // Not sched_getaffinity: with OMP_PROC_BIND set, OpenMP's runtime has already bound this thread
-  // to one processor before main() begins, but knows the original number.
+  // sched_getaffinity would not do: if OMP_PROC_BIND is set, OpenMP's runtime has bound this thread
+  // to one processor before main() begins. It still knows the original number.
   return std::max(1, omp_get_num_procs());
 }
 

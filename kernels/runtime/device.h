@@ -1,4 +1,4 @@
-// Devices named at run time, "cpu" and "cuda:N", in one binary. Called by everything that owns
+// Devices chosen at run time by name ("cpu", "cuda:N") in one binary. Called by all code that owns
 // memory or streams; host only.
 #pragma once
 
@@ -19,11 +19,11 @@ struct Device {
   static constexpr Device cpu() { return {}; }
   static constexpr Device cuda(int index) { return {Backend::cuda, index}; }
   /// Parses "cpu", "cuda" (= "cuda:0"), "cuda:N" or "auto" (the first usable GPU, otherwise the
-  /// CPU). Errors: config for any other text; device for an unavailable GPU, with the reason (built
+  /// CPU). Errors: any other text (config); an unavailable GPU (device), with the reason (built
   /// without CUDA, no driver, no such index).
   static Device parse(std::string_view text);
-  /// Error (config), its message preceded by `where`, for a text that parse() does not know. Does
-  /// not ask the driver: the device may be absent.
+  /// Error (config): a text that parse() does not know; `where` precedes the message. Does not ask
+  /// the driver, because the device may be absent.
   static void expect_name(std::string_view text, const std::string& where = "");
 
   bool is_cpu() const { return backend == Backend::cpu; }
@@ -32,44 +32,44 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// The GPUs of this machine, found without errors.
+/// The GPUs of this machine; finding them causes no errors.
 struct CudaStatus {
-  bool built = false;                           ///< this binary has the CUDA back end
+  bool built = false;                           ///< true: this binary has the CUDA back end
   int device_count = 0;                         ///< usable GPUs
-  std::string reason;                           ///< why there is no usable GPU; "" if there is one
-  int driver_version = 0, runtime_version = 0;  ///< 12040 is 12.4; 0 if unknown
+  std::string reason;                           ///< why no GPU is usable; "" if one is
+  int driver_version = 0, runtime_version = 0;  ///< 12040 means 12.4; 0 if unknown
 };
 /// Never throws, even without a driver. WELLSPRING_DISABLE_CUDA=1 hides all GPUs.
 CudaStatus cuda_status() noexcept;
 
-/// A GPU, or the CPU, for reports.
+/// Description of a GPU or the CPU, for reports.
 struct DeviceDescription {
   std::string name;  ///< "NVIDIA H200", "AMD EPYC 9555"
   std::uint64_t memory_bytes = 0;
   std::uint64_t free_bytes = 0;
   int multiprocessors = 0;        ///< on the CPU: cores usable by this process
-  int compute_capability = 0;     ///< 90 is 9.0; 0 on the CPU
+  int compute_capability = 0;     ///< 90 means 9.0; 0 on the CPU
   std::size_t scratch_bytes = 0;  ///< scratch_limit()
   double clock = 0;               ///< highest multiprocessor clock in Hz; 0 on the CPU
 };
 DeviceDescription describe(Device device);
 
-/// Scratch per team available on every GPU that the program can be built for (compute capability
-/// 12.0: 99 KiB; CUDA C++ Programming Guide, technical specifications).
+/// Scratch per team that every GPU supported by the build provides (compute capability 12.0: 99
+/// KiB; CUDA C++ Programming Guide, technical specifications).
 inline constexpr std::size_t kPortableScratchBytes = 99 * 1024;
-/// Largest scratch per team on `device`: the opt-in limit of a block on a GPU (227 KiB on an H200),
-/// kPortableScratchBytes on the CPU, so that plans made there run everywhere.
+/// Maximum scratch per team on `device`. On a GPU, it is the opt-in limit of a block (227 KiB on an
+/// H200); on the CPU, it is kPortableScratchBytes, so that plans made there run everywhere.
 std::size_t scratch_limit(Device device);
-/// Largest scratch per team for plans that only hosts use: half of a current second-level cache, so
-/// that it stays with the core.
+/// Maximum scratch per team for plans that only hosts use: half of a current second-level cache, so
+/// that the scratch stays in the core's cache.
 inline constexpr std::size_t kHostScratchBytes = 512 * 1024;
 
-/// Processors available to this process (its affinity mask, not the machine's count).
+/// Number of processors available to this process: its affinity mask, not the machine's count.
 int usable_cpu_count();
 
 namespace detail {
 /// True if a build for `list` (CMAKE_CUDA_ARCHITECTURES, separated by spaces) has code for a GPU of
-/// compute capability `capability` (90 is 9.0).
+/// compute capability `capability` (90 means 9.0).
 bool architecture_in_build(std::string_view list, int capability);
 }  // namespace detail
 

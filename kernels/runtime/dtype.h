@@ -44,7 +44,7 @@ constexpr const char* to_string(DType dtype) {
 }
 
 /// The upper half of an IEEE-754 binary32. Conversion rounds to nearest, ties to even; every NaN
-/// becomes 0x7fff. Bit for bit equal to CUDA's __nv_bfloat16 (tested).
+/// becomes 0x7fff. Bit-identical to CUDA's __nv_bfloat16 (tested).
 struct bf16 {
   std::uint16_t bits = 0;
 
@@ -84,7 +84,7 @@ struct DTypeOf<std::int64_t> {
   static constexpr DType value = DType::i64;
 };
 
-/// Calls f(T{}) with the floating-point type named by `dtype` (f32 or bf16).
+/// Calls f(T{}) with the floating-point type that `dtype` names (f32 or bf16).
 template <class F>
 decltype(auto) visit_float(DType dtype, F&& f) {
   if (dtype == DType::bf16) return f(bf16{});

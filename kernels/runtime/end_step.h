@@ -1,4 +1,4 @@
-// The last node of a step. Called by train/step; host and device.
+// The last node of a step: advances the step counter. Called by train/step; host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"

@@ -52,9 +52,9 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-/// The used fields of a line of /proc/self/mountinfo.
+/// Fields of a line of /proc/self/mountinfo that are used here.
 struct Mount {
-  std::string top;      ///< mounted part of the hierarchy: "/" is all of it
+  std::string top;      ///< mounted part of the hierarchy; "/" means all of it
   fs::path point;       ///< mount point
   std::string type;     ///< "cgroup2", "cgroup"
   std::string options;  ///< controllers of a version 1 hierarchy, separated by commas
@@ -65,7 +65,8 @@ std::vector<Mount> group_mounts(const fs::path& root) {
   std::ifstream file(root / "proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> words = words_of(line);
-    // ID, parent, device, top, point, options, any number of fields; "-", type, source, options.
+    // Format: ID, parent, device, top, point, options, any number of fields; "-", type, source,
+    // options.
     const auto dash =
         std::find(words.begin() + std::min<std::ptrdiff_t>(6, std::ssize(words)), words.end(), "-");
     if (words.end() - dash < 4) continue;
@@ -89,8 +90,8 @@ std::optional<std::string> group_path(const fs::path& root, std::string_view con
   return std::nullopt;
 }
 
-/// `path` relative to `top`: "/b" for "/a/b" and "/a"; nullopt if it is not below `top`: a cgroup
-/// namespace or a container may show another part of the tree.
+/// `path` relative to `top`: "/b" for "/a/b" and "/a"; nullopt if it is not below `top`, because a
+/// cgroup namespace or a container may show another part of the tree.
 std::optional<std::string> below(const std::string& path, const std::string& top) {
   if (path.starts_with("/..")) return std::nullopt;
   if (top == "/") return path;
@@ -109,7 +110,7 @@ struct Group {
     std::getline(stream, text);
     return text;
   }
-  /// The number in a file; nullopt if it is "max" or -1, or there is no file.
+  /// The number in a file; nullopt if it is "max" or -1, or if there is no file.
   std::optional<std::uint64_t> number(const char* file) const { return parse(read(file)); }
   static std::optional<std::uint64_t> parse(const std::string& text) {
     std::uint64_t value = 0;
@@ -151,7 +152,7 @@ std::vector<Group> groups(const fs::path& root, std::string_view controller) {
   }
 }
 
-/// The sum of two "key number" lines of memory.stat.
+/// Sum of two "key number" lines of memory.stat.
 std::uint64_t statistics(const Group& group, std::string_view key, std::string_view other_key) {
   std::ifstream file(group.folder / "memory.stat");
   std::uint64_t sum = 0, value = 0;
@@ -160,14 +161,14 @@ std::uint64_t statistics(const Group& group, std::string_view key, std::string_v
   return sum;
 }
 
-/// Memory files of a version of control groups.
+/// Memory files of one version of control groups.
 struct MemoryFiles {
-  std::vector<const char*> limits;  ///< the smallest applies
+  std::vector<const char*> limits;  ///< the smallest limit applies
   const char* used;
-  const char* cached[2];  ///< lines of memory.stat: file pages, freed on demand
+  const char* cached[2];  ///< lines of memory.stat: file pages that are freed on demand
 };
 
-/// Above memory.high a group is throttled, down to a standstill; above memory.max it is killed.
+/// Above memory.high, a group is throttled, down to a standstill; above memory.max, it is killed.
 MemoryFiles unified_files() {
   return {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
 }
@@ -192,7 +193,7 @@ void limit(HostMemory& memory, const Group& group, const MemoryFiles& files) {
   memory.limited_by = fmt::format("{}, which allows {}", group.name, human_bytes(allowed));
 }
 
-/// A line of /proc/meminfo, in units of 1024 bytes.
+/// Value of a line of /proc/meminfo, whose unit is 1024 bytes.
 std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key) {
   std::ifstream file(root / "proc/meminfo");
   for (std::string line; std::getline(file, line);) {

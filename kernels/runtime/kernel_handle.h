@@ -1,10 +1,10 @@
-// A compiled kernel for the launchers: its handle, its parameter block and its launch shape. Host,
-// and device for the blocks.
+// A compiled kernel for the launchers: its handle, its parameter block and its launch shape. Host
+// only; the parameter blocks are also for the device.
 //
-// A kernel takes one parameter, a trivially copyable block by value. The templates of
-// kernels/runtime/launch.h have one kernel per functor, found by cuda::map_kernel and
-// league_kernel, which a .cu file instantiates (WS_CUDA_MAP, WS_CUDA_TEAM). A kernel from
-// elsewhere, such as one compiled at run time, is launched in the same way: see launch_kernel in
+// A kernel takes one parameter: a trivially copyable block, by value. The templates of
+// kernels/runtime/launch.h use one kernel per functor. cuda::map_kernel and league_kernel return
+// it, and a .cu file instantiates it (WS_CUDA_MAP, WS_CUDA_TEAM). A kernel from elsewhere, for
+// example one compiled at run time, is launched in the same way; see launch_kernel in
 // kernels/runtime/launch.h.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace wellspring {
 
-/// Largest functor: it is passed as a kernel parameter, of which every CUDA device takes 4 KiB.
+/// Maximum size of a functor. It is passed as a kernel parameter, and every CUDA device accepts 4
+/// KiB of parameters.
 inline constexpr std::size_t kMaxFunctorBytes = 4096 - 64;
 
 /// Number of blocks and threads of a launch, and shared memory per block.
@@ -22,10 +23,10 @@ struct LaunchShape {
   std::int64_t blocks = 1;
   int threads = 1;
   std::size_t scratch_bytes = 0;
-  int teams = 1;  ///< teams per block, each with `threads` threads: its y dimension
+  int teams = 1;  ///< teams per block (its y dimension), each with `threads` threads
 };
 
-/// Device code as the CUDA runtime names it: a __global__ function of this program, or a
+/// Handle of device code in the CUDA runtime: a __global__ function of this program, or a
 /// cudaKernel_t of a library loaded at run time. Must outlive all launches.
 class KernelHandle {
  public:
@@ -35,11 +36,11 @@ class KernelHandle {
   KernelHandle& operator=(const KernelHandle&) = delete;
 
   const void* function() const { return function_; }
-  const char* name() const { return name_; }  ///< in messages
+  const char* name() const { return name_; }  ///< used in messages
 
-  /// Marks the kernel as granted all of a device's shared memory; returns whether it was before. A
-  /// recorded launch must never get less than at its recording, so the grant is the maximum, made
-  /// once. Devices from 64 on are granted it at every launch.
+  /// Marks that the kernel may use all of a device's shared memory; returns whether it was marked
+  /// before. A recorded launch must never get less than when it was recorded, so the maximum is
+  /// granted, once. For device indices of 64 and above, it is granted at every launch.
   bool exchange_granted(int device) {
     if (device >= 64) return false;
     const std::uint64_t bit = std::uint64_t{1} << device;
@@ -52,7 +53,7 @@ class KernelHandle {
   std::atomic<std::uint64_t> granted_ = 0;
 };
 
-/// The parameters of a functor's kernel: f(i) for i in [0, n), or f(team, i).
+/// Parameters of a functor's kernel, which calls f(i) for i in [0, n), or f(team, i).
 template <class F>
 struct MapBlock {
   std::int64_t n;
@@ -66,8 +67,8 @@ struct LeagueBlock {
 };
 
 namespace cuda {
-// Handles of a functor's kernels. Defined in kernels/runtime/launch.cuh, instantiated by
-// WS_CUDA_MAP / WS_CUDA_TEAM.
+// Handles of a functor's kernels; defined in kernels/runtime/launch.cuh and instantiated by
+// WS_CUDA_MAP or WS_CUDA_TEAM.
 template <class F>
 KernelHandle& map_kernel();
 template <class F>

@@ -11,8 +11,8 @@
 namespace wellspring {
 namespace {
 
-/// Most threads per block, and most blocks in a grid's x dimension (CUDA C++ Programming Guide,
-/// table of technical specifications).
+/// Maximum number of threads per block, and of blocks in a grid's x dimension (CUDA C++ Programming
+/// Guide, table of technical specifications).
 constexpr int kMaxBlockThreads = 1024;
 constexpr std::int64_t kMaxGrid = 0x7fffffff;
 
@@ -53,7 +53,7 @@ void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchSha
 #if WELLSPRING_CUDA
   if (on_gpu) return cuda::launch_kernel(stream, *kernel.device, shape, parameters, bytes);
 #endif
-  // Aligned as by operator new, for any type at the beginning of the block.
+  // Aligned like operator new, so any type may be at the beginning of the block.
   std::vector<std::byte> block(bytes);
   std::memcpy(block.data(), parameters, bytes);
   stream.run(NodeKind::kernel, kernel.name,
@@ -66,7 +66,8 @@ void run_teams(std::int64_t n, int threads, TeamShape shape, const std::int64_t*
                void (*call)(const void* f, SoloTeam& team, std::int64_t i), const void* f) {
 #pragma omp parallel num_threads(threads) if (n > 1)
   {
-    // One scratch block a thread, kept between launches so that steady state allocates nothing.
+    // One scratch block per thread. It is kept between launches, so that steady state allocates
+    // nothing.
     thread_local std::vector<std::max_align_t> block;
     const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;
     if (block.size() < units) block.resize(units);
@@ -119,7 +120,7 @@ void check_league(std::string_view name, std::int64_t n, TeamShape shape, Launch
                     shares_warps ? " or a smaller power of 2" : ""));
   }
   const std::size_t bytes = block_scratch_bytes(shape);
-  if (bytes <= kPortableScratchBytes) return;  // available on every GPU: do not ask the driver
+  if (bytes <= kPortableScratchBytes) return;  // available on every GPU, so the driver is not asked
   const std::size_t limit = device.is_cpu() ? kHostScratchBytes : scratch_limit(device);
   if (bytes > limit) {
     throw std::logic_error(fmt::format("launch '{}': {} bytes of scratch exceed the {} of {}", name,

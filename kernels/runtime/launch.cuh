@@ -1,6 +1,6 @@
 // The CUDA side of the launchers: the two kernels that run every functor of the program, and teams
-// that are a block or a part of a warp. Included only by .cu files, for WS_CUDA_MAP and
-// WS_CUDA_TEAM; CUDA compiler.
+// that are a block or part of a warp. Included only by .cu files, for WS_CUDA_MAP and WS_CUDA_TEAM;
+// CUDA compiler only.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"
@@ -13,9 +13,9 @@
 
 namespace wellspring::cuda {
 
-/// A row of the block as a team: see kernels/runtime/team.h. All members hold equal cursors, since
-/// they call scratch() in the same order. With `parts`, rows smaller than a warp fill one warp
-/// together; otherwise a block has one row.
+/// A row of the block as a team (kernels/runtime/team.h). All members have the same cursor, because
+/// they call scratch() in the same order. With `parts`, several rows smaller than a warp fill one
+/// warp; otherwise a block has one row.
 template <bool parts>
 class BlockTeam {
  public:
@@ -56,8 +56,8 @@ class BlockTeam {
   }
 
  private:
-  /// The unsigned type of the same width, which all CUDA atomics accept; two's complement sums and
-  /// bits are the same in it.
+  /// The unsigned type of the same width, which all CUDA atomics accept. In two's complement, sums
+  /// and bits are the same.
   template <class I>
   using Word = std::conditional_t<sizeof(I) == 8, unsigned long long, unsigned int>;
   template <class I>

@@ -10,11 +10,11 @@
 //   WS_CUDA_MAP(wellspring::ops::ReluForward<float>);
 //   WS_CUDA_TEAM(wellspring::DeadLeavesEmit<float>);
 //
-// (outside any namespace); the linker reports a missing one. launch_kernel launches kernels that
-// are compiled elsewhere.
+// (outside any namespace); the linker reports a missing instantiation. launch_kernel launches
+// kernels that are compiled elsewhere.
 //
-// A team functor may state the cost of each of its teams, cost(i): host threads then begin with the
-// most expensive.
+// A team functor may state the cost of each of its teams with cost(i). Host threads then begin with
+// the most expensive team.
 #pragma once
 
 #include "kernels/runtime/kernel_handle.h"
@@ -35,24 +35,25 @@ namespace wellspring {
 
 /// Size of a team on CUDA, and its scratch on any device.
 struct TeamShape {
-  int size = 128;                 ///< threads of a CUDA block: a multiple of 32 up to the functor's
-                                  ///< launch_bound(), or a smaller power of 2 if it shares_warps();
-                                  ///< 1 on hosts
-  std::size_t scratch_bytes = 0;  ///< upper bound of the scratch that the team takes, including
-                                  ///< padding: up to scratch_limit(device), or kHostScratchBytes
-                                  ///< for launches only on hosts
+  int size = 128;  ///< threads of a CUDA block: a multiple of 32 up to the functor's
+                   ///< launch_bound(), or a smaller power of 2 if the functor shares_warps(); 1 on
+                   ///< hosts
+  std::size_t scratch_bytes = 0;  ///< upper bound of the team's scratch, including padding; at most
+                                  ///< scratch_limit(device), or kHostScratchBytes for launches only
+                                  ///< on hosts
 };
 
-/// For all teams of a block: teams smaller than a warp share one.
+/// Scratch for all teams of a block; teams smaller than a warp share a block.
 std::size_t block_scratch_bytes(TeamShape shape);
 
 namespace detail {
-/// Throws std::logic_error for a shape or count that CUDA would refuse, on every back end, so that
-/// tests without a GPU find it. `bound` and `shares_warps`: the functor's.
+/// Throws std::logic_error for a shape or count that CUDA would reject. It does so on every back
+/// end, so that tests without a GPU find the mistake. `bound` and `shares_warps` are properties of
+/// the functor.
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
                   bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);
-/// Throws std::logic_error unless a functor that is compiled for `side` runs on the device.
+/// Throws std::logic_error unless a functor that is compiled for `side` can run on the device.
 void check_side(std::string_view name, RunsOn side, Device device);
 }  // namespace detail
 
@@ -64,16 +65,16 @@ LaunchShape map_shape(std::int64_t n, LaunchBound bound);
 LaunchShape league_shape(std::int64_t n, TeamShape shape);
 }  // namespace cuda
 
-/// A compiled kernel and its host equivalent, which take the same parameters.
+/// A compiled kernel and its host equivalent. Both take the same parameters.
 struct CompiledKernel {
   std::string name;                            ///< name of the node in a recorded step
-  KernelHandle* device = nullptr;              ///< null if it runs only on the host
-  std::function<void(const void*)> host = {};  ///< empty if it runs only on a GPU
+  KernelHandle* device = nullptr;              ///< null: runs only on the host
+  std::function<void(const void*)> host = {};  ///< empty: runs only on a GPU
 };
 
-/// Enqueues it once on the stream's device. `parameters`: a trivially copyable block, copied; on a
-/// GPU the kernel's only parameter. std::logic_error if the device has no such kernel, or for a
-/// shape beyond the limits of all devices.
+/// Enqueues one launch on the stream's device. `parameters` is a trivially copyable block. It is
+/// copied, and on a GPU it is the kernel's only parameter. Throws std::logic_error if the device
+/// has no such kernel, or if the shape exceeds the limits of all devices.
 void launch_kernel(Stream& stream, const CompiledKernel& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
 template <class Block>
@@ -111,7 +112,7 @@ const std::int64_t* costliest_first(std::int64_t n, const F& f) {
   return order.data();
 }
 
-/// call(f, team, i) for i in [0, n), in the order of `order` where there is one.
+/// Calls call(f, team, i) for i in [0, n), in the order of `order` if it is given.
 void run_teams(std::int64_t n, int threads, TeamShape shape, const std::int64_t* order,
                void (*call)(const void* f, SoloTeam& team, std::int64_t i), const void* f);
 

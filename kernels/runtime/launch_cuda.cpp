@@ -6,10 +6,10 @@
 namespace wellspring::cuda {
 namespace {
 
-/// Shared memory available to a launch without opting in.
+/// Shared memory that a launch can use without opting in.
 constexpr std::size_t kPlainScratchBytes = 48 * 1024;
 
-/// Grants the kernel all shared memory of the current device, apart from its static shared memory.
+/// Lets the kernel use all shared memory of the current device, except its static shared memory.
 void grant_scratch(KernelHandle& kernel, Device device) {
   if (kernel.exchange_granted(device.index)) return;
   cudaFuncAttributes attributes{};
@@ -25,7 +25,7 @@ void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape
                    const void* parameters, std::size_t) {
   const DeviceScope scope(stream.device().index);
   if (shape.scratch_bytes > kPlainScratchBytes) grant_scratch(kernel, stream.device());
-  void* arguments[] = {const_cast<void*>(parameters)};  // only read by the runtime
+  void* arguments[] = {const_cast<void*>(parameters)};  // the runtime only reads them
   check(cudaLaunchKernel(
             kernel.function(), dim3(static_cast<unsigned>(shape.blocks)),
             dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.teams)),

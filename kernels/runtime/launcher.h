@@ -1,5 +1,5 @@
-// The interface of an emission's launches. Stages (pixels.h, canvas.h, ...) use it instead of a
-// stream, so that a test can run their launches with teams of any size. Host only.
+// Interface through which the forms of emission (pixels.h, canvas.h, ...) launch. They use it
+// instead of a stream, so that a test can run their launches with teams of any size. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Enqueues on a stream.
+/// Enqueues launches on a stream.
 struct StreamLauncher {
   Stream& stream;
 

@@ -4,23 +4,24 @@
 #if defined(__CUDACC__)
 /// Callable on host and device.
 #define WS_HD __host__ __device__
-/// Callable on host and device, always inlined: for code inside pixel loops. In every build: a
-/// function that reads WS_RUN_LENGTH must never be shared by two files with different lengths.
+/// Callable on host and device, and always inlined: for code inside pixel loops. It is inlined even
+/// in debug builds, because two files with different values of WS_RUN_LENGTH must never share a
+/// function that reads it.
 #define WS_INLINE __host__ __device__ __forceinline__
 #else
 #define WS_HD
 #define WS_INLINE inline __attribute__((always_inline))
 #endif
 
-/// 1 while the device pass of nvcc compiles, for host-only shortcuts.
+/// 1 during nvcc's device pass, for host-only shortcuts.
 #if defined(__CUDA_ARCH__)
 #define WS_DEVICE_CODE 1
 #else
 #define WS_DEVICE_CODE 0
 #endif
 
-/// In a device loop: memory is read again after this point, so that values read in the loop are not
-/// kept in registers across iterations.
+/// In a device loop: reads memory again after this point, so that values are not kept in registers
+/// across iterations.
 #if WS_DEVICE_CODE
 #define WS_READ_AGAIN() asm volatile("" ::: "memory")
 #else

@@ -38,8 +38,8 @@ std::atomic<std::uint64_t>& allocation_counter() noexcept {
   return counter;
 }
 
-/// One interface to the memory of all spaces and back ends. allocate() returns null if there is not
-/// enough.
+/// Common interface to the memory of all spaces and back ends. allocate() returns null if there is
+/// not enough.
 void* allocate_block(Device device, MemorySpace space, std::size_t bytes, std::size_t alignment) {
   ++allocation_counter();
 #if WELLSPRING_CUDA
@@ -78,7 +78,7 @@ void free_block(Device device, MemorySpace space, void* block) noexcept {
   std::free(block);
 }
 
-/// Fills and waits: memory of a plan is ready for any stream after commit.
+/// Fills memory and waits, so that a plan's memory is ready for any stream after commit.
 void fill(Device device, MemorySpace space, void* begin, unsigned char value, std::size_t bytes) {
 #if WELLSPRING_CUDA
   if (device.is_cuda() && space == MemorySpace::device) {
@@ -93,7 +93,7 @@ void fill(Device device, MemorySpace space, void* begin, unsigned char value, st
   std::memset(begin, value, bytes);
 }
 
-/// The bytes of [begin, begin + bytes), after all work on the device.
+/// Returns the bytes [begin, begin + bytes) after all work on the device is done.
 std::vector<unsigned char> read_back(Device device, MemorySpace space, const void* begin,
                                      std::size_t bytes) {
   std::vector<unsigned char> copy(bytes);
@@ -115,7 +115,7 @@ std::vector<unsigned char> read_back(Device device, MemorySpace space, const voi
 
 struct GroupTotals {
   std::string name;
-  std::size_t bytes[2] = {0, 0};  ///< by MemorySpace
+  std::size_t bytes[2] = {0, 0};  ///< per MemorySpace
   int blocks = 0;
   std::size_t sum() const { return bytes[0] + bytes[1]; }
 };
@@ -150,7 +150,7 @@ void* committed(const MemoryCell& cell) {
 
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size) {
-  // Half of the address space: leaves room for padding, and catches negative counts.
+  // Half of the address space: this leaves room for padding and catches negative counts.
   if (count > PTRDIFF_MAX / size) {
     fail(ErrorKind::device,
          {fmt::format("block '{}/{}' of {} elements exceeds the address space", group, name, count),
@@ -274,7 +274,7 @@ void MemoryPlan::check(std::size_t limit_bytes) {
                                                  : free_text(limit_bytes_));
   }
   std::uint64_t host_free = host_memory().available_bytes;
-  if (device_.is_cpu()) {  // both spaces use the same memory, whatever the limit
+  if (device_.is_cpu()) {  // both spaces use the same memory, whatever the device limit
     if (device_total > host_free) refuse(MemorySpace::device, free_text(host_free));
     host_free -= device_total;
   }

@@ -1,5 +1,5 @@
-// Two-phase memory: all blocks are reserved and printed first; then each space is allocated once
-// and pointers never move. Called by everything that owns device memory; host only.
+// Two-phase memory: first all blocks are reserved and printed, then each space is allocated once.
+// Pointers never move. Called by all code that owns device memory; host only.
 #pragma once
 
 #include "core/error.h"
@@ -18,23 +18,23 @@ namespace wellspring {
 
 enum class MemorySpace : std::uint8_t {
   device,  ///< memory of the plan's device
-  host,    ///< page-locked host memory (ordinary memory on a CPU plan)
+  host,    ///< page-locked host memory (ordinary memory in a CPU plan)
 };
 
-/// Alignment of every block: that of cudaMalloc, enough for wide vector loads.
+/// Alignment of every block: the same as for cudaMalloc, enough for wide vector loads.
 inline constexpr std::size_t kBlockAlignment = 256;
 
-/// Debug and sanitizer builds put guard words after every block, see MemoryPlan::check_guards.
+/// Debug and sanitizer builds put guard words after every block; see MemoryPlan::check_guards.
 #if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
 inline constexpr bool kMemoryGuards = true;
 #else
 inline constexpr bool kMemoryGuards = false;
 #endif
 
-/// Lifetime of a block's content.
+/// Lifetime of a block's contents.
 enum class Persistence : std::uint8_t {
   none,     ///< written before it is read within a step, or constant after loading
-  derived,  ///< state that can be computed from stored state: restored in memory, not written to
+  derived,  ///< state that can be computed from stored state; restored in memory, not written to
             ///< files
   stored,   ///< state that the next step depends on
 };
@@ -49,9 +49,10 @@ struct Reservation {
   Persistence persistence = Persistence::none;
 };
 
-/// A block of device memory that carries values from step to step. All blocks of a plan, in the
-/// order of reservation, are the state of its owner: a copy is a snapshot, a comparison tells
-/// whether two ways of computing a step agree, and the stored ones make a checkpoint.
+/// A block of device memory that carries values from step to step. All such blocks of a plan, in
+/// the order of reservation, are the state of the plan's owner. A copy of them is a snapshot;
+/// comparing them shows whether two ways of computing a step agree; the stored ones form a
+/// checkpoint.
 struct StateBlock {
   std::string name;      ///< "group/name", unique among the plan's state blocks
   void* data = nullptr;  ///< device memory
@@ -64,17 +65,18 @@ struct MemoryCell {
   void* data = nullptr;
   std::size_t bytes = 0;
   std::string name;        ///< "group/name"
-  bool committed = false;  ///< data is valid: the plan is committed and alive
+  bool committed = false;  ///< true: the plan is committed and alive, so `data` is valid
 };
-/// Throws std::logic_error before commit and after the end of the plan.
+/// Throws std::logic_error before commit and after the plan has ended.
 void* committed(const MemoryCell& cell);
-/// count * size; Error (device), naming the block, if that overflows a size_t.
+/// count * size. Error (device), naming the block, if the product overflows size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
 
-/// A typed block of a plan: sized at once, addressable after MemoryPlan::commit. Copies share the
-/// block; do not use it after the end of its plan. Default-constructed: empty.
+/// A typed block of a plan. Its size is known at once; its address is valid after
+/// MemoryPlan::commit. Copies share the block. Do not use it after its plan has ended.
+/// Default-constructed: empty.
 template <class T>
 class Planned {
  public:
@@ -105,8 +107,8 @@ class MemoryPlan {
     return Planned<T>(reserve_bytes(
         {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
   }
-  /// Device memory that is state, see StateBlock. Errors (std::logic_error): as reserve_bytes; a
-  /// duplicate name; Persistence::none.
+  /// Reserves device memory that is state (see StateBlock). Errors (std::logic_error): as for
+  /// reserve_bytes; a duplicate name; Persistence::none.
   template <class T>
   Planned<T> reserve_state(std::string group, std::string name, std::size_t count,
                            Persistence persistence = Persistence::stored) {
@@ -115,21 +117,21 @@ class MemoryPlan {
                                            std::max(alignof(T), kBlockAlignment),
                                            MemorySpace::device, persistence}));
   }
-  /// The blocks of reserve_state in the order of reservation. Error (std::logic_error) before
-  /// commit.
+  /// Blocks reserved with reserve_state, in the order of reservation. Error (std::logic_error)
+  /// before commit.
   std::vector<StateBlock> state() const;
-  /// Untyped. Error (std::logic_error) after commit.
+  /// Reserves an untyped block. Error (std::logic_error) after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
-  /// Bytes reserved in a space, including guard words and padding.
+  /// Bytes reserved in a memory space, including guard words and padding.
   std::size_t total_bytes(MemorySpace space) const;
-  /// The plan as a table: one line per group, largest first, then the total and the limit.
+  /// The plan as a table: one line per group, with the largest first, then the total and the limit.
   std::string table() const;
   /// Checks that the plan fits, before any allocation. Error (device), with the table, if it
   /// exceeds `limit_bytes` of device memory (0: the free device memory) or the available host
   /// memory.
   void check(std::size_t limit_bytes = 0);
-  /// Checks, and makes one zero-filled allocation per space. Errors as check().
+  /// Calls check(), then makes one zero-filled allocation per space. Errors: as for check().
   void commit(std::size_t limit_bytes = 0);
   bool committed() const { return committed_; }
   /// Debug and sanitizer builds: throws std::logic_error naming a block whose guard words were
@@ -146,15 +148,15 @@ class MemoryPlan {
   Device device_;
   std::vector<Reservation> reservations_;
   std::vector<std::shared_ptr<detail::MemoryCell>> cells_;
-  std::vector<std::size_t> offsets_;                ///< by block, within its space
-  std::array<std::size_t, 2> totals_ = {0, 0};      ///< by MemorySpace
-  std::array<void*, 2> base_ = {nullptr, nullptr};  ///< by MemorySpace
+  std::vector<std::size_t> offsets_;                ///< per block, within its space
+  std::array<std::size_t, 2> totals_ = {0, 0};      ///< per MemorySpace
+  std::array<void*, 2> base_ = {nullptr, nullptr};  ///< per MemorySpace
   std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0 before check
   bool committed_ = false;
 };
 
-/// Number of allocations of device and page-locked memory by this process so far; must not change
-/// after step 2 of a run.
+/// Number of allocations of device and page-locked memory that this process has made; must not
+/// change after step 2 of a run.
 std::uint64_t device_allocation_count() noexcept;
 
 }  // namespace wellspring

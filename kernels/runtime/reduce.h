@@ -1,9 +1,11 @@
-// Reductions in a fixed order, for team functors: equal bits for any team size, on host and device.
-// Called by operations and generators that sum over pixels or features. Host and device.
+// Reductions in a fixed order, for team functors. They give the same bits for any team size, on
+// host and device. Called by operations and generators that sum over pixels or features. Host and
+// device.
 //
 // Element i belongs to lane i % 256. A lane combines its elements in order of i; then the 256 lanes
-// are folded as a tree, 128 onto 128, 64 onto 64, and so on. The assignment of lanes to members has
-// no effect. The error of a sum of n terms grows with n / 256 + 8 roundings, not n.
+// are folded as a tree, 128 onto 128, 64 onto 64, and so on. It does not matter which member
+// processes which lane. The error of a sum of n terms grows with n / 256 + 8 roundings instead of
+// n.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -13,20 +15,21 @@
 
 namespace wellspring {
 
-/// Number of lanes of a reduction, and its scratch in units of T. Part of every result's bits:
+/// Number of lanes of a reduction, and its scratch in units of T. Every result's bits depend on it:
 /// never change it.
 inline constexpr int kReduceLanes = 256;
 
-/// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above; every member
-/// gets the result. combine(x, identity) is x. `lanes`: kReduceLanes T of scratch, free again after
-/// the call. Called by all members together.
+/// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above. Every member
+/// gets the result. combine(x, identity) must be x. `lanes`: kReduceLanes T of scratch, free again
+/// after the call. Called by all members.
 template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
   if constexpr (LoneTeam<Team>) {
-    // One member: reads memory in order with all lanes in parallel, which vectorises. The lanes are
-    // a local array, so that the compiler knows that no load reads a value just written.
+    // A lone member reads memory in order and processes all lanes in parallel, which vectorises.
+    // The lanes are a local array, so that the compiler knows that no load reads a value just
+    // written.
     T lane[kReduceLanes];
-    int used = kReduceLanes;  // the others stay at the identity
+    int used = kReduceLanes;  // the others keep the identity
     while (used > 1 && used / 2 >= n) used /= 2;
     for (int l = 0; l < used; ++l) lane[l] = identity;
     const std::int64_t whole = n - n % kReduceLanes;
@@ -52,7 +55,7 @@ WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load,
     }
     team.sync();
     const T result = lanes[0];
-    team.sync();  // all members have read the result: the scratch may be reused
+    team.sync();  // all members have read the result, so the scratch may be reused
     return result;
   }
 }
@@ -78,7 +81,7 @@ WS_HD T team_sum(Team& team, T* lanes, std::int64_t n, Load load) {
   return team_reduce(team, lanes, n, T(0), load, detail::Adder{});
 }
 
-/// The largest of load(0), ..., load(n - 1) and `lowest`. Ignores NaN.
+/// The maximum of load(0), ..., load(n - 1) and `lowest`. Ignores NaN.
 template <class Team, class T, class Load>
 WS_HD T team_max(Team& team, T* lanes, std::int64_t n, T lowest, Load load) {
   return team_reduce(team, lanes, n, lowest, load, detail::Larger{});

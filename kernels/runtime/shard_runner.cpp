@@ -27,7 +27,7 @@ class WorkList final : public WorkRecorder {
   std::vector<std::function<void()>> work_;
 };
 
-/// lists: by shard, then by thread.
+/// `lists`: indexed by shard, then by thread.
 void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threads) {
   std::exception_ptr failure;
   const int threads = std::min(active_threads, static_cast<int>(lists.front().size()));
@@ -43,7 +43,7 @@ void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threa
   if (failure) std::rethrow_exception(failure);
 }
 
-constexpr std::int64_t kBlock = 4096;  // 16 KiB: a sum stays in a first-level cache
+constexpr std::int64_t kBlock = 4096;  // 16 KiB, so that a sum stays in a first-level cache
 
 /// Adds the values [first, first + count) of one sum.
 void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {

@@ -1,4 +1,4 @@
-// Lists of work that run in parallel on the CPU, each on one thread from start to end: no thread
+// Lists of work that run in parallel on the CPU, each on one thread from start to end. No thread
 // waits for another between two kernels, and a thread on a busy core takes fewer lists. Called by
 // networks; host only.
 #pragma once
@@ -15,18 +15,18 @@ namespace wellspring {
 
 class ShardRunner {
  public:
-  /// A stream of one thread: the work of a list is planned for it, so results do not depend on the
-  /// number of threads.
+  /// A stream with one thread. The work of a list is planned for it, so results do not depend on
+  /// the number of threads.
   const Stream& stream() const { return alone_; }
 
-  /// A list and the thread that runs it: temporary data can be in memory of the thread, and stay in
-  /// its cache.
+  /// A list and the thread that runs it. Temporary data can be in the thread's own memory, which
+  /// stays in its cache.
   struct Place {
     std::size_t shard = 0;
     std::size_t thread = 0;
   };
-  /// Number of lists, and of threads with their own memory; a stream with fewer threads uses its
-  /// own number.
+  /// Number of lists, and of threads that have their own memory. A stream with fewer threads uses
+  /// its own number.
   struct Workers {
     std::size_t shards = 1;
     std::size_t threads = 1;
@@ -35,7 +35,7 @@ class ShardRunner {
   /// Calls record(place, stream()) for every pair of shard and thread, and enqueues the recorded
   /// work as one node of `to`, which runs each shard once. Lists of different shards must not touch
   /// the same memory, except memory of their thread. Rethrows the first error of the work after
-  /// finishing the other lists. std::logic_error for copies to or from the host.
+  /// finishing the other lists. Throws std::logic_error for copies to or from the host.
   void enqueue(Stream& to, std::string_view name, Workers workers,
                const std::function<void(Place, Stream&)>& record);
 
@@ -43,8 +43,8 @@ class ShardRunner {
   Stream alone_{Device::cpu(), 1};
 };
 
-/// A sum of arrays of `n` values: out = the parts added in order, after the previous content of out
-/// if `kept`.
+/// A sum of arrays of `n` values: out = previous content of out (if `kept`) plus the parts, added
+/// in order.
 struct PartialSums {
   std::vector<const float*> parts;
   float* out = nullptr;

@@ -1,8 +1,8 @@
-// Loops over the pixels of a run: SIMD loops on a host, unrolled registers on a device. For code
-// that shades, colours or mixes pixels; host and device.
+// Loops over the pixels of a run: SIMD loops on a host, unrolled loops in registers on a device.
+// For code that shades, colours or mixes pixels; host and device.
 //
 //   WS_LANES          before a loop with independent iterations
-//   WS_LANES_SUM(n)   the same for a loop that sums into the integer n
+//   WS_LANES_SUM(n)   the same, for a loop that sums into the integer n
 //   WS_INLINED        before the body of a lambda called in such a loop
 #pragma once
 
@@ -24,8 +24,8 @@
 
 namespace wellspring {
 
-/// Calls turn(i) WS_INLINED for i in [0, N), vectorised. For loop bodies that declare arrays or
-/// structs, which compilers keep in memory inside a SIMD loop.
+/// Calls turn(i), a WS_INLINED lambda, for i in [0, N) in a vectorised loop. For loop bodies that
+/// declare arrays or structs, which compilers keep in memory inside a SIMD loop.
 template <int N, class Turn>
 WS_INLINE void in_lanes(const Turn& turn) {
   WS_LANES
@@ -40,8 +40,8 @@ WS_INLINE void in_lanes(int n, const Turn& turn) {
   for (int i = 0; i < n; ++i) turn(i);
 }
 
-/// values[index]. A device compares with all indices, since an array with a variable index would be
-/// copied to memory.
+/// Returns values[index]. A device compares with all indices, because an array with a variable
+/// index would be copied to memory.
 template <int N>
 WS_INLINE float pick(const float (&values)[N], int index) {
 #if WS_DEVICE_CODE

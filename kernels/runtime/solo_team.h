@@ -1,5 +1,5 @@
-// The host's team: one member. Barriers do nothing; atomics are real except on its own scratch,
-// since other threads run other teams on the same memory. Host only.
+// The host's team: one member. Barriers do nothing. Atomics are real, because other threads run
+// other teams on the same memory; on the team's own scratch they are plain. Host only.
 #pragma once
 
 #include "core/expect.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-// Integer atomics of the host; they return the old value.
+// Integer atomics on the host; they return the old value.
 template <class I>
 I host_atomic_add(I* target, I value) {
   return std::atomic_ref<I>(*target).fetch_add(value, std::memory_order_relaxed);

@@ -39,7 +39,7 @@ void require_same_device(const Stream& stream, Device recorded) {
   throw std::logic_error("a step graph cannot be recorded or launched inside another recording");
 }
 
-/// The CPU's graph: the recorded closures, run in order.
+/// The CPU's graph: runs the recorded closures in order.
 class HostGraph final : public StepGraph, private WorkRecorder {
  public:
   HostGraph(Stream& stream, const std::function<void(Stream&)>& body) : device_(stream.device()) {
@@ -85,8 +85,8 @@ bool is_on_device(const void* pointer) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-/// From the pointers, since the declared kind may be cudaMemcpyDefault. Arrays (textures) are
-/// always on the device.
+/// Derives the kind from the pointers, because the declared kind may be cudaMemcpyDefault. Arrays
+/// (textures) are always on the device.
 NodeKind copy_kind(cudaGraphNode_t node) {
   cudaMemcpy3DParms copy{};
   WS_CUDA_CHECK(cudaGraphMemcpyNodeGetParams(node, &copy));
@@ -98,8 +98,8 @@ NodeKind copy_kind(cudaGraphNode_t node) {
   return NodeKind::host;  // host to host
 }
 
-/// The kernel's symbol, if the runtime knows it: kernels of libraries loaded through the driver
-/// have none.
+/// The kernel's symbol if the runtime knows it: kernels of libraries loaded through the driver have
+/// no symbol.
 std::string kernel_name(cudaGraphNode_t node) {
   cudaKernelNodeParams parameters{};
   const char* name = nullptr;
@@ -130,7 +130,7 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
     case cudaGraphNodeTypeHost:
       return add(NodeKind::host, "host");
     case cudaGraphNodeTypeEmpty:
-      return;  // joins edges: no work
+      return;  // only joins edges: no work
     case cudaGraphNodeTypeGraph: {
       cudaGraph_t child = nullptr;
       WS_CUDA_CHECK(cudaGraphChildGraphNodeGetGraph(node, &child));
@@ -156,7 +156,7 @@ bool capturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// Captures the work that `body` enqueues. Thread-local mode: other threads (such as a loader's
+/// Captures the work that `body` enqueues. In thread-local mode, other threads (such as a loader's
 /// uploads) may call CUDA meanwhile.
 GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   const auto native = static_cast<cudaStream_t>(stream.native());
@@ -166,7 +166,7 @@ GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   try {
     body(stream);
   } catch (...) {
-    // The capture must end in any case; report the body's own error.
+    // The capture must end in any case, but the body's own error is reported.
     if (cudaStreamEndCapture(native, &graph) == cudaSuccess && graph != nullptr) {
       WS_CUDA_REPORT(cudaGraphDestroy(graph));
     }
@@ -186,7 +186,7 @@ class CudaGraph final : public StepGraph {
     cudaGraphExec_t exec = nullptr;
     WS_CUDA_CHECK(cudaGraphInstantiate(&exec, graph.get(), 0));
     exec_.reset(exec);
-    // Does the set-up of the first launch now, outside any timing.
+    // Does the set-up of the first launch now, so that it is not timed.
     WS_CUDA_CHECK(cudaGraphUpload(exec, static_cast<cudaStream_t>(stream.native())));
   }
 

@@ -1,6 +1,6 @@
-// The training step as a graph: recorded once, replayed every step without host work. Host only. On
-// CUDA it is a captured CUDA graph; on the CPU a list of closures with the same interface, so that
-// loop, ordering, counters and census are tested without a GPU.
+// The training step as a graph. It is recorded once and replayed every step without host work. Host
+// only. On CUDA it is a captured CUDA graph. On the CPU it is a list of closures with the same
+// interface, so that loop, ordering, counters and census can be tested without a GPU.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -15,11 +15,11 @@ namespace wellspring {
 
 enum class GraphMode : std::uint8_t {
   off,    ///< eager: the body runs every step
-  on,     ///< recorded once, replayed
-  check,  ///< both, from equal states; an error unless they are bit for bit equal
+  on,     ///< recorded once, then replayed
+  check,  ///< runs both ways from equal states; an error unless the results are bit-identical
 };
 
-/// Nodes of a recorded step by kind, including child graphs.
+/// Number of nodes of a recorded step, by kind, including child graphs.
 struct GraphCensus {
   int kernels = 0;
   int memsets = 0;
@@ -34,8 +34,8 @@ struct GraphCensus {
 
 class StepGraph {
  public:
-  /// `body` enqueues one step on `stream`. It must depend only on device memory: everything that
-  /// changes between steps is read from there.
+  /// `body` enqueues one step on `stream`. It must depend only on device memory: all values that
+  /// change between steps are read from there.
   static std::unique_ptr<StepGraph> record(Stream& stream,
                                            const std::function<void(Stream&)>& body);
   virtual ~StepGraph() = default;

@@ -1,5 +1,5 @@
-// The counters and scalars that change between steps, all in device memory, so that a recorded step
-// depends on nothing else. Part of every checkpoint. Host and device.
+// Counters and scalars that change between steps. They are all in device memory, so that a recorded
+// step depends on nothing else, and they are part of every checkpoint. Host and device.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 namespace wellspring {
 
 struct StepState {
-  std::uint64_t step = 0;       ///< completed optimizer steps; advanced by the last node of a step
-  float learning_rate = 0;      ///< schedule at this step, evaluated on the device
-  float gradient_scale = 1;     ///< from clipping at this step; 0 skips the update
+  std::uint64_t step = 0;       ///< completed optimizer steps; the last node of a step advances it
+  float learning_rate = 0;      ///< scheduled rate of this step, computed on the device
+  float gradient_scale = 1;     ///< clipping factor of this step; 0 skips the update
   float gradient_norm = 0;      ///< before clipping
   float loss = 0;               ///< mean over the batch
   std::uint32_t nonfinite = 0;  ///< sticky: 1 + the first step with a non-finite loss or gradient

@@ -54,12 +54,12 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 
 }  // namespace
 
-// The number of threads that OpenMP will provide: oneDNN divides its work among the configured
-// number, and would wait forever for missing threads.
+// Uses the number of threads that OpenMP will provide. oneDNN divides its work among the configured
+// number and would wait forever for missing threads.
 Stream::Stream(Device device, int threads)
     : device_(device), active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)) {
   if (device_.is_cpu()) return;
-  static_cast<void>(Device::parse(device_.to_string()));  // refuses an absent GPU
+  static_cast<void>(Device::parse(device_.to_string()));  // rejects an absent GPU
 #if WELLSPRING_CUDA
   const cuda::DeviceScope scope(device_.index);
   cudaStream_t stream = nullptr;
@@ -69,7 +69,7 @@ Stream::Stream(Device device, int threads)
 }
 
 Stream::~Stream() {
-  libraries_.clear();  // handles refer to the stream: they go first
+  libraries_.clear();  // handles refer to the stream, so they are destroyed first
 #if WELLSPRING_CUDA
   if (native_ != nullptr) WS_CUDA_REPORT(cudaStreamDestroy(as_stream(native_)));
 #endif
@@ -115,7 +115,7 @@ void Stream::fill_zero(void* destination, std::size_t bytes, std::string_view na
 }
 
 void Stream::synchronize() {
-  if (recording()) {  // as CUDA, which refuses to synchronise a capturing stream
+  if (recording()) {  // like CUDA, which does not synchronise a capturing stream
     throw std::logic_error("a stream cannot be synchronised while it records a graph");
   }
 #if WELLSPRING_CUDA

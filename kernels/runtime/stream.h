@@ -1,8 +1,9 @@
-// Streams, events and copies: an ordered queue of work on a device. Called by everything that
+// Streams, events and copies: an ordered queue of work on a device. Called by all code that
 // enqueues work; host only.
 //
 // On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
-// the calling thread (with OpenMP inside), or, while a StepGraph records, keeps it as a closure.
+// the calling thread (with OpenMP inside). While a StepGraph records, it stores the work as a
+// closure instead.
 #pragma once
 
 #include "kernels/runtime/active_threads.h"
@@ -18,7 +19,7 @@
 
 namespace wellspring {
 
-/// The kind of work of a node in a step, counted by the census.
+/// Kind of work of a node in a step; the census counts nodes by kind.
 enum class NodeKind : std::uint8_t {
   kernel,
   memset,
@@ -39,8 +40,8 @@ class WorkRecorder {
 
 class Stream {
  public:
-  /// `threads`: CPU threads per launch; 0: set by the environment and the machine. Errors as
-  /// compute_threads (kernels/runtime/threads.h).
+  /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Errors: as
+  /// for compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
@@ -48,15 +49,15 @@ class Stream {
 
   Device device() const { return device_; }
   int threads() const { return active_->most(); }
-  /// The number of threads that work now, read by each parallel loop when it runs, including
-  /// recorded ones.
+  /// Number of threads that work now. Each parallel loop reads it when it runs, even in recorded
+  /// work.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
   /// The cudaStream_t, as void*; nullptr on the CPU.
   void* native() const { return native_; }
 
   /// CPU only: runs `work` now, or passes it to the recorder.
   void run(NodeKind kind, std::string_view name, std::function<void()> work);
-  /// CPU only: while it is set, run() records instead of running.
+  /// CPU only: while a recorder is set, run() records instead of running.
   void set_recorder(WorkRecorder* recorder) { recorder_ = recorder; }
   bool recording() const { return recorder_ != nullptr; }
 
@@ -67,7 +68,7 @@ class Stream {
   /// Waits until all enqueued work is done; reports errors of earlier asynchronous work.
   void synchronize();
 
-  /// An object that a library keeps per stream, such as its handle: the first call makes T(stream),
+  /// An object that a library keeps per stream, such as its handle. The first call makes T(stream),
   /// later calls share it, and the stream releases it before its own destruction.
   template <class T>
   std::shared_ptr<T> library() const {
@@ -98,7 +99,7 @@ class Recording {
   Stream& stream_;
 };
 
-/// A point in a stream's order. On the CPU, where work runs at once, events are always complete.
+/// A point in a stream's order. On the CPU, work runs at once, so events are always complete.
 class Event {
  public:
   explicit Event(Device device, bool timing = false);
@@ -116,7 +117,7 @@ class Event {
  private:
   Device device_;
   void* native_ = nullptr;
-  double host_seconds_ = 0;  ///< CPU: when recorded
+  double host_seconds_ = 0;  ///< CPU: time of recording
 };
 
 }  // namespace wellspring

@@ -26,11 +26,12 @@
 
 namespace wellspring {
 
-/// True for team types of one member, known at compile time.
+/// True for team types that always have one member.
 template <class Team>
 concept LoneTeam = Team::kIsAlone;
 
-/// Called by all members: copies *from to *to, word by word; complete after the next barrier.
+/// Called by all members: copies *from to *to, word by word; the copy is valid after the next
+/// barrier.
 template <class Team, class T>
 WS_INLINE void copy_together(Team& team, const T* from, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
@@ -40,7 +41,7 @@ WS_INLINE void copy_together(Team& team, const T* from, T* to) {
   for (int i = team.rank(); i < kWords; i += team.size()) copies[i] = words[i];
 }
 
-/// Hands out scratch from one block, in call order.
+/// Hands out scratch from one block, in the order of the calls.
 struct ScratchCursor {
   std::byte* base = nullptr;
   std::size_t capacity = 0;

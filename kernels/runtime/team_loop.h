@@ -1,5 +1,5 @@
-// Loops of a team over contiguous elements: interleaved members on CUDA, so that accesses are
-// coalesced; one vectorised loop on the host. Host and device.
+// Loops of a team over contiguous elements. On CUDA, members interleave, so that accesses are
+// coalesced; on the host, it is one vectorised loop. Host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-/// The following iterations touch different elements. Only for the host compiler: nvcc uses threads
-/// instead.
+/// The iterations of the following loop touch different elements. Only for the host compiler,
+/// because nvcc uses threads instead.
 #if defined(__CUDACC__)
 #define WS_SIMD
 #else
@@ -28,8 +28,9 @@ WS_INLINE void team_for(Team& team, std::int64_t begin, std::int64_t end, Body b
   }
 }
 
-/// Calls body(row, column) for row in [0, rows), column in [0, columns), columns fastest. Members
-/// share the elements, not the rows: few columns would leave most of a block idle.
+/// Calls body(row, column) for row in [0, rows), column in [0, columns); columns vary fastest.
+/// Elements are divided among the members, not rows: otherwise a small number of columns would
+/// leave most of a block idle.
 template <class Team, class Body>
 WS_INLINE void team_for_grid(Team& team, int rows, int columns, Body body) {
   if constexpr (LoneTeam<Team>) {

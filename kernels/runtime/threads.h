@@ -1,5 +1,5 @@
-// The number of CPU threads that the program uses, and its origin. Called by streams, file sources
-// and `doctor`; host only.
+// The number of CPU threads that the program uses, and what determined it. Called by streams, file
+// sources and `doctor`; host only.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// The sources of the number, in order of precedence:
+/// Sources of the number of threads, in order of precedence:
 ///   1. `threads` of the configuration (--threads of a command), unless it is 0;
 ///   2. OMP_NUM_THREADS, the first entry of its list;
 ///   3. the smaller of the affinity mask and the control group's processor quota, rounded up.
@@ -29,21 +29,21 @@ struct ThreadLimits {
 struct ThreadChoice {
   int count = 1;
   std::string decided_by;  ///< "OMP_NUM_THREADS=4", "the affinity mask"
-  /// "4 threads by OMP_NUM_THREADS=4".
+  /// For example, "4 threads by OMP_NUM_THREADS=4".
   std::string to_string() const;
 };
 
 /// Error (config) for a configured number below 0 or above most_sensible_threads(); a larger number
-/// from the environment is capped, since it is not meant for this program alone.
+/// from the environment is capped, because it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
-/// Four per processor, and at least 64, so that the configuration of a larger machine runs.
+/// Four per processor, and at least 64, so that a configuration for a larger machine still runs.
 int most_sensible_threads(int processors);
 
-/// For OpenMP loops of this process, now.
+/// Number of threads for OpenMP loops of this process at this moment.
 ThreadChoice compute_threads(std::int64_t configured);
-/// "cpu (AMD EPYC 9555, 4 threads by OMP_NUM_THREADS=4)", "cuda:0 (NVIDIA H200)".
+/// For example, "cpu (AMD EPYC 9555, 4 threads by OMP_NUM_THREADS=4)" or "cuda:0 (NVIDIA H200)".
 std::string summarise_device(Device device, std::int64_t configured_threads);
-/// For the program's own threads, which read files: OMP_THREAD_LIMIT does not apply.
+/// Number of the program's own threads that read files; OMP_THREAD_LIMIT does not apply to them.
 int reading_threads(std::int64_t configured);
 
 }  // namespace wellspring

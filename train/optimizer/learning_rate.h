@@ -19,8 +19,8 @@ struct ScheduleSpec {
 /// First node of a step: state->learning_rate from state->step.
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
 
-/// The learning rate of a step (see ScheduleSpec). Fractions are one division in double precision,
-/// where steps are exact: equal on host and device.
+/// The learning rate of a step (see ScheduleSpec). Each fraction is one division in double
+/// precision, where step numbers are exact, so host and device agree.
 WS_INLINE float learning_rate_at(const ScheduleSpec& s, std::uint64_t step) {
   const auto fraction = [](std::uint64_t part, std::uint64_t whole) {
     return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));

@@ -27,7 +27,7 @@ struct OptimizerSpec {
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// base^exponent by squaring: double precision, products only, so equal on host and device.
+/// base^exponent by squaring. It only uses products in double precision, so host and device agree.
 WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -37,14 +37,14 @@ WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   return result;
 }
 
-/// Common part of SGD and AdamW: a team updates one chunk of the arena. The end of the matrices may
-/// divide the chunk. `Rule`: SgdRule or AdamWRule.
+/// Common part of SGD and AdamW: one team updates one chunk of the arena. The end of the matrices
+/// may be inside the chunk. `Rule`: SgdRule or AdamWRule.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
   std::int64_t matrices, vectors;
   float* master;
-  T* working;  ///< null where the master copy is the working copy
+  T* working;  ///< null if the master copy is the working copy
   const T* matrix_gradient;
   const float* vector_gradient;
   const StepState* state;
@@ -52,7 +52,7 @@ struct OptimizerStep {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const float gradient_scale = state->gradient_scale;
-    if (gradient_scale == 0) return;  // gradient not finite: skip this update
+    if (gradient_scale == 0) return;  // the gradient is not finite: skips this update
     typename Rule::Factors factors;
     if constexpr (Rule::kScratch > 0) {
       // One member computes the factors for all.
@@ -95,12 +95,13 @@ struct OptimizerStep {
 
 /// v = momentum v + g; w -= rate v, or, with Nesterov, w -= rate (g + momentum v). The weight decay
 /// is added to the gradient. Source: I. Sutskever et al., "On the importance of initialization and
-/// momentum in deep learning", ICML 2013, in the form that keeps v free of the learning rate.
+/// momentum in deep learning", ICML 2013, in the form in which v does not contain the learning
+/// rate.
 struct SgdRule {
   float momentum;
   float weight_decay;
   bool nesterov;
-  float* velocity;  ///< null without momentum
+  float* velocity;  ///< null: no momentum
 
   static constexpr int kScratch = 0;
   struct Factors {
@@ -121,9 +122,9 @@ struct SgdRule {
   }
 };
 
-/// m, v: decaying means of gradient and square, divided by 1 - beta^t. The weight decay shrinks the
-/// weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", ICLR
-/// 2019, algorithm 2.
+/// m and v are decaying means of the gradient and its square, divided by 1 - beta^t. Weight decay
+/// shrinks the weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay
+/// Regularization", ICLR 2019, algorithm 2.
 struct AdamWRule {
   float beta1, beta2, epsilon, weight_decay;
   float* first;

@@ -1,4 +1,4 @@
-// The moving average of a network's weights. Host and device.
+// Moving average of a network's weights. Host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -16,9 +16,9 @@ void average_weights(Stream& stream, std::int64_t n, float decay, const float* w
 void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
 
 /// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t,
-/// as TensorFlow's ExponentialMovingAverage with num_updates: early in a run the average covers the
-/// last tenth of the steps and forgets the initial weights. A skipped update moves the average
-/// towards the unchanged weights.
+/// like TensorFlow's ExponentialMovingAverage with num_updates. Early in a run, the average covers
+/// about the last tenth of the steps and forgets the initial weights. If the optimiser skips an
+/// update, the average still moves towards the unchanged weights.
 struct AverageWeights {
   float decay;
   const float* weights;

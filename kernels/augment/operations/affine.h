@@ -49,7 +49,7 @@ struct Affine {
 
   /// The inverse map of torchvision's affine about the centre
   /// (functional._get_inverse_affine_matrix): the image is sheared, scaled, rotated clockwise by
-  /// `turn` and then shifted. Angles in turns.
+  /// `turn` and then shifted. Angles are in turns.
   WS_HD static Homography inverse_map(float turn, float x, float y, float scale, float shear_x,
                                       float shear_y) {
     const math::SinCos whole = math::sincos_turns(turn), rest = math::sincos_turns(turn - shear_y);

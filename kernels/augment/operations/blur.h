@@ -1,5 +1,5 @@
-// blur: a Gaussian blur. Listed in operations.h; host and device. blur_passes.h has its two passes
-// over the image.
+// blur: a Gaussian blur. Its two passes over the image are in blur_passes.h. Listed in
+// operations.h; host and device.
 #pragma once
 
 #include "kernels/augment/operation.h"

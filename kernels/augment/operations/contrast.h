@@ -10,11 +10,11 @@ namespace wellspring::augment {
 
 /// The fixed point of contrast.
 enum class ContrastCentre : std::uint8_t {
-  middle,  ///< 0.5: needs no extra pass
-  mean,    ///< the image mean, as in torchvision: needs another pass
+  middle,  ///< 0.5; needs no extra pass
+  mean,    ///< the image mean, as in torchvision; needs another pass
 };
 
-/// The drawn step of `contrast` about the image mean.
+/// A drawn step of `contrast` about the image mean.
 struct ContrastAboutMean {
   static constexpr auto kInfo = OperationInfo(27, AugmentStage::whole, "contrast", "", "", "");
 

@@ -39,8 +39,8 @@ struct CropResize {
   struct Box {
     float left, top, width, height;  ///< pixels
   };
-  /// The box of torchvision's get_params: ten tries of area and ratio, then the largest central box
-  /// with an allowed ratio.
+  /// Draws the box as torchvision's get_params: ten tries of area and ratio, then the largest
+  /// central box with an allowed ratio.
   WS_HD static Box draw_box(const AugmentStep& step, FrameSize frame, AugmentRng& words) {
     const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
     for (int attempt = 0; attempt < 10; ++attempt) {

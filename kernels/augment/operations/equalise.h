@@ -18,7 +18,7 @@ struct Equalise {
   };
 
   struct Statistics {
-    std::uint32_t table[3][256];  ///< count of each level, then its equalised value
+    std::uint32_t table[3][256];  ///< count of each level, later its equalised value
   };
   template <class Team>
   WS_INLINE static void measure(Team& team, const float* image, SampleShape shape,
@@ -43,13 +43,13 @@ struct Equalise {
   }
 
  private:
-  /// The level of a value in 8 bits (torchvision's to_dtype).
+  /// Rounds a value to one of 256 levels (torchvision's to_dtype).
   WS_INLINE static std::uint32_t level_of(float v) {
     return static_cast<std::uint32_t>(math::clamp(v, 0.f, 1.f) * (256.f - 1e-3f));
   }
-  /// Replaces the counts of levels by the equalised levels (torchvision.transforms.v2.functional,
-  /// equalize): cumulative counts in units of 1/255 of all but the last level's. One member per
-  /// channel.
+  /// Replaces the counts of levels with the equalised levels (torchvision.transforms.v2.functional,
+  /// equalize): cumulative counts in units of 1/255 of all counts but the last level's. One member
+  /// per channel.
   WS_HD static void make_table(std::uint32_t (&table)[256], std::uint32_t pixels) {
     int last = 255;
     while (last > 0 && table[last] == 0) --last;

@@ -39,8 +39,8 @@ struct Erase {
   }
 };
 
-/// Sets the part of the erased box in the run from output pixel (x, y) on to 0: the mean, as it
-/// comes after normalisation.
+/// Sets the part of the erased box in the run that starts at output pixel (x, y) to 0, which is the
+/// mean after normalisation.
 template <int N>
 WS_INLINE void erase_box(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
                          float (&b)[N]) {

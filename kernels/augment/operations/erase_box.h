@@ -1,4 +1,4 @@
-// erase_box: sets a box to the mean, as `erase`, or fills it with normal numbers. Listed in
+// erase_box: sets a box to the mean (like `erase`) or fills it with normal numbers. Listed in
 // operations.h; host and device.
 #pragma once
 
@@ -47,7 +47,8 @@ struct EraseBox {
     }
   };
 
-  /// The box of torchvision's get_params: ten tries of area and height / width, then no box.
+  /// Draws the box as torchvision's get_params: ten tries of area and height / width; if all fail,
+  /// no box.
   WS_HD static void draw(const AugmentStep& step, FrameSize out, AugmentRng& words,
                          Augmentation& a) {
     const auto width = static_cast<float>(out.width), height = static_cast<float>(out.height);
@@ -68,8 +69,8 @@ struct EraseBox {
   }
 };
 
-/// Fills the part of the erased box in the run from (x, y) on, if `erase_noise` is set, with
-/// standard normal values, the spread of a normalised data set.
+/// If `erase_noise` is set, fills the part of the erased box in the run that starts at (x, y) with
+/// standard normal values. A normalised data set has the same spread.
 template <int N>
 WS_INLINE void fill_box(const Augmentation& a, int x, int y, ColourRun<N>& colour) {
   if (!a.erase_noise || y < a.erase_y0 || y >= a.erase_y1) return;

@@ -1,4 +1,4 @@
-// grey: replaces colours by their luma. Listed in operations.h; host and device.
+// grey: replaces colours with their luma. Listed in operations.h; host and device.
 #pragma once
 
 #include "kernels/augment/operation.h"

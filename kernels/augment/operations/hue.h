@@ -41,8 +41,8 @@ struct Hue {
       const float sextants = high == r[i] ? from_red : (high == g[i] ? from_green : from_blue);
       const float turn = math::fma(sextants, 1.f / 6, shift);
       const float hue = 6 * (turn - math::floor(turn));
-      // Each primary over the hue circle is a trapezium (A. R. Smith, "Color gamut transform
-      // pairs", SIGGRAPH 1978), a function of the distance from the primary's own hue.
+      // Each primary is a trapezium function of the distance from its own hue on the hue circle (A.
+      // R. Smith, "Color gamut transform pairs", SIGGRAPH 1978).
       const float red = math::clamp(math::abs(hue - 3) - 1, 0.f, 1.f);
       const float green = math::clamp(2 - math::abs(hue - 2), 0.f, 1.f);
       const float blue = math::clamp(2 - math::abs(hue - 4), 0.f, 1.f);

@@ -1,5 +1,5 @@
-// The list of augmentation operations, one file each. Called by the planner, the draw and the
-// passes; host and device.
+// The list of augmentation operations, each in its own file. Called by the planner, the draw and
+// the passes; host and device.
 #pragma once
 
 #include "kernels/augment/operations/affine.h"

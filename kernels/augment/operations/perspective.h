@@ -23,14 +23,14 @@ struct Perspective {
           "largest shift of a corner along x and along y; at 2/3 and above the quadrilateral "
           "could become concave");
     }
-    /// As in torchvision: half a side in whole pixels, times the distortion.
+    /// Half a side in whole pixels, times the distortion, as in torchvision.
     StepValues plan(FrameSize frame) const {
       return {Planning::whole_pixels(distortion, frame.width / 2),
               Planning::whole_pixels(distortion, frame.height / 2)};
     }
   };
 
-  /// The corners as in torchvision's get_params.
+  /// Draws the corners as torchvision's get_params.
   WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {
     const auto width = static_cast<float>(draw.frame.width);
     const auto height = static_cast<float>(draw.frame.height);

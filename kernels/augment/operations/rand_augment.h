@@ -3,8 +3,8 @@
 // with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Listed in
 // operations.h; host and device.
 //
-// The drawn operations become part of the sample's coordinate map and of its list of colour steps:
-// first the geometry in its order, then the colours in theirs.
+// The drawn geometric operations become part of the sample's coordinate map, the colour operations
+// part of its list of colour steps. Each group keeps its order; geometry comes first.
 #pragma once
 
 #include "kernels/augment/operation.h"
@@ -51,8 +51,8 @@ struct RandStep {
   WS_INLINE float up_to(float most) const { return sign * (strength * most); }
 };
 
-/// Calls visit(RandStep) for each operation drawn for a sample, in order. Random words per
-/// operation: its kind, its sign, two for the normal number of its magnitude.
+/// Calls visit(RandStep) for each operation drawn for a sample, in order. Each operation uses one
+/// random word for its kind, one for its sign, and two for the normal number of its magnitude.
 template <class Visit>
 WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const Visit& visit) {
   const auto count = static_cast<int>(step.value[0]);
@@ -71,7 +71,8 @@ WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const 
 /// corner, shifts up to 150/331 of a side in whole pixels, rotations up to 30 degrees.
 WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) {
   const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
-  // int() of torchvision; a product that misses an integer only by rounding counts as that integer.
+  // torchvision's int(), except that a product that misses an integer only by rounding becomes that
+  // integer.
   const auto whole = [&](float side) {
     return step.sign * math::floor(math::fma(step.strength, side * (150.f / 331), 0x1p-10f));
   };
@@ -97,7 +98,7 @@ WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) 
   }
 }
 
-/// Magnitudes as in torchvision.transforms.v2.RandAugment: factors up to 1.9 or down to 0.1, 8 to 4
+/// Magnitudes as in torchvision.transforms.v2.RandAugment: factors between 0.1 and 1.9, 8 to 4
 /// bits, thresholds from 1 down to 0.
 WS_HD inline void add_rand_colour(const RandStep& step, ColourList& list) {
   const float factor = 1 + step.up_to(0.9f);

@@ -1,4 +1,4 @@
-// solarise: inverts values from a threshold up. Listed in operations.h; host and device.
+// solarise: inverts values at and above a threshold. Listed in operations.h; host and device.
 #pragma once
 
 #include "kernels/augment/operation.h"

@@ -10,9 +10,10 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// For the weight gradient the batch is divided into ranges with sums of their own, added in order
-/// at the end. Their number depends on the shape alone, so the bits do not depend on the threads.
-/// With 16 samples per range, clearing and adding its sums costs little compared with filling them.
+/// For the weight gradient, the batch is divided into ranges. Each range has its own sums, which
+/// are added in order at the end. The number of ranges only depends on the shape, so the bits do
+/// not depend on the threads. With 16 samples per range, clearing and adding its sums costs little
+/// compared with filling them.
 std::int64_t sample_ranges(const Conv2dSpec& spec) {
   return std::clamp<std::int64_t>(spec.batch / 16, 1, 64);
 }
@@ -101,7 +102,7 @@ class WinnerConvPool2d final : public ConvPool2d {
     return static_cast<float*>(at(workspace, bias_partials_)) + range * shape_.out_channels;
   }
 
-  /// The partial sums of every range of samples and block of output channels.
+  /// Computes the partial sums of every range of samples and block of output channels.
   void sum_ranges(const float* x, const float* dy, const std::uint8_t* winner,
                   Workspace workspace) const {
     const std::int64_t blocks = shape_.out_channels / kWinnerBlock;
@@ -123,7 +124,7 @@ class WinnerConvPool2d final : public ConvPool2d {
     }
   }
 
-  /// dw and dbias from the partial sums, in order of the ranges.
+  /// Computes dw and dbias from the partial sums, in the order of the ranges.
   void add_ranges(float* dw, float* dbias, Workspace workspace) const {
     const int values = 9 * shape_.in_channels;
 #pragma omp parallel for schedule(static) num_threads(threads_)
@@ -156,9 +157,9 @@ class WinnerConvPool2d final : public ConvPool2d {
   int threads_;
   std::int64_t ranges_;
   std::unique_ptr<Conv2d> convolution_;
-  // Offsets in the workspace: of the forward pass,
+  // Offsets in the workspace for the forward pass,
   std::size_t image_ = 0, convolution_workspace_ = 0;
-  // and of the backward pass.
+  // and for the backward pass.
   std::size_t scratch_ = 0, scratch_stride_ = 0, weight_partials_ = 0, bias_partials_ = 0;
   std::size_t workspace_bytes_ = 0;
 };

@@ -5,7 +5,8 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// max(y, 0), written so that a NaN passes through and is noticed; oneDNN's own does not.
+/// max(y, 0), written so that NaN passes through and is noticed. oneDNN's own ReLU turns NaN into
+/// 0.
 void apply_relu(float* y, std::int64_t n, int threads) {
 #pragma omp parallel for simd schedule(static) num_threads(threads)
   for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0.0f : y[i];

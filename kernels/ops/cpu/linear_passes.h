@@ -32,7 +32,7 @@ class LinearPasses {
     finish(forward_, plan.scratchpad_desc(), DNNL_ARG_BIAS, layout);
   }
 
-  /// Activation in the same node as the forward pass.
+  /// Fuses the activation into the forward pass.
   void set_activation(Activation activation) { activation_ = activation; }
 
   template <class Primitive>
@@ -67,7 +67,7 @@ class LinearPasses {
                         Workspace workspace);
 
  private:
-  /// One pass: its primitive, the relayout of its weights, and the offset of its scratchpad.
+  /// One pass: its primitive, the relayout of its weights, and its scratchpad's offset.
   struct Pass {
     PlannedPrimitive primitive;
     Relayout weights;
@@ -77,7 +77,7 @@ class LinearPasses {
 
   bool has_bias() const { return !tensors_.bias.is_zero(); }
 
-  /// Adds the last arguments of every pass, the scratchpad and the bias, if any, and enlarges the
+  /// Adds the last arguments of every pass (the scratchpad and the bias, if any) and enlarges the
   /// workspace as needed.
   void finish(Pass& pass, const dnnl::memory::desc& scratchpad, int bias_argument,
               WorkspaceLayout& layout) {
@@ -98,9 +98,9 @@ class LinearPasses {
   std::size_t workspace_bytes_ = 0;
 };
 
-/// A convolution or dense layer on oneDNN. `Problem` has its Spec, the types Forward, BackwardData
-/// and BackwardWeights of its primitives, kName and `tensors`. Functions plan_forward, plan_data
-/// and plan_weights of a Problem describe the primitives.
+/// A convolution or dense layer on oneDNN. `Problem` has its Spec, the primitive types Forward,
+/// BackwardData and BackwardWeights, kName and `tensors`. The functions plan_forward, plan_data and
+/// plan_weights describe the primitives of a Problem.
 template <class Layer, class Problem>
 class OneDnnLayer final : public Layer {
  public:

@@ -8,7 +8,7 @@ namespace wellspring::ops::cpu {
 ThreadScope::ThreadScope(int threads)
     : previous_(omp_get_max_threads()), dynamic_(omp_get_dynamic()) {
   omp_set_num_threads(threads);
-  omp_set_dynamic(0);  // exactly this number: with fewer threads work would be left undone
+  omp_set_dynamic(0);  // exactly this number: fewer threads would leave work undone
 }
 
 ThreadScope::~ThreadScope() {
@@ -25,7 +25,7 @@ void PlannedPrimitive::run(std::initializer_list<const void*> pointers) {
   WS_EXPECT(pointers.size() == memories_.size());
   auto memory = memories_.begin();
   for (const void* pointer : pointers) (memory++)->set_data_handle(const_cast<void*>(pointer));
-  // The C function, since the C++ one copies its arguments into a new vector.
+  // Calls the C function, because the C++ function copies its arguments into a new vector.
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(primitive_.get(), library_->stream.get(),
                              static_cast<int>(arguments_.size()), arguments_.data()),
@@ -39,8 +39,8 @@ Relayout::Relayout(std::shared_ptr<OneDnn> library, const dnnl::memory::desc& fr
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc plan(library->engine, from, library->engine, to, attributes);
-  // One of the two layouts is in the workspace: the target of source(), or the origin of
-  // write_back(). An object does only one of them.
+  // One of the two layouts is in the workspace: the destination of source(), or the origin of
+  // write_back(). An object only does one of them.
   offset_ = layout.take(std::max(from.get_size(), to.get_size()));
   scratch_offset_ = layout.take(plan.scratchpad_desc().get_size());
   reorder_ = PlannedPrimitive(std::move(library), dnnl::reorder(plan));

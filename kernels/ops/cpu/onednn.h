@@ -1,4 +1,4 @@
-// Common use of oneDNN by the CPU operations: engine, stream, threads, and primitives that run
+// Parts that all CPU operations on oneDNN share: engine, stream, threads, and primitives that run
 // without allocation. Builds with the 2.6 API (Debian 12) and 3.x. Called by kernels/ops/cpu; host
 // only.
 #pragma once
@@ -23,8 +23,9 @@ struct OneDnn {
   dnnl::stream stream;
 };
 
-/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count when
-/// it plans a primitive, which divides the work, and when it runs it: both need a scope.
+/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count both
+/// when it plans a primitive, which divides the work, and when it runs the primitive. Both need a
+/// scope.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
@@ -36,7 +37,7 @@ class ThreadScope {
   int previous_, dynamic_;
 };
 
-/// Layout of one operation's workspace: each pass has its own, and they share the bytes.
+/// Layout of one operation's workspace. Each pass has its own layout; all passes share the bytes.
 class WorkspaceLayout {
  public:
   /// Offset of the next block of `bytes`.
@@ -48,7 +49,7 @@ class WorkspaceLayout {
   std::size_t bytes() const { return used_; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;  // a cache line and the widest vector
+  static constexpr std::size_t kAlignment = 64;  // size of a cache line and of the widest vector
   std::size_t used_ = 0;
 };
 
@@ -62,7 +63,7 @@ class PlannedPrimitive {
 
   /// Adds an argument (DNNL_ARG_*); run() takes pointers in the same order.
   void add_argument(int which, const dnnl::memory::desc& desc);
-  /// oneDNN does not write through the pointers of its inputs.
+  /// oneDNN does not write to its inputs.
   void run(std::initializer_list<const void*> pointers);
 
  private:
@@ -72,7 +73,7 @@ class PlannedPrimitive {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Copies a tensor from one layout to another, or passes the pointer on if they are equal.
+/// Copies a tensor from one layout to another, or returns the original pointer if they are equal.
 class Relayout {
  public:
   Relayout() = default;
@@ -97,16 +98,16 @@ inline void* at(Workspace workspace, std::size_t offset) {
   return static_cast<std::byte*>(workspace.data) + offset;
 }
 
-/// Scratchpads come from our workspace. No post-ops: oneDNN's ReLU turns NaN into 0.
+/// Scratchpads are in our workspace. There are no post-ops, because oneDNN's ReLU turns NaN into 0.
 dnnl::primitive_attr attributes();
 
-/// Empty without a bias, as oneDNN requires.
+/// Empty if there is no bias, as oneDNN requires.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
 
 /// Error (device): the CPU back end computes in f32 only.
 void require_f32(const std::string& what, DType compute, DType output);
 
-/// Calls f() and turns oneDNN's exceptions into Error (device) that names `what`.
+/// Calls f() and turns oneDNN's exceptions into an Error (device) that names `what`.
 template <class F>
 auto with_onednn_errors(const std::string& what, F&& f) {
   try {

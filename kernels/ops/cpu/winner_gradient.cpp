@@ -1,5 +1,5 @@
-// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template, since
-// the linker could use its AVX-512 copy elsewhere.
+// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template,
+// because the linker could use the AVX-512 copy elsewhere.
 #include "kernels/ops/cpu/winner_gradient.h"
 
 #if defined(__AVX512F__)
@@ -17,14 +17,15 @@ int round_up(int n, int multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/// Terms added to rows in registers: factor[i] times the rows at offset[i].
+/// Terms that are added to rows in registers: factor[i] times the row at offset[i].
 struct Terms {
   float* factor;
   std::int32_t* offset;
   int count;
 };
 
-/// out[r][0 .. 16 vectors) += sum of factor * base[offset + r][same], rows r with their strides.
+/// out[r][i] += sum of factor * base[offset + r][i], for 16 kVectors columns i; each array has its
+/// own row stride.
 template <int kRows, int kVectors>
 void add_rows(float* out, std::ptrdiff_t out_stride, const float* base, std::ptrdiff_t base_stride,
               const Terms& terms) {
@@ -54,8 +55,8 @@ void add_rows(float* out, std::ptrdiff_t out_stride, const float* base, std::ptr
     }
 }
 
-/// Three rows of `vectors` vectors each (a multiple of 3), in as few passes over the terms as 32
-/// registers allow.
+/// Processes three rows of `vectors` vectors each (a multiple of 3), in as few passes over the
+/// terms as 32 registers allow.
 void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const float* base,
                     std::ptrdiff_t base_stride, const Terms& terms) {
   if (terms.count == 0) return;
@@ -77,7 +78,7 @@ void add_three_rows(int vectors, float* out, std::ptrdiff_t out_stride, const fl
   }
 }
 
-/// Hands out scratch in order; winner_gradient_scratch() adds up the sizes.
+/// Hands out scratch memory in order; winner_gradient_scratch() adds up the sizes.
 class Carver {
  public:
   explicit Carver(void* base) : at_(static_cast<unsigned char*>(base)) {}
@@ -103,7 +104,7 @@ void copy(float* to, const float* from, int count) {
   for (int i = 0; i < count; ++i) to[i] = from[i];
 }
 
-/// x with a border of one zero pixel.
+/// Copies x and adds a border of one zero pixel.
 void add_border(const WinnerShape& s, const float* x, float* bordered) {
   const int line = s.width * s.in_channels;
   const int wide = line + 2 * s.in_channels;
@@ -125,11 +126,11 @@ void remove_border(const WinnerShape& s, const float* bordered, float* x) {
   }
 }
 
-/// Offsets of the 3x3 neighbourhoods of a window's four positions, relative to the first.
+/// Offsets of the 3x3 neighbourhoods of a window's four positions, relative to the first position.
 struct PlaceOffsets {
   explicit PlaceOffsets(const WinnerShape& s)
       : at{0, s.in_channels, (s.width + 2) * s.in_channels, (s.width + 3) * s.in_channels, 0} {}
-  std::int32_t at[5];  // the last stands for no winner
+  std::int32_t at[5];  // the last entry means no winner
 };
 std::int32_t window_offset(const WinnerShape& s, int window) {
   const int p = window / s.pooled_width(), q = window % s.pooled_width();
@@ -157,7 +158,7 @@ void add_wide_weight_gradient(const WinnerShape& s, const float* x, const float*
   add_border(s, x, bordered);
 
   // A list of winners for each output channel. Entries are always written but only counted if there
-  // is a winner, since a branch on the pattern of winners would be mispredicted.
+  // is a winner, because a branch on the pattern of winners would often be mispredicted.
   int counts[kWinnerBlock] = {};
   const PlaceOffsets place(s);
   for (int window = 0; window < s.windows(); ++window) {
@@ -205,7 +206,7 @@ void add_narrow_weight_gradient(const WinnerShape& s, const float* x, const floa
     const float* gradient = dy + window * s.out_channels + first;
     const std::uint8_t* who = winner + window * s.out_channels + first;
     for (int k = 0; k < kWinnerBlock; ++k) {
-      // No winner: the fifth neighbourhood, which holds zeros.
+      // If there is no winner, uses the fifth neighbourhood, which holds zeros.
       const float* values = places[who[k]];
       const __m512 factor = _mm512_set1_ps(gradient[k]);
       float* sum = dw + k * 2 * kVector;
@@ -282,7 +283,7 @@ void write_data_gradient(const WinnerShape& s, const float* w, const float* dy,
 
 }  // namespace wellspring::ops::cpu
 
-#else  // no AVX-512 in this compiler or architecture
+#else  // this compiler or architecture has no AVX-512
 
 namespace wellspring::ops::cpu {
 

@@ -1,16 +1,17 @@
-// Gradients of a 3x3 convolution before 2x2 max pooling, from the pooled gradient and the winners:
-// three quarters of the convolution's gradient are 0, so this takes a quarter of the dense
-// products. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
+// Gradients of a 3x3 convolution before 2x2 max pooling, from the pooled gradient and the winners.
+// Three quarters of the convolution's gradient are 0, so this takes a quarter of the products of
+// the dense method. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
 //
 // Both gradients reduce to one loop. Winner (p, q) of output channel k with gradient g gives
 //
 //   dw[k][r][s][c] += g x [p + r][q + s][c]        dx[p + r][q + s][c] += g w[k][r][s][c]
 //
-// (x and dx with a border of one zero pixel). For each r the 3 * channels values over (s, c) are
-// contiguous in all of them. So rows of 3 * channels stay in registers while scaled rows are added:
-// for dw the rows of the winners of one k, for dx the rows of all k won by one position.
+// (x and dx with a border of one zero pixel). For each r, the 3 * channels values over (s, c) are
+// contiguous in all four arrays. So a row of 3 * channels stays in registers while scaled rows are
+// added to it: for dw, the rows at all winners of one k; for dx, the rows of all k whose winner is
+// at one position.
 //
-// Functions here are compiled for AVX-512; call them only if winner_gradient_available().
+// These functions are compiled for AVX-512; call them only if winner_gradient_available() is true.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace wellspring::ops::cpu {
 
 bool winner_gradient_available();
 
-/// A convolution with padding 1 and stride 1; pooled sizes are half of these, rounded down.
+/// A convolution with padding 1 and stride 1; pooled sides are half of these, rounded down.
 struct WinnerShape {
   int height = 0, width = 0;  ///< image, pixels
   int in_channels = 0;        ///< up to 3, or a multiple of 16
@@ -29,19 +30,19 @@ struct WinnerShape {
   int pooled_width() const { return width / 2; }
   int windows() const { return pooled_height() * pooled_width(); }
   bool narrow() const { return in_channels <= 3; }
-  /// Elements from one output channel's weights to the next, in partial sums: narrow convolutions
-  /// pad the 9 * channels to two vectors.
+  /// Elements from one output channel's weights to the next in the partial sums. Narrow
+  /// convolutions pad the 9 * channels values to two vectors.
   int weight_stride() const { return narrow() ? 32 : 9 * in_channels; }
 };
 
 /// Output channels per call of add_weight_gradient.
 inline constexpr int kWinnerBlock = 16;
 
-/// Bytes of scratch of either function, aligned to 64.
+/// Bytes of scratch for either function, aligned to 64.
 std::size_t winner_gradient_scratch(const WinnerShape& shape);
 
-/// Adds the sample's gradient of the weights of output channels [first, first + kWinnerBlock) to
-/// dw[(k - first) * weight_stride()], and of their biases to dbias[k - first].
+/// Adds the sample's weight gradient for output channels [first, first + kWinnerBlock) to dw[(k -
+/// first) * weight_stride()], and their bias gradient to dbias[k - first].
 void add_weight_gradient(const WinnerShape& shape, const float* x, const float* dy,
                          const std::uint8_t* winner, int first, float* dw, float* dbias,
                          void* scratch);

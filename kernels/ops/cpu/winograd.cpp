@@ -1,5 +1,5 @@
-// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template, since
-// the linker could use its AVX-512 copy elsewhere.
+// Compiled for AVX-512, unlike the rest of the program. It instantiates no library template,
+// because the linker could use the AVX-512 copy elsewhere.
 #include "kernels/ops/cpu/winograd.h"
 
 #if defined(__AVX512F__)
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kVector = 16;  // floats
 constexpr int kPanel = kWinogradPanel;
-constexpr int kBlock = 128;  // channels; their weights for a panel fill half of an L2 cache
+constexpr int kBlock = 128;  // channels whose weights for a panel fill half of an L2 cache
 
 /// out[r * out_stride] = sum over c of M[r][c] in[c].
 template <auto M, int kRows, int kColumns>
@@ -42,9 +42,9 @@ inline void times(const __m512* in, __m512* out, int out_stride) {
   }
 }
 
-/// M in M^T for one vector of channels: load(i) returns element i of in [columns][columns],
-/// store(i, v) takes element i of the result [rows][rows]. Column by column, then row by row, so
-/// that operands stay in registers.
+/// Computes M in M^T for one vector of channels. load(i) returns element i of in
+/// [columns][columns]; store(i, v) takes element i of the result [rows][rows]. Works column by
+/// column, then row by row, so that operands stay in registers.
 template <auto M, int kRows, int kColumns, class Load, class Store>
 inline void both_sides(Load load, Store store) {
   __m512 half[kRows * kColumns];
@@ -64,14 +64,14 @@ inline void both_sides(Load load, Store store) {
   }
 }
 
-/// Floats from one point's matrix [rows][columns] to the next: one vector of padding, so that the
-/// 36 matrices do not share cache sets.
+/// Floats from one point's matrix [rows][columns] to the next. One vector of padding keeps the 36
+/// matrices out of the same cache sets.
 constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
 }
 
-/// M patch M^T of channels [first, first + count) for the tiles of one group. A transformed tile
-/// has `pitch` channels.
+/// Computes M patch M^T for channels [first, first + count) for the tiles of one group. A
+/// transformed tile has `pitch` channels.
 template <auto M, int kSide, int kWidth>
 void transform_group(const WinogradImages& images, Plane plane, int channels, int before,
                      const float* x, std::int64_t group, int first, int count, int pitch,
@@ -92,7 +92,7 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
 }
 
 /// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column];
-/// `add`: plus the old value. ask(k) prefetches later operands.
+/// `add`: adds to the old value. ask(k) prefetches later operands.
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
@@ -135,7 +135,7 @@ void transpose(__m512* rows) {
     fours[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(low(1), low(3)));
     fours[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(low(1), low(3)));
   }
-  // fours[4 i + c]: rows 4 i to 4 i + 3 of column c, and of columns c + 4, c + 8, c + 12.
+  // fours[4 i + c] holds rows 4 i to 4 i + 3 of column c, and of columns c + 4, c + 8, c + 12.
 #pragma GCC unroll 4
   for (int c = 0; c < 4; ++c) {
     const __m512 even01 = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0x88),
@@ -149,22 +149,22 @@ void transpose(__m512* rows) {
   }
 }
 
-/// Summed channels [first, first + count) of one phase.
+/// Channels [first, first + count) of one phase, over which a product sums.
 struct Block {
   Block(int of, int begin, int channels)
       : phase(of), first(begin), count(channels - begin < kBlock ? channels - begin : kBlock) {}
   int phase, first, count;
 };
 
-/// Transformed weights of a block of in channels for out channels [first, first + panel):
-/// u [points][block][panel].
+/// Transformed weights of a block of input channels for output channels [first, first + panel): u
+/// [points][block][panel].
 template <class F>
 void transform_weights(int in, Block block, const float* w, int first, float* u) {
   constexpr int kTaps = F::kTaps * F::kTaps;
   const std::ptrdiff_t kernel = std::ptrdiff_t{9} * in, stride = point_stride(block.count, kPanel);
   for (int k = 0; k < kPanel; k += kVector)
     for (int c = 0; c < block.count; c += kVector) {
-      __m512 taps[kVector * kTaps];  // [in channel][tap]
+      __m512 taps[kVector * kTaps];  // [input channel][tap]
       for (int t = 0; t < kTaps; ++t) {
         const int tap = tap_of<F>(block.phase, t);
         const __mmask16 is = tap < 0 ? 0 : 0xffff;
@@ -189,8 +189,8 @@ void transform_weights(int in, Block block, const float* w, int first, float* u)
     }
 }
 
-/// Transformed weights of kernels turned by 180 degrees and a block of out channels, for in
-/// channels [first, first + panel) of a phase.
+/// Transformed weights, with kernels rotated by 180 degrees, of a block of output channels for
+/// input channels [first, first + panel) of a phase.
 template <class F>
 void transform_turned_weights(int in, int phase, Block block, const float* w, int first, float* u) {
   constexpr int kTaps = F::kTaps * F::kTaps;
@@ -230,7 +230,7 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
   using Square = Patch<4>;
   const std::ptrdiff_t stride = point_stride(images.group(), kPanel);
   const WinogradEnd end = target.end;
-  // A NaN passes through: max_ps returns the second operand if either is NaN.
+  // NaN passes through: max_ps returns the second operand if either is NaN.
   const __m512 least = _mm512_set1_ps(end.relu ? 0.0f : -__builtin_inff());
   const auto body = [&](int t, const Square& patch, const Square& next) {
     for (int c = 0; c < kPanel; c += kVector) {
@@ -255,7 +255,7 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
 
 /// Writes a panel from the transformed tiles of an image with `depth` channels in each of `phases`,
 /// block by block: transform(block, u) writes the transformed weights; vanishes(phase, p) is true
-/// where they are known to be 0.
+/// if the weights are known to be 0 there.
 template <class F, class Transform, class Vanishes>
 void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
                  const float* tiles, Transform transform, Vanishes vanishes, const Target& target,
@@ -265,7 +265,7 @@ void write_panel(const WinogradImages& images, int phases, int depth, TileGroups
                        to = point_stride(images.group(), kPanel);
   const std::size_t size = winograd_tiles(images, kPanel);  // floats of a group's products
   float* const u = scratch + kGroupsAtOnce * size;
-  // The last phase comes first: its kernels vanish nowhere.
+  // Starts with the last phase, whose kernels vanish nowhere.
   for (int phase = phases; phase-- > 0;)
     for (int begin = 0; begin < depth; begin += kBlock) {
       const Block block(phase, begin, depth);
@@ -332,7 +332,7 @@ void write_weights(const WinogradImages& images, int in_channels, int out_channe
   }
 }
 
-/// body(Form of the images)
+/// Calls body(Form of the images).
 template <class Body>
 auto with_form(const WinogradImages& images, Body body) {
   return images.stride == 1 ? body(Form<1>()) : body(Form<2>());

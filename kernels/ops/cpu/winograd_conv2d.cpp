@@ -11,8 +11,8 @@ namespace wellspring::ops::cpu {
 namespace {
 
 /// Each pass transforms the tiles of one tensor, group by group, and then writes its result panel
-/// by panel; the forward and data passes take some groups at a time. Every sum belongs to one
-/// thread, so the bits do not depend on the number of threads.
+/// by panel. The forward and data passes process several groups at a time. One thread computes each
+/// sum, so the bits do not depend on the number of threads.
 class WinogradConv2d final : public Conv2d {
  public:
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)
@@ -109,7 +109,7 @@ class WinogradConv2d final : public Conv2d {
                to + static_cast<std::size_t>(group - groups.first) * stride);
   }
 
-  /// body(panel, scratch of the thread)
+  /// Calls body(panel, scratch of the thread).
   template <class Body>
   void each_panel(int channels, Workspace workspace, const Body& body) const {
     auto* const scratch = static_cast<float*>(at(workspace, scratch_));
@@ -137,8 +137,8 @@ bool fits(const Conv2dSpec& spec) {
                      spec.padding == 1 && whole_phases;
   if (!shape || spec.in_channels % kWinogradPanel != 0 || spec.out_channels % kWinogradPanel != 0)
     return false;
-  // A tile takes 36 multiplications (81 with stride 2) instead of 144, or of fewer at an edge. With
-  // 16 tiles, transforming the weights once per pass costs little.
+  // A tile takes 36 multiplications (81 with stride 2) instead of 144 (fewer at an edge). With 16
+  // tiles, transforming the weights once per pass costs little.
   const WinogradImages images = images_of(spec);
   const std::int64_t pixels = spec.batch * images.height * images.width;
   return (spec.stride == 1 ? 8 : 12) * images.tiles() <= pixels && images.tiles() >= 16 &&
@@ -157,7 +157,7 @@ bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards) {
   const std::int64_t values =
       spec.batch * (std::int64_t{spec.in_height} * spec.in_width * in +
                     std::int64_t{spec.out_height()} * spec.out_width() * out);
-  // Threads share the panels: there must be at least as many as shards.
+  // Threads share the panels, so there must be at least as many panels as shards.
   return fits(spec) && 9 * in * out * shards > values &&
          std::min(in, out) >= shards * kWinogradPanel;
 }

@@ -1,5 +1,5 @@
-// Plans Conv2d by Winograd's algorithm where the saved multiplications outweigh the transforms.
-// Called by kernels/ops/conv2d.cpp and kernels/ops/cpu/conv2d.cpp only; host only.
+// Plans Conv2d by Winograd's algorithm if the saved multiplications outweigh the transforms. Called
+// only by kernels/ops/conv2d.cpp and kernels/ops/cpu/conv2d.cpp; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -8,10 +8,10 @@
 
 namespace wellspring::ops::cpu {
 
-/// Null unless the convolution is 3x3 with padding 1 and stride 1, or stride 2 and even sides,
-/// channels fill panels, there are enough tiles, and AVX-512 is in use.
+/// Returns null unless the convolution is 3x3 with padding 1 and either stride 1 or stride 2 with
+/// even sides, the channels fill panels, there are enough tiles, and AVX-512 is in use.
 std::unique_ptr<Conv2d> plan_winograd_conv2d(const Conv2dSpec& spec, const Stream& stream);
-/// Conv2d::better_shared
+/// See Conv2d::better_shared.
 bool winograd_better_shared(const Conv2dSpec& spec, std::int64_t shards);
 
 }  // namespace wellspring::ops::cpu

@@ -1,9 +1,9 @@
-// Matrices of Winograd's algorithm for 3x3 convolutions of stride 1 and 2. Called by
-// kernels/ops/cpu/winograd.cpp only; host only.
+// Matrices of Winograd's algorithm for 3x3 convolutions with stride 1 and 2. Called only by
+// kernels/ops/cpu/winograd.cpp; host only.
 //
 // An output y_i = sum_j d_(i+j) g_j is A^T [(G g) * (B^T d)]. G and A evaluate polynomials at the
-// points; B^T is the transposed inverse of the evaluation of a polynomial of degree kSide - 1.
-// Source: kernels/ops/cpu/winograd.h.
+// points; B^T is the transposed inverse of the matrix that evaluates a polynomial of degree kSide -
+// 1. Source: kernels/ops/cpu/winograd.h.
 #pragma once
 
 namespace wellspring::ops::cpu {
@@ -42,13 +42,14 @@ struct Form<1> {
                                         {0, 32 * k15, 16 * k15, -32 * k15, -16 * k15, 0},
                                         {0, k30, -k15, -k30, k15, 0},
                                         {0, 1, -1.5f, -2, 1.5f, 1}}};
-  /// The line, 0 to 2, of a kernel's tap k.
+  /// Line (0 to 2) of tap k of a kernel.
   static constexpr int line(int /*phase*/, int k) { return k; }
   static constexpr bool vanishes(int /*phase*/, int /*p*/, int /*zero*/) { return false; }
 };
 
 /// Points 0, 1, -1, -2 and infinity, for the four phases of an image. Odd lines and columns see two
-/// taps, (g0, g2); even ones see (0, g1), which is 0 at the point 0 and, turned, at infinity.
+/// taps, (g0, g2). Even lines and columns see (0, g1), which is 0 at the point 0 or, for rotated
+/// kernels, at infinity.
 template <>
 struct Form<2> {
   static constexpr int kTaps = 2, kSide = 5, kPoints = kSide * kSide, kPhases = 4;
@@ -61,9 +62,10 @@ struct Form<2> {
                                         {0, -1, 0.5f, 0.5f, 0},
                                         {0, k6, 0, -k6, 0},
                                         {0, -2, -1, 2, 1}}};
-  /// The line of tap k for odd or even lines; -1: none.
+  /// Line of tap k for odd or even lines; -1: none.
   static constexpr int line(int odd, int k) { return odd != 0 ? 2 * k : k == 0 ? -1 : 1; }
-  /// True if the kernels of a phase are 0 at point p; even lines are 0 at point `zero`.
+  /// True if the kernels of a phase vanish at point p. Kernels of even lines vanish at point
+  /// `zero`.
   static constexpr bool vanishes(int phase, int p, int zero) {
     return (phase / 2 == 0 && p / kSide == zero) || (phase % 2 == 0 && p % kSide == zero);
   }

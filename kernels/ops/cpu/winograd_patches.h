@@ -1,5 +1,5 @@
-// Offsets of the pixels that a tile of Winograd's algorithm reads or writes. Called by
-// kernels/ops/cpu/winograd.cpp only; host only.
+// Offsets of the pixels that a tile of Winograd's algorithm reads or writes. Called only by
+// kernels/ops/cpu/winograd.cpp; host only.
 #pragma once
 
 #include "kernels/ops/cpu/winograd.h"
@@ -14,17 +14,17 @@ inline void ask_for(const float* p) {
   __builtin_prefetch(p);
 }
 
-/// Every `step`-th pixel of every `step`-th line of an image, from (row, column) on.
+/// Every `step`-th pixel of every `step`-th line of an image, starting at (row, column).
 struct Plane {
   explicit Plane(int every = 1, int phase = 0) : step(every), row(phase / 2), column(phase % 2) {}
   int step, row, column;
 };
 
-/// Offsets of the pixels of a square around a tile of a plane, and which of them exist. The square
-/// begins `before` pixels before the tile.
+/// Offsets of the pixels of a square around a tile of a plane, and masks of those that exist. The
+/// square begins `before` pixels before the tile.
 template <int kWidth>
 struct Patch {
-  std::ptrdiff_t offset[kWidth * kWidth];  ///< a pixel's first channel; 0 outside the image
+  std::ptrdiff_t offset[kWidth * kWidth];  ///< first channel of a pixel; 0 outside the image
   std::uint16_t inside[kWidth * kWidth];   ///< mask of a vector of channels: all or none
 
   void find(const WinogradImages& images, Plane plane, int channels, int before,
@@ -47,7 +47,7 @@ struct Patch {
       }
     }
   }
-  /// Prefetches the last rows and columns; the tiles above and before have loaded the others.
+  /// Prefetches the last rows and columns; the tiles above and to the left have loaded the others.
   void ask_for_new(const float* x) const {
 #pragma GCC unroll 4
     for (int i = kWidth - 4; i < kWidth; ++i)

@@ -37,8 +37,8 @@ class CudnnConv2d final : public Conv2d {
   std::size_t workspace_bytes() const override {
     std::size_t bytes = std::max(forward_->workspace_bytes(), backward_weights_->workspace_bytes());
     if (backward_data_) bytes = std::max(bytes, backward_data_->workspace_bytes());
-    // The sums of the bias gradient come after the weight gradient on the same stream, so the two
-    // share the workspace.
+    // The bias gradient is summed after the weight gradient on the same stream, so the two share
+    // the workspace.
     return std::max(bytes, column_sum_partials(gradient_columns()) * sizeof(float));
   }
 
@@ -74,7 +74,7 @@ class CudnnConv2d final : public Conv2d {
   std::int64_t rows() const { return spec_.batch * spec_.out_height() * spec_.out_width(); }
   ColumnSumSpec gradient_columns() const { return {rows(), spec_.out_channels, spec_.compute}; }
 
-  /// Bias and activation inside the convolution if this GPU's cuDNN can, else after it.
+  /// Plans bias and activation inside the convolution if this GPU's cuDNN can, otherwise after it.
   void plan_forward(const CudnnTarget& target) {
     try {
       forward_.emplace(graph_spec(spec_, ConvPass::forward, Epilogue::fused), target);

@@ -1,5 +1,5 @@
-// Plans Conv2d on cuDNN / cuBLASLt; the dispatch is in kernels/ops/conv2d.cpp, which has checked
-// the spec's shapes. Called by Conv2d::plan only; host only.
+// Plans Conv2d on cuDNN / cuBLASLt; the caller (kernels/ops/conv2d.cpp) has checked the spec's
+// shapes. Called only by Conv2d::plan; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -8,7 +8,7 @@
 
 namespace wellspring::ops::cuda {
 
-/// Errors: device when the back end does not support the spec.
+/// Error (device): the back end does not support the spec.
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cuda

@@ -12,7 +12,8 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-/// By name first (next to the program, on the loader's path), then the path at build time.
+/// Tries the name first (next to the program and on the loader's path), then the path known at
+/// build time.
 void* open_library(std::string& problems) {
   const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   for (const std::string& candidate : {name, std::string(WELLSPRING_CUBLASLT_LIBRARY)}) {
@@ -61,7 +62,7 @@ void check_cublas(cublasStatus_t status, std::string_view call, Device device) {
 
 std::string cublas_lt_version() {
   try {
-    const std::size_t v = cublas_lt().cublasLtGetVersion();  // as cuDNN counts
+    const std::size_t v = cublas_lt().cublasLtGetVersion();  // same encoding as cuDNN's version
     return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
   } catch (const Error& error) {
     return error.what();

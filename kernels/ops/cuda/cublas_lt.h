@@ -1,6 +1,6 @@
 // cuBLASLt, opened on first use, and a stream's handle. Called by cuda/dense.cpp; host only.
 //
-// The library has 540 MB. A program linked with it would spend about 60 ms and 200 MB at every
+// The library is 540 MB large. A program linked with it would spend about 60 ms and 200 MB at every
 // start, even for `wellspring --help`, so it is opened by name instead.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace wellspring::ops::cuda {
 
-// The functions used here.
+// Functions used here.
 #define WS_CUBLASLT_FUNCTIONS(X)          \
   X(cublasLtCreate)                       \
   X(cublasLtDestroy)                      \
@@ -29,7 +29,7 @@ namespace wellspring::ops::cuda {
   X(cublasLtMatrixLayoutCreate)           \
   X(cublasLtMatrixLayoutDestroy)
 
-/// The opened library: its functions by name.
+/// The opened library: pointers to its functions.
 struct CublasLt {
 #define X(name) decltype(&::name) name = nullptr;
   WS_CUBLASLT_FUNCTIONS(X)

@@ -1,5 +1,5 @@
-// The only translation unit that includes cudnn-frontend, which takes ten seconds to compile here
-// and five times as long in a .cu file.
+// The only translation unit that includes cudnn-frontend: it takes ten seconds to compile here, and
+// five times as long in a .cu file.
 #include "kernels/ops/cuda/cudnn.h"
 
 #include "core/error.h"
@@ -31,7 +31,7 @@ void check(cudnnStatus_t status, std::string_view call, Device device) {
         "`wellspring doctor` tells whether driver, CUDA and cuDNN fit together."});
 }
 
-/// A stream's handle: made once, destroyed with the last user.
+/// A stream's handle. It is made once and destroyed with its last user.
 class CudnnHandle {
  public:
   explicit CudnnHandle(const Stream& stream) : device_(stream.device()) {
@@ -60,8 +60,8 @@ fe::DataType_t cudnn_type(DType dtype) {
   return dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// cuDNN orders the dimensions N, C, H, W and takes the layout from the strides. These are the
-/// packed NHWC strides, also for sizes of 1: cuDNN decides on contiguity from them.
+/// cuDNN orders the dimensions N, C, H, W and infers the layout from the strides. These are the
+/// packed NHWC strides, even for sizes of 1, because cuDNN checks contiguity with them.
 fe::graph::Tensor_attributes nhwc(Uid uid, const char* name, DType dtype,
                                   std::array<std::int64_t, 4> nchw) {
   const auto [n, c, h, w] = nchw;
@@ -103,7 +103,7 @@ std::string cudnn_version() {
 struct CudnnTarget::State {
   std::shared_ptr<CudnnHandle> handle;                     // a live stream, or
   std::shared_ptr<const fe::DeviceProperties> properties;  // a chip that is only described
-  int sm_version = 0;                                      // with properties: 90 is 9.0
+  int sm_version = 0;                                      // with properties: 90 means 9.0
   std::string name;
 };
 
@@ -120,7 +120,7 @@ CudnnTarget CudnnTarget::described_by(std::string_view json) {
   try {
     const auto fields = nlohmann::json::parse(json);
     state->name = fields.at("deviceName").get<std::string>();
-    state->sm_version = fields.at("deviceVer").get<int>() / 10;  // 900 is compute capability 9.0
+    state->sm_version = fields.at("deviceVer").get<int>() / 10;  // 900 means compute capability 9.0
   } catch (const nlohmann::json::exception& problem) {
     fail(ErrorKind::data, {"the description of a GPU cannot be read", problem.what()});
   }
@@ -149,7 +149,7 @@ std::string CudnnTarget::description() const {
     fail(ErrorKind::device,
          {fmt::format("cuDNN gives no description of {}", state_->name), status.get_message()});
   }
-  while (!json.empty() && json.back() == 0) json.pop_back();  // terminating zeros
+  while (!json.empty() && json.back() == 0) json.pop_back();  // removes terminating zeros
   return {json.begin(), json.end()};
 }
 
@@ -157,7 +157,7 @@ struct ConvGraph::Impl {
   ConvGraphSpec spec;
   CudnnTarget target;
   fe::graph::Graph graph;
-  std::unordered_map<std::int64_t, void*> pointers;  // device pointers of a run, by Uid
+  std::unordered_map<std::int64_t, void*> pointers;  // device pointers of a run, indexed by Uid
   std::size_t workspace_bytes = 0;
   std::string engine;
 
@@ -234,7 +234,7 @@ struct ConvGraph::Impl {
     result = nhwc(kResult, name, spec.result, nchw).set_output(true);
   }
 
-  /// Chooses the first plan of cuDNN's heuristics that keeps our promises; builds it on a live
+  /// Chooses the first plan of cuDNN's heuristics that meets our guarantees; builds it on a live
   /// target.
   void plan(const CudnnTarget::State& state) {
     const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;
@@ -258,7 +258,7 @@ struct ConvGraph::Impl {
     });
   }
 
-  /// Calls a function with the live target's device as the current one.
+  /// Calls a function while the live target's device is current.
   template <class Call>
   void in_scope(const Call& call) const {
     const CudnnTarget::State& state = target.state();
@@ -267,7 +267,7 @@ struct ConvGraph::Impl {
     call();
   }
 
-  /// Facts about the plan built last, which is the one that runs.
+  /// Records properties of the plan built last, which is the plan that runs.
   void adopt() {
     std::int64_t bytes = 0;
     require(graph.get_workspace_size(bytes));
@@ -279,8 +279,8 @@ struct ConvGraph::Impl {
     graph.deselect_workspace_greater_than(static_cast<std::int64_t>(spec.workspace_limit));
     graph.deselect_numeric_notes(
         {fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
-    // f32 means f32: no TF32 (tensor cores round the inputs to 10 bits of fraction), and none of
-    // the transforms that trade accuracy for speed.
+    // f32 means f32. No TF32, whose tensor cores round the inputs to 10 bits of fraction, and no
+    // transforms that trade accuracy for speed.
     if (spec.conv.compute == DType::f32) {
       graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE,
                                     fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
@@ -288,7 +288,7 @@ struct ConvGraph::Impl {
     }
   }
 
-  void require(fe::error_t status) const {  // by value: its accessors are not const
+  void require(fe::error_t status) const {  // by value, because its accessors are not const
     if (status.is_good()) return;
     fail(ErrorKind::device,
          {fmt::format("cuDNN cannot run {} on {}", spec.to_string(), target.state().name),
@@ -300,7 +300,7 @@ struct ConvGraph::Impl {
     const CudnnTarget::State& state = target.state();
     WS_EXPECT(state.handle);
     WS_EXPECT(workspace.bytes >= workspace_bytes);
-    // cuDNN's interface has no const; inputs are not written.
+    // cuDNN's interface has no const, but inputs are not written.
     pointers[kFirst] = const_cast<void*>(tensors[0]);
     pointers[kSecond] = const_cast<void*>(tensors[1]);
     pointers[kResult] = const_cast<void*>(tensors[2]);

@@ -1,6 +1,6 @@
-// cuDNN convolution graphs, planned for a live stream or for the stored description of an absent
-// chip. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp and by tests that plan
-// without a device; host only.
+// cuDNN convolution graphs. They are planned for a live stream, or for the stored description of a
+// chip that is not present. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp and
+// by tests that plan without a device; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -17,14 +17,14 @@ namespace wellspring::ops::cuda {
 /// Target device of a plan.
 class CudnnTarget {
  public:
-  /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Errors: device when cuDNN
+  /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Error (device): cuDNN
   /// cannot start there.
   static CudnnTarget of(const Stream& stream);
   /// The chip described by `json`, as cuDNN writes it (DeviceProperties of cudnn-frontend). Needs
-  /// neither GPU nor driver; its graphs can be queried but not run. Error (data): cuDNN refuses the
+  /// neither GPU nor driver; its graphs can be queried but not run. Error (data): cuDNN rejects the
   /// description.
   static CudnnTarget described_by(std::string_view json);
-  /// The description of this target's chip, for described_by. Error (device): cuDNN gives none.
+  /// The description of this target's chip, for described_by. Error (device): cuDNN provides none.
   std::string description() const;
 
   struct State;
@@ -38,45 +38,46 @@ class CudnnTarget {
 enum class ConvPass : std::uint8_t { forward, backward_data, backward_weights };
 std::string_view to_string(ConvPass pass);
 
-/// True: bias and activation are part of the forward graph; false: a kernel after it applies them.
+/// True: bias and activation are part of the forward graph; false: a separate kernel applies them
+/// afterwards.
 enum class Epilogue : std::uint8_t { fused, separate };
 
 struct ConvGraphSpec {
   Conv2dSpec conv;
   ConvPass pass = ConvPass::forward;
   Epilogue epilogue = Epilogue::fused;
-  DType result = DType::f32;  ///< type of the pass's result; cuDNN requires the compute type
+  DType result = DType::f32;  ///< result type; cuDNN requires the compute type
   std::size_t workspace_limit = std::size_t{512} << 20;  ///< bytes; plans above it are excluded
   std::string to_string() const;
 };
 
-/// One pass of one convolution with its execution plan. Never chosen: engines whose results may
-/// differ between runs and, in f32, engines that round the inputs to TF32.
+/// One pass of one convolution with its execution plan. It never uses engines whose results may
+/// differ between runs or, in f32, engines that round the inputs to TF32.
 class ConvGraph {
  public:
-  /// Error (device): cuDNN has no plan for this graph on this target; the message has its reasons.
+  /// Error (device): cuDNN has no plan for this graph on this target; the message gives its
+  /// reasons.
   ConvGraph(const ConvGraphSpec& spec, const CudnnTarget& target);
   ~ConvGraph();
   ConvGraph(ConvGraph&&) noexcept;
   ConvGraph& operator=(ConvGraph&&) noexcept;
 
-  /// Scratch of the chosen plan; 0 for a described target.
+  /// Bytes of scratch of the chosen plan; 0 for a described target.
   std::size_t workspace_bytes() const;
   /// cuDNN's name of the chosen engine, for reports; "" for a described target.
   const std::string& engine() const;
 
-  /// Number of plans from cuDNN's heuristics for this graph, best guess first, including the
-  /// excluded ones.
+  /// Number of plans that cuDNN's heuristics give for this graph, including excluded ones; the best
+  /// guess is first.
   std::size_t plan_count() const;
   /// cuDNN's name of the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
   /// Builds plan `index` and chooses it, to compare plans. Live targets only. Error (device), with
-  /// cuDNN's reason: the plan is excluded or cannot be built; the choice stays.
+  /// cuDNN's reason: the plan is excluded or cannot be built; the previous choice stays.
   void choose(std::size_t index);
 
-  /// Enqueues the pass on its stream. `tensors` in the order of the pass:
-  /// {x, w, y} {dy, w, dx} {x, dy, dw}; `bias` only if the forward graph has one. Errors:
-  /// device.
+  /// Enqueues the pass on its stream. `tensors` is {x, w, y}, {dy, w, dx} or {x, dy, dw}, depending
+  /// on the pass; `bias` is only used if the forward graph has one. Errors: device.
   void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace);
 
  private:

@@ -1,4 +1,5 @@
-// Convolutions on a GPU in a build without cuDNN (WELLSPRING_CUDNN=OFF): planning one is an error. Host only.
+// Convolutions on a GPU in a build without cuDNN (WELLSPRING_CUDNN=OFF): planning one fails with an
+// error. Host only.
 #include "core/error.h"
 #include "kernels/ops/cuda/conv2d.h"
 #include "kernels/ops/cuda/versions.h"

@@ -16,7 +16,7 @@
 
 // cuBLASLt is column-major: it reads a row-major [rows, columns] array as its transpose, a (columns
 // x rows) matrix with leading dimension `columns`. Let X, W, Y be the arrays x [rows, in], w [out,
-// in], y [rows, out] read that way (in x rows, in x out, out x rows):
+// in], y [rows, out] when read that way (in x rows, in x out, out x rows):
 //
 //   forward           y  = x w^T     Y  = W^T X      m = out, n = rows, k = in
 //   backward data     dx = dy w      dX = W dY       m = in,  n = rows, k = out
@@ -28,18 +28,18 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-/// Largest scratch of an algorithm, bytes. cuBLAS itself takes 32 MiB on Hopper (cuBLAS
+/// Maximum scratch of an algorithm, bytes. cuBLAS itself uses 32 MiB on Hopper (cuBLAS
 /// documentation, cublasSetWorkspace).
 constexpr std::uint64_t kWorkspaceLimit = std::uint64_t{32} << 20;
 
 enum class Transposed : std::uint8_t { no, yes };
 
-/// D (m x n) = op(A) op(B), all column-major and packed.
+/// D (m x n) = op(A) op(B); all matrices are column-major and packed.
 struct ProductSpec {
   std::int64_t m = 1, n = 1, k = 1;
   Transposed a = Transposed::no, b = Transposed::no;
   DType input = DType::f32, output = DType::f32;
-  bool bias = false;  ///< has the output's type, along m
+  bool bias = false;  ///< bias along m, in the output's type
   Activation activation = Activation::none;
 };
 
@@ -50,7 +50,7 @@ cudaDataType cuda_type(DType dtype) {
 /// One matrix product with its chosen algorithm.
 class Product {
  public:
-  /// Empty if cuBLASLt has no algorithm for the spec, which happens only for its epilogue.
+  /// Empty if cuBLASLt has no algorithm for the spec; only the epilogue can be the reason.
   static std::optional<Product> plan(const ProductSpec& spec,
                                      const std::shared_ptr<CublasLtHandle>& handle) {
     Product product(spec, handle);
@@ -96,8 +96,8 @@ class Product {
     describe(CUBLASLT_MATMUL_DESC_TRANSB, transpose(spec.b));
     describe(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(spec));
     if (spec.bias) {
-      // Its type is the result's, the default of the attribute BIAS_DATA_TYPE. The choice of
-      // algorithms depends on the pointer's alignment; run() sets the pointer itself.
+      // The bias has the type of the result, which is the default of the attribute BIAS_DATA_TYPE.
+      // The choice of algorithms depends on the pointer's alignment; run() sets the actual pointer.
       describe(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(kPointerAlignment));
     }
     a_ = spec.a == Transposed::yes ? layout(spec.input, spec.k, spec.m)
@@ -138,8 +138,8 @@ class Product {
     return Owned<cublasLtMatrixLayout_t>(made);
   }
 
-  /// The first choice of cuBLASLt's heuristics. Partial sums over k, if any, stay f32 in the
-  /// workspace and are added in a fixed order.
+  /// Takes the first choice of cuBLASLt's heuristics. Partial sums over k, if any, are kept as f32
+  /// in the workspace and added in a fixed order.
   bool choose_algorithm() {
     cublasLtMatmulPreference_t made = nullptr;
     check(cublas_lt().cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
@@ -162,7 +162,7 @@ class Product {
     const cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
         handle_->get(), operation_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
         1, &result, &found);
-    // It is not documented which of the two errors an unknown epilogue gives.
+    // The documentation does not say which of the two errors an unknown epilogue causes.
     const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED ||
                          (status == CUBLAS_STATUS_INVALID_VALUE && has_epilogue_) ||
                          (status == CUBLAS_STATUS_SUCCESS && found == 0);
@@ -209,8 +209,8 @@ class CublasDense final : public Dense {
   std::size_t workspace_bytes() const override {
     std::size_t bytes = std::max(forward_->workspace_bytes(), backward_weights_->workspace_bytes());
     if (backward_data_) bytes = std::max(bytes, backward_data_->workspace_bytes());
-    // The sums of the bias gradient come after the weight gradient on the same stream, so the two
-    // share the workspace.
+    // The bias gradient is summed after the weight gradient on the same stream, so the two share
+    // the workspace.
     return std::max(bytes, column_sum_partials(gradient_columns()) * sizeof(float));
   }
 
@@ -264,7 +264,7 @@ class CublasDense final : public Dense {
     return planned;
   }
 
-  /// Bias and activation inside the product if cuBLASLt supports them, else after it.
+  /// Plans bias and activation inside the product if cuBLASLt supports them, otherwise after it.
   void plan_forward(const std::shared_ptr<CublasLtHandle>& handle) {
     ProductSpec product = {.m = spec_.out,
                            .n = spec_.rows,

@@ -1,5 +1,5 @@
-// Plans Dense on cuDNN / cuBLASLt; the dispatch is in kernels/ops/dense.cpp, which has checked the
-// spec's shapes. Called by Dense::plan only; host only.
+// Plans Dense on cuDNN / cuBLASLt; the caller (kernels/ops/dense.cpp) has checked the spec's
+// shapes. Called only by Dense::plan; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -12,7 +12,7 @@ namespace wellspring::ops::cuda {
 /// has the type of the result (cublasLt.h at CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE); ours is f32.
 bool epilogue_fits(const DenseSpec& spec);
 
-/// Errors: device when the back end does not support the spec.
+/// Error (device): the back end does not support the spec.
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cuda

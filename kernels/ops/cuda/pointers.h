@@ -1,5 +1,5 @@
-// Checks at each call the alignment for which the vendor's kernels were chosen. Called by the
-// operations of this folder; host only.
+// Checks on each call that pointers have the alignment for which the vendor's kernels were chosen.
+// Called by the operations of this folder; host only.
 #pragma once
 
 #include "core/error.h"
@@ -13,13 +13,13 @@
 
 namespace wellspring::ops::cuda {
 
-/// Alignment of every pointer, promised by kernels/ops/ops.h, in bytes: one 128-bit load.
+/// Alignment in bytes that kernels/ops/ops.h guarantees for every pointer: one 128-bit load.
 inline constexpr std::uintptr_t kPointerAlignment = 16;
 
 /// Alignment of a workspace for cuBLASLt, in bytes (cuBLAS documentation, cublasLtMatmul).
 inline constexpr std::uintptr_t kWorkspaceAlignment = 256;
 
-/// Error (std::logic_error): a pointer is not aligned. Null is allowed.
+/// Throws std::logic_error if a pointer is not aligned. Null is allowed.
 inline void require_aligned(std::string_view operation, std::initializer_list<const void*> pointers,
                             std::uintptr_t alignment = kPointerAlignment) {
   for (const void* pointer : pointers) {
