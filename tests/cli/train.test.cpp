@@ -140,8 +140,7 @@ TEST_F(Train, PrintsTheBestPossibleAccuracy) {
       << again.out;
 }
 
-// A regression reports no accuracy. It reports the error of each target next to its smallest
-// possible value.
+// A regression reports the error of each target and its smallest possible value, not an accuracy.
 TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   const Outcome outcome = run({"train", (source_folder() / "configs/gaussian_linear.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
@@ -362,8 +361,7 @@ TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out << outcome.err;
   expect_parts(outcome.err, GetParam().messages);
-  // `config` refuses the same runs with the same message, except for errors of the machine or of
-  // training itself.
+  // `config` gives the same refusal, except for errors of the machine or of training itself.
   if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
   arguments[0] = "config";
   const Outcome checked = run(arguments);
