@@ -120,8 +120,8 @@ TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {"memory write"});
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  // Rows: the device's own batch, a training batch, against a plain loop; then all threads against
-  // one.
+  // Rows: the device's own batch, a training batch, and a comparison with a plain loop; then all
+  // threads compared with one.
   ASSERT_GE(report.at("rows").size(), 3u);
   const auto& row = report.at("rows").at(0);
   EXPECT_EQ(row.at("unit"), "events/s");

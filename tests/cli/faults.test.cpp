@@ -44,7 +44,8 @@ bool full_sweep() {
   return sweep != nullptr && std::string(sweep) == "all";
 }
 
-/// The n-th call of a kind fails (`lasting`: and all later ones), or a signal arrives at it.
+/// The n-th call of a kind fails (`lasting`: all later ones as well), or a signal arrives at that
+/// call.
 struct Fault {
   std::string call;
   long number = 0;
@@ -56,7 +57,7 @@ struct Fault {
   }
 };
 
-/// Numbers of the calls to try, of `count`: all, or `share` evenly spaced ones.
+/// The calls to try, of `count`: all, or `share` evenly spaced ones.
 std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;
@@ -125,7 +126,7 @@ class FaultInjection : public testing::Test {
     const RunFolder run(pictures_.path());
     const Outcome outcome = run.train(fault);
     const std::string log = slurp(run.log());
-    if (log.empty()) return;  // the run took another path and did not make the call
+    if (log.empty()) return;  // the run took another code path and did not make the call
     SCOPED_TRACE(log + "exit code " + std::to_string(outcome.exit_code) + ", " + outcome.err);
     ++tried_;
     expect_documented_end(fault, outcome);
@@ -227,8 +228,8 @@ TEST_F(FaultInjection, ALineOfMetricsIsTriedAgain) {
   EXPECT_EQ(run.weights(), weights_);
 }
 
-/// A run makes about 100,000 allocations: even the full sweep takes a sample, half of it among the
-/// first 6000.
+/// A run makes about 100,000 allocations, so even the full sweep tries only a sample, half of it
+/// among the first 6000.
 TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {
   const long count = calls_["allocate"], share = full_sweep() ? 300 : 3;
   ASSERT_GT(count, 0);

@@ -13,10 +13,11 @@
 namespace wellspring::test {
 namespace {
 
-/// Largest share of values that may differ by more than kClose. The loops round differently (standard
-/// library, no fma), so an edge sometimes falls on the next pixel. A contour's vertex carries its
-/// rounding through some hundred orbits at 1e-7 of 512 pixels: one vertex in 200 moves by a pixel,
-/// and with it a line of about ten pixels in 10^5. Leaves and points move once.
+/// Largest share of values that may differ by more than kClose. The loops round differently
+/// (standard library, no fma), so an edge sometimes falls on the next pixel. A contour's vertex
+/// carries its rounding through some hundred orbits at 1e-7 of 512 pixels: one vertex in 200 moves
+/// by a pixel, and with it a line of about ten pixels in 10^5. The error of leaves and points does
+/// not accumulate.
 const std::map<std::string, double> kMostApart = {
     {"dead_leaves", 1e-4}, {"ifs", 1e-4}, {"rcdb", 2e-3}, {"visual_atom", 2e-3}, {"ee_mumu", 0}};
 constexpr float kClose = 1e-4f;  ///< relative to the value, or to 1 if it is smaller

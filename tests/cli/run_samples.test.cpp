@@ -147,7 +147,7 @@ TEST_F(RunSamples, PreviewsNetworkInputs) {
   EXPECT_NE(picture({"seed=2"}), plain);
   EXPECT_NE(picture({"--step", "1"}), plain);
   EXPECT_NE(picture({"--split", "eval"}), plain);
-  // A run shorter than a picture is shown completely.
+  // If a run has fewer samples than a picture can show, all of them are shown.
   EXPECT_EQ(run({"preview", "mixed.yaml", "train.steps=1"}).out,
             "mixed.png: 8 samples of mixed as network inputs, step 0\n");
 }
@@ -323,7 +323,7 @@ bool writes_its_file(Process& process, const TemporaryFolder& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
-    std::error_code gone;  // it may end meanwhile
+    std::error_code gone;  // the command may end in the meantime
     for (fs::directory_iterator entry(descriptors, gone), last; !gone && entry != last;
          entry.increment(gone)) {
       const std::string file = fs::read_symlink(entry->path(), gone).string();
@@ -368,8 +368,8 @@ TEST_F(RunSamples, ExportsInConstantMemory) {
     peaks.push_back(outcome.peak_memory);
   }
   ASSERT_GT(peaks[0], 0);
-  // Columns other than x have 32 bytes per sample: kept in memory, they would add 36 MiB. The peak
-  // of the smaller export may be hidden by that of this test, about 10 MiB.
+  // Columns other than x have 32 bytes per sample. If they were kept in memory, they would add 36
+  // MiB. The peak of the smaller export may be hidden by that of this test, about 10 MiB.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 

@@ -140,7 +140,7 @@ TEST_F(Train, PrintsTheBestPossibleAccuracy) {
       << again.out;
 }
 
-// A regression has no accuracy but the error of each target, next to its smallest possible value.
+// A regression reports the error of each target and its smallest possible value, not an accuracy.
 TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   const Outcome outcome = run({"train", (source_folder() / "configs/gaussian_linear.yaml").string(),
                                "train.steps=3", "eval.samples=64", "device=cpu"});
@@ -248,7 +248,7 @@ TEST_F(Train, RefusesAFolderInUse) {
   EXPECT_EQ(third.exit_code, 0) << third.err;
 }
 
-/// A command, after `before`, with steps so large that signals arrive within the first one.
+/// A command, run after `before`, with steps so long that signals arrive within the first one.
 std::vector<std::string> large_steps(std::vector<std::string> before = {}) {
   before.push_back(wellspring_path());
   for (const char* argument : {"train", "small.yaml", "train.steps=100000", "train.batch=4096",
@@ -262,7 +262,7 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // The step does not go on meanwhile.
+  // The step does not continue in the meantime.
   process.send(SIGSTOP);
   std::this_thread::sleep_for(SignalGuard::kOneInterrupt);
   process.send(SIGINT);
@@ -280,7 +280,7 @@ TEST_F(Train, WritesACheckpointWhenTimeoutInterruptsIt) {
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);  // passed on, as if the time had run out
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  ::kill(-process.id(), SIGINT);  // the group once more: the first two may arrive as one
+  ::kill(-process.id(), SIGINT);  // once more: the first two signals may arrive as one
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.err.find("aborted"), std::string::npos) << outcome.err;
@@ -361,7 +361,7 @@ TEST_P(RefusedRun, ExitsWithCodeLocationAndAdvice) {
   const Outcome outcome = run(arguments);
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out << outcome.err;
   expect_parts(outcome.err, GetParam().messages);
-  // Except for errors of the machine or of training itself, `config` gives the same refusal.
+  // `config` gives the same refusal, except for errors of the machine or of training itself.
   if (outcome.exit_code != 2 && outcome.exit_code != 3) return;
   arguments[0] = "config";
   const Outcome checked = run(arguments);

@@ -1,4 +1,4 @@
-// Tests of the machine that runs listings, on small ones with known results and counts.
+// Tests the machine that runs listings, with small listings of known results and counts.
 #include "tests/cuda_stand_in/sass/machine.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,8 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
   return lines;
 }
 
-// 10 of 32 threads take one way and 22 the other. Both ways are issued, the code after them once.
+// 10 of 32 threads take one branch and 22 the other. Both branches are issued, and the code after
+// them once.
 TEST(Sass, ReconvergesDivergedThreads) {
   Code code =
       code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
@@ -58,13 +59,13 @@ TEST(Sass, ReconvergesDivergedThreads) {
                           ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0", ".L_x_1:"}));
   const std::vector<std::uint32_t> out = stored_by(code, 32);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
-  // 4 common instructions, 2 and 1 on the two ways, BSYNC by both, and the store once.
+  // 4 common instructions, 2 and 1 on the two branches, BSYNC on both, and the store once.
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
 }
 
-// Two rows of 16 threads share a warp. In each row the threads from 8 on take another way to the
-// meeting point, and the fourth has ended. The code after it is issued once for all, and a row knows
-// its own threads.
+// Two rows of 16 threads share a warp. In each row the threads from 8 on take another branch to the
+// point of convergence, and the fourth thread has ended. The code after it is issued once for all,
+// and each row sees only its own threads.
 TEST(Sass, JoinsPartsOfAWarp) {
   Code code = code_of({"S2R R0, SR_TID.X",
                        "S2R R1, SR_TID.Y",

@@ -234,7 +234,7 @@ TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
         EXPECT_EQ(zenith[i], latent);
       }
     }
-    // The same pulses in order of time, each with the position of its sensor.
+    // Has the same pulses in order of time, each with the position of its sensor.
     std::vector<std::vector<double>> wanted;
     for (auto k = static_cast<std::size_t>(offsets[i]);
          k < static_cast<std::size_t>(offsets[i + 1]); ++k)

@@ -1,5 +1,5 @@
-// A GPU cuts images into shorter runs of pixels and smaller bands than a CPU. Here the host uses
-// the cut of a GPU and must give equal bytes.
+// A GPU cuts images into shorter runs of pixels and smaller bands than a CPU. Here the host cuts
+// them as a GPU does and must give the same bytes.
 #define WS_RUN_LENGTH 8
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
@@ -27,7 +27,7 @@ class ShortRunTeam : public SoloTeam {
   using SoloTeam::SoloTeam;
 };
 
-/// Cuts work as for a GPU and runs it on the host.
+/// Cuts work as a GPU does and runs it on the host.
 struct ShortRunLauncher {
   Device device() const { return Device::cuda(0); }
   template <class F>
@@ -49,7 +49,7 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
                        const std::string& yaml) {
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
-  // The generator from the registry is compiled with the runs of a host.
+  // The registered generator is compiled with the run length of a host.
   typename F::Params params = F::table().read(settings);
   if constexpr (requires { params.others; }) params.others = &generator_registry();
   const std::string name = F::describe(params).name;
@@ -82,7 +82,7 @@ TEST(DeviceRuns, GiveTheBytesOfTheHost) {
   expect_equal_runs<Noise>({});
   expect_equal_runs<Shapes>({{"texture", "any", {}}});
   expect_equal_runs<Textures>({});
-  // max_leaves is no multiple of a batch of leaves, and images reach it.
+  // max_leaves is not a multiple of the leaves per batch, and images reach it.
   expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
   expect_equal_runs<TexturedLeaves>({{"fill", "textures", {}}, {"fills", "9", {}}});
 }

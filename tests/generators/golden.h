@@ -24,7 +24,7 @@ struct GoldenSamples {
   std::string sha256;
 };
 
-/// Samples of the team test. Images are not square, and their width is no multiple of the run
+/// Samples of the team test. Images are not square, and their width is not a multiple of the run
 /// length of a host or a device.
 struct GoldenTeams {
   std::vector<ParamSetting> settings;
@@ -35,7 +35,7 @@ struct Golden {
   std::string file;
   std::vector<GoldenSamples> samples;  ///< empty if the file does not exist
   GoldenTeams teams;
-  /// Parameters for the tests of every generator, where samples with the defaults are slow or
+  /// Parameters that the tests of all generators use if samples with the defaults are slow or if
   /// consecutive samples share a label.
   std::vector<ParamSetting> quick;
 };

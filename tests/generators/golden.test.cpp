@@ -46,7 +46,8 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   }
 }
 
-// A host vectorises events while a batch has enough of them and makes the last ones singly.
+// A host vectorises events as long as a batch has enough of them, and makes the remaining events
+// one by one.
 TEST_P(PinnedSamples, AreEqualInVectorisedAndSingleEvents) {
   constexpr std::uint64_t kCount = 40;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {

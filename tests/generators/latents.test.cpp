@@ -14,7 +14,8 @@ namespace {
 
 class ShapesLatents : public testing::TestWithParam<const char*> {};
 
-/// Position and radius of a disc, from the centroid and area of the pixels unlike the background.
+/// Position and radius of a disc, measured from the centroid and area of the pixels that differ
+/// from the background.
 TEST_P(ShapesLatents, MatchTheVisibleDisc) {
   constexpr int kSide = 96;
   const auto generator = make_generator(
@@ -41,7 +42,7 @@ TEST_P(ShapesLatents, MatchTheVisibleDisc) {
         sum_y += share * (static_cast<double>(p / kSide) + 0.5);
       }
       ++measured;
-      // The ramp of the edge is one pixel wide and symmetric. A pixel's share is off by at most
+      // The ramp of the edge is one pixel wide and symmetric. A pixel's coverage is off by at most
       // 0.05 with random sign, and about 100 of at least 500 pixels are on the edge.
       ASSERT_NEAR(sum_x / area, x * kSide, 0.05) << GetParam() << ", row " << row;
       ASSERT_NEAR(sum_y / area, y * kSide, 0.05);

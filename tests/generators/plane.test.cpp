@@ -113,14 +113,15 @@ TEST(DenseLabelsOfShapes, CoverTheAreaOfTheShape) {
     for (int p = 0; p < kSize * kSize; ++p) {
       ASSERT_TRUE(plane[p] == 0 || plane[p] == number);
       inside += plane[p] > 0 ? 1 : 0;
-      // The colour is closer to that of the shape inside and to that of the ground outside.
+      // Inside, the colour is closer to the shape's; outside, it is closer to the background's.
       const float red = samples.image(i)[3 * p];
       const float front = samples.latent(i, 4), back = samples.latent(i, 7);
       ASSERT_TRUE(plane[p] > 0 ? std::abs(red - front) <= std::abs(red - back) + 1e-6f
                                : std::abs(red - back) <= std::abs(red - front) + 1e-6f);
     }
     // All shapes have the area of the disc of this radius, and outlines shorter than three times
-    // the disc's. Each outline pixel counts at random, with a variance of at most 1/4.
+    // its circumference. Each outline pixel counts as inside or outside at random, with a variance
+    // of at most 1/4.
     const double radius = samples.latent(i, 2) * kSize;
     const double outline = 6 * std::numbers::pi * radius;
     EXPECT_NEAR(inside, std::numbers::pi * radius * radius, 5 * std::sqrt(outline));
@@ -139,7 +140,7 @@ TEST(DenseLabelsOfRooms, GiveDepthAlongTheViewAxis) {
     const double up = -0.45 * (kSize - 1.0) / kSize;
     const double falls = sine - up * cosine;  // per unit of depth
     EXPECT_NEAR(plane[(kSize - 1) * kSize + kSize / 2], 1.4 / falls, 1e-5);
-    // No wall is further than the far corner of the room.
+    // No wall is further away than the far corner of the room.
     const float most = *std::max_element(plane, plane + kSize * kSize);
     EXPECT_GT(most, 2.6);
     EXPECT_LT(most, 2.6 + 3 * std::numbers::sqrt2 + 0.5);
@@ -165,7 +166,8 @@ TEST(DenseLabelsOfMandelbulb, GiveTheDepthOfTheDepthPalette) {
   int hit = 0;
   for (std::size_t p = 0; p < samples.plane.size(); ++p) {
     const float depth = samples.plane[p];
-    // 1 at the near side of the ball of radius 1.5, which is 2.5 away; 1/4 at its far side.
+    // The value is 1 at the near side of the ball of radius 1.5, whose centre is 2.5 away, and 1/4
+    // at its far side.
     const float grey = depth > 0 ? std::clamp(1 - 0.25f * (depth - 1), 0.25f, 1.0f) : 0;
     ASSERT_NEAR(samples.x[3 * p], grey, 1e-6f);
     hit += depth > 0 ? 1 : 0;

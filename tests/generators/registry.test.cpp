@@ -19,7 +19,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr int kSize = 40;  // no multiple of a host's run or of a tile
+constexpr int kSize = 40;  // not a multiple of a host's run or of a tile
 
 std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize) {
   return make_generator(name, size, test::read_golden(name).quick);
@@ -68,8 +68,8 @@ TEST_P(EveryGenerator, HasAnEqualDigestOnAGpu) {
   }
 }
 
-// Digests cover plain f32 samples of one size. On a device, rows of 37 pixels use stores of single
-// values, 40 and 224 wide stores, and 224 several bands.
+// Digests cover plain f32 samples of one size. On a device, rows of 37 pixels use single-value
+// stores, rows of 40 and 224 pixels use wide stores, and images of 224 pixels have several bands.
 TEST_P(EveryGenerator, GivesEqualAugmentedAndBf16SamplesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
@@ -169,7 +169,7 @@ TEST_P(EveryGenerator, SkipsSlotsOfOtherSources) {
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
-  layout.latents += 2;                 // as if another source has more
+  layout.latents += 2;                 // as if another source had more
   constexpr std::uint32_t kRows = 70;  // several runs of vectorised events
   const test::HostBatch batch(kRows, layout);
   std::vector<Slot> slots;
@@ -240,7 +240,7 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
         };
         return blocks(kCount) - blocks(0);
       };
-      drawn_in(1, 1);  // computing tables draws, too
+      drawn_in(1, 1);  // computing tables also draws
       const std::uint64_t drawn = drawn_in(1, 1);
       if (!generator->info().draws.cached) {
         EXPECT_EQ(drawn_in(7, 1), drawn);

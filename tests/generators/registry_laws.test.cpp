@@ -27,8 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws,
                          [](const auto& test) { return test.param; });
 
 TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {
-  // A range that samples never nearly reach is wrong. All of 4096 uniform latents miss a given end
-  // by 1 % with a probability of 1e-18.
+  // A range is wrong if samples never come close to its ends. The probability that all of 4096
+  // uniform latents miss a given end by 1 % is 1e-18.
   const auto generator = make_small(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});

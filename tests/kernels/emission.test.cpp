@@ -168,7 +168,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits);
 }
 
-/// Shades of grey: in one channel that stands for all, with the others left open, or in three.
+/// Shades of grey, either in one channel that stands for all three or in three channels.
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
@@ -205,8 +205,8 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   return {x.begin(), x.end()};
 }
 
-// One channel up to the store makes the bytes of three: whatever is done to them, in runs that are
-// whole and in those at the end of a row.
+// Computing one channel up to the store must give the bytes of three channels, for all operations,
+// in whole runs and in runs at the end of a row.
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
   for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}, {5, 64, 1}}) {
@@ -227,7 +227,7 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step where each views the source pixel after that of the previous lane.
+// Lanes are in step if each views the source pixel after the previous lane's pixel.
 TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {
@@ -255,7 +255,7 @@ TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
 
 // ---- stored images ------------------------------------------------------------------------------
 
-/// Two images of every byte value in every channel.
+/// Two images that contain every byte value in every channel.
 struct Canvases {
   SampleShape shape = {16, 16, 3};
   std::vector<std::uint8_t> bytes;
@@ -273,7 +273,7 @@ struct Canvases {
   }
 };
 
-// Each operation has its formula in colour.test.cpp; here they go through the whole pass.
+// colour.test.cpp tests the formula of each operation; here the operations run in the whole pass.
 TEST(Canvas, ColourOperationsAreDoneInOrderAndThenNormalised) {
   const Canvases canvases;
   const SampleShape shape = canvases.shape;
@@ -290,7 +290,7 @@ TEST(Canvas, ColourOperationsAreDoneInOrderAndThenNormalised) {
     const double lit = std::clamp(static_cast<double>(a.colour[0].value) * plain[i], 0., 1.);
     if (std::abs(lit - 0.6) < 1e-6) continue;  // rounding decides
     const double expected = ((lit < 0.6 ? lit : 1 - lit) - mean) / deviation;
-    // Half a dozen f32 operations on values up to 1, times 4.
+    // The tolerance is half a dozen f32 operations on values up to 1, times 4.
     ASSERT_NEAR(coloured[i], expected, 24 * 0x1p-24);
   }
 }
@@ -379,7 +379,7 @@ TEST(Canvas, InterpolatesBilinearly) {
       const double u = sx - ix, w = sy - iy;
       const double expected = (1 - w) * ((1 - u) * at(iy, ix) + u * at(iy, ix + 1)) +
                               w * ((1 - u) * at(iy + 1, ix) + u * at(iy + 1, ix + 1));
-      // Coordinates below 32 carry an error of a few 2^-20 pixels, values change by 1 a pixel.
+      // Coordinates below 32 have an error of a few 2^-20 pixels, and values change by 1 per pixel.
       ASSERT_NEAR(x[static_cast<std::size_t>(row * 16 + column) * 3 + 2], expected, 8 * 0x1p-20);
     }
   }

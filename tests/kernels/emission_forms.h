@@ -1,5 +1,5 @@
-// The smallest functors of the forms canvas, field and set, which the tests of these forms run;
-// instantiated for CUDA in emission_functors.cu. Host and device.
+// Minimal functors of the forms canvas, field and set, for the tests of these forms. Instantiated
+// for CUDA in emission_functors.cu. Host and device.
 #pragma once
 
 #include "kernels/emission/canvas.h"
@@ -10,7 +10,8 @@
 
 namespace wellspring::test {
 
-/// Canvas: points that fall anywhere; a cell counts its points and keeps the last one's number.
+/// Canvas: points at random positions. A cell counts its points and keeps the number of the last
+/// one.
 struct Dust {
   static constexpr int kLatents = 1;
   static constexpr forms::Canvas kForm = {};
@@ -60,7 +61,7 @@ struct Dust {
   }
 };
 
-/// Field: a ring of cells that each take the mean of themselves and their neighbours.
+/// Field: a ring of cells. In each step a cell becomes the mean of itself and its neighbours.
 struct HeatField {
   static constexpr int kPlanes = 1, kShown = 0;
   struct Chain {
@@ -120,7 +121,7 @@ struct Heat {
   }
 };
 
-/// Set: as many items as a draw says, of which item k holds k and random words; by one thread.
+/// Set: a random number of items. Item k holds k and random words. Made by one thread.
 struct Spray {
   static constexpr int kLatents = 1, kTargets = 2;
   static constexpr forms::Events kForm = {};
@@ -157,7 +158,7 @@ struct Spray {
   }
 };
 
-/// The same by a team.
+/// The same set, made by a team.
 struct TeamSpray {
   static constexpr int kLatents = 1, kTargets = 2;
   static constexpr forms::EventTeams kForm = {};

@@ -1,4 +1,4 @@
-// The forms canvas, field and set, each with its smallest functor.
+// Tests the forms canvas, field and set, each with a minimal functor.
 #include "tests/kernels/emission_forms.h"
 
 #include "kernels/emission/emitter.h"
@@ -26,7 +26,7 @@ std::vector<Slot> slots_of(const std::vector<std::uint64_t>& samples) {
 
 // ---- canvas -------------------------------------------------------------------------------------
 
-/// Two samples of a canvas, the cells in scratch where `most_scratch` has the room.
+/// Two samples of a canvas. The cells are in scratch memory if they fit into `most_scratch`.
 std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int members,
                         CanvasPlace expected) {
   const SampleShape shape = {11, 13, 3};
@@ -42,7 +42,7 @@ std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int membe
   call.augmentation = test::plan_of("augment: [flip_x: 1]", shape);
   const HostBatch batch(2, SampleLayout::image(shape));
   call.batch = batch.view();
-  for (int twice = 0; twice < 2; ++twice) {  // cells begin as 0 every time
+  for (int twice = 0; twice < 2; ++twice) {  // cells start at 0 each time
     stage.emit(TeamLauncher{members}, "dust", functor, shape, call);
   }
   return {batch.x().begin(), batch.x().end()};
@@ -77,7 +77,8 @@ TEST(Canvas, HoldsWhatWasScattered) {
   }
 }
 
-// Two words a cell of 11 x 13, and what was drawn: a limit just below does not do.
+// 11 x 13 cells take two words each, plus the drawn scene. A limit just below this does not
+// suffice.
 TEST(Canvas, LiesWhereTheDeviceHasTheRoom) {
   const SampleShape shape = {11, 13, 3};
   const std::size_t needed = 2 * 11 * 13 * 4 + 4 + detail::drawn_scratch<Dust>();
@@ -100,7 +101,7 @@ class HeatRun {
     memory_.commit();
   }
 
-  /// The first value of each sample, and the whole in `x`.
+  /// The first value of each sample; `x` receives all values.
   std::vector<float> make(const std::vector<std::uint64_t>& samples, std::uint64_t seed = 3) {
     const auto slots = slots_of(samples);
     const HostBatch batch(rows_, SampleLayout::image(shape()));
@@ -123,7 +124,7 @@ class HeatRun {
   FieldEmitter<Heat> emitter_;
 };
 
-/// The frame of one sample, by stepping its chain from the beginning.
+/// The frame of one sample, computed by stepping its chain from the start.
 std::vector<float> expected_frame(std::uint64_t sample, std::uint64_t seed = 3) {
   const Heat heat;
   const auto at = heat.when.locate(sample);
@@ -153,7 +154,7 @@ std::vector<float> expected_frames(const std::vector<std::uint64_t>& samples) {
 TEST(Field, FramesAreThoseOfTheirChainsInAnyOrderAndForAllTeams) {
   for (const int members : {1, 7, 32}) {
     HeatRun run(8, members);
-    // On and on, back, the same twice in a batch, and far ahead.
+    // Samples in order, backwards, twice in one batch, and far ahead.
     for (const std::vector<std::uint64_t>& samples :
          std::vector<std::vector<std::uint64_t>>{{0, 1, 2, 3, 4, 5, 6, 7},
                                                  {8, 9, 10, 11, 12, 13, 14, 15},
@@ -189,7 +190,7 @@ std::unique_ptr<HostBatch> spray(const F& functor, const std::vector<std::uint64
                                  int members) {
   const auto slots = slots_of(samples);
   SampleLayout layout = functor.layout();
-  layout.latents = 2;  // as where another source has more
+  layout.latents = 2;  // as if another source had more
   layout.targets = 3;
   auto batch = std::make_unique<HostBatch>(static_cast<std::int64_t>(samples.size()), layout);
   EmitCall call;

@@ -6,7 +6,7 @@
 
 namespace wellspring::test {
 
-/// A formula that shows the location it is viewed at.
+/// A formula whose value is the location at which it is read.
 struct Coordinates {
   static constexpr int kLatents = 1;
   static constexpr forms::Pixels kForm = {};

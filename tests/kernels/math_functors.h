@@ -1,5 +1,5 @@
-// All functions of kernels/random/math.h over an array: as a map functor, to compare host and
-// device, and in SIMD loops, to compare vector and scalar code. The kernel tests use them. Host and
+// Apply all functions of kernels/random/math.h to an array. A map functor serves to compare host
+// and device, and SIMD loops to compare vector and scalar code. The kernel tests use them. Host and
 // device.
 #pragma once
 
@@ -50,7 +50,7 @@ struct MathEvaluator {
   }
 };
 
-/// The same, one function at a time over the whole array, in loops that the compiler vectorises.
+/// The same results, computed one function at a time in loops that the compiler vectorises.
 template <int index = 0>
 void evaluate_in_simd_loops(const float* x, std::int64_t n, float* out) {
   if constexpr (index < kMathFunctions) {

@@ -104,9 +104,9 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(1, 1, 1, 1, 1, {.kernel = 1, .padding = 0, .bias = false}),
       images(2, 8, 8, 32, 64, {.activation = relu}),
       images(2, 4, 4, 64, 128, {.bias = false}),
-      // Enough tiles for Winograd's algorithm: images that fill their tiles and images that do not,
-      // a small last group of tiles, two parts of several groups each, and channels in two blocks
-      // with one group and with several.
+      // These cases have enough tiles for Winograd's algorithm. They cover images that fill their
+      // tiles and images that do not, a small last group of tiles, two parts of several groups
+      // each, and two blocks of channels with one group and with several.
       images(4, 8, 8, 32, 64, {.activation = relu}),
       images(5, 7, 6, 64, 32),
       images(17, 4, 11, 96, 32, {.bias = false}),

@@ -62,7 +62,7 @@ class DenseTest : public test::OperationTest {
       magnitude.rowwise() += B.cwiseAbs().row(0);
     }
     if (s.activation == Activation::relu) expected = expected.cwiseMax(0.0);
-    // A bias outside of the product is added to the rounded product.
+    // If the bias is not part of the product, it is added to the rounded product.
     expect_within(y.values(), elements(expected), bounds(magnitude, s.in + 1, s.output, 2), "y");
     if (s.input_gradient) {
       dense->backward_data(stream(), device_dy, device_w, dx, workspace);

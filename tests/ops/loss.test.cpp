@@ -260,7 +260,7 @@ TEST_P(LossTest, TreatsOneHotSoftLabelsAsLabels) {
   const Result soft = run(rows, [&](const LossInput& in, const LossResult& out) {
     soft_cross_entropy(stream(), rows.head, in, device_targets, 4, 0.1f, out);
   });
-  // Both sum K numbers below 16 in another order.
+  // Both sum K numbers below 16, in different orders.
   expect_within(soft.loss, in_double(hard.loss), 8 * 16 * test::rounding(DType::f32), "loss");
   EXPECT_EQ(soft.scores, hard.scores);
 }
@@ -314,8 +314,9 @@ TEST_P(LossTest, AgreesOnSeveralLabelsWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses:
-// always with equal weights, and with balanced weights if both have equally many labels.
+// The loss is linear in the targets, so the loss of a mixture is the weighted mean of both losses.
+// With equal weights this always holds; with balanced weights it holds if both have the same number
+// of labels.
 TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
@@ -339,7 +340,7 @@ TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
         return all;
       };
       const Result of_both = cost(mixed, positives);
-      // As in expect_agrees, for three results.
+      // The tolerance is as in expect_agrees, for three results.
       const double u = test::rounding(DType::f32);
       expect_within(of_both.loss, mixture(of_a.loss, of_b.loss), 3 * 16 * 16 * u, "loss");
       expect_within(of_both.gradient, mixture(of_a.gradient, of_b.gradient), 3 * 16 * u,
@@ -372,7 +373,8 @@ TEST_P(LossTest, BalancesPresentLabels) {
   const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
     sigmoid_cross_entropy(stream(), rows.head, in, targets, 4, PositiveWeight::balanced, out);
   });
-  // Powers of two times 30, except for the divisors 1.75 and 2.5: four roundings.
+  // All values are powers of two times 30, except for the divisors 1.75 and 2.5, so four roundings
+  // suffice.
   expect_within(result.loss, {30, 30, 30, 15, 0, 30}, 30 * 4 * test::rounding(DType::f32), "loss");
 }
 
@@ -422,7 +424,7 @@ TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
       for (std::size_t k = 0; k < 2; ++k) {
         const double in_unit =
             error(y.data() + rows.own(row), row, k) / static_cast<double>(scale[k]);
-        // Errors below 7, five times as large in the unit; four roundings each.
+        // Errors are below 7, and five times as large in the other unit, with four roundings each.
         const double tolerance = 35 * 8 * test::rounding(DType::f32);
         EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
         EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);

@@ -143,8 +143,8 @@ class IndependentFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// The places where two random permutations agree are Poisson with mean 1: 12 or more once in
-// 1.2 billion epochs.
+// The number of positions where two random permutations agree is Poisson with mean 1; it is 12 or
+// more once in 1.2 billion epochs.
 TEST_F(IndependentFiles, HaveDifferentOrders) {
   const SampleOrder a = source("a")->order(), b = source("b")->order();
   int equal = 0;
@@ -152,7 +152,8 @@ TEST_F(IndependentFiles, HaveDifferentOrders) {
   EXPECT_LT(equal, 12);
 }
 
-// Equal mirroring has probability 1/2: 5 sigma, one false alarm in 1.7 million runs.
+// Two copies are mirrored alike with probability 1/2. The limit is 5 sigma, one false alarm in 1.7
+// million runs.
 TEST_F(IndependentFiles, AreAugmentedIndependently) {
   std::vector<std::vector<bool>> mirrored;
   for (const char* const name : {"a", "b"}) {

@@ -1,5 +1,5 @@
-// Several ranks in one process make what one rank makes alone: the same bytes in every row of the
-// batch, and the same gradients within the rounding of their sums.
+// Several ranks in one process produce the results of a single rank: the same bytes in every row of
+// the batch, and the same gradients up to the rounding of their sums.
 #include "kernels/batch/communicator.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/training.h"
@@ -50,7 +50,7 @@ class Shares : public ::testing::Test {
     test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide));
   }
 
-  /// Images from files, alone or ramped in next to a generator.
+  /// Images from files, alone or ramped in alongside a generator.
   Mixture mixture(Storage storage, bool mixed) const {
     Mixture mixture(3);
     SourceContext context;
@@ -117,7 +117,7 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
 }
 
 TEST_F(Shares, MakeTheRowsOfOneRank) {
-  // In order, then again from a later step, a step twice, and past the planned end.
+  // Runs steps in order, again from a later step, one step twice, and past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
@@ -175,7 +175,7 @@ std::vector<ops::HeadSlice> heads_of(const Mixture& mixture, const Share& share)
   return heads;
 }
 
-/// `logits`: replace this rank's own where given, so that a test sees the loss by itself.
+/// `logits`: if given, replace this rank's own logits, so a test can check the loss separately.
 Gradients learn(Mixture sources, Communicator& ranks, const std::vector<float>& logits = {}) {
   const Share share = share_of(kBatch, ranks);
   RankRun run(std::move(sources), share);

@@ -46,7 +46,7 @@ class TeamHall {
     if (before >= kOneLeft) diverge();
     if (static_cast<int>(before) + 1 == size_) {
       census_.fetch_sub(static_cast<std::uint64_t>(size_));
-      // Not a store: it must keep a divergence that another member found.
+      // This is not a plain store, because it must keep a divergence that another member found.
       phase_.fetch_add(1);
       phase_.notify_all();
     } else {

@@ -1,6 +1,7 @@
-// P-values for statistical tests: the chance of data at least this far off if the law is right.
-// Gate at p < kGate: with fixed seeds the outcome never changes; a new seed, or a change of the
-// draws, fails falsely once in a million. Called by tests; host only.
+// P-values for statistical tests: the probability of data at least this far off if the assumed
+// distribution is right. A test fails if p < kGate. With fixed seeds the outcome never changes;
+// with a new seed, or after a change of the draws, a test fails by chance once in a million. Called
+// by tests; host only.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +56,9 @@ inline double uniform_chi_square_p(const std::vector<double>& counts) {
       counts, std::vector<double>(counts.size(), total / static_cast<double>(counts.size())));
 }
 
-/// Kolmogorov and Smirnov's test of values against a continuous distribution function; the
-/// asymptotic law with M. Stephens' correction (JRSS B 32 (1970) 115). The values are sorted.
+/// Kolmogorov and Smirnov's test of values against a continuous distribution function; uses the
+/// asymptotic distribution with M. Stephens' correction (JRSS B 32 (1970) 115). The values are
+/// sorted.
 inline double kolmogorov_p(std::vector<double> values, const std::function<double(double)>& cdf) {
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());

@@ -82,8 +82,8 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 //   the squared error.
 // - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
 //   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
-// - The variance from both, averaged over x, is within S_ii / 2.
-// The prior's mean would miss the first by 1 - S_ii = 4 S_ii (squared).
+// - The variance from both, averaged over x, is within S_ii / 2. The prior's mean would miss the
+// first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
@@ -152,7 +152,7 @@ TEST(GaussianLinearRun, KnowsTheBestPossibleResult) {
 
 // Every product of two components has the expected mean over N samples. The variance of a product
 // of two normal numbers is below 3 times the product of their variances. Six standard errors give a
-// false alarm once in 500 million, 64 comparisons once in 8 million.
+// false alarm once in 500 million comparisons, so 64 comparisons give one in 8 million runs.
 TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
   const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
                                            std::vector<std::string>{"device=cpu"});

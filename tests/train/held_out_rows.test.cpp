@@ -1,5 +1,5 @@
-// A file of which a fraction is held out: trained, evaluated and resumed, in either storage, with
-// arrays that are held in memory.
+// Trains on, evaluates and resumes with a file of which a fraction is held out, in both storages,
+// with arrays that are held in memory.
 #include "tests/support/npz_fixtures.h"
 #include "tests/train/training_testing.h"
 

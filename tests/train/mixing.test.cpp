@@ -1,4 +1,4 @@
-// Runs that mix samples: their labels, their losses, and that they are reproducible.
+// Runs that mix samples: labels, losses and reproducibility.
 #include "core/io/npy.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
@@ -52,8 +52,8 @@ TEST(MixingRuns, RefuseAResumeWithoutTheirMix) {
 }
 
 // With a mixing probability so small that a short run mixes no pair, labels still pass through
-// `target`. The two losses are the same sums in another order: about 20 roundings (2^-24 each) of
-// numbers up to three times the loss are 4e-6 of it.
+// `target`. The two losses are the same sums in different orders. About 20 roundings (2^-24 each)
+// of numbers up to three times the loss give 4e-6 of the loss.
 std::vector<StepReport> steps_of(const Settings& settings) {
   Listener listener;
   Trainer(small_run("unused", settings), listener, in_memory()).run();
@@ -117,8 +117,9 @@ TEST(MixingRuns, MixSeveralLabelsFromFiles) {
   EXPECT_GT(std::abs(mixed - plain), 1e-4 * plain);
   for (const std::string where : {"resident", "streamed"})
     EXPECT_EQ(first_loss(with(run, {mix, "data.sources.0.storage=" + where})), mixed) << where;
-  // Half of the labels are present, so predicting all of them has an F1 of 2/3, with a standard
-  // deviation of 0.014 over a window of 960 labels: 0.75 is six of them.
+  // Half of the labels are present, so predicting every label gives an F1 of 2/3, with a standard
+  // deviation of 0.014 over a window of 960 labels. The limit of 0.75 is six standard deviations
+  // above.
   const std::vector<StepReport> steps =
       steps_of(with(run, {mix, "train.steps=200", "train.log_every=40"}));
   EXPECT_LT(steps.back().loss, 0.75f * steps.front().loss);
@@ -126,9 +127,9 @@ TEST(MixingRuns, MixSeveralLabelsFromFiles) {
   EXPECT_GT(steps.back().sources.at(0).heads.at(0).scores.at(1).value, 0.75);
 }
 
-// A row with logits 1, 2, 3, 4 and label 3 has the loss log sum exp z - 4 from its label, and
-// log sum exp z - 1.75 from the shares 1/4 and 3/4 of the first two classes. Six operations on
-// numbers up to 5 and two functions with errors of an ulp: 16 roundings of 5 are 5e-6.
+// A row with logits 1, 2, 3, 4 and label 3 has the loss log sum exp z - 4 from its label, and log
+// sum exp z - 1.75 from the shares 1/4 and 3/4 of the first two classes. Six operations on numbers
+// up to 5 and two functions with errors of one ulp give at most 16 roundings of 5, which is 5e-6.
 TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
   HeadSpec head;
   head.name = "shapes";
@@ -161,8 +162,9 @@ TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
   }
 }
 
-// As TrainerTest.Learns, but longer and on mixed samples; evaluation does not mix. Chance is 0.5
-// with a standard deviation of 0.025 on 400 samples: 0.65 is six of them.
+// As TrainerTest.Learns, but longer and on mixed samples; evaluation does not mix. Guessing gives
+// 0.5 with a standard deviation of 0.025 on 400 samples; the limit of 0.65 is six standard
+// deviations above.
 TEST(MixingRuns, Learns) {
   Listener listener;
   Trainer trainer(small_run("unused", {"data.size=16", "data.sources.0.params.classes=2",

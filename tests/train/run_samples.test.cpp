@@ -1,4 +1,5 @@
-// Samples of a configuration have the bytes of its training, with any batch and threads.
+// Samples of a configuration have the bytes that training uses, with any batch size and number of
+// threads.
 #include "train/run_samples.h"
 
 #include "core/error.h"
@@ -196,7 +197,8 @@ class RunSamplesTest : public testing::Test {
 TEST_F(RunSamplesTest, GivesTheRowsOfTheTrainersBatches) {
   for (const char* storage : {"resident", "streamed"}) {
     const RunConfig mixed = config(kMixed, {std::string("data.sources.1.storage=") + storage});
-    // The whole run; no multiple of the batch; less than a batch; from the middle.
+    // Tests the whole run, a count that is not a multiple of the batch, less than a batch, and a
+    // start in the middle.
     expect_trained(mixed, {{0, 48}, {0, 21}, {0, 3}, {0, 1}, {4, 13}});
   }
   expect_trained(config(kMixed, {"train.batch=1", "train.steps=11"}), {{0, 11}});

@@ -321,7 +321,8 @@ TEST(TrainerTest, Learns) {
                                        "train.batch=32", "eval.samples=400"}),
                   listener, in_memory());
   const FinishReport finish = trainer.run();
-  // Discs against rings: chance is 0.5 with a standard deviation of 0.025, and 6 of them are 0.15.
+  // Discs or rings: guessing gives 0.5 with a standard deviation of 0.025. The margin of 0.15 is
+  // six standard deviations.
   EXPECT_GT(finish.evaluation->results[0].accuracy, 0.65);
 }
 
@@ -334,7 +335,7 @@ TEST(TrainerTest, ComesWithinThreeTenthsOfAPointOfTheBestPossibleOnMuons) {
   const EvaluationResult result = trainer.run().evaluation->results.at(0);
   ASSERT_TRUE(result.best_accuracy.has_value());
   EXPECT_GT(result.accuracy, *result.best_accuracy - 0.003);
-  // The accuracy is measured: allow five standard errors.
+  // The accuracy is a measurement, so the test allows five standard errors.
   const double error = std::sqrt(0.25 / static_cast<double>(result.samples));
   EXPECT_LT(result.accuracy, *result.best_accuracy + 5 * error);
 }

@@ -60,7 +60,7 @@ def image(jet, p):
         eta, phi = c * eta + s * phi, c * phi - s * eta
         margin = min(margin, abs(pair[0, 0] - pair[1, 0]) / total)
     skew, size = jet[:, 0] @ eta**3, jet[:, 0] @ np.abs(eta) ** 3
-    # If all are on the axis up to rounding, the flip does not matter.
+    # If all constituents are on the axis up to rounding, the flip does not matter.
     margin = min(margin, lever * abs(skew) / size if size > 1e-15 * total else 1.0)
     eta = -eta if skew < 0 else eta
     n, width = p["pixels"], float(np.float32(p["pixel"]))

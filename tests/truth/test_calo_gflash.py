@@ -1,11 +1,12 @@
 """Showers rebuilt from docs/generators/algorithms/calo_gflash.md in double precision.
 
-The program takes whole numbers of units, spots and cells from floats of 24 bits. Its T, alpha and incomplete gamma
-function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7), as a
-share of the particle's energy. A slice's energy may differ by that. The rebuilt numbers show which showers are near
-an edge; of those only the first latents are compared. They have a slice whose number of spots is that close to a half,
-or with so little energy that a rounding decides whether it has a spot at all (at most 1 of 4 showers, mostly ones with
-many spots). In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must agree.
+The program derives integer numbers of units, spots and cells from floats with 24 bits. Its T, alpha and incomplete
+gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7),
+as a share of the particle's energy. A slice's energy may differ by that. Of showers near an edge, only the first
+latents are compared. A shower is near an edge if the number of spots of one slice, before rounding, is that close to a
+half, or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 of 4 showers is,
+mostly showers with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must
+agree.
 """
 
 import numpy as np

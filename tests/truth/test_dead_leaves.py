@@ -1,14 +1,14 @@
 """Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit by bit.
 
-Radii are computed in f32 as on the page: the error of 1 - taper * u near 1 would move the edges of large leaves. The
-outlines are in f64 here and differ from the program's by a few 2^-24 of the side: a pixel whose centre is that close to
-an edge may show another leaf. Edges are 20 to 40 pixels long per pixel of the side, so this affects about one pixel in
-10^5; the limit is 1 in 5000 of a set of images, plus one (0 seen).
+Radii are computed in f32 as on the page, because the error of 1 - taper * u near 1 would move the edges of large
+leaves. The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre
+is that close to an edge may show another leaf. Edges have 20 to 40 pixels per pixel of the side, so this affects about
+one pixel in 10^5. The test allows 1 in 5000 of a set of images, plus one (0 seen).
 
 Fills are the program's own samples of the other generator; their levels are built and read in f64 here. The program's
-places in a fill have four roundings of numbers below 2^8, at most 2^-17 each, and its cosine one of 2^-24 times about
-100 pixels; between two pixels of a fill a value changes by at most 1 along each axis. If a leaf shrinks its fill to a
-scale s, these errors grow as 1 / s, and the value changes by s per pixel. So values differ by less than 1e-4.
+positions in a fill have four roundings of numbers below 2^8, at most 2^-17 each, and the cosine adds one of 2^-24 times
+about 100 pixels; between two pixels of a fill a value changes by at most 1 along each axis. If a leaf shrinks its fill
+to a scale s, these errors grow as 1 / s, and the value changes by s per pixel. So values differ by less than 1e-4.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit by bit.
 
-The shares of forward events come from the cross-section in vector and axial couplings, as in textbooks (for instance
-the LEP and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. Both are in double
-precision; their f32 can differ if a rounding decides, once in about 10^8 cases, and a word must then fall into the
-2^-24 between. So no event may differ.
+The shares of forward events come from the textbook cross-section in vector and axial couplings (for instance the LEP
+and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. Both are in double precision.
+Their f32 values differ only if a rounding decides, once in about 10^8 cases, and this changes an event only if a random
+number falls into the gap of 2^-24 between them. So no event may differ.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Samples rebuilt from docs/generators/algorithms/gaussian_linear.md.
 
 A normal number is a root of a logarithm times the program's own cosine; its error is a few units in the last place of
-the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 of its units), of
-its square 12 times that, and of a weighted sum the weighted sum of tolerances.
+the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 of its units). The
+tolerance of its square is 12 times that, and the tolerance of a weighted sum is the weighted sum of the tolerances.
 """
 
 import json
@@ -46,7 +46,7 @@ class GaussianLinear(TruthTest):
         told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["best"]
         told = {best["metric"]: best["value"] for best in told}
         got, a, noise = self.rebuild(20000, seed=4)
-        # By the joint law of theta and x, not by the page's formula: Cov(theta, x) Cov(x)^-1.
+        # Computed from the joint distribution of theta and x, Cov(theta, x) Cov(x)^-1, not from the page's formula.
         gain = a.T @ np.linalg.inv(a @ a.T + noise**2 * np.eye(4))
         mean = got["x"].astype(float) @ gain.T
         theta = got["latents"][:, :4].astype(float)

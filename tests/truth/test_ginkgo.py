@@ -1,11 +1,11 @@
 """Jets rebuilt from docs/generators/algorithms/ginkgo.md in double precision.
 
-The program's f32 lose most in differences of nearly equal numbers: m - sqrt(t1) loses m / (m - sqrt(t1)) units of
-2^-24, which the fraction c = 0.999 bounds by 2000. `slack`, a relative error of t, carries the effect on masses and
-densities from branching to branching and is the tolerance. A jet with a parton within its slack of t_cut is skipped (at
-most one per comparison). The likelihood ratio uses only the first branching, without these differences. Momenta may
-differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of about 2^-24 m sqrt(m / (m - m1
-- m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
+The program's f32 numbers lose most precision in differences of nearly equal numbers: m - sqrt(t1) loses m / (m -
+sqrt(t1)) units of 2^-24, at most 2000 because the fraction c is 0.999. `slack`, a relative error of t, carries the
+effect on masses and densities from branching to branching and is the tolerance. A jet with a parton within its slack of
+t_cut is skipped (at most one per comparison). The likelihood ratio uses only the first branching, without these
+differences. Momenta may differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of about
+2^-24 m sqrt(m / (m - m1 - m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ class Jet:
                 sine = 2 * np.sqrt(v * (1 - v))
                 own = q * np.array([sine * np.cos(turn), sine * np.sin(turn), 2 * v - 1])
                 first = boosted((t1, own), (t, momentum), m)
-                # -ln of a number near 1 loses, too: an absolute error of 2^-24 in r a.
+                # -ln of a number near 1 also loses precision: an absolute error of 2^-24 in r a.
                 s1 = slack + EPS * (4 + 2 / (law.r * a + 1e-9))
                 s2 = slack + EPS * (6 + 3 * m / rest + 2 / (law.r * b + 1e-9))
                 s2 += s1 * m1 / rest - slack * m1 / rest
@@ -153,7 +153,8 @@ class Ginkgo(JetTest):
                 yield got, got["metadata"]["parameters"], i, jet
 
     def test_images(self):
-        # Momenta are good to 2e-6 of the jet's energy (above), places of a constituent of 1 GeV to 10^-3.
+        # Momenta are exact to 2e-6 of the jet's energy (see above), and so the direction of a 1 GeV constituent to
+        # 10^-3.
         left = 0
         for settings in (("pixels=25",), ("norm=square", "pixel=0.04"), ("norm=none", "unit=10", "pixels=32")):
             for got, p, i, jet in self.views(40, "output=image", *settings, seed=7):

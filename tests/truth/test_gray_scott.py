@@ -1,4 +1,4 @@
-"""Images rebuilt from docs/generators/algorithms/gray_scott.md, bit by bit, since every operation is rounded."""
+"""Images rebuilt bit by bit from docs/generators/algorithms/gray_scott.md, since every operation is rounded exactly."""
 
 import numpy as np
 

@@ -36,14 +36,14 @@ def upto_of(maps):
 
 
 def choose(words, upto):
-    """Which map: number of ends at or below the 16 bits."""
+    """Index of the map: the number of range ends at or below the 16 bits."""
     return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
 def orbit(maps, choices):
     """Points from the origin on, [2, variations, steps + 1], in f64. maps: [variations, maps, 6].
 
-    Blocks of steps are composed side by side, then begun where the block before ends.
+    All blocks of steps are composed in parallel; then each block starts where the previous one ends.
     """
     width = int(np.ceil(np.sqrt(len(choices))))
     used = np.full(width * width, -1)
@@ -116,7 +116,7 @@ def weighted(maps, step):
 
 
 class OfficialSearch:
-    """The systems of the published search, by NumPy's own generator."""
+    """The systems of the published search, drawn with NumPy's own generator."""
 
     def __init__(self, seed):
         self.random, self.found = np.random.RandomState(seed), []
@@ -181,7 +181,7 @@ def chaos(maps, upto, start, count, sample, walkers=256, burn_in=32):
 
 
 def whole(values):
-    """The floor, held where no canvas reaches."""
+    """The floor, clamped to numbers beyond every canvas."""
     return np.clip(np.nan_to_num(np.floor(values), nan=-9.0), -9, 1e6).astype(int)
 
 
@@ -393,7 +393,7 @@ def one_parameter_class(number, perturbation, sigma):
 
 
 def counts(row, column, mask, size):
-    """Number of patches that cover each pixel."""
+    """The number of patches that cover each pixel."""
     inside = on_canvas(row, column, size)
     cells = row[inside] * (size + 2) + column[inside]
     canvas = np.bincount(cells, minlength=(size + 2) ** 2).reshape(size + 2, size + 2)
@@ -483,7 +483,7 @@ def rebuild(number, seed, size, settings):
 
 class Ifs(TruthTest):
     def compare(self, count, preset=None, like=None, seed=0, first=0, size=33, share=0.0, **values):
-        """share: of an image's pixels, that may differ"""
+        """share: fraction of an image's pixels that may differ"""
         written = {name: str(value).lower() for name, value in values.items()}
         settings = [f"{name}={value}" for name, value in written.items()]
         settings = ([f"preset={preset}"] if preset else []) + settings
@@ -491,13 +491,13 @@ class Ifs(TruthTest):
         for row in range(count):
             label, latents, image = rebuild(first + row, seed, size, {**(like or {}), **values})
             self.assertEqual(made["label"][row], label)
-            # Hues of up to 255 and the rest of up to 511: a few ulp.
+            # A few ulp of hues up to 255 and of the other latents up to 511.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=4 * 2.0**-24, atol=4 * 2.0**-24)
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 16 * 2.0**-24
             self.assertLessEqual(differ.mean(), share)
 
-    # Every step rounds like the program's, so pixels are exactly equal. (The survey runs without fma; its 10^-16 move a
-    # window's number by an ulp in one case of 10^8.)
+    # Every step rounds like the program's, so pixels are exactly equal. (The survey runs without fma; its errors of
+    # 10^-16 move a bound of a window by an ulp in one case of 10^8.)
 
     def test_fractaldb(self):
         self.compare(6, categories=2)
@@ -517,7 +517,8 @@ class Ifs(TruthTest):
                     gone, rate = filled(orbit(maps[None], choose(halves, upto))[:, 0])[:2]
                 self.assertEqual(not gone and rate >= 0.2, attempt == ATTEMPTS[number])
 
-    # NumPy's own numbers. The walk consists of composed blocks; their 10^-16 move no pixel of a filling rate near 0.2.
+    # Uses NumPy's own random numbers. The walk consists of composed blocks, whose errors of 10^-16 move no pixel at a
+    # filling rate near 0.2.
 
     def test_the_published_search(self):
         self.compare(6, categories=3, search="official")
@@ -533,8 +534,8 @@ class Ifs(TruthTest):
         ]
         np.testing.assert_array_equal(official_search(CATEGORY_SEED).system(1), published)
 
-    # Sines and cosines of the rotations may differ in the last bit of f32, which moves points by 10^-7 of the box,
-    # and the plasma's 10^-6 its hue from one of 256 steps to the next: one pixel in a thousand.
+    # Sines and cosines of the rotations may differ in the last bit of f32, which moves points by 10^-7 of the box. The
+    # plasma's errors of 10^-6 may move its hue to the next of 256 steps. Together this affects one pixel in a thousand.
 
     def test_svd(self):
         self.compare(4, mode="svd", categories=2, palette="colour", share=1e-3)

@@ -103,8 +103,9 @@ def rebuild(number, seed, size, settings):
 
 
 class IfsMulti(TruthTest):
-    # Sines and cosines of the rotations may differ in the last bit of f32, which moves points by 10^-7 of the box, and
-    # the plasma's 10^-6 its hue from one of 256 steps to the next: one pixel in 300, a cell being up to 16 of them.
+    # Sines and cosines of the rotations may differ in the last bit of f32, which moves points by 10^-7 of the box. The
+    # plasma's errors of 10^-6 may move its hue to the next of 256 steps. A cell has up to 16 pixels, so together this
+    # affects one pixel in 300.
 
     def compare(self, count, preset=None, seed=0, first=0, size=33, **values):
         settings = ([f"preset={preset}"] if preset else []) + [f"{name}={value}" for name, value in values.items()]

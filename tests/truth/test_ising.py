@@ -1,8 +1,8 @@
 """ising: whole Markov chains, update by update.
 
-All values are integers except the temperature and the chances derived from it. An exponential that differs in its last
-place (2^-24) moves a chance by as much and changes one draw in about 10^7. These chains have about 10^6 draws in all,
-so none or one would change; none does.
+All values are integers except the temperature and the probabilities derived from it. An exponential that differs in its
+last place (2^-24) moves a probability by as much and changes one draw in about 10^7. These chains have about 10^6 draws
+in all, so none or one would change; none does.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def bits(words):
 
 
 class Chain:
-    """The spins [words, 32] of one sample, True up, and how they are updated."""
+    """The spins [words, 32] of one sample (True: up) and their updates."""
 
     def __init__(self, sample, side, temperature, start):
         self.sample, self.side = sample, side
@@ -49,7 +49,7 @@ class Chain:
         return np.array(self.sample.block(purpose, first + np.arange((self.n + 3) // 4))).T.reshape(-1)[: self.n]
 
     def draw(self, purpose, start, lanes, chance):
-        """For each word and lane of the set: u < chance."""
+        """Whether u < chance, for each word and lane of the set."""
         blocks = np.array(self.sample.block(purpose, 3 * start + np.arange(3)[:, None])).swapaxes(0, 1)
         high = (bits(blocks[:2].reshape(8, self.n)) << np.arange(7, -1, -1)[:, None, None]).sum(axis=0)
         chance = np.broadcast_to(chance, high.shape)
@@ -69,7 +69,7 @@ class Chain:
         count = 32 * self.n
         labels = connected_components(coo_matrix((np.ones(ends.shape[1]), ends), (count, count)), directed=False)[1]
         greatest = np.zeros(count, np.int64)
-        greatest[labels] = np.arange(count)  # the last one stays
+        greatest[labels] = np.arange(count)  # the last assignment wins
         turned = bits(self.of_four("order", c * ((self.n + 3) // 4))).reshape(-1)[greatest[labels]]
         self.up ^= turned[self.site] == 1
 
@@ -104,7 +104,7 @@ class Ising(SpinTest):
             np.testing.assert_array_equal(made["x"][k], picture)
             s = 2 * chain.up.astype(np.int64) - 1
             energy = -np.sum(s * (np.roll(s, 1, 0) + np.roll(s, 1, 1))) / side**2
-            # One rounding of each; sums are integers.
+            # Each is rounded once; sums are integers.
             np.testing.assert_allclose(made["latents"][k, 1:], [energy, s.mean()], rtol=2.0**-23)
 
     def test_default(self):
@@ -127,7 +127,7 @@ class Ising(SpinTest):
         self.compare(6, 12, *settings, bins=5, low=0.6, high=15, rounds=3, clusters=2, sweeps=3, seed=9)
 
     def test_exact_law_of_16_spins(self):
-        # All states of 4 x 4 spins, each with its energy and size of magnetisation; means at each sample's temperature.
+        # All states of 4 x 4 spins with their energies and absolute magnetisations; means at each sample's temperature.
         states = np.arange(2**16)
         s = (2 * ((states[:, None] >> np.arange(16)) & 1) - 1).reshape(-1, 4, 4)
         energy = -(s * (np.roll(s, 1, 1) + np.roll(s, 1, 2))).sum(axis=(1, 2))
@@ -142,7 +142,7 @@ class Ising(SpinTest):
             (16 * measured, weight @ levels, weight @ levels**2),
             (16 * np.abs(magnetisation), weight @ (moments[1] / moments[0]), weight @ (moments[2] / moments[0])),
         ):
-            # Normal by the number of samples: beyond 5.5 deviations once in 2 * 10^7 times.
+            # Normal because of the number of samples: beyond 5.5 standard deviations once in 2 * 10^7.
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
-        # And up is as likely as down.
+        # Up is as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))

@@ -1,10 +1,10 @@
 """Pictures rebuilt from docs/generators/algorithms/mandelbulb.md in double precision, with explicit angles.
 
-A rounding of f32 grows by the power n at every power of an orbit, so no tolerance holds for all pixels. Each picture is
-therefore rendered twice, once with the camera farther by SHIFT = 8 * 2^-24 of its distance, the size of a point's
-roundings. A pixel may differ by TOLERANCE plus FACTOR times the effect of the shift, which is 0.001 or more for at most
-every tenth pixel. If a ray grazes the solid, the shift need not show that it may hit: each comparison may miss one
-pixel.
+At every step of an orbit, an f32 rounding error grows by the power n, so no single tolerance holds for all pixels. Each
+picture is therefore rendered twice, the second time with the camera farther away by SHIFT = 8 * 2^-24 of its distance,
+the size of a point's rounding error. A pixel may differ by TOLERANCE plus FACTOR times the effect of the shift, which
+is 0.001 or more for at most every tenth pixel. If a ray grazes the solid, the shift need not reveal that it may hit, so
+each comparison may miss one pixel.
 """
 
 import numpy as np
@@ -180,7 +180,7 @@ class MandelbulbTest(TruthTest):
         np.testing.assert_array_equal(made["label"], own.label)
         np.testing.assert_array_equal(made["latents"][:, :4], own.latents[:, :4])
         np.testing.assert_array_equal(made["latents"][:, 8:], own.latents[:, 8:].astype(np.float32))
-        # Turns of f32 are up to 6.3 rad; the light's is an arc tangent of parts that are sqrt(1 - h^2) large.
+        # Angles in f32 are up to 6.3 rad. The light's angle is an arc tangent of components of size sqrt(1 - h^2).
         off = np.abs(made["latents"][:, 4:8] - own.latents[:, 4:8])
         off[:, 1:3] = np.minimum(off[:, 1:3], 2 * np.pi - off[:, 1:3])
         off[:, 2] *= np.sqrt(1 - own.latents[:, 7] ** 2)

@@ -1,8 +1,8 @@
 """Images rebuilt from docs/generators/algorithms/noise.md: uniform values bit by bit, normal numbers within 4e-6.
 
-Here, the sum in f64 of a product of two f32 and a third is rounded twice and differs from fma once in about 10^9
-values. A normal number is a root of at most 5.8 times the program's own cosine: 4e-6 is 8 units in the last place of
-such a root.
+Here, the f64 sum of a product of two f32 numbers and a third number is rounded twice, so it differs from fma once in
+about 10^9 values. A normal number is a root of at most 5.8 times the program's own cosine; 4e-6 is 8 units in the last
+place of such a root.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Pulses rebuilt from docs/generators/algorithms/nu_telescope.md, and known laws of such telescopes: Cherenkov
-geometry, the law of delays, and the best reconstruction with a small array.
+"""Pulses rebuilt from docs/generators/algorithms/nu_telescope.md, and known properties of such telescopes: Cherenkov
+geometry, the distribution of delays, and the best reconstruction with a small array.
 
 Distances, expectations and times are f32 in the program and f64 here. Positions near 1000 m are off by 2^-13 m after a
-few roundings, times by CLOSE ns, delays by a SHARE of their value (a power of a rounded number). Counts, modules and
-flags are equal: no comparison in these samples is that close to its edge.
+few roundings, times by CLOSE ns, and delays by a SHARE of their value (a power of a rounded number). Counts, modules
+and flags must be equal, because no comparison in these samples is that close to its edge.
 """
 
 import math
@@ -80,7 +80,7 @@ def rho_of(p):
 
 
 def gamma(sample, first, shape):
-    """The program's gamma numbers of scale 1: Marsaglia and Tsang, a try a block of texture."""
+    """The program's gamma numbers of scale 1, by Marsaglia and Tsang, with one block of texture per try."""
     small = shape < 1
     d = np.where(small, shape + 1, shape) - 1 / 3
     c = 1 / np.sqrt(9 * d)
@@ -194,7 +194,7 @@ class Event:
 
 
 class SmallArray:
-    """The likelihood of pulses if all but hypothesis and zenith is known (preset one_angle)."""
+    """The likelihood of pulses if everything except hypothesis and zenith is known (preset one_angle)."""
 
     def __init__(self, p, angles=120):
         self.p, self.places = p, modules_of(p)
@@ -203,7 +203,7 @@ class SmallArray:
         travel = -np.stack([sine, 0 * sine, self.cosines], 1)[:, None, :]
         vertex = np.zeros(3)
         self.light = [Light(p, self.places, travel, vertex, p["energy_low"], track) for track in (False, True)]
-        # Log densities of a delay with jitter, over shape and time: closed form with parabolic cylinder functions.
+        # Log densities of a delay with jitter, over shape and time, in closed form with parabolic cylinder functions.
         self.shapes = np.geomspace(0.05, 12, 160)
         self.times = np.arange(-800, 9001, 10.0)
         self.table = np.array([self.log_density(self.times, shape) for shape in self.shapes])
@@ -241,7 +241,7 @@ class SmallArray:
         return np.array(logs)
 
     def answers(self, made, i):
-        """Posterior: chance of a track, mean and variance of the cosine, rank of the true one."""
+        """Posterior: probability of a track, mean and variance of the cosine, rank of the true cosine."""
         x = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
         place = x[:, :3] * self.p["unit"]
         sensor = np.argmin(np.sum((place[:, None] - self.places) ** 2, 2), 1)
@@ -305,7 +305,8 @@ class NuTelescopeTest(TruthTest):
         self.assertAlmostEqual(rho_of(p), 0.0040517, delta=5e-8)
 
     def test_delays_and_counts(self):
-        """Many events at once: delays follow Pandel's law about the true geometry, and photon counts match."""
+        """In many events together, delays follow Pandel's distribution about the true geometry, and photon counts
+        match."""
         made = self.samples("nu_telescope", 300, "output=truth", "items=4000", "saturation=1024", "energy_low=1000", seed=8)
         p = DEFAULTS | {"energy_low": 1000, "saturation": 1024}
         places, shares, expected, found = modules_of(p), [], 0.0, 0
@@ -327,8 +328,8 @@ class NuTelescopeTest(TruthTest):
         self.assertGreater(2 * stats.norm.sf(abs(found - expected) / math.sqrt(expected)), RARE)
 
     def test_small_array_is_known(self):
-        """Preset one_angle: truth is distributed as the posterior says. Ranks are uniform; the chances of a track and
-        the squared error match."""
+        """Preset one_angle: truth is distributed as the posterior says. Ranks are uniform, and the probabilities of a
+        track and the squared error match."""
         count, array = 300, SmallArray(DEFAULTS | ONE_ANGLE)
         made = self.samples("nu_telescope", count, "preset=one_angle", "items=200", seed=9)
         whole = np.trapz(np.exp(array.table), array.times, axis=1)

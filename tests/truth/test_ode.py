@@ -14,11 +14,11 @@ import numpy as np
 from truth import Sample, TruthTest, f32, named_key, normal, unit, unit_open
 
 ULP = 2.0**-23
-# The figure of eight: places and velocities of three bodies.
+# The figure of eight: positions and velocities of three bodies.
 EIGHT = (0.97000436, -0.24308753, -0.97000436, 0.24308753, 0, 0)
 EIGHT += (0.93240737 / 2, 0.86473146 / 2, 0.93240737 / 2, 0.86473146 / 2, -0.93240737, -0.86473146)
 
-# Middles and widths of the latents, duration and step.
+# Centres and widths of the latents, duration and step.
 SYSTEMS = {
     "lorenz": ((10, 28, 8 / 3, 1, 1, 1), (2, 7, 0.5, 10, 10, 10), 2, 0.005),
     "double_pendulum": ((1, 1, 0, 0, 0, 0), (0.5, 0.5, 2.5, 2.5, 1, 1), 5, 0.005),
@@ -77,7 +77,7 @@ def gravity(masses, softening, axes=2):
 
 
 def cluster(sample, bodies):
-    """Initial values of n_body: places and velocities [6 bodies, samples], and about how far f32 may be off."""
+    """Initial values of n_body: positions and velocities [6 bodies, samples], and the approximate f32 error."""
     parts, off = [], []
     a = 3 * np.pi / 16
     for body in range(bodies):
@@ -92,7 +92,7 @@ def cluster(sample, bodies):
         place = radius * np.array([across * np.cos(turn), across * np.sin(turn), height])
         velocity = speed * np.array([z[0, 0], z[2, 0], z[4, 0]])
         parts.append((place, velocity))
-        # Roundings of the cube root and of 1 - t^2 are 1 / depth^2 times as large in radius, and in speed.
+        # Rounding errors of the cube root and of 1 - t^2 grow by 1 / depth^2 in the radius, and in the speed.
         share = 8 * ULP * (1 + 1 / depth**2)
         off.append((share * radius * np.ones((3, 1)), share * np.sqrt(2 / a * depth) * np.ones((3, 1))))
     # [kind, body, axis, samples], each about its mean over the bodies.
@@ -277,7 +277,7 @@ class Ode(TruthTest):
                 state[:, 1:] += by * random.uniform(-1, 1, state[:, 1:].shape)
                 return state.reshape(len(state), -1)
 
-            # A step rounds each number three times, and the sum of accelerations before.
+            # A step rounds each number three times, after the sum of accelerations is rounded.
             def rounded(state):
                 return moved(state, ULP * (np.abs(state.reshape(len(state), copies, count)[:, :1]) + 0.1))
 
@@ -291,7 +291,8 @@ class Ode(TruthTest):
             states = np.array(states).reshape(points + 1, 6 * bodies, copies, count)
 
             def compare(given, expected, floor):
-                """expected: [..., copies, samples]; the first copy is the page's, the rest say how far it reaches."""
+                """expected: [..., copies, samples]; the first copy follows the page, and the others show how far it can
+                be trusted."""
                 reach = np.abs(expected[..., 1:, :] - expected[..., :1, :]).max(axis=-2)
                 worst = np.max(np.abs(given - expected[..., 0, :]) / (5 * reach + floor))
                 self.assertLess(worst, 1, f"{bodies} bodies: off by {worst:.3g} times the tolerance")

@@ -70,7 +70,7 @@ class Pde(TruthTest):
         for k in range(count):
             field = Field(p, seed, first + k, size, got["latents"][k])
             self.assertEqual(got["label"][k], field.label)
-            # Rounded to f32 once or some times, log2 and exp2 included.
+            # Rounded to f32 once or a few times, including log2 and exp2.
             np.testing.assert_allclose(got["latents"][k, :5], field.latents[:5], rtol=3e-6, atol=1e-7)
             self.assertAlmostEqual(float(got["latents"][k, 5]), field.latents[5], delta=10 * SLACK)
             rows = np.arange(size) % field.n
@@ -97,7 +97,7 @@ class Pde(TruthTest):
         self.rebuild(3, 20, seed=7, time_high=1e4, velocity=1e3, speed_high=1e3, diffusivity_low=1e-9)
 
     def test_laws(self):
-        # kappa is uniform in its logarithm: mean and standard error of 4000 numbers, beyond 5 errors once in 10^6.
+        # kappa is log-uniform. The mean of 4000 numbers is beyond 5 standard errors once in 10^6.
         made = self.samples("pde", 4000, "equation=heat", "cells=9", seed=7, size=1)
         time, kappa = made["latents"][:, 0].astype(np.float64), np.log10(made["latents"][:, 1].astype(np.float64))
         self.assertLess(abs(time.mean() - 0.625), 5 * 0.75 / np.sqrt(12 * 4000))

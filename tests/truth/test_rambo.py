@@ -1,9 +1,9 @@
 """rambo: events with and without masses, weighted and unweighted, number by number.
 
 The page computes sines and logarithms in single precision, this test in double: a q may be off by about 2 units in the
-last place of single precision (ULP), its direction by 2 ULP. The rest is in double on both sides, so momenta may be off
-by 2 ULP of the energy times gamma of the boost, the last rounding included. A try accepted on only one side would
-change an event completely; the chance is 10^-7 per try, and it does not happen here.
+last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest in double precision, so momenta
+may be off by 2 ULP of the energy times the boost's gamma, including the last rounding. If only one of them accepted a
+try, the event would change completely. The probability is 10^-7 per try, and it does not happen here.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ ULP = 2.0**-23
 
 
 def massless(sample, tries, bodies, energy):
-    """Momenta [bodies, 4] of a try of one sample, and gamma of the boost that they came by."""
+    """Momenta [bodies, 4] of one try of a sample, and the gamma of the boost that was applied."""
     words = np.array(sample.block("texture", 8 * tries + np.arange(bodies)))
     cosine = 2 * unit(words[0]).astype(np.float64) - 1
     turn = 2 * np.pi * unit(words[1]).astype(np.float64)
@@ -114,7 +114,7 @@ class Rambo(TruthTest):
                     finals = np.array([final for body in momenta for final in decays.of(body, mass)])
                     rows = made["x"][made["offsets"][k] : made["offsets"][k + 1]].astype(np.float64)
                     self.assertEqual(rows.shape, finals.shape)
-                    # Of a mother's momentum, which is off by that of `event`, and of turns in each generation.
+                    # Errors of the mother's momentum (as in `event`), plus errors of the azimuth in each generation.
                     self.assertLess(np.max(np.abs(rows - finals)), (2 * gamma + 8) * 2 * ULP * w)
                     self.assertLess(abs(made["weight"][k] - weight), 4 * ULP)
 
@@ -144,7 +144,7 @@ class Rambo(TruthTest):
                 self.assertLess(np.max(np.abs(rows - momenta)) / tolerance, 1)
                 self.assertEqual(made["label"][k], n - bodies[0])
                 np.testing.assert_array_equal(made["latents"][k, :2], np.float32([w, n]))
-                # The root is as good as f64 and the differences of q leave it.
+                # The root is as exact as f64 and the differences of q allow.
                 self.assertLess(abs(made["latents"][k, 2] - np.log(weight)), 4 * ULP * (1 + abs(np.log(weight))))
                 self.assertLess(abs(made["weight"][k] - (1 if unweight else weight)), 4 * ULP)
 
@@ -167,7 +167,7 @@ class Rambo(TruthTest):
         self.compare(20, "preset=d_to_k_pi_pi", bodies=(3, 3), masses=masses, energy=energy, unweight=True)
 
     def test_the_last_try_is_kept(self):
-        # Eight bodies with a hundredth of the energy left: one try in 10^9 would be taken.
+        # Eight bodies with a hundredth of the energy left: one try in 10^9 would be accepted.
         settings = ("bodies_low=8", "bodies_high=8", "masses=[1,1,1,1,1,1,1,1]", "weights=unweight")
         made = self.samples("rambo", 1, *settings, "energy_low=8.09", "energy_high=8.09")
         w = f32(8.09)
@@ -176,12 +176,12 @@ class Rambo(TruthTest):
         self.assertLess(np.max(np.abs(made["x"] - momenta)), 2 * ULP * gamma * w)
 
     def test_published_laws(self):
-        # Kolmogorov and Smirnov's test of one body an event: 2 E / w follows Beta(2, n - 2).
+        # Kolmogorov-Smirnov test of one body per event: 2 E / w follows Beta(2, n - 2).
         for n in (3, 4, 7):
             made = self.samples("rambo", 4000, f"bodies_low={n}", f"bodies_high={n}", seed=n)
             share = made["x"][made["offsets"][:-1], 0] / 250
             self.assertGreater(kstest(share, beta(2, n - 2).cdf).pvalue, 1e-7)
-        # Two bodies weigh sqrt(lambda) / s; of three the mean weight is the area of the Dalitz plot.
+        # Two bodies have the weight sqrt(lambda) / s. The mean weight of three is the area of the Dalitz plot.
         made = self.samples("rambo", 20, "preset=top_pair", seed=8)
         np.testing.assert_allclose(made["weight"], np.sqrt(1 - (345 / 500) ** 2), rtol=2 * ULP)
         made = self.samples("rambo", 4000, "preset=d_to_k_pi_pi", "weights=keep", seed=9)

@@ -1,4 +1,4 @@
-"""The random numbers that the other checks use, against published Philox answers (Random123, kat_vectors)."""
+"""Compares the random numbers that the other checks use with published Philox answers (Random123, kat_vectors)."""
 
 import unittest
 

@@ -1,5 +1,5 @@
-"""Samples rebuilt from docs/generators/algorithms/rcdb.md: classes and latents exactly, pictures except for the
-lines of the few vertices that a rounding moves into the next pixel."""
+"""Samples rebuilt from docs/generators/algorithms/rcdb.md: classes and latents exactly, pictures exactly, except for
+the lines of the few vertices that rounding moves into the next pixel."""
 
 import numpy as np
 from scipy.special import chdtrc
@@ -68,8 +68,8 @@ class Rcdb(ContourTest):
         self.check_ranges("rcdb", 5, classes_of(SETTINGS, np.arange(1000)))
 
     def test_vertices_have_an_exponential_law(self):
-        """As published: int(exponential(mean)), drawn again outside of the range. A chi-square of the rebuilt
-        classes, which the other checks find to be the program's; false alarms have a chance of 1e-9."""
+        """As published: int(exponential(mean)), resampled outside the range. A chi-square test of the rebuilt classes,
+        which the other checks show to equal the program's, with a false alarm rate of 1e-9."""
         n = classes_of(SETTINGS, np.arange(100000))["vertices"]
         edges = np.arange(3, 202)
         expected = -np.diff(np.exp(-edges / 100))

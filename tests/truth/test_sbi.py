@@ -1,9 +1,9 @@
 """sbi: theta and x of all ten tasks, and the constants drawn once for all samples with NumPy's RandomState(42).
 
-Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within
-4 ULP of its radius. A fixed number of operations in f32 propagates this term by term. Values after theta start from the
-program's own theta, once that has been compared. Integrations run in f64 with the page's steps; f32 ones may be off by
-what the page states.
+Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within 4
+ULP of its radius. This error propagates term by term through a fixed number of f32 operations. Values after theta are
+computed from the program's own theta, once that has been compared. Integrations run in f64 with the page's steps; the
+program's, in f32, may be off by what the page states.
 """
 
 import numpy as np
@@ -106,7 +106,7 @@ class Sbi(TruthTest):
         for z0, z1, d0, d1 in zip(z[0::2], z[1::2], dz[0::2], dz[1::2]):
             terms = np.array([[t1, low[:, 0, 0] * z0, 0 * z0], [t2, low[:, 1, 0] * z0, low[:, 1, 1] * z1]])
             x += list(terms.sum(axis=1))
-            # A factor of L is at most a dozen operations without a difference, an exponential and a hyperbolic tangent.
+            # A factor of L takes at most a dozen operations (no differences), an exponential and a hyperbolic tangent.
             off = np.array([low[:, 0, 0] * d0, np.abs(low[:, 1, 0]) * d0 + low[:, 1, 1] * d1])
             tolerance += list(8 * ULP * np.abs(terms).sum(axis=1) + off)
         return np.array(x), np.array(tolerance)
@@ -127,7 +127,7 @@ class Sbi(TruthTest):
             z, dz = normals(sample, "texture", 92, skip=4)
             scatter = np.einsum("sij,js->is", factors[law], z) / np.sqrt(exponential)
             y = centres[law].T + scatter
-            # 92 additions: their roundings, at random, are 5 ULP of the sum of the terms' sizes; at worst 46.
+            # 92 additions: random roundings add up to 5 ULP of the sum of the terms' magnitudes, at worst 46.
             terms = np.einsum("sij,js->is", np.abs(factors[law]), 8 * ULP * np.abs(z) + dz) / np.sqrt(exponential)
             numbers = np.concatenate([numbers, y])[order]
             tolerance = np.concatenate([tolerance, terms + 2 * ULP * np.abs(y)])[order]
@@ -165,7 +165,7 @@ class Sbi(TruthTest):
             clear = ~unclear.any(axis=0)
             self.assertGreater(np.sum(clear), 190)
             np.testing.assert_array_equal(x[0, clear], spikes.sum(axis=0)[clear])
-            # A hundred additions; a share of f32's roundings at random.
+            # A hundred additions, whose f32 roundings are random and partly cancel.
             tolerance = 5 * ULP * (np.abs(history) @ spikes) + 1e-30
             self.close(x[1:, clear], (history @ spikes)[:, clear], tolerance[:, clear], "x")
 
@@ -183,7 +183,7 @@ class Sbi(TruthTest):
             chances = np.array(chances)
             words = sample.words("noise", 20).astype(np.float64)
             u = (np.floor(words[0::2] / 32) * 2.0**26 + np.floor(words[1::2] / 64)) * 2.0**-53
-            # The page: 2e-4 of the scatter of a count, whose mean is a thousand chances.
+            # The page states 2e-4 of the scatter of a count, whose mean is 1000 p.
             off = 2e-4 * np.sqrt(1000 * chances) / 1000
             counts = [positive(u, np.clip(chances + d, 0, 1)) for d in (-off, 0 * off, off)]
             self.assertTrue(np.all((counts[0] <= x) & (x <= counts[2])))
@@ -208,7 +208,7 @@ class Sbi(TruthTest):
             z, dz = normals(sample, "noise", 20)
             logarithm = np.log(np.concatenate([points[:, 0], points[:, 1]])) + 0.1 * np.concatenate([z[0::2], z[1::2]])
             off = np.abs(np.log(x) - logarithm).max(axis=0)
-            # The page: 1e-4 in 99 of 100 samples; none of these is the hundredth.
+            # The page states 1e-4 in 99 of 100 samples; none of these samples is worse.
             self.assertLess(np.max(off), 1e-4)
         self.assertGreater(clamped, 0)
 
@@ -232,6 +232,6 @@ def runge_kutta(slope, state, h, steps):
 
 
 def positive(u, chance):
-    """Quantiles of 1000 tests, by inversion; for chances above 1/2, of the negative ones."""
+    """Quantiles of the number of positive tests out of 1000, by inversion; above p = 1/2, of the negative tests."""
     few = binom.ppf(u, 1000, np.minimum(chance, 1 - chance))
     return np.where(chance > 0.5, 1000 - few, few)

@@ -55,7 +55,7 @@ def rebuild(number, seed, size, settings):
     while n < min(size, 1024):
         n *= 2
     f = np.moveaxis(fields(sample, n, s, d), 0, -1)[:size, :size]
-    # A field: 10^-6 by the page, and powers with exponents of up to 4 that are rounded: 4 ln(1024) ulp.
+    # A field is exact to 10^-6 (see the page), plus 4 ln(1024) ulp for powers whose exponents, up to 4, are rounded.
     error = 1e-6 + 4 * np.log(1024) * ULP * np.abs(f).max()
     if p["palette"] == "correlated":
         count = 3 + int(below(w[3], 20))
@@ -77,7 +77,7 @@ class Spectrum(TruthTest):
         for row in range(count):
             label, latents, image, tolerance = rebuild(first + row, seed, size, values)
             self.assertEqual(made["label"][row], label)
-            # A few operations, for the tilt a logarithm, a root and a cosine: 8 ulp of the largest value, 4.
+            # A few operations, and for the tilt a logarithm, a root and a cosine: 8 ulp of the largest value, 4.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=0, atol=32 * ULP)
             self.assertLess(np.abs(made["x"][row] - image).max(), tolerance)
             self.assertLess(tolerance, 1e-4)

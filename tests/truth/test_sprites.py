@@ -13,12 +13,12 @@ LIGHT = np.array([0.45, 0.8, 0.55]) / np.linalg.norm([0.45, 0.8, 0.55])
 
 
 def lerp(a, b, t):
-    """fma(t, b - a, a) of f32, where the product is exact in f64, and nearly always the sum."""
+    """fma(t, b - a, a) in f32. The product is exact in f64, and nearly always the sum, too."""
     return F(np.float64(t) * np.float64(F(b) - F(a)) + np.float64(F(a)))
 
 
 def enumerated(number, counts):
-    """Positions of combination `number`, the last moving first."""
+    """Factor positions of combination `number`; the last factor varies fastest."""
     positions = []
     for count in reversed(counts):
         positions.append(number % count)
@@ -212,8 +212,8 @@ class Sprites(TruthTest):
             yield positions, made["label"][row], made["latents"][row], made["x"][row]
 
     def test_sprites(self):
-        """Places on a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel; so is the shade of
-        a smooth edge. A hard edge decides differently only for centres that close to it."""
+        """Positions in a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel, and so is the
+        shade of a smooth edge. A hard edge decides differently only for centres that close to it."""
         for count, size, seed, first, settings in (
             (6, 64, 0, 0, []),
             (6, 65, 7, 2**34 + 1, ["edges=hard"]),

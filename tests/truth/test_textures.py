@@ -156,8 +156,8 @@ class Textures(TruthTest):
             self.assertEqual(made["label"][row], label)
             # A power, a logarithm and four operations: 16 ulp of the values.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=16 * ULP, atol=1e-30)
-            # A place has errors of a few ulp of its cells from the corner; each octave multiplies those before by
-            # the lacunarity, the noise by its slope, and the gradient by 3 x 0.2 / deviation.
+            # A position is off by a few ulp of its distance from the corner in cells. Each octave multiplies earlier
+            # errors by the lacunarity, the noise multiplies them by its slope, and the gradient by 3 x 0.2 / deviation.
             self.assertLess(np.abs(made["x"][row] - image).max(), tolerance)
             self.assertLess(tolerance, 4e-3)
 

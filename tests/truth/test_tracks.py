@@ -1,12 +1,12 @@
 """Hits rebuilt from docs/generators/algorithms/tracks.md one by one, and known laws of such detectors: the helix,
 Highland's widths, errors, losses, noise, the momentum spectrum and Gluckstern's formula.
 
-The program has the initial values of a path in f32 (momentum, direction, errors, widths of kicks). Each of four
-functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24. They move a
-particle by that share of its path length, at right angles to it, and the crossing by that divided by the cosine to the
-surface's normal. The tolerance is ULPS = 16 of them, plus that of the coordinate for its own rounding. Momenta are off
-by as much, and rotated by the error of the path length over the radius. Counts of hits, layers and particles are exact:
-no crossing in these samples is that close to an edge.
+The program keeps the initial values of a path in f32 (momentum, direction, errors, widths of kicks). Each of four
+functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24. Such an
+error moves a particle by that share of its path length, at right angles to the path, and the crossing by that divided
+by the cosine to the surface's normal. The tolerance is the sum, ULPS = 16, plus the rounding of the coordinate itself.
+Momenta are off by as much, and rotated by the error of the path length over the radius. Counts of hits, layers and
+particles are exact: no crossing in these samples is that close to an edge.
 """
 
 import csv
@@ -390,7 +390,7 @@ class TracksTest(TruthTest):
         def information(a):
             return (np.sum(a**2, 1) - np.sum(a * r, 1) ** 2 / np.sum(r**2)) / 100
 
-        # A measurement is turned by arctan(error / r); to first order a fit is off by what is linear in the errors.
+        # A measurement is rotated by arctan(error / r); to first order, the error of a fit is linear in these.
         crossing = start[:, None] - np.arcsin(truth[:, None] * half)
         error = r * np.tan(azimuth - crossing)
         self.assertGreater(stats.kstest((error / 10).ravel(), "norm").pvalue, RARE)

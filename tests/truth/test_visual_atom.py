@@ -1,5 +1,5 @@
-"""Samples rebuilt from docs/generators/algorithms/visual_atom.md: classes and latents exactly, pictures except for
-the lines of the few vertices that a rounding moves into the next pixel."""
+"""Samples rebuilt from docs/generators/algorithms/visual_atom.md: classes and latents exactly, pictures exactly, except
+for the lines of the few vertices that rounding moves into the next pixel."""
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def noise(bits):
 
 
 def line_pixels(x, y):
-    """The pixels of the closed polyline through (x, y), each line without its last."""
+    """The pixels of the closed polyline through (x, y), without the last pixel of each line."""
     to_x, to_y = np.roll(x, -1) - x, np.roll(y, -1) - y
     steep = abs(to_y) >= abs(to_x)
     length = np.maximum(abs(to_x), abs(to_y))
@@ -136,9 +136,9 @@ class ContourTest(TruthTest):
     """Checks that two generators share."""
 
     def check_pictures(self, name, defaults, rebuilt, cases):
-        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels: that share of
-        the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the pixels may
-        differ."""
+        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels. So about that
+        share of the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the
+        pixels may differ."""
         for size, count, seed, first, changed in cases:
             with self.subTest(size=size, seed=seed, first=first, **changed):
                 arguments = [f"{key}={value}" for key, value in changed.items()]

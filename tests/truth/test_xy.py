@@ -70,8 +70,9 @@ def hue(angle):
 
 
 def torus(beta, most=4):
-    """log Z and <W^2> of 4 x 4 spins: the sum over integer currents without sources, each bond I_n(beta); W is the
-    current through a row. Rows of vertical currents are the states of a transfer matrix."""
+    """log Z and <W^2> of 4 x 4 spins: the sum over integer currents without sources, where a bond with current n has
+    the weight I_n(beta). W is the current through a row. Rows of vertical currents are the states of a transfer
+    matrix."""
     bond = iv(np.abs(np.arange(-40, 41)), beta)
     states = np.array(list(itertools.product(range(-most, most + 1), repeat=4)))
     z = squares = 0
@@ -136,7 +137,7 @@ class Xy(SpinTest):
         self.compare(6, 12, *settings, bins=5, low=0.1, high=3, coupling=0.3, start="hot", rounds=3, seed=9)
 
     def test_sixteen_spins(self):
-        # At beta = 1 / 0.9, 1 / 1.2 and 1 / 2: what the program's own tests are held to.
+        # Values at beta = 1 / 0.9, 1 / 1.2 and 1 / 2, which the program's own tests use.
         known = {0.9: (-1.493330, 0.713098), 1.2: (-1.221288, 0.512700), 2.0: (-0.607409, 0.107426)}
         h = 1e-3
         grid = {}
@@ -146,12 +147,13 @@ class Xy(SpinTest):
             self.assertAlmostEqual(-slope / 16, energy, delta=2e-6)
             self.assertAlmostEqual(t * torus(1 / t)[1], helicity, delta=2e-6)
             grid[t] = energy
-        # Samples between 1.15 and 1.25, an energy that is nearly linear there.
+        # Sample temperatures between 1.15 and 1.25, where the energy is nearly linear.
         made = self.samples("xy", 6000, "t_low=1.15", "t_high=1.25", "label=temperature", "bins=1", seed=10, size=4)
         temperature, energy = made["latents"][:, 0].astype(np.float64), made["latents"][:, 1].astype(np.float64)
         slope = (energy_of(1.25) - energy_of(1.15)) / 0.1
         off = energy - (grid[1.2] + slope * (temperature - 1.2))
-        # Normal by the number of samples: beyond 5 deviations once in 10^6; the bend costs less than 0.0003.
+        # Normal because of the number of samples: beyond 5 standard deviations once in 10^6. The curvature of the
+        # energy costs less than 0.0003.
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
 

@@ -87,7 +87,7 @@ def f32(value):
 
 
 def fma(a, b, c):
-    """a b + c of f32, rounded once to f32, as README.md has it."""
+    """a b + c of f32 numbers, rounded once to f32, as README.md defines it."""
     p, c = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
     s = p + c
     t = s - p

@@ -59,7 +59,7 @@ TEST(StoredArray, ReadsFortranOrder) {
   EXPECT_EQ(part_of(array, 5, 7), (std::vector<float>{5, 6, 7, 8, 9, 10, 11}));
   write_compressed_npz(folder / "a.npz", {{"x", file}});
   EXPECT_TRUE(std::ranges::equal(read_npz(folder / "a.npz", "x").as<float>(), rising(24)));
-  // One dimension has one order.
+  // An array of one dimension has only one order.
   spill(folder / "b.npy", in_fortran_order(npy_file({ElementType::f32, {6}}, rising(6))));
   EXPECT_EQ(StoredArray(file_at(folder / "b.npy")).held_bytes(), 0u);
 }
@@ -119,7 +119,7 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
   std::string altered = whole;
   altered[whole.size() / 2] = static_cast<char>(altered[whole.size() / 2] ^ 0x41);
   expect_parts(refused(altered), {"b.npz: 'x'"});
-  // A size of 4 GB in a member of some hundred bytes.
+  // A member of a few hundred bytes claims a size of 4 GB.
   std::string lying = whole;
   lying.replace(whole.rfind("PK\x01\x02") + 24, 4, "\xFE\xFF\xFF\xFF");
   expect_parts(refused(lying), {"'x'", "too short for its size"});

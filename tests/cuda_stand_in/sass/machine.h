@@ -1,12 +1,12 @@
-// Runs device code on the host from its listing, a warp of 32 threads at a time: what a kernel
-// writes, and how often each instruction is issued, divergence included. It knows only the listing:
-// no caches, no latencies, no clock.
+// Runs device code on the host from its listing, one warp of 32 threads at a time. It reproduces
+// what a kernel writes and how often each instruction is issued, including divergence. It knows
+// only the listing: no caches, no latencies, no clock.
 //
 // A warp consists of groups of threads at the same instruction. A divergent branch splits a group;
 // BSYNC joins the threads that its BSSY held together, as the convergence barriers of Volta and
 // later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions follow
-// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper. It does not document how they work;
-// that was found by running them and comparing the samples with the host's.
+// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper. That document does not say how they
+// work; this was found by running them and comparing the samples with the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once

@@ -42,7 +42,7 @@ double sum(const test::Samples& samples, std::size_t i) {
 
 // ---- the parameterisation -----------------------------------------------------------------------
 
-// A Kolmogorov test of 20,000 numbers finds a mean that is 0.05 standard deviations off.
+// A Kolmogorov test of 20,000 numbers detects an error of 0.05 standard deviations in the mean.
 TEST(CaloGflash, DrawsLognormalMaximumAndShape) {
   const auto samples = showers(small({{"mode", "mean"}, {"layers", "1"}, {"rings", "1"}}), 20000);
   const CaloReference reference = CaloReference::tungsten();
@@ -74,7 +74,7 @@ TEST(CaloGflash, DrawsLognormalMaximumAndShape) {
 
 // ---- spatial distribution of the energy --------------------------------------------------------
 
-/// Sums over the sectors of each ring, MeV.
+/// Energy per ring (MeV), summed over its sectors.
 std::vector<double> ring_sums(const test::Samples& samples, std::size_t i,
                               const std::vector<CaloLayerSpec>& layers) {
   std::vector<double> sums;
@@ -89,8 +89,8 @@ std::vector<double> ring_sums(const test::Samples& samples, std::size_t i,
   return sums;
 }
 
-// Tolerance: 1e-5 of the shower's energy, from the gamma function and from T and alpha as f32; the
-// depth multiplies their relative error of 1e-7 by up to 40.
+// The tolerance is 1e-5 of the shower's energy. It covers the gamma function and the f32 rounding
+// of T and alpha, whose relative error of 1e-7 grows by up to 40 with depth.
 void expect_reference(const CaloReference& reference, const std::vector<CaloLayerSpec>& layers,
                       const std::vector<ParamSetting>& settings) {
   const auto samples = showers(settings, 40);
@@ -123,8 +123,8 @@ TEST(CaloGflash, DepositsSharesOfTheFormulas) {
                    {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}});
 }
 
-// Mean shares of layers against the integral over the law of T and alpha, by midpoints in two
-// independent normal variables; 3000 showers.
+// Compares mean shares of layers over 3000 showers with the integral over the distribution of T and
+// alpha, by the midpoint rule in two independent normal variables.
 TEST(CaloGflash, HasTheIntegratedMeanProfile) {
   const auto samples =
       showers(small({{"mode", "mean"}, {"rings", "1"}, {"ring_width", "1000"}}), 3000);
@@ -155,7 +155,7 @@ TEST(CaloGflash, HasTheIntegratedMeanProfile) {
     for (std::size_t i = 0; i < samples.count(); ++i)
       shares.push_back(samples.image(i)[layer] / 10000);
     const test::Moments m = test::moments(shares);
-    // A ring of 1000 mm misses 1e-4 of a layer's energy; the sum is within 1e-4.
+    // A ring of radius 1000 mm misses 1e-4 of a layer's energy, so the sum is within 1e-4.
     EXPECT_NEAR(m.mean, expected[layer] / weights,
                 5 * std::sqrt(m.variance / static_cast<double>(m.count)) + 3e-4)
         << layer;
@@ -179,8 +179,8 @@ TEST(CaloGflash, ConservesEnergy) {
   }
 }
 
-// All modes share the showers, since T, alpha and the rest use other draws than the spots. Cells
-// with some hundreds of spots have normal means.
+// All modes share the showers, because the spots use other draws than T, alpha and the rest. The
+// means of cells with some hundreds of spots are normal.
 TEST(CaloGflash, DistributesSpotsAsTheMean) {
   for (const char* medium : {"homogeneous", "sampling"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
@@ -219,7 +219,8 @@ TEST(CaloGflash, HasThePublishedNumberOfSpots) {
   const double spots = CaloReference::tungsten().spots(10);
   for (std::size_t i = 0; i < many.count(); ++i) {
     EXPECT_EQ(lite.latent(i, Latent::kSpots), std::round(spots));
-    // Rounded in each of 24 slices; up to 3 % of the spots are beyond the last.
+    // The number of spots is rounded in each of 24 slices. Up to 3 % of the spots are beyond the
+    // last slice.
     EXPECT_NEAR(many.latent(i, Latent::kSpots), spots, 24 + 0.03 * spots);
     // A cell holds a whole number of spots of equal energy, in units of 2^-40.
     const double unit = 10000 / std::round(spots);
@@ -250,8 +251,8 @@ TEST(CaloGflash, HasUniformAzimuth) {
   EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
 }
 
-// Nine tenths within a Moliere radius by definition, and 99 % within 3.5 as a rule (Particle Data
-// Group, section 34.5); the parameterisation is somewhat narrower.
+// By definition, nine tenths of the energy are within a Moliere radius, and as a rule 99 % are
+// within 3.5 (Particle Data Group, section 34.5); the parameterisation is somewhat narrower.
 TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
   const auto share = [](const char* radius) {
     const auto samples = showers(
@@ -347,7 +348,8 @@ TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
     ASSERT_NEAR(samples.latent(i, Latent::kInvisible), 50000 * 0.3 * (1 - em), 0.02);
     ASSERT_NEAR(samples.latent(i, Latent::kAlpha), a, 1e-5);
     if (i >= 50) continue;
-    // Slices of one radiation length; hadrons: half within 0.2 interaction lengths.
+    // Slices have one radiation length. Half of the hadronic energy is within 0.2 interaction
+    // lengths.
     const double had_within = 50 * 50 / (50 * 50 + std::pow(0.2 * reference.interaction, 2));
     for (int layer = 0; layer < 6; ++layer) {
       double expected = 0;
@@ -367,7 +369,7 @@ TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
   }
   EXPECT_GT(test::kolmogorov_p(starts, [&](double x) { return 1 - std::exp(-x / lambda); }),
             test::kGate);
-  // 0 and 1 are five spreads of 0.1 away, so the clamp does not matter.
+  // 0 and 1 are five standard deviations (0.1) away, so the clamp does not matter.
   const double mean = 1 - std::pow(50, -0.18);
   EXPECT_GT(
       test::kolmogorov_p(fractions,
@@ -383,7 +385,7 @@ test::Samples read_out(Settings more, std::uint64_t count = 3000) {
   return showers(small(more), count, 7);
 }
 
-// Gamma variates of one scale add up: the law of the sum over the cells is known.
+// Gamma variates of one scale add up, so the distribution of the sum over the cells is known.
 TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
   const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
@@ -395,7 +397,7 @@ TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
     squares += std::pow(sum(measured, i) - deposited, 2) / deposited / 1000;
   }
   EXPECT_GT(test::kolmogorov_p(levels, [](double x) { return x; }), test::kGate);
-  // (E - mean)^2 / mean has mean a^2 and about the variance of a squared normal number.
+  // (E - mean)^2 / mean has the mean a^2 and about the variance of a squared normal number.
   const auto n = static_cast<double>(measured.count());
   EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2.2 / n));
 }

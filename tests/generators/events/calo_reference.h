@@ -12,7 +12,7 @@
 
 namespace wellspring::test {
 
-/// Media: charge number, critical energy (GeV), lengths (mm).
+/// Media: atomic number, critical energy (GeV), lengths (mm).
 struct CaloReference {
   double z, critical, radiation, moliere, interaction;
   bool sampling = false;

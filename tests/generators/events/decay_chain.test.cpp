@@ -42,7 +42,7 @@ Events make(const std::vector<ParamSetting>& settings, std::uint64_t count) {
     std::vector<Four> finals;
     for (std::size_t i = 0; i < samples.elements; i += 4) {
       const float* const p = samples.image(row) + i;
-      if (p[0] == 0) break;  // after the last
+      if (p[0] == 0) break;  // after the last item
       finals.push_back({p[0], p[1], p[2], p[3]});
     }
     events.finals.push_back(finals);
@@ -58,7 +58,8 @@ Four at_rest(const Four& part, const Four& frame) {
   return {e, part.x - k * frame.x, part.y - k * frame.y, part.z - k * frame.z};
 }
 
-// f32 numbers up to 250 GeV have relative errors of 2^-24; a mass loses E / m times as much.
+// f32 numbers up to 250 GeV have relative errors of 2^-24. The relative error of a mass is E / m
+// times as large.
 TEST(DecayChain, ConservesMassesAndMomenta) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 2000);
   constexpr double kRounding = 250 * 0x1p-22;
@@ -78,7 +79,8 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
   }
 }
 
-// Decays have no preferred direction, relative to the flight and to the axes. Eight tests at 10^-6.
+// Decays have no preferred direction relative to the flight or to the axes. Eight tests at a
+// significance of 10^-6.
 TEST(DecayChain, DecaysIsotropicallyAtRest) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 20000);
   std::array<std::vector<double>, 8> cosines;
@@ -111,8 +113,8 @@ double momentum(double m, double m1, double m2) {
   return std::sqrt(std::max(0.0, near)) / (2 * m);
 }
 
-/// Distribution function of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc, by
-/// 4000 midpoints.
+/// Distribution function of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc,
+/// computed with 4000 midpoints.
 std::function<double(double)> pair_law(double m, double a, double b, double c) {
   constexpr std::size_t kSteps = 4000;
   const double low = b + c, range = m - a - low;
@@ -128,7 +130,8 @@ std::function<double(double)> pair_law(double m, double a, double b, double c) {
   };
 }
 
-// Each pair's mass follows three-body phase space, whichever of the three is drawn first.
+// The mass of each pair follows three-body phase space, whichever of the three bodies is drawn
+// first.
 TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   const std::vector<std::vector<double>> laws = {
       {1.77686, 0.105658, 0, 0}, {1.86966, 0.493677, 0.13957, 0.13957}, {100, 60, 20, 1}};
@@ -148,7 +151,8 @@ TEST(DecayChain, FillsThreeBodyPhaseSpace) {
       std::vector<double> pairs, cosines;
       for (const auto& event : events.finals) {
         ASSERT_EQ(event.size(), 4u);
-        // Energies in the mother's rest frame: differences of large numbers would lose precision.
+        // Uses energies in the mother's rest frame, because differences of large numbers would lose
+        // precision.
         const Four whole = event[0] + event[1] + event[2];
         const Four third = at_rest(event[k], whole);
         pairs.push_back(std::sqrt(
@@ -166,7 +170,8 @@ TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   }
 }
 
-// Weights belong to the production, and the bodies are the same as without decays.
+// The production alone determines the weights, and the bodies before decays are the same as without
+// decays.
 TEST(DecayChain, KeepsWeightsAndBodiesOfTheProduction) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},

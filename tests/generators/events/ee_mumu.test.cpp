@@ -48,8 +48,8 @@ TEST(EeMumu, LowEnergyIsPureQed) {
   EXPECT_NEAR(cross_section(rates, 1), 86.8e3, 0.1e3);  // 86.8 nb GeV^2 / s
 }
 
-// 200,000 events per energy: the Kolmogorov test finds a distance of 0.006 at the gate (A_FB off by
-// 0.025), the mean an A_FB off by 0.009.
+// With 200,000 events per energy, the Kolmogorov test detects a distance of 0.006 (an error of
+// 0.025 in A_FB), and the mean detects an error of 0.009 in A_FB.
 TEST(EeMumu, AnglesFollowTheClosedForm) {
   for (const char* energy : {"[30]", "[91.1876]", "[110]"}) {
     const auto samples = test::collect(*make_generator("ee_mumu", 1, {{"energies", energy}}),

@@ -12,8 +12,8 @@
 namespace wellspring {
 namespace {
 
-// Lengths in cm from the Particle Data Group's tables, rounded to 0.1 %; GFLASH's critical energies
-// and the Moliere radii computed from them by hand.
+// Lengths (cm) are from the Particle Data Group's tables, rounded to 0.1 %. GFLASH's critical
+// energies and the Moliere radii are computed from them by hand.
 TEST(Gflash, HasTheReferenceMedia) {
   const struct {
     gflash::Material material;
@@ -75,7 +75,7 @@ TEST(Gflash, GivesReferenceValues) {
   EXPECT_NEAR(law.core_share, 0.8790, 1e-4);
 }
 
-// A shift of any constant by 2 % moves some value by more than 1e-4.
+// A change of any constant by 2 % moves some value by more than 1e-4.
 TEST(Gflash, FollowsThePublishedFormulas) {
   for (const bool sampling : {false, true}) {
     const test::CaloReference reference =

@@ -54,8 +54,8 @@ struct Four {
   }
 };
 
-// Roundings of the shower in the rest frame (40 u m per branching, see its tests), multiplied by at
-// most (E + p) / m in the boost, plus under 20 of its own energy per constituent.
+// Rounding errors of the shower in the rest frame (40 u m per branching, see its tests) grow by at
+// most (E + p) / m in the boost. Each constituent adds fewer than 20 roundings of its own energy.
 TEST(Ginkgo, ConstituentsSumToTheJet) {
   Ginkgo::Params params;
   params.momentum_low = 0;
@@ -99,7 +99,7 @@ TEST(Ginkgo, BothFramesHoldTheSameJet) {
               [](const Four& a, const Four& b) { return a.e > b.e; });
     for (std::size_t k = 0; k < expected.size(); ++k) {
       const Four actual(moving.items[k]);
-      // Under 20 roundings of numbers up to the jet's energy.
+      // Fewer than 20 roundings of numbers up to the jet's energy.
       ASSERT_NEAR(actual.e, expected[k].e, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.x, expected[k].x, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.y, expected[k].y, 20 * kEpsilon * jet);
@@ -131,7 +131,7 @@ TEST(Ginkgo, KeepsTheHardestConstituentsInOrder) {
 }
 
 // The test repeats the tree as the shower's tests do: from block 1, with the class's rate at the
-// root. Tolerances of single branchings are there; a sum adds its roundings.
+// root. Those tests derive the tolerances of single branchings; a sum adds its own roundings.
 TEST(Ginkgo, LogDensitiesSumOverTheTree) {
   const Ginkgo::Params params;
   for (std::uint64_t i = 0; i < 500; ++i) {
@@ -197,9 +197,9 @@ double tree_area(double w_rate, double qcd_rate) {
   return area / (below * ones);
 }
 
-// p(tree | W) / p(tree | QCD) has mean 1 over QCD jets, its inverse over W jets. The area under the
-// curve of 20,000 jets has a standard error below 0.5 / sqrt(10,000); a wrong ratio can only lower
-// it (J. Neyman, E. Pearson 1933).
+// p(tree | W) / p(tree | QCD) has mean 1 over QCD jets, and its inverse has mean 1 over W jets.
+// With 20,000 jets, the area under the curve has a standard error below 0.5 / sqrt(10,000). A wrong
+// ratio can only lower the area (J. Neyman, E. Pearson 1933).
 TEST(Ginkgo, LogRatioIsTheOptimalScore) {
   for (const double w_root_rate : {3.0, 6.0}) {
     Ginkgo::Params params = few();
@@ -223,7 +223,7 @@ TEST(Ginkgo, LogRatioIsTheOptimalScore) {
   }
 }
 
-/// All constituents of a jet, in azimuth relative to the jet's.
+/// All constituents of a jet; azimuths are relative to the jet.
 test::Jet cloud_of(const Row& row) {
   test::Jet jet;
   for (const auto& item : row.items)
@@ -231,9 +231,9 @@ test::Jet cloud_of(const Row& row) {
   return jet;
 }
 
-// The references work on the momenta of the set in double precision (see the tests of jet_views.h
-// for tolerances). Mass and transverse momentum are the jet's: rounding in the lab loses (E / m)^2
-// = 26 times 2^-24 per constituent.
+// The references use the momenta of the set in double precision (see the tests of jet_views.h for
+// tolerances). Mass and transverse momentum are the jet's own, because rounding in the lab frame
+// would add an error of (E / m)^2 = 26 times 2^-24 per constituent.
 TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
   Ginkgo::Params set, image, features;
   set.items = 128;

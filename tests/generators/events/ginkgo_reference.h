@@ -48,7 +48,7 @@ struct GinkgoReference {
     const double t2 = std::pow(std::sqrt(t) - std::sqrt(t1), 2) * truncated(random, root_rate);
     return count(random, t1, t_cut, rate, rate) + count(random, t2, t_cut, rate, rate);
   }
-  /// By rejection, as in the paper.
+  /// Draws by rejection, as in the paper.
   template <class Random>
   static double truncated(Random& random, double rate) {
     std::exponential_distribution<double> law(rate);
@@ -101,7 +101,8 @@ class GinkgoSetLikelihood {
       const std::size_t a = some | lowest, b = s ^ a;
       if (z_[a] > 0 && z_[b] > 0) {
         const double jacobian = GinkgoReference::momentum_jacobian(t_[s], t_[a], t_[b]);
-        // By rounding, the masses of the parts may not fit into t: no such branching.
+        // Because of rounding, the masses of the parts may exceed t; then there is no such
+        // branching.
         if (std::isfinite(jacobian)) {
           // Units of t0 keep the product of many densities near 1.
           sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *

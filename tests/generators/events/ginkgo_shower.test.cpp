@@ -62,7 +62,7 @@ std::pair<double, double> direction_at_rest(const Parton& parent, const Parton& 
   const Four p = Four::of(parent), c = Four::of(child);
   const double m = std::sqrt(p.square());
   const double along = p.x * c.x + p.y * c.y + p.z * c.z;
-  const double k = (along / (p.e + m) - c.e) / m;  // a boost by -p
+  const double k = (along / (p.e + m) - c.e) / m;  // boosted by -p
   const double x = c.x + k * p.x, y = c.y + k * p.y, z = c.z + k * p.z;
   return {z / std::sqrt(x * x + y * y + z * z), std::atan2(y, x) / (2 * std::numbers::pi) + 0.5};
 }
@@ -76,7 +76,8 @@ double quantile(double rate, double share) {
   return -std::log1p(share * std::expm1(-rate * GinkgoReference::kCut)) / rate;
 }
 
-// 50,000 numbers find a distance of 0.012 at the gate: a rate of 1.5 that is off by 0.08.
+// With 50,000 numbers the test detects a distance of 0.012, which is an error of 0.08 in a rate of
+// 1.5.
 TEST(GinkgoShower, FractionsFollowATruncatedExponential) {
   for (const double rate : {0.1, 1.5, 3.0, 30.0}) {
     const Rate law = Rate::of(rate);
@@ -95,7 +96,7 @@ TEST(GinkgoShower, FractionsFollowATruncatedExponential) {
   }
 }
 
-// Separately at the root and below it, where another rate applies.
+// Tested separately at the root and below it, where another rate applies.
 TEST(GinkgoShower, BranchesByThePublishedLaw) {
   struct Numbers {
     std::vector<double> a, b, cosine, azimuth;
@@ -136,10 +137,11 @@ TEST(GinkgoShower, BranchesByThePublishedLaw) {
   }
 }
 
-// With u the rounding of one operation, a momentum in `branch` takes under 20 of them, on numbers
-// up to the parent's energy E; part 2 is a difference, with one more rounding. So each component of
-// momentum is conserved to u E, and each energy, which follows from mass and momentum, to 20 u E.
-// The pair's mass squared is (E1 + E2)^2 - p^2, off by 2 E times the error of the energies.
+// Let u be the rounding of one operation. A momentum in `branch` takes fewer than 20 roundings of
+// numbers up to the parent's energy E; part 2 is a difference, with one more rounding. So each
+// component of momentum is conserved to u E. Each energy follows from mass and momentum, and is
+// exact to 20 u E. The pair's mass squared is (E1 + E2)^2 - p^2, off by 2 E times the error of the
+// energies.
 TEST(GinkgoShower, ConservesFourMomentumAtEachBranching) {
   for (const Law& law : {kQcd, kW}) {
     for (std::uint64_t i = 0; i < 1500; ++i) {
@@ -178,7 +180,8 @@ TEST(GinkgoShower, StopsAtTheCutOffMass) {
         ASSERT_GT(b.parent.t, t_cut);
         ASSERT_GE(b.first.t, 0);
         ASSERT_GE(b.second.t, 0);
-        // sqrt t1 + sqrt t2 < sqrt t by at least 5e-4 of the rest after part 1; roundings are less.
+        // sqrt t1 + sqrt t2 is less than sqrt t by at least 5e-4 of the rest after part 1, which
+        // exceeds the rounding errors.
         const double m = std::sqrt(static_cast<double>(b.parent.t));
         ASSERT_LE(
             std::sqrt(static_cast<double>(b.first.t)) + std::sqrt(static_cast<double>(b.second.t)),
@@ -189,9 +192,9 @@ TEST(GinkgoShower, StopsAtTheCutOffMass) {
   }
 }
 
-// A rounding of the masses moves the rest after part 1, m - m1, by 2 u m, so twice its logarithm
-// and the exponent (r times a fraction of it, squared) by (2 + 2 r) 2 u m / (m - m1); likewise for
-// the other order. Beyond that, some 20 roundings of terms below 40.
+// Rounding the masses moves the rest after part 1, m - m1, by 2 u m. So twice its logarithm and the
+// exponent (r times a fraction of it, squared) move by (2 + 2 r) 2 u m / (m - m1); the same holds
+// for the other order. The tolerance also covers about 20 roundings of terms below 40.
 double log_density_tolerance(double rate, const Branching& b) {
   const double m = std::sqrt(static_cast<double>(b.parent.t));
   const double rest1 = m - std::sqrt(static_cast<double>(b.first.t));
@@ -281,7 +284,7 @@ TEST(GinkgoShower, MassPairsFollowThePublishedDensity) {
   EXPECT_GT(test::chi_square_p(observed, law_of), test::kGate);
 }
 
-// Two-sample test with 20,000 jets of the generator and of the reference.
+// Two-sample test with 20,000 jets each from the generator and from the reference.
 TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
   for (const Law& law : {kQcd, kW}) {
     constexpr std::size_t kJets = 20000;
@@ -295,7 +298,8 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
       theirs[static_cast<std::size_t>(GinkgoReference::count(random, law.mass * law.mass, law.t_cut,
                                                              law.root_rate, law.rate))] += 1;
     }
-    // For equal samples, sum (a - b)^2 / (a + b) follows chi^2 with one less than the cells.
+    // For samples of equal size, sum (a - b)^2 / (a + b) follows chi^2, with one degree of freedom
+    // less than cells.
     double chi2 = 0, few_ours = 0, few_theirs = 0;
     int cells = 0;
     for (std::size_t k = 0; k < ours.size(); ++k) {
@@ -319,14 +323,14 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
   }
 }
 
-// Rates of 0.1 give nearly uniform fractions, so the largest number of partons.
+// Rates of 0.1 give nearly uniform fractions and so the most partons.
 TEST(GinkgoShower, FitsTheLargestSpan) {
   const float t_cut = 1;
   const auto t0 = static_cast<float>(kLargestSpan);
   const Rate slow = Rate::of(0.1);
   int largest = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
-    // Partons waiting: one more per branching, one less per final parton.
+    // The number of waiting partons rises by one per branching and falls by one per final parton.
     int waiting = 0, most = 0;
     test::shower(
         {5, i}, 1, t0, t_cut, slow, slow,
@@ -342,7 +346,7 @@ TEST(GinkgoShower, FitsTheLargestSpan) {
   EXPECT_GE(largest, 5);
 }
 
-// m0^2 / t_cut = 64,000 = 4^7.98 needs nine places; eight can wait.
+// m0^2 / t_cut = 64,000 = 4^7.98 needs nine slots, but only eight partons can wait.
 TEST(GinkgoShower, ReportsAnUnfinishedShower) {
   const Rate slow = Rate::of(0.1);
   const float t_cut = 0.1f;
@@ -375,16 +379,16 @@ TEST(GinkgoShower, DrawsOneBlockPerBranching) {
   }
 }
 
-// For rates r1, r2 at the root, the mean of p1 / p2 over jets of rate r2 is 1, and over jets with
-// given constituents it is the ratio of the sets: sums over h(set) (ratio of trees - ratio of sets)
-// vanish for every h. This tests the densities, the Jacobian and the sum over trees.
+// For rates r1, r2 at the root, the mean of p1 / p2 over jets of rate r2 is 1. Over jets with given
+// constituents it is the ratio of the sets' likelihoods. So the mean of h(set) (ratio of trees -
+// ratio of sets) is 0 for every h. This tests the densities, the Jacobian and the sum over trees.
 TEST(GinkgoReference, SetRatiosAverageTreeRatios) {
   const Law law{80, 300, 1.5, 1.5};
   const double rate1 = 6, rate2 = law.root_rate;
   std::vector<double> residuals[3];
   for (std::uint64_t i = 0; i < 8000; ++i) {
     const Jet jet = make_jet(law, i);
-    if (jet.finals.size() > 10) continue;  // depends on the set alone
+    if (jet.finals.size() > 10) continue;  // a cut that depends on the set alone
     std::vector<test::GinkgoConstituent> set;
     for (const Parton& p : jet.finals) {
       const Four f = Four::of(p);

@@ -1,4 +1,4 @@
-// Images and substructure of a jet in double precision, by the steps of
+// Computes images and substructure of a jet in double precision, by the steps of
 // docs/generators/algorithms/ginkgo.md. For the tests of jet_views.h and of the generators that use
 // it. Host only.
 #pragma once
@@ -80,7 +80,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   double lever = 1;
   if (pair.size() == 2) {
     const JetPart& second = pair[1].pt > pair[0].pt ? pair[0] : pair[1];
-    // The angle of a short vector is less certain.
+    // The angle of a short vector is less accurate.
     lever = std::min(1.0, 10 * std::hypot(second.eta, second.phi));
     const double turn = -std::acos(-1.0) / 2 - std::atan2(second.phi, second.eta);
     for (JetPart& part : turned) {

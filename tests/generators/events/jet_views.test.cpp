@@ -62,7 +62,7 @@ std::array<float, jets::kNumbers> measure(const Jet& jet) {
   return numbers;
 }
 
-/// Some constituents around two or three centres; f32 numbers.
+/// Some constituents around two or three centres, as f32 numbers.
 Jet random_jet(std::uint64_t i) {
   const SampleRng rng{5, i};
   const Philox4 first = rng.block(Purpose::scene, 0);
@@ -78,9 +78,9 @@ Jet random_jet(std::uint64_t i) {
   return jet;
 }
 
-// Against the same steps in double precision. Each constituent loses one unit of 2^-24, plus
-// roundings of sums of 40. Skipped: jets with a constituent within 10^-4 pixels of an edge and jets
-// without a clear skew.
+// Compares with the same steps in double precision. Each constituent may be off by one unit of
+// 2^-24; sums of 40 add their roundings. Skips jets with a constituent within 10^-4 pixels of an
+// edge and jets without a clear skew.
 TEST(JetViews, ImagesMatchTheReference) {
   int drawn = 0, outside = 0;
   for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {
@@ -130,12 +130,12 @@ TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
 TEST(JetViews, PixelsSumWholeUnits) {
   const Jet jet = {{3, 0.5, 0.02}, {1, -0.5, 0.01}, {1, -0.5, 0.01}, {1, -0.5, 0.01}};
   const Drawn image = draw(jet, {25, 0.1f, jets::Norm::sum, 1});
-  // Halves weigh the same: the middle is at 0, and the second subjet, of three, points down.
+  // Both halves have equal weight, so the middle is at 0. The second of three subjets points down.
   const auto at = [&](int line, int column) {
     return image.pixels[static_cast<std::size_t>(25 * line + column)];
   };
   EXPECT_EQ(at(7, 12), 0.5f);
-  // A sixth in units of 2^-24, rounded down, three times over.
+  // Three times a sixth in units of 2^-24, rounded down.
   EXPECT_EQ(at(17, 12), 3 * std::floor(0x1p+24f / 6) * 0x1p-24f);
 }
 
@@ -150,8 +150,8 @@ TEST(JetViews, OneConstituentIsTheCentralPixel) {
   EXPECT_EQ(draw({}, {5, 0.1f, jets::Norm::sum, 1}).pixels, std::vector<float>(25));
 }
 
-// Sums of up to 9880 positive terms: relative 10^-4 is generous. Distances to a subjet lose some
-// 10^-7 of 1 by cancellation.
+// For sums of up to 9880 positive terms, a relative tolerance of 10^-4 is generous. Cancellation
+// adds an absolute error of about 10^-7 to distances to a subjet.
 TEST(JetViews, NumbersMatchTheReference) {
   for (std::uint64_t i = 0; i < 500; ++i) {
     const Jet jet = random_jet(i);

@@ -52,7 +52,7 @@ double room(const Params& params, double kt) {
   return std::log(params.pt_low * params.radius / kt);
 }
 
-/// Chi-square test against a Poisson law; merges counts expected fewer than ten times.
+/// Chi-square test against a Poisson distribution; merges counts expected fewer than ten times.
 double poisson_p(const std::vector<int>& counts, double mean) {
   std::vector<double> observed, expected;
   double rest_expected = static_cast<double>(counts.size()), rest_observed = rest_expected;
@@ -79,8 +79,8 @@ double log_kt(const Row& row, const std::array<float, 7>& item) {
 }
 
 // The number of primary emissions above any kt is Poisson with that area of the Lund plane as its
-// mean, also when gluons radiate. 20,000 jets find a coupling that is 3 % off at 5.7 (quarks) or
-// more standard errors. 16 tests at 10^-6.
+// mean, also when gluons radiate. With 20,000 jets, an error of 3 % in the coupling is 5.7 standard
+// errors for quarks and more for gluons. 16 tests at a significance of 10^-6.
 TEST(LundShower, EmissionsAboveACutArePoissonDistributed) {
   for (const std::string name : {"quark", "gluon"}) {
     for (const auto cascade : {LundShower::Cascade::primary, LundShower::Cascade::full}) {
@@ -129,9 +129,9 @@ TEST(LundShower, EmissionsFillTheLundPlaneUniformly) {
   EXPECT_GT(test::kolmogorov_p(softer, uniform), test::kGate);
 }
 
-// No emission above kt has the chance exp(-rho ln^2(p R / kt) / 2): for the cut by a binomial law,
-// for the hardest emission by its distribution function. 40,000 jets find 4 % of the coupling at
-// six standard errors.
+// The probability of no emission above kt is exp(-rho ln^2(p R / kt) / 2). A binomial test checks
+// this at the cut, and the distribution function of the hardest emission checks it elsewhere. With
+// 40,000 jets, an error of 4 % in the coupling is six standard errors.
 TEST(LundShower, HardestEmissionFollowsTheSudakovFactor) {
   for (const std::string name : {"quark", "gluon"}) {
     Params params = one_class(name);
@@ -168,10 +168,10 @@ TEST(LundShower, HardestEmissionFollowsTheSudakovFactor) {
   }
 }
 
-// With x = L sqrt(2 alpha_s C_A / pi), the generating function of a gluon's partons,
-// G = u exp(K), K'' = rho (G - 1), gives the mean n = cosh x and K_uu = q = cosh(2x) / 6 + 1/2 -
-// (2/3) cosh x, so the variance n - 1 + q; a quark has C_F / C_A times the cumulants of n - 1.
-// 2 % of the coupling is six standard errors of a gluon's mean.
+// With x = L sqrt(2 alpha_s C_A / pi), the generating function of a gluon's partons, G = u exp(K),
+// K'' = rho (G - 1), gives the mean n = cosh x and K_uu = q = cosh(2x) / 6 + 1/2 - (2/3) cosh x, so
+// the variance is n - 1 + q. A quark has C_F / C_A times the cumulants of n - 1. An error of 2 % in
+// the coupling is six standard errors of a gluon's mean.
 TEST(LundShower, HasTheMultiplicityOfAngularOrdering) {
   for (const std::string name : {"quark", "gluon"}) {
     const Params params = one_class(name);
@@ -226,8 +226,8 @@ double cosine(const Four& part, const Four& mother, double part_mass) {
 }
 
 // Without radiation the products are massless, W and top have their masses and the jet's momentum,
-// and decays are isotropic in the rest frames. Momenta are sums of some 20 roundings of numbers up
-// to E = 800 GeV; a mass loses E / m times that.
+// and decays are isotropic in the rest frames. Momenta have about 20 roundings of numbers up to E =
+// 800 GeV; the error of a mass is E / m times as large.
 TEST(LundShower, DecaysHeavyPartonsIsotropically) {
   for (const std::string name : {"W", "top"}) {
     Params params = one_class(name);
@@ -258,7 +258,7 @@ TEST(LundShower, DecaysHeavyPartonsIsotropically) {
       }
       ASSERT_NEAR(w.mass(), params.w_mass, 20 * kEpsilon * 800 * 800 / params.w_mass);
       if (name == "top") of_b.push_back(cosine(Four(row.items[b]), sum, 0));
-      // Momentum decides the order of the two, so take them alternately.
+      // The two are ordered by momentum, so the test takes them alternately.
       const std::size_t first = name == "top" ? (b + 1) % 3 : 0;
       const double c = cosine(Four(row.items[first]), w, 0);
       of_w.push_back(of_w.size() % 2 == 0 ? c : -c);
@@ -296,7 +296,7 @@ TEST(LundShower, RecoilConservesMomentumAndDirection) {
       const auto whole = sums(rows[i]), prongs = sums(bare[i]);
       const double n = static_cast<double>(rows[i].items.size());
       ASSERT_NEAR(whole[0], prongs[0], 4 * (n + 10) * kEpsilon * prongs[0]);
-      // An azimuth across half a turn has another representative.
+      // An azimuth beyond half a turn wraps around.
       const bool around = std::ranges::any_of(rows[i].items, [&](const auto& item) {
         const double phi = std::atan2(item[2], item[1]) - double{rows[i].truth.latents[2]};
         return std::cos(phi) < 0;
@@ -367,8 +367,8 @@ double poisson(double mean, int n) {
   return std::exp(n * std::log(mean) - mean - std::lgamma(n + 1));
 }
 
-// The optimal score is the number of emissions. Areas of 20,000 jets have a standard error below
-// 0.5 / sqrt(10,000), accuracies below 0.5 / sqrt(20,000).
+// The optimal score is the number of emissions. With 20,000 jets, areas have a standard error below
+// 0.5 / sqrt(10,000) and accuracies one below 0.5 / sqrt(20,000).
 TEST(LundShower, KnowsTheOptimumForQuarksAgainstGluons) {
   Params params;
   params.classes = {"quark", "gluon"};

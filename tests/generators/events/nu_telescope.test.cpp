@@ -109,9 +109,9 @@ double lower_gamma(double shape, double x) {
   return 1 - test::upper_gamma(shape, x);
 }
 
-// More than 80,000 delays: their mean and the largest bin find a rate or shape that is 2 % off at 6
-// standard errors. Roundings to f32 move a delay by 1e-6 of it or 2^-24 of a time of 5000 ns. A
-// delay is never negative.
+// With more than 80,000 delays, an error of 2 % in rate or shape moves their mean and the largest
+// bin by 6 standard errors. Rounding to f32 moves a delay by 1e-6 of its value or by 2^-24 of a
+// time of 5000 ns. A delay is never negative.
 TEST(NuTelescope, DelaysFollowPandelsLaw) {
   std::map<int, std::vector<double>> bins;
   double sum = 0, shapes = 0;
@@ -150,8 +150,8 @@ Settings fixed(const std::string& hypothesis) {
           {"saturation", "1024"},     {"noise_rate", "0"}};
 }
 
-// 1e5 photons or more: their number finds 2 % at 6 standard errors. f32 and its functions are off
-// by some 1e-6 of the expectation.
+// With 1e5 photons or more, an error of 2 % in their number is 6 standard errors. f32 and its
+// functions are off by about 1e-6 of the expectation.
 TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
   for (const std::string hypothesis : {"track", "cascade"}) {
     constexpr std::size_t kEvents = 3500, kSensors = 24 * 31;
@@ -216,7 +216,7 @@ TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
   }
 }
 
-// The earliest of n delays is later than t with the chance (1 - F(t))^n.
+// The earliest of n delays is later than t with probability (1 - F(t))^n.
 TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
   std::vector<double> values;
   for (const auto& event :
@@ -229,7 +229,7 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
     }
     for (const auto& [sensor, found] : first) {
       const auto& [count, pulse] = found;
-      // Delays, since times lose small delays to rounding.
+      // Uses delays, because times lose small delays to rounding.
       const double late =
           test::upper_gamma(expectation(event, pulse).shape, pulse[Nu::kDelay] * kRho);
       if (count >= 2) values.push_back(1 - std::pow(late, static_cast<double>(count)));
@@ -276,8 +276,8 @@ TEST(NuTelescope, EventsFollowTheirLaws) {
   }
 }
 
-// Sums of whole steps: each pulse loses at most 2^-6 m and 2^-3 ns to rounding; velocities are
-// quotients of the sums, rounded to f32.
+// Sums are in whole steps, so rounding moves each pulse by at most 2^-6 m and 2^-3 ns. Velocities
+// are quotients of the sums, rounded to f32.
 TEST(NuTelescope, FeaturesSummariseThePulses) {
   const Settings settings = {{"unit", "100"}, {"time_unit", "1000"}, {"energy_low", "50"}};
   const auto events = make(settings, 300);
@@ -360,9 +360,9 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
-// The row of an event with too many pulses against the row with all of them: some of these, in their
-// order, with the same flags. Noise, light, and the light of each string are runs of consecutive
-// pulses, so each keeps its share up to one pulse.
+// Compares the row of an event with too many pulses with the row that has all of them. It must
+// contain some of these, in their order, with the same flags. Noise, light, and the light of each
+// string are runs of consecutive pulses, so each keeps its share up to one pulse.
 TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
   constexpr std::size_t kItems = 512, kEvents = 200;
   const Settings settings = {{"energy_low", "5000"}, {"output", "truth"}};

@@ -51,7 +51,7 @@ Bodies figure_eight() {
   return {{{x, y, -x, -y, 0, 0}}, {{-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy}}};
 }
 
-/// Half the step divides the error by 2^order; the next order adds a small share to the quotient.
+/// Halving the step divides the error by 2^order; the next order changes the quotient slightly.
 template <int N, class Rates>
 void expect_fourth_order(const Rates& rates, const OdeState<double, N>& from, double time,
                          int steps, const char* what) {
@@ -82,7 +82,7 @@ TEST(Integrators, ReachTheKnownStateOfLorenz) {
   EXPECT_NEAR(u.v[2], 29.362325337364, 1e-8);
 }
 
-// Fixed points, the symmetry (x, y) -> (-x, -y), the z axis, and the contraction rate of volumes.
+// Tests fixed points, the symmetry (x, y) -> (-x, -y), the z axis, and the contraction rate of volumes.
 TEST(Systems, LorenzHasItsSymmetries) {
   const Lorenz<double> lorenz{10, 28, 8.0 / 3};
   const double c = std::sqrt(8.0 / 3 * 27);
@@ -109,8 +109,8 @@ double energy(const Pendulum& p, double t1, double t2, double w1, double w2) {
          p.gravity * ((1 + p.mass) * std::cos(t1) + p.mass * p.length * std::cos(t2));
 }
 
-// Lagrange's equations, not solved for the accelerations, at random states; and the normal modes of
-// small angles, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
+// Tests Lagrange's equations, not solved for the accelerations, at random states, and the normal
+// modes of small angles, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
 TEST(Systems, DoublePendulumObeysLagrange) {
   std::mt19937 words(1);
   std::uniform_real_distribution<double> any(-3, 3), size(0.2, 2);
@@ -226,10 +226,10 @@ double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
   return worst;
 }
 
-// Against doubles and a fifth of the step or less. In Lorenz's system and in a pendulum that turns
-// over, neighbours diverge exponentially, so a few trajectories are far worse than the median. The
-// bounds are some four times the errors of these hundred, which docs/generators/algorithms/ode.md
-// states.
+// Compares with doubles and a fifth of the step or less. In Lorenz's system and in a pendulum that
+// turns over, neighbouring trajectories diverge exponentially, so a few trajectories are far worse
+// than the median. The bounds are about four times the errors of these hundred trajectories, which
+// docs/generators/algorithms/ode.md states.
 TEST(Ode, TrajectoriesFollowTheirSystems) {
   constexpr std::size_t kCount = 100;
   std::vector<double> lorenz, pendulum, epidemic;
@@ -313,9 +313,9 @@ TEST(Ode, TrajectoriesKeepConservedQuantities) {
   EXPECT_LT(worst_wild, 1e-2);
 }
 
-// At the smallest softening of the default step, of 2000 trajectories: bounds are some four times the
-// errors in docs/generators/algorithms/ode.md. The latent is computed in f32 from the numbers of the
-// row: it rounds some sixteen times numbers up to the final scale.
+// Tests 2000 trajectories at the smallest softening for the default step. Bounds are about four
+// times the errors in docs/generators/algorithms/ode.md. The latent is computed in f32 from the
+// numbers of the row, with about sixteen roundings of numbers up to the final scale.
 TEST(Ode, ThreeBodiesReportTheirEnergyError) {
   for (const bool eight : {false, true}) {
     const double softening = eight ? 0 : 0.0387;

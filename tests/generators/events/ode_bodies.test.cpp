@@ -1,5 +1,5 @@
-// N bodies of `ode`: Kepler's orbits, order and invariants of the integration, Plummer's law of the
-// initial states, and the latents of the samples.
+// N bodies of `ode`: Kepler orbits, order and invariants of the integration, the Plummer
+// distribution of the initial states, and the latents of the samples.
 #include "generators/events/ode.h"
 #include "generators/events/plummer.h"
 #include "tests/generators/events/trajectories.h"
@@ -87,9 +87,9 @@ struct Ellipse {
   }
 };
 
-// An even method has errors in h^2, h^4, ... (4 fine - coarse) / 3 cancels the first; the rest is
-// about the share (h omega)^2 of it, with omega = r^(-3/2) at the closest approach r = 1 - e.
-// Allowed: ten times that, plus the roundings of as many steps.
+// A symmetric method has errors in h^2, h^4, ... The combination (4 fine - coarse) / 3 cancels the
+// first; the rest is about (h omega)^2 of it, with omega = r^(-3/2) at the closest approach r = 1 -
+// e. The tolerance is ten times that, plus the roundings of all steps.
 TEST(Bodies, FollowKeplersEllipse) {
   const Gravity gravity = of_bodies(2, 0);
   const double closest = 1 - Ellipse::kEccentricity;
@@ -199,13 +199,13 @@ TEST(Bodies, StartInPlummersSphere) {
   EXPECT_LT(std::abs(m.variance - 1.0 / 3), 5 * std::sqrt(4.0 / 45 / kStars));
 }
 
-// Initial means, within five standard errors of the samples: kinetic energy (1 - 1/N) / 4 and
-// potential energy -(1 - 1/N) / 2, of the truncated sphere; the mean of an inverse distance is that
-// of 1 / the greater radius.
+// Initial means must agree within five standard errors. For the truncated sphere, the kinetic
+// energy is (1 - 1/N) / 4 and the potential energy -(1 - 1/N) / 2. The mean inverse distance of two
+// bodies is the mean of 1 / the greater radius.
 TEST(Bodies, StartInVirialEquilibrium) {
   constexpr int kSamples = 4000, kBodies = 8, kParts = 100000;
   const double a = 3 * std::numbers::pi / 16;
-  double speed2 = 0, inverse = 0;  // over the enclosed mass, uniform up to 0.999
+  double speed2 = 0, inverse = 0;  // means over the enclosed mass, uniform up to 0.999
   for (int i = 0; i < kParts; ++i) {
     const double u = (i + 0.5) / kParts, t = std::cbrt(0.999 * u), depth = std::sqrt(1 - t * t);
     speed2 += 2 / a * depth / 4 / kParts;
@@ -238,10 +238,11 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
   return u;
 }
 
-// The initial state is ten steps back from the end of a short trajectory. From there, doubles with
-// a fifth of the step must follow the long one. Roundings are 6e-8 of positions up to 20 and
-// velocities up to 2. Close encounters amplify them, so a few trajectories are far worse than the
-// median: bounds are some four times the errors in docs/generators/algorithms/ode.md.
+// The initial state is ten steps back from the end of a short trajectory. An integration from
+// there, in doubles with a fifth of the step, must follow the long one. Roundings are 6e-8 of
+// positions up to 20 and velocities up to 2. Close encounters amplify them, so a few trajectories
+// are far worse than the median: bounds are some four times the errors in
+// docs/generators/algorithms/ode.md.
 TEST(Ode, BodiesMatchTheirLatents) {
   constexpr std::size_t kCount = 30;
   for (const int bodies : {2, 8, 16}) {

@@ -48,8 +48,8 @@ double momentum(const FourVector& p) {
   return std::sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
 }
 
-// Momenta are doubles rounded to floats, each off by at most 2^-25 of the energy: eight bodies by
-// 2^-22 in total.
+// Momenta are doubles rounded to floats, each off by at most 2^-25 of the energy, so eight bodies
+// are off by at most 2^-22 in total.
 TEST(Rambo, ConservesFourMomentum) {
   for (const std::vector<double>& masses :
        {std::vector<double>{}, {100, 100}, {0, 173, 80}, {50, 0, 0, 5, 100, 1, 2, 3}, {494}}) {
@@ -73,8 +73,8 @@ TEST(Rambo, ConservesFourMomentum) {
   }
 }
 
-/// Distribution function of Beta(a, b) for whole numbers: the chance of at least a successes in
-/// a + b - 1 trials.
+/// Distribution function of Beta(a, b) for whole numbers: the probability of at least a successes
+/// in a + b - 1 trials.
 double beta_cdf(int a, int b, double x) {
   const int trials = a + b - 1;
   double sum = 0, ways = 1;
@@ -86,8 +86,9 @@ double beta_cdf(int a, int b, double x) {
 }
 
 // Fractions 2 E / w follow Beta(2, n - 2), directions are uniform, and s_ij / w^2 of two bodies has
-// the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), for n = 3 the law
-// Beta(1, 2). 32 tests at 10^-6: 1 in 30,000 new seeds fails falsely.
+// the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), which for n = 3 is the
+// distribution Beta(1, 2). 32 tests at a significance of 10^-6: 1 in 30,000 new seeds fails by
+// chance.
 TEST(Rambo, MasslessBodiesFollowPhaseSpace) {
   constexpr std::uint64_t kEvents = 8000;
   for (const int n : {3, 4, 7}) {
@@ -179,7 +180,8 @@ TEST(Rambo, RefusesImpossibleParameters) {
                      {"weights = unweight has no effect in rambo", "masses"});
 }
 
-// A scan of masses may start at 0. Then all events have equal weight and no weight can be learnt.
+// A scan of masses may start at 0. Then all events have equal weight, and there is no weight to
+// learn.
 TEST(Rambo, TreatsZeroMassesAsMassless) {
   for (const char* const weights : {"keep", "unweight"}) {
     const auto generator =

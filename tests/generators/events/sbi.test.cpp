@@ -1,4 +1,4 @@
-// The tasks of `sbi` with laws in closed form.
+// The tasks of `sbi` whose distributions have a closed form.
 #include "generators/events/sbi.h"
 
 #include "tests/generators/events/sbi_draws.h"
@@ -84,7 +84,7 @@ TEST(Sbi, GaussianLinearFollowsItsLawAndItsPosterior) {
   }
 }
 
-/// A normal law truncated at +-bound: distribution function and mean.
+/// A normal distribution truncated at +-bound: distribution function and mean.
 struct CutOff {
   double x, sigma, bound;
   double below(double v) const { return normal_cdf((v - x) / sigma); }
@@ -140,7 +140,7 @@ TEST(Sbi, GaussianMixtureFollowsItsLawAndItsPosterior) {
     prior.push_back((draws.theta(i, 1) + 10) / 20);
     squares.push_back(a * a);
     together.push_back(a * a * b * b);
-    const bool wide = a * a + b * b > 0.2;  // narrow ones exceed it with a chance of 5e-5
+    const bool wide = a * a + b * b > 0.2;  // narrow samples exceed 0.2 with probability 5e-5
     if (i % 2 == 1) neighbours[(before ? 2u : 0u) + (wide ? 1u : 0u)] += 1;
     before = wide;
   }
@@ -150,7 +150,8 @@ TEST(Sbi, GaussianMixtureFollowsItsLawAndItsPosterior) {
   expect_uniform(posterior, "posterior");
   const double best = draws.info.best_result("rmse of theta0").value_or(0);
   expect_mean(errors, best * best, "the best possible");
-  // exp(-0.1) of the wide ones exceed sqrt(0.2), exp(-10) of the narrow ones; one width per sample.
+  // A share exp(-0.1) of the wide samples and exp(-10) of the narrow ones exceeds sqrt(0.2). Each
+  // sample has one width.
   const double p = 0.5 * (std::exp(-0.1) + std::exp(-10)), n = 20000;
   EXPECT_GT(test::chi_square_p(
                 neighbours, {n * (1 - p) * (1 - p), n * p * (1 - p), n * p * (1 - p), n * p * p}),
@@ -174,7 +175,7 @@ TEST(Sbi, TwoMoonsFollowsItsLaw) {
     across.push_back(u);
     along.push_back(v * v);
     squares.push_back(std::pow(u - 0.25 - 0.2 / std::numbers::pi, 2));
-    // Given x both moons are equally likely: the sign of the sum is independent of x.
+    // Given x, both moons are equally likely, so the sign of the sum is independent of x.
     signs.push_back(a + b > 0 ? 1 : -1);
     side.push_back(signs.back() * draws.x(i, 0));
   }
@@ -189,8 +190,8 @@ TEST(Sbi, TwoMoonsFollowsItsLaw) {
   expect_mean(side, 0, "which moon, and x0");
 }
 
-/// E[d | x] and Var[d | x] for d = (theta1 - theta0) / sqrt 2, by a sum over the points of the half
-/// circle: x = p - (|s|, -d), and (s, d) is uniform in |s| + |d| <= sqrt 2.
+/// E[d | x] and Var[d | x] for d = (theta1 - theta0) / sqrt 2, computed by a sum over the points of
+/// the half circle: x = p - (|s|, -d), and (s, d) is uniform in |s| + |d| <= sqrt 2.
 struct MoonPosterior {
   double chance = 0, mean = 0, variance = 0;
 
@@ -216,9 +217,9 @@ struct MoonPosterior {
   }
 };
 
-// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, since both signs of s = (theta0 + theta1) /
-// sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. The lattice over x, 0.02 wide, is
-// within 1e-3 of the mean variance, 0.0045: 2e-6 of the result.
+// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, since both signs of s = (theta0 + theta1) / sqrt
+// 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. The lattice over x, with a spacing of
+// 0.02, gives the mean variance, 0.0045, to 1e-3, which changes the result by 2e-6.
 TEST(Sbi, TwoMoonsKnowsTheOptimum) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
@@ -231,7 +232,7 @@ TEST(Sbi, TwoMoonsKnowsTheOptimum) {
   EXPECT_NEAR(mass, 1, 2e-3);
   EXPECT_NEAR(std::sqrt((1.0 / 3 + sum) / 2), Sbi::kTwoMoonsRmse, 2e-5);
 
-  // With samples: the residual of d from its posterior mean.
+  // The same from samples: the residual of d about its posterior mean.
   const Draws draws("two_moons", 500, 1 << 20);
   std::vector<double> left;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -266,7 +267,7 @@ TEST(Sbi, SlcpFollowsItsLaw) {
   expect_mean(product, 0, "their correlation");
 }
 
-/// Normal numbers of NumPy's RandomState(42): 53-bit numbers of two words, the polar method.
+/// Normal numbers of NumPy's RandomState(42), by the polar method from 53-bit numbers of two words.
 class NumPy42 {
  public:
   double normal() {
@@ -293,7 +294,7 @@ class NumPy42 {
   std::vector<double> left_;
 };
 
-// Places of slcp's numbers in the benchmark's first observation of slcp_distractors
+// Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
 // (num_observation_1 of both); their draws are the same as without distractors, bit for bit.
 TEST(Sbi, DistractorsKeepTheNumbersOfSlcp) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
@@ -313,8 +314,8 @@ std::vector<double> published_stimulus() {
   return values;
 }
 
-// sbibm's num_observation_1: the spikes of observation_raw.csv and the sums over them in
-// observation.csv, single precision.
+// From sbibm's num_observation_1: the spikes of observation_raw.csv, and the sums over them in
+// observation.csv, in single precision.
 TEST(Sbi, StimulusMatchesTheBenchmark) {
   const std::string spikes =
       "11011111111000000111111100011101111000001111000011"
@@ -362,7 +363,8 @@ TEST(Sbi, BernoulliGlmFollowsItsLaw) {
     }
     spikes.push_back(excess / std::sqrt(variance));
     covariant.push_back(product / std::sqrt(product_variance));
-    // Partial sums of a hundred numbers stay below 100: 100 roundings of 2^-24 of that.
+    // Partial sums of a hundred numbers stay below 100, so the error is at most 100 roundings of
+    // 100 x 2^-24.
     for (std::size_t k = 0; k < 10; ++k) ASSERT_NEAR(sums.x(i, k), sum[k], 6e-4) << k;
   }
   expect_standard_normal(offset, "offset");

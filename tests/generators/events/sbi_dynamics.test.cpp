@@ -15,8 +15,9 @@ namespace {
 
 using Draws = test::SbiDraws;
 
-// Against the distribution function by log-gamma functions: u is between its values below and at
-// the drawn number, to 1e-9, many times the roundings of either.
+// Compares with the distribution function computed by log-gamma functions: u must be between its
+// values just below and at the drawn number. The tolerance of 1e-9 is many times the rounding error
+// of either.
 TEST(Sbi, BinomialInvertsTheDistribution) {
   constexpr int kN = 1000;
   for (const double p : {1e-6, 1e-3, 0.02, 0.3, 0.5, 0.500001, 0.9, 0.9999}) {
@@ -29,7 +30,7 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
     for (int i = 0; i < 500; ++i) {
       const double u = (i + 0.5) / 500;
       const int k = sbi::binomial(kN, p, u);
-      const double level = p > 0.5 ? 1 - u : u;  // mirrored: the larger u, the fewer
+      const double level = p > 0.5 ? 1 - u : u;  // mirrored: a larger u gives a smaller number
       EXPECT_LE(cdf[static_cast<std::size_t>(k)], level + 1e-9) << p << ", u " << u;
       EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], level - 1e-9) << p << ", u " << u;
     }
@@ -41,7 +42,7 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
   EXPECT_EQ(sbi::unit_double(0, 64), 0x1p-53);
 }
 
-/// Shares of infected every 17 days, with `steps` per day.
+/// Infected shares every 17 days, integrated with `steps` steps per day.
 template <class T>
 std::array<double, 10> epidemic(double beta, double gamma, int steps) {
   const SusceptibleInfectedRemoved<T> rates{static_cast<T>(beta), static_cast<T>(gamma)};
@@ -55,9 +56,9 @@ std::array<double, 10> epidemic(double beta, double gamma, int steps) {
   return shares;
 }
 
-// High-precision values for beta 0.4, gamma 0.125; then the generator's floats and steps against
-// doubles and a fifth of the step, over the prior: errors below 1e-3 of the scatter of 1000 tests,
-// sqrt(1000 p).
+// Compares with high-precision values for beta 0.4 and gamma 0.125. Then compares the generator's
+// floats and steps with doubles and a fifth of the step, over the prior. Errors are below 1e-3 of
+// the scatter of 1000 tests, sqrt(1000 p).
 TEST(Sbi, IntegratesEpidemicsPrecisely) {
   const double known[10] = {1,         107.2088,  11225.309, 307012.69, 128837.77,
                             23296.059, 3894.4606, 643.64616, 106.18058, 17.511010};
@@ -90,7 +91,7 @@ TEST(Sbi, IntegratesEpidemicsPrecisely) {
   expect_standard_normal(pull, "tests");
 }
 
-/// Logarithms of prey and predators every 2.1 days, with `steps` between.
+/// Logarithms of prey and predators every 2.1 days, with `steps` steps between.
 template <class T>
 std::array<double, 20> populations(const std::array<double, 4>& theta, int steps) {
   const LotkaVolterra<T> rates{static_cast<T>(theta[0]), static_cast<T>(theta[1]),
@@ -106,9 +107,9 @@ std::array<double, 20> populations(const std::array<double, 4>& theta, int steps
   return logs;
 }
 
-// High-precision values at the prior's medians; then the generator's floats and steps against
-// doubles and a quarter of the step. Errors are at most a hundredth of the noise, 0.1, in 99 of 100
-// samples, and a tenth in all.
+// Compares with high-precision values at the prior's medians. Then compares the generator's floats
+// and steps with doubles and a quarter of the step. Errors are at most a hundredth of the noise
+// (0.1) in 99 of 100 samples, and at most a tenth in all.
 TEST(Sbi, IntegratesPopulationsPrecisely) {
   const std::array<double, 4> median = {std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                         std::exp(-3.0)};

@@ -1,4 +1,5 @@
-// Geometry of Cherenkov light, delays and expected photons of telescope.h, against direct sums.
+// Compares the geometry of Cherenkov light, the delays and the expected photons of telescope.h with
+// direct sums.
 #include "generators/events/telescope.h"
 
 #include "generators/events/nu_telescope.h"
@@ -64,7 +65,7 @@ TEST(Telescope, StandsOnACentredTriangularLattice) {
   }
   EXPECT_NEAR(x, 0, 1e-2);
   EXPECT_NEAR(y, 0, 1e-2);
-  // A circle of 78 cells of 125^2 sqrt(3) / 2 has a radius of 580 m.
+  // A circle with the area of 78 cells of 125^2 sqrt(3) / 2 m^2 has a radius of 580 m.
   EXPECT_NEAR(far, 580, 30);
   EXPECT_GT(sixes, 45);
   EXPECT_EQ(array.place(3, 0).z, 501.5f) << "the first module is the highest";
@@ -86,10 +87,11 @@ TEST(Telescope, HasThePublishedConstants) {
   EXPECT_LT(delay_shape(optics, {10, 0, 1, 0}), delay_shape(optics, {10, 0, -1, 0}));
 }
 
-// Times up to 5000 ns from positions up to 1000 m in f32: 4 roundings of each, 1e-3 ns.
+// Times up to 5000 ns are computed from positions up to 1000 m in f32: 4 roundings of each, 1e-3
+// ns.
 constexpr double kTimeSlack = 2e-3;
 
-/// Time of light that leaves the track at distance `s` from the vertex and goes straight to
+/// Arrival time of light that leaves the track at distance `s` from the vertex and goes straight to
 /// `place`.
 double time_by_way_of(double s, const Event& event, const Vector& place, double group_index) {
   const double x = double{place.x} - double{event.vertex.x} - s * double{event.direction.x};
@@ -108,7 +110,7 @@ TEST(Telescope, TakesTheShortestTimeForEqualIndices) {
     Event event = random_event(draws, optics);
     event.hypothesis = Hypothesis::track;
     const Vector place = random_place(draws);
-    double low = -4000, high = 4000;  // a convex function of the point: golden section
+    double low = -4000, high = 4000;  // golden section: the time is convex in s
     constexpr double kSection = 0.618033988749895;
     while (high - low > 1e-6) {
       const double a = high - kSection * (high - low), b = low + kSection * (high - low);
@@ -122,7 +124,7 @@ TEST(Telescope, TakesTheShortestTimeForEqualIndices) {
 }
 
 // With two indices, light leaves at the angle of the phase index and travels at the group velocity.
-// The form with d tan(theta_c) is too early by 0.188 ns per metre.
+// The formula with d tan(theta_c) would be too early by 0.188 ns per metre.
 TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
   const NuTelescope::Params params;
   const Optics optics = NuTelescope::optics_of(params);
@@ -137,7 +139,7 @@ TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
                          double{place.z} - double{event.vertex.z}};
     const double p[3] = {double{event.direction.x}, double{event.direction.y},
                          double{event.direction.z}};
-    const auto cosine = [&](double s) {  // cosine of light's emission angle at s
+    const auto cosine = [&](double s) {  // cosine of the emission angle at s
       double along = 0, square = 0;
       for (int k = 0; k < 3; ++k) {
         along += (r[k] - s * p[k]) * p[k];
@@ -175,7 +177,7 @@ TEST(Telescope, SendsCascadeLightStraight) {
 }
 
 // Rotations about the track change time and distance by roundings only; rotations about the
-// vertical, the axis of the modules, change all the rest so too.
+// vertical, the axis of the modules, change the other results by roundings only.
 TEST(Telescope, IsInvariantUnderRotations) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(4);
@@ -197,7 +199,7 @@ TEST(Telescope, IsInvariantUnderRotations) {
     ASSERT_NEAR(a.up, b.up, 1e-3 * near);
     ASSERT_NEAR(expected_photons(optics, event, a) / expected_photons(optics, other, b), 1,
                 2e-3 * near);
-    // About the track by Rodrigues' formula.
+    // Rotates about the track by Rodrigues' formula.
     const Vector r = {place.x - event.vertex.x, place.y - event.vertex.y, place.z - event.vertex.z};
     const Vector& p = event.direction;
     const double along = double{dot(r, p)} * (1 - c);
@@ -246,7 +248,7 @@ TEST(Telescope, SkipsOnlyModulesThatExpectTooLittle) {
       ++passed;
       ASSERT_LT(expected, std::max(least, kFewest));
     }
-    // The tightest threshold that the bound must pass.
+    // The tightest threshold that the bound must satisfy.
     ASSERT_TRUE(expected < kFewest ||
                 may_expect(optics, event, distance_squared(event, place), expected));
   }

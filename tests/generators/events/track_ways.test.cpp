@@ -118,7 +118,7 @@ struct Beams {
   double thickness, pt_low, pt_high, eta_max, vertex_z;
 };
 
-/// Momenta uniform in the logarithm, vertices uniform up to vertex_z.
+/// Momenta are log-uniform; vertices are uniform up to vertex_z.
 std::vector<TrackParticle> particles_of(const Beams& beams, std::uint32_t count) {
   std::vector<TrackParticle> particles;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -137,7 +137,7 @@ std::vector<TrackParticle> particles_of(const Beams& beams, std::uint32_t count)
   return particles;
 }
 
-// missed_surfaces.h assumes this; normal numbers reach 5.78.
+// missed_surfaces.h assumes this bound; normal numbers reach 5.78.
 TEST(TrackWays, StartBeforeTheFirstRing) {
   for (const ParamRow& row : Tracks::table().rows()) {
     if (row.name != "vertex_z") continue;
@@ -147,8 +147,8 @@ TEST(TrackWays, StartBeforeTheFirstRing) {
   FAIL() << "no parameter vertex_z";
 }
 
-// Bit for bit: with the defaults; with kicks that turn particles back along the axis, which undoes
-// skipped surfaces; without field and kicks; curling; far forward.
+// Results must be bit-identical with the defaults, with kicks that turn particles back along the
+// axis to surfaces that were skipped, without field and kicks, for curling tracks, and far forward.
 TEST(TrackWays, MatchPropagationSurfaceBySurface) {
   const Beams all[] = {
       {"defaults", {2, 1, 0.13957f, 0.98f, true}, 0.012, 0.5, 10, 2.5, 100},

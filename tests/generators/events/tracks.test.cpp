@@ -87,8 +87,8 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 
-/// Tests for the standard normal law, by the distribution and by the mean square, which finds a
-/// width that is 2 % off from 60,000 numbers on.
+/// Tests for the standard normal distribution, by its distribution function and by the mean square.
+/// From 60,000 numbers on, the mean square detects an error of 2 % in the width.
 void expect_normal(const std::vector<double>& values, const std::string& what) {
   ASSERT_GT(values.size(), 1000u) << what;
   EXPECT_GT(test::kolmogorov_p(values, normal_cdf), test::kGate) << what;
@@ -99,11 +99,12 @@ void expect_normal(const std::vector<double>& values, const std::string& what) {
       << what << ": width " << std::sqrt(squares / n);
 }
 
-// A direction turns by half an angle and is off the unit circle by some 5 roundings; doubling the
-// angle doubles them; with its own and the products' roundings, 20. Each step is some 60 roundings
-// of 2^-53 on lengths of its arc and distance from the axis; the truncated series are more exact.
-// Far from the axis the crossing with a cylinder is a root with sensitivity 1 / outwards, which the
-// tolerance for the radius includes.
+// A direction is turned through a half angle, which leaves it about 5 roundings off the unit
+// circle. Doubling the angle doubles this error; with the roundings of the doubling and of the
+// products, the total is about 20. Each step adds about 60 roundings of 2^-53 of its arc length and
+// its distance from the axis; the truncated series are more exact. Far from the axis, the crossing
+// with a cylinder is a root with sensitivity 1 / outwards, which the tolerance for the radius
+// includes.
 TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const Philox4 random = philox4x32({{i, 0, 0, 0}}, 5);
@@ -136,9 +137,9 @@ TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
 }
 
 // No field, no scattering, no errors: hits follow the page's formulas from the particle's f32
-// numbers. Each of those has at most 4 roundings of 2^-24; along an arc, the place follows from
-// direction and curvature, with a share of at most pi / 2: 1e-6 of the arc. Hits are rounded
-// themselves.
+// numbers. Each of these numbers has at most 4 roundings of 2^-24. The position along an arc
+// follows from direction and curvature, whose errors contribute with a factor of at most pi / 2, so
+// it is off by 1e-6 of the arc. The hits themselves are rounded, too.
 TEST(Tracks, HitsAreOnTheHelix) {
   std::size_t discs = 0, barrels = 0;
   for (const auto& event : make("pt_low=0.1 pt_power=2 eta_max=3.5", 600)) {
@@ -156,7 +157,7 @@ TEST(Tracks, HitsAreOnTheHelix) {
       const double slack = 1e-6 * std::abs(arc) + 0x1p-23 * 3000;
       ASSERT_GT(turn, 0);
       ASSERT_NEAR(std::hypot(hit[Tracks::kX] - cx, hit[Tracks::kY] - cy), r, slack);
-      // The plane, or the radius, is exact, so the error is in the other coordinate.
+      // The plane or radius of a surface is exact, so the error is in the other coordinate.
       ASSERT_NEAR(hit[Tracks::kZ], hit[Tracks::kVertexZOfHit] + arc * cot,
                   slack * (2 + 2 * std::abs(cot)));
       ASSERT_NEAR(hit.momentum(), std::hypot(hit[Tracks::kPx], hit[Tracks::kPy], hit[Tracks::kPz]),
@@ -199,7 +200,7 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
 }
 
 // p_T at which the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
-// momentum is a multiple of 2^-25, 3e-8.
+// momentum is a multiple of 2^-25 = 3e-8.
 TEST(Tracks, ReachesALayerFromASharpMomentum) {
   const double edge = 0.5 * 0.299792458 * 2 * 1.02;
   int below = 0;
@@ -231,9 +232,9 @@ double expected_width(double p, double thickness) {
          (1 + 0.038 * std::log(thickness / (beta * beta)));
 }
 
-// The sum of the kicks: in either plane the outermost layer has variance sum (r - r_j)^2 theta_j^2.
-// At right angles to the beam, terms of second order are some theta^2, 1e-5, of that; particles of
-// 5 GeV, so the spread of momenta is negligible.
+// The kicks add up: in either plane the hit in the outermost layer has the variance sum (r - r_j)^2
+// theta_j^2. At right angles to the beam, second-order terms are about theta^2 = 1e-5 of that. All
+// particles have about 5 GeV, so the spread of momenta is negligible.
 TEST(Tracks, KicksAddUpWithTheirLeverArms) {
   const double inner[] = {32, 72, 116, 172, 260, 360, 500, 660, 820};
   double variance = 0;
@@ -292,7 +293,7 @@ TEST(Tracks, AssignsHitsToParticles) {
     }
     EXPECT_NEAR(weight, 1, 1e-5);
     EXPECT_LE(vertices.size(), 5u);
-    EXPECT_GE(vertices.size(), 3u);  // 30 particles use only two of five: 1e-11
+    EXPECT_GE(vertices.size(), 3u);  // fewer with probability 1e-11
   }
 }
 

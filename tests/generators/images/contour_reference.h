@@ -1,5 +1,5 @@
-// Contours by direct code, for tests of the generators that draw them: vertex after vertex, orbit
-// after orbit over the whole picture, pixel by pixel. Host only.
+// Draws contours with direct code, for tests of the generators that draw them: one vertex, one
+// orbit and one pixel at a time, over the whole picture. Host only.
 #pragma once
 
 #include "generators/images/contour.h"
@@ -67,7 +67,7 @@ inline float noise_of(std::uint32_t half) {
 /// One sample's contours: each vertex after each orbit, and the picture.
 struct PlainContours {
   using Point = std::pair<float, float>;
-  std::vector<std::vector<Point>> orbit;  ///< [0] is the contour before the first
+  std::vector<std::vector<Point>> orbit;  ///< [0]: the contour before the first orbit
   Picture picture;
 
   PlainContours(const contour::Scene& scene, int background)

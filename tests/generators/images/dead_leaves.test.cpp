@@ -38,8 +38,8 @@ struct Drawn {
   }
 };
 
-/// The plane's sequence, leaf by leaf: a leaf that meets a smaller region is the next of that
-/// region.
+/// The sequence of leaves on the plane. The leaves that meet a smaller region, in this order, are
+/// that region's sequence.
 class Sequence {
  public:
   explicit Sequence(const LeafPlaces& law, int level = LeafPlaces::kPlane)
@@ -82,8 +82,8 @@ DeadLeaves::Params of_kind(Kind kind, Law law = Law::stationary) {
   return params;
 }
 
-/// The leaf number that each pixel shows, by definition: leaf after leaf, over all pixels, without
-/// tiles or culling.
+/// The leaf number that each pixel shows, computed by definition: every leaf over all pixels,
+/// without tiles or culling.
 std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& params,
                                 const Augmentation& view, int side) {
   const auto most = static_cast<std::uint32_t>(params.max_leaves);
@@ -128,7 +128,7 @@ TEST(DeadLeaves, TilesMatchTheDefinition) {
   for (int kind = 0; kind < DeadLeaves::kClasses + 2; ++kind) {
     DeadLeaves::Params params = of_kind(static_cast<Kind>(kind % DeadLeaves::kClasses),
                                         kind < DeadLeaves::kClasses ? Law::stationary : Law::paper);
-    if (kind % 2 == 1 || kind == 4) params.max_leaves = 130;  // leaves pixels open
+    if (kind % 2 == 1 || kind == 4) params.max_leaves = 130;  // too few: some pixels stay uncovered
     const SampleShape shape = {45, 45, 3};
     FunctorGenerator<DeadLeaves> generator(params, shape);
     for (std::size_t look = 0; look < std::size(looks); ++look) {
@@ -156,9 +156,9 @@ TEST(DeadLeaves, TilesMatchTheDefinition) {
   EXPECT_EQ(levels, 7);
 }
 
-// Radii: density r^-3 on the plane, and r^-3 (w + 2r)(h + 2r) among leaves that meet the image or
-// the region around it; centres uniform where the leaf meets it. 30,000 leaves find a distance of
-// 0.015 at the gate.
+// Radii have the density r^-3 on the plane, and r^-3 (w + 2r)(h + 2r) among leaves that meet the
+// image or the region around it. Centres are uniform where the leaf meets the region. With 30,000
+// leaves the test detects a distance of 0.015.
 TEST(DeadLeaves, RadiiAndPlacesFollowTheirLaw) {
   const double low = 3, high = 100;
   const Drawn drawn({}, 5, 0, {100, 120, 3});
@@ -195,9 +195,10 @@ TEST(DeadLeaves, RadiiAndPlacesFollowTheirLaw) {
 }
 
 // Among the leaves that cover a point, radii have the density r^2 r^-3: the logarithm of the
-// visible radius is uniform for every shape and point, also beyond the border. With centres on the
-// image alone, the share of radii above half a side at the centre is 14 % instead of 20 %; 10,000
-// samples find 2.7 %, 1,000 (the plane's sequence is ten times as long) 9 %.
+// visible radius is uniform for every shape and point, also beyond the border. If centres were on
+// the image only, the share of radii above half a side at the centre would be 14 % instead of 20 %.
+// The test detects 2.7 % with 10,000 samples, and 9 % with 1,000 (used for the plane, whose
+// sequence is ten times as long).
 TEST(DeadLeaves, VisibleRadiiAreLogUniform) {
   struct Case {
     float x, y;
@@ -227,9 +228,10 @@ TEST(DeadLeaves, VisibleRadiiAreLogUniform) {
   }
 }
 
-/// The chance that two points `lag` apart along a row show one leaf X: E area(X and X + lag) over E
-/// area(X or X + lag), since the first leaf that covers either decides. For discs, and for squares
-/// along the axes, with radii r^-3 on [low, high]; by the midpoint rule in log r.
+/// The probability that two points `lag` apart along a row show the same leaf X. The first leaf
+/// that covers either point decides, so it is E area(X and X + lag) / E area(X or X + lag). Holds
+/// for discs and for axis-aligned squares whose radii have the density r^-3 on [low, high].
+/// Computed by the midpoint rule in log r.
 double same_leaf(Kind kind, double lag, double low, double high) {
   double both = 0, either = 0;
   constexpr int kSteps = 20000;
@@ -247,9 +249,9 @@ double same_leaf(Kind kind, double lag, double low, double high) {
   return both / either;
 }
 
-// How often pixels 1 and 8 apart differ, at the centre, on an edge and in a corner of emitted
-// images. With centres on the image alone, leaves from beyond are missing: neighbours on the edge
-// differ in 57 % of the samples instead of 51 %, 6.8 standard errors of 3,000. Zoomed out by two,
+// Counts how often pixels 1 and 8 apart differ, at the centre, on an edge and in a corner of
+// emitted images. If centres were on the image only, neighbours on the edge would differ in 57 % of
+// the samples instead of 51 %, which is 6.8 standard errors with 3,000 samples. Zoomed out by two,
 // the same pixels show points twice as far apart, and near the border points beyond the image.
 TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   constexpr int kSide = 16;
@@ -295,8 +297,8 @@ TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   EXPECT_GT(paper[2], paper[0]);
 }
 
-// Under the stationary law max_leaves leaves every pixel open with the same chance, so the bound in
-// the notes is the mean itself.
+// Under the stationary law every pixel stays uncovered by max_leaves leaves with the same
+// probability, so the bound in the notes equals the mean.
 TEST(DeadLeaves, LeavesThePredictedPixelsOpen) {
   const SampleShape shape = {24, 24, 3};
   DeadLeaves::Params params = of_kind(Kind::square);
@@ -327,8 +329,8 @@ TEST(DeadLeaves, LeavesThePredictedPixelsOpen) {
   EXPECT_GT(DeadLeaves(params).expected_open(shape), expected);
 }
 
-// Mean areas of the shapes inscribed in a unit circle: pi, 2, 2, 2 E[sin 2a] = 4 / pi over a
-// quarter turn, and 3 / (2 pi), 3 / pi for polygons of 3 and 4 uniform corners.
+// Mean areas of the shapes inscribed in a unit circle: pi, 2, 2; 2 E[sin 2a] = 4 / pi, with a
+// uniform over a quarter turn; 3 / (2 pi) and 3 / pi for polygons with 3 and 4 uniform corners.
 TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
   const double pi = std::numbers::pi;
   const double areas[] = {pi, 2, 2, 4 / pi, 3 / (2 * pi), 3 / pi};
@@ -361,8 +363,8 @@ TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
   }
 }
 
-// The law of the paper. The number of leaves until one covers a point is geometric; its mean
-// follows from the law of radii and places integrated over the image, for discs.
+// The law of the paper. The number of leaves until one covers a point is geometric. For discs, its
+// mean follows from the distribution of radii and centres, integrated over the image.
 TEST(DeadLeaves, PaperLawCoversPointsAtItsRate) {
   const double r_min = 3, r_max = 100, side = 100;
   const auto survival = [&](double d) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kChannels = FillLevels::kChannels;
 
-/// Fills and their levels, with their memory.
+/// Fills and their levels, which own their memory.
 struct Leveled {
   Leveled(std::int32_t count, std::int32_t side, const std::vector<float>& fills)
       : levels(count, side), pixels(fills) {
@@ -35,7 +35,7 @@ struct Leveled {
   std::vector<float> pixels;
 };
 
-/// Independent values of mean 1/2 and deviation 1/4.
+/// Independent values with mean 1/2 and standard deviation 1/4.
 Leveled noise(int count, int side) {
   const auto maker = make_generator("noise", side, {{"law", "uniform", {}}});
   return {count, side, test::collect(*maker, {5, 0, static_cast<std::uint64_t>(count)}).x};
@@ -52,8 +52,8 @@ TEST(FillLevels, HalveDownToOnePixel) {
   }
 }
 
-// Each of the at most 9 fused steps and the division rounds by 2^-24 of a number below 1.5, once
-// per level; the mean over a level is in double.
+// A level takes at most 9 fused steps and a division. Each rounds a number below 1.5 by a relative
+// 2^-24. The mean over a level is computed in double precision.
 TEST(FillLevels, AverageTheCoveredPixels) {
   for (const int side : {2, 3, 5, 12, 21, 23, 32}) {
     Leveled fills = noise(3, side);
@@ -116,8 +116,8 @@ TEST(FillLevels, CutBetweenTwoLevels) {
   }
 }
 
-/// Weights of a row's pixels in a read at some place: for the two levels of a depth, and for the
-/// mean of four reads of the fill over the width of an output pixel.
+/// Weights of a row's pixels in a read at one point: for the two levels next to a depth, and for
+/// the mean of four reads of the fill across an output pixel.
 constexpr std::size_t kRow = 64;
 using Weights = std::array<double, kRow>;
 
@@ -131,9 +131,10 @@ void add_read(Weights& weights, double place, int level, double share) {
   }
 }
 
-/// Mean square error of a read of white noise of variance 1, compared with 4 x 4 reads of the fill
-/// over the same pixel of the image, upright and at any place. Both are sums over products of
-/// weights along rows and columns, so it is a sum of squares of means along a row.
+/// Mean square error of reading white noise of variance 1, compared with 4 x 4 reads of the fill
+/// over the same pixel of the image, for an upright leaf at any position. Both reads are weighted
+/// sums whose weights are products of a row's and a column's weight, so the error is a sum of
+/// squared means along one row.
 double expected_error(double step, double depth) {
   const int level = static_cast<int>(depth);
   const double share = depth - level;
@@ -161,8 +162,9 @@ double expected_error(double step, double depth) {
   return error;
 }
 
-// 49152 errors, nearly independent and no more peaked than normal numbers: the mean square has a
-// relative deviation of sqrt(2 / 49152) = 0.64 %, so the tolerance of 4 % is six of them.
+// The 49152 errors are nearly independent and no heavier-tailed than normal numbers, so their mean
+// square has a relative standard deviation of sqrt(2 / 49152) = 0.64 %. The tolerance of 4 % is six
+// of these.
 TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
   constexpr int kFills = 1024;
   const Leveled fills = noise(kFills, kRow);
@@ -187,10 +189,11 @@ TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
         count += 3;
       }
     }
-    const double expected = expected_error(step, depth) / 16;  // deviation 1/4
+    const double expected = expected_error(step, depth) / 16;  // standard deviation 1/4
     EXPECT_NEAR(sum / count / expected, 1, 0.04) << depth;
   }
-  // Root mean squares are 0.226 and 0.409 of the noise; means over 2 x 2 pixels deviate by 0.391.
+  // The root mean square errors are 0.226 and 0.409 of the noise. Means over 2 x 2 pixels would
+  // have an error of 0.391.
   EXPECT_LT(expected_error(2, 1), 0.31 * expected_error(2, 0)) << "the purpose of the levels";
 }
 

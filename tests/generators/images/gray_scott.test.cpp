@@ -57,7 +57,8 @@ TEST(GrayScott, DampsModesByDiffusion) {
     };
     const double factor =
         1 - 4 * double{GrayScottField::kDiffusionU} * (square_of_sine(p) + square_of_sine(q));
-    // Each step rounds a value below 1 some six times, by at most 2^-24, and damps earlier errors.
+    // Each step rounds a value below 1 about six times, by at most 2^-24 each, and damps earlier
+    // errors.
     const double tolerance = 6 * steps * std::ldexp(1.0, -24);
     for (int y = 0; y < n; ++y)
       for (int x = 0; x < n; ++x)
@@ -75,15 +76,15 @@ TEST(GrayScott, KeepsHomogeneousFixedPoints) {
     const double u = (1 + sign * root) / 2, v = feed * (1 - u) / (feed + kill);
     Grid grid(16, static_cast<float>(u), static_cast<float>(v));
     grid.run({.feed = static_cast<float>(feed), .kill = static_cast<float>(kill)}, 20);
-    // A deviation grows by less than 1 + 2 u v + v^2 < 1.5 per step while rounding adds 2^-22:
-    // after 20 steps below 3 * 1.5^20 * 2^-22.
+    // A deviation grows by a factor below 1 + 2 u v + v^2 < 1.5 per step, and rounding adds 2^-22.
+    // After 20 steps it is below 3 * 1.5^20 * 2^-22.
     const double tolerance = 3 * std::pow(1.5, 20) * std::ldexp(1.0, -22);
     for (float value : {grid.u(3, 4), grid.u(0, 15)}) EXPECT_NEAR(value, u, tolerance);
     for (float value : {grid.v(3, 4), grid.v(15, 0)}) EXPECT_NEAR(value, v, tolerance);
   }
 }
 
-// Against a direct step in double precision.
+// Compares with a direct step in double precision.
 TEST(GrayScott, StepsByTheRule) {
   for (const int n : {1, 2, 3, 8, 37}) {
     Grid grid(n);
@@ -163,8 +164,8 @@ TEST(Fields, LocateFramesOfChains) {
   EXPECT_EQ(first.chain, 0u);
   EXPECT_EQ(first.frame, 0);
   EXPECT_EQ(second.lane, 1);
-  EXPECT_EQ(second.frame, 2);  // round 1, started one frame in
-  // Every frame of every chain except a lane's first appears once.
+  EXPECT_EQ(second.frame, 2);  // round 1, which starts at frame 1
+  // Every frame appears once, for every chain except the first chain of each lane.
   std::vector<std::vector<int>> count(12, std::vector<int>(4, 0));
   for (std::uint64_t sample = 0; sample < 3 * 4 * 5; ++sample) {
     const ChainSchedule::Position at = kShort.locate(sample);
@@ -175,7 +176,7 @@ TEST(Fields, LocateFramesOfChains) {
     EXPECT_EQ(count[chain], (std::vector<int>{1, 1, 1, 1})) << chain;
 }
 
-/// A sample made alone, from the start of its chain.
+/// A single sample, computed from the start of its chain.
 std::vector<float> from_the_start(std::uint64_t sample, std::int32_t side) {
   return Lanes(kShort, side).show({sample});
 }

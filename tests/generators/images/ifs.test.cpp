@@ -21,7 +21,7 @@
 namespace wellspring {
 namespace {
 
-/// Five categories, shared by the tests because they take a moment.
+/// Five categories, shared by the tests because computing them takes time.
 const ifs::CategoryTable& five() {
   static const ifs::CategoryTable table = ifs::make_categories({}, 5, 1);
   return table;
@@ -52,9 +52,9 @@ TEST(Ifs, LightsPixelsAndColoursThemByCount) {
   EXPECT_GT(lit, 20);
 }
 
-// A covered pixel is lit with probability 256/511 (all masks except the empty one), nearly
-// independently of its right neighbour: rho = -1/511 within a patch. Tolerances: 4.9 standard
-// deviations of that many independent pixels, 1 in a million.
+// A covered pixel is lit with probability 256/511 (the empty mask is excluded). It is nearly
+// independent of its right neighbour: the correlation is -1/511 within a patch. Tolerances are 4.9
+// standard deviations for that many independent pixels, exceeded once in a million.
 TEST(Ifs, LightsHalfOfThePatches) {
   constexpr int kSide = 64;
   double covered = 0, lit = 0, pairs = 0, both = 0;
@@ -151,21 +151,21 @@ TEST(Ifs, HasThePublishedDensityOfPoints) {
   EXPECT_EQ(Ifs::points_by_size(362, 1), 200000);
   EXPECT_EQ(Ifs::points_by_size(224, 1), 76579);   // 200,000 (224/362)^2 = 76,578.9
   EXPECT_EQ(Ifs::points_by_size(32, 1), 1563);     // 1562.8
-  EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // half of the picture is visible
+  EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // only half of the picture is visible
 }
 
-// Cells of 42 x 42, bf16 and f32, directly and through a view; teams of 7.
+// Uses 42 x 42 cells, bf16 and f32, directly and through a view, with teams of 7.
 TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
   Ifs::Params params;
-  params.walkers = 600;  // two teams per sample if its cells are in the plan
+  params.walkers = 600;  // two teams per sample if the cells are in planned memory
   test::expect_equal_in_both_places(
       with_five(params), 0, std::size_t{1} << 17, [](const test::HostBatch& batch) {
         EXPECT_GT(std::ranges::count_if(batch.x(), [](float v) { return v > 0; }), 300);
       });
 }
 
-// Whole images, their mirror images and values between pixels: rows of 8 and 32 pixels must equal
-// single pixels.
+// Rows of 8 and 32 pixels must equal single pixels, in whole images, mirrored images and between
+// pixels.
 TEST(Ifs, RowsMatchSinglePixels) {
   constexpr int kSide = 70;
   Ifs::Params params;

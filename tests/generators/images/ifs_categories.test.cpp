@@ -19,8 +19,8 @@ namespace {
 
 const CategorySpec kSpec;
 
-// Counts from the published program's own search (seed 1, 1000 categories): candidates tried, and
-// accepted systems with 2, 3, ... 7 maps.
+// Counts from the published program's own search (seed 1, 1000 categories): the candidates tried,
+// and the accepted systems with 2, 3, ... 7 maps.
 constexpr double kPublishedTries = 42655;
 constexpr std::array<double, 6> kPublishedMaps = {231, 294, 218, 146, 77, 34};
 
@@ -33,7 +33,8 @@ System system_of(std::int64_t k) {
 double plain_filling_rate(const System& system, const SampleRng& rng, std::uint32_t attempt) {
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
-    // Eight blocks at a time: first the lower halves of all eight first words, ...
+    // Eight blocks at a time: first the lower halves of the first words of all eight blocks, and so
+    // on.
     const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
     const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
     const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;
@@ -100,10 +101,10 @@ TEST(IfsCategories, DrawsCandidatesByTheirLaw) {
   EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
 }
 
-// The search of the shipped categories against the published one. Each number of tries is the sum
-// of 1000 geometric ones with a mean near 43: their difference has a standard deviation of
-// sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes it by about
-// 10 %, 3 deviations; wrong counts of pixels change it far more.
+// Compares the search for the shipped categories with the published search. Each number of tries is
+// a sum of 1000 geometric numbers with a mean near 43, so their difference has a standard deviation
+// of sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes the number
+// of tries by about 10 %, which is 3 standard deviations. Wrong pixel counts change it far more.
 TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   const auto known = known_attempts(kSpec);
   ASSERT_EQ(known.size(), 1000u);
@@ -125,7 +126,8 @@ TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   EXPECT_GT(test::upper_gamma(2.5, chi2 / 2), test::kGate) << "numbers of maps";
 }
 
-// Repeats the search: the 12 quickest of the first 200, and one that takes 60 candidates.
+// Repeats the search for the 12 quickest of the first 200 categories, and for one that takes 60
+// candidates.
 TEST(IfsCategories, KnowsTheAttemptsOfTheSearch) {
   const auto known = known_attempts(kSpec);
   std::vector<std::int64_t> order(200);
@@ -190,7 +192,7 @@ TEST(IfsCategories, VariesOneCoefficientOfEachMap) {
   }
 }
 
-// Maps that stretch by 1.1 in all directions exceed every bound within some 1500 steps.
+// Maps that stretch by 1.1 in all directions exceed every bound within about 1500 steps.
 TEST(IfsCategories, DetectsDivergence) {
   System system = system_of(0);
   for (Map& map : system.map) map = {1.1f, 0, 0, 1.1f, 0.5f, 0.25f};
@@ -247,7 +249,7 @@ TEST(IfsCategories, ClassesDoNotDependOnTheirNumberOrThreads) {
   }
   CategorySpec other;
   other.seed = 2;
-  other.rate = 0.05;  // found soon
+  other.rate = 0.05;  // found quickly
   const CategoryTable another = make_categories(other, 1, 1);
   EXPECT_NE(std::memcmp(&another.categories[0].system, &few.categories[0].system, sizeof(System)),
             0);

@@ -73,7 +73,7 @@ TEST(IfsMulti, TargetsNameTheClassesOfTheFractals) {
   EXPECT_GT(repeated, 100) << "a class appears twice";
 }
 
-// Columns beyond the generator's own, for another source with more, are 0.
+// Extra columns, which another source with more classes needs, are 0.
 TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
   SampleLayout layout = SampleLayout::image(8, 8, 3);
   layout.targets = kClasses + 3;
@@ -96,8 +96,8 @@ TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
   }
 }
 
-// Places are uniform, squares extend at most half their side over the edge, and sides follow the
-// sizes.
+// Positions are uniform, squares extend over the edge by at most half their side, and the sides
+// follow the drawn sizes.
 TEST(IfsMulti, PlacesSquaresAsPublished) {
   constexpr int kSide = 200;
   const IfsMulti functor = with_six();
@@ -127,7 +127,7 @@ TEST(IfsMulti, PlacesSquaresAsPublished) {
   EXPECT_GT(test::uniform_chi_square_p(sides), test::kGate);
 }
 
-// Teams of 7; cells in scratch and in the plan, directly and through a view.
+// Uses teams of 7, with cells in scratch and in planned memory, directly and through a view.
 TEST(IfsMulti, GivesEqualImagesInScratchAndInThePlan) {
   IfsMulti::Params params;
   params.walkers = 300;

@@ -26,8 +26,8 @@ std::string text_of(const OfficialSystem& system) {
   return text;
 }
 
-// From NumPy 1.24.2: np.random.seed(1), random() twice, uniform(-1, 1), ten times randint(2, 8),
-// and random() after 100,000 more.
+// Values from NumPy 1.24.2 after np.random.seed(1): random() twice, uniform(-1, 1), randint(2, 8)
+// ten times, and random() after 100,000 more.
 TEST(IfsOfficial, NumbersMatchNumPy) {
   NumpyRandom random(1);
   EXPECT_EQ(random.random(), 0.417022004702574);
@@ -97,7 +97,7 @@ TEST(IfsOfficial, KnowsTheRefusalsOfTheSearch) {
   constexpr std::size_t kCount = 8;
   const auto searched = search_official(1, 0.2, kCount, {}, 2);
   const auto from_known = search_official(1, 0.2, kCount, known, 1);
-  // Some known, the rest searched for.
+  // Some categories are known; the rest are searched for.
   const auto mixed = search_official(1, 0.2, kCount, known.first(5), 1);
   for (std::size_t k = 0; k < kCount; ++k) {
     EXPECT_EQ(searched[k].refused, known[k]) << k;
@@ -124,7 +124,7 @@ TEST(IfsOfficial, RoundsSystemsToF32) {
       EXPECT_EQ(system.map[i].a, static_cast<float>(systems[k].line[i].a));
       EXPECT_EQ(system.map[i].f, static_cast<float>(systems[k].line[i].f));
       below += systems[k].line[i].chance;
-      // A step of 2^-16 and the rounding of coefficients.
+      // The tolerance covers a step of 2^-16 and the rounding of coefficients.
       EXPECT_NEAR(system.upto[i], below * kSelectors, 0.6);
     }
     const Window& window = table.windows[k * kVariations];

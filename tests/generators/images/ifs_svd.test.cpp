@@ -28,8 +28,9 @@ ifs::SvdSystem system_of(std::uint64_t k, int maps, double low, double high) {
 
 // ---- systems ------------------------------------------------------------------------------------
 
-// In double precision the sums are exact to some 1e-15, far below the published 1e-6. A matrix of
-// floats has the singular values of its double form to 4 x 2^-24, sine and cosine included.
+// In double precision the sums are exact to about 1e-15, far below the published 1e-6. Rounding a
+// matrix to floats changes its singular values by at most 4 x 2^-24, including the errors of sine
+// and cosine.
 TEST(IfsSvd, SingularValuesAreOrderedAndHaveTheGivenSum) {
   for (int maps = 2; maps <= ifs::kMaxMaps; ++maps) {
     for (std::uint64_t k = 0; k < 100; ++k) {
@@ -71,7 +72,7 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
       shares[which].push_back((value - low) / (high - low));
     };
     for (int i = 0; i < kMaps - 1; ++i) {
-      // All later maps take at most 3 each.
+      // The remaining maps contribute at most 3 each.
       const double need = left - 3 * (kMaps - 1 - i);
       const double s1 = made.s1[i], s2 = made.s2[i];
       add(static_cast<std::size_t>(2 * i), s1, std::max(0.0, need / 3), std::min(1.0, left));
@@ -117,8 +118,8 @@ double fill_of(const ifs::System& system, std::uint64_t k) {
   return std::accumulate(hit.begin(), hit.end(), 0.0) / (kSide * kSide);
 }
 
-// Means measured with 400 systems of the published program. Tolerance: 4.9 standard errors of both
-// means, with our spread: 1 in a million.
+// Means measured with 400 systems of the published program. The tolerance is 4.9 standard errors of
+// the difference of both means, estimated from our spread, and is exceeded once in a million.
 TEST(IfsSvd, FillsAsMuchAsPublished) {
   struct Case {
     int maps;
@@ -230,7 +231,7 @@ Ifs with_four(Ifs::Params params = {}) {
   return functor;
 }
 
-// The published painter: each point adds its patch, then the largest count divides all.
+// The published painter: each point adds its patch, then all counts are divided by the largest.
 TEST(IfsSvd, PaintsSharesOfTheLargestCount) {
   constexpr int kSide = 45;
   for (std::uint64_t sample = 0; sample < 6; ++sample) {
@@ -286,8 +287,8 @@ std::vector<float> plasma(int levels, float decay, std::uint64_t sample) {
   return heights;
 }
 
-// Each point differs from the mean of the four around it by a uniform number in +- its level's
-// amplitude, and amplitudes have the ratio exp(-decay).
+// Each point differs from the mean of the four points around it by a uniform number within +- the
+// amplitude of its level. Amplitudes of successive levels have the ratio exp(-decay).
 TEST(DiamondSquare, DisplacesUniformlyByLevel) {
   constexpr int kLevels = 6, kLast = 1 << kLevels, kSide = kLast + 1;
   constexpr float kDecay = 0.6f;
@@ -305,7 +306,7 @@ TEST(DiamondSquare, DisplacesUniformlyByLevel) {
           shares[0].push_back(at(row, column));
           continue;
         }
-        const int step = both & -both;  // the coarsest grid with this point
+        const int step = both & -both;  // spacing of the coarsest grid with this point
         const int level = kLevels - std::countr_zero(static_cast<unsigned>(step));
         const bool centre = (row & step) != 0 && (column & step) != 0;
         const double mean = centre

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSide = 61;  // a prime
 
-/// A known category, and the placing of its points on a canvas of kSide cells.
+/// A known category, and the mapping of its points to a canvas of kSide x kSide cells.
 struct Drawn {
   System system;
   Window window;
@@ -51,7 +51,7 @@ Cells walked(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   return cells;
 }
 
-/// The same, walker by walker, without lanes, tables or branch-free code.
+/// The same points, one walker at a time, without lanes, tables or branch-free code.
 Cells walked_plainly(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   Cells cells(kSide * kSide);
   for (int w = 0; w < by.walkers; ++w) {
@@ -83,7 +83,8 @@ TEST(IfsSystem, WalksByTheDefinition) {
   for (const std::int64_t k : {0, 2, 6}) {
     const Drawn drawn(k);
     const float x = drawn.window.point_x, y = drawn.window.point_y;
-    // Lanes all used, partly used, one; points that end within a round or a block.
+    // Covers fully used lanes, partly used lanes and a single lane, and points that end within a
+    // round or a block.
     for (const Walk& by : {Walk{32, 5, 3200, x, y}, Walk{37, 32, 1001, x, y}, Walk{1, 0, 17, 0, 0},
                            Walk{300, 3, 200, x, y}}) {
       EXPECT_TRUE(walked(drawn, by, {5, 6}) == walked_plainly(drawn, by, {5, 6}))
@@ -94,13 +95,13 @@ TEST(IfsSystem, WalksByTheDefinition) {
 
 TEST(IfsSystem, IgnoresDivergentPoints) {
   Drawn drawn(0);
-  for (Map& map : drawn.system.map) map = {30, 0, 0, 30, 1, 1};  // soon infinite, then 0 * infinity
+  for (Map& map : drawn.system.map) map = {30, 0, 0, 30, 1, 1};  // overflows, then 0 * infinity
   drawn.placing = {0, 3, 0, 3};
   const Walk by = {16, 60, 1600, 1, 1};
   EXPECT_TRUE(walked(drawn, by, {5, 6}) == Cells(kSide * kSide));
 }
 
-/// Splits the walkers among any team.
+/// Splits the walkers among a team of any size.
 struct Painter {
   Drawn drawn;
   Walk by;
@@ -130,7 +131,7 @@ double fill_of(const Cells& cells) {
 }
 
 /// Student's t of the difference in filling rate between many walkers and one chain from the
-/// origin, over 12 categories and 6 drawings.
+/// origin, over 12 categories and 6 pictures each.
 double walkers_against_a_chain(int burn_in) {
   std::vector<double> differences;
   for (std::int64_t k = 0; k < 12; ++k) {
@@ -146,8 +147,8 @@ double walkers_against_a_chain(int burn_in) {
   return m.mean / std::sqrt(m.variance / static_cast<double>(m.count - 1));
 }
 
-// 72 differences: |t| exceeds 5.4 once in a million (71 degrees of freedom). Each walker draws 12
-// points, so without enough burn-in they still show their common start.
+// With 72 differences (71 degrees of freedom), |t| exceeds 5.4 once in a million. Each walker draws
+// 12 points, so without enough burn-in they still show their common start.
 TEST(IfsSystem, ManyWalkersMatchOneChain) {
   EXPECT_LT(std::abs(walkers_against_a_chain(32)), 5.4);
   EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test must find a missing burn-in";
@@ -160,7 +161,7 @@ TEST(IfsSystem, ChoosesMapsByTheirShares) {
   EXPECT_EQ(count, (std::vector<int>{100, 0, 39900, 25000, 536, 0, 0}));
 }
 
-// 2^16 halves of words map onto 511 masks: 128 or 129 each.
+// The 2^16 values of a half word map onto 511 masks, 128 or 129 values per mask.
 TEST(IfsSystem, DrawsMasksUniformlyAndNeverEmpty) {
   std::vector<int> count(512);
   for (std::uint32_t word = 0; word < 65536; ++word) ++count[patch_mask(word | 0xabcd0000u)];

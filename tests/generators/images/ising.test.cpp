@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kCritical = 2.269185314213022;
 
-/// One lattice on the host, a team of one.
+/// One lattice on the host, updated by a team of one.
 class Lattice {
  public:
   explicit Lattice(int side)
@@ -36,12 +36,12 @@ class Lattice {
     std::uint32_t& word = work.spins[y * shape.across + x / 32];
     word = (word & ~(1u << (x % 32))) | std::uint32_t{value} << (x % 32);
   }
-  /// Energy, and the sum of all spins.
+  /// The energy, and the sum of all spins.
   std::pair<int, int> sums() {
     IsingLattice{shape, {}, {}}.measure(team, work);
     return {2 * (work.sums[0] - shape.spins()), 2 * work.sums[1] - shape.spins()};
   }
-  /// Starts chain `sample` and runs rounds of one update of clusters and one sweep.
+  /// Starts chain `sample` and runs rounds of one cluster update and one sweep.
   void relax(const IsingChances& chances, std::uint64_t sample, int rounds, bool clusters = true,
              bool sweeps = true, bool hot = false) {
     const IsingLattice lattice = {shape, chances, {2026, sample}};
@@ -64,7 +64,7 @@ class Lattice {
 
 // ---- against a direct reference -----------------------------------------------------------------
 
-// A lane's number, bit by bit: 8 bits of two blocks, 24 of the next word of the third.
+// A lane's number: 8 bits from two blocks, then 24 bits from the next word of the third.
 TEST(Ising, LanesCompareTheirBitsWithTheirChance) {
   const SampleRng rng{3, 4};
   for (std::uint32_t draw = 0; draw < 600; draw += 3) {
@@ -103,11 +103,11 @@ std::map<std::pair<int, int>, double> enumerated() {
   return states;
 }
 
-/// The p-value of fresh 4x4 lattices against all 65536 states at temperature t; classes with fewer
-/// than 8 expected are merged.
+/// The p-value of new 4x4 lattices compared with all 65536 states at temperature t. Classes with
+/// fewer than 8 expected lattices are merged.
 double p_of_small_lattices(const IsingChances& chances, double t, bool clusters, bool sweeps) {
   constexpr int kCount = 8000;
-  // The start is forgotten after these rounds: each keeps at most a third of it.
+  // These rounds erase the initial state: each keeps at most a third of its influence.
   const int rounds = clusters ? 10 : 24;
   std::map<std::pair<int, int>, double> law = enumerated(), found;
   double sum = 0;
@@ -132,8 +132,8 @@ double p_of_small_lattices(const IsingChances& chances, double t, bool clusters,
   return test::chi_square_p(counts, expected);
 }
 
-// Three tests with a gate of 10^-6: 1 in 330,000 new seeds fails falsely. The next test compares
-// the chances with their formulas.
+// Three tests at a significance of 10^-6: 1 in 330,000 new seeds fails by chance. The next test
+// compares the probabilities with their formulas.
 TEST(Ising, SmallLatticeFollowsBoltzmann) {
   const double t = kCritical;
   const IsingChances right = Ising::chances(static_cast<float>(t));
@@ -142,7 +142,8 @@ TEST(Ising, SmallLatticeFollowsBoltzmann) {
   EXPECT_GT(p_of_small_lattices(right, t, true, true), test::kGate);
 }
 
-// Tolerance: a float's rounding of the exponent, of exp and of 1 - exp; chances are whole 2^-32.
+// The tolerance covers the f32 rounding of the exponent, of exp and of 1 - exp. Probabilities are
+// multiples of 2^-32.
 TEST(Ising, ChancesFollowBoltzmann) {
   EXPECT_EQ(Ising::kCritical, static_cast<float>(2 / std::log(1 + std::sqrt(2.0))));
   for (const float t : {0.5f, 1.5f, 2.269f, 3.5f, 20.0f}) {
@@ -194,15 +195,16 @@ TEST(Ising, ReferencesAgree) {
     }
     EXPECT_NEAR(kaufman_energy(4, t), energy / sum, 1e-7);
   }
-  // Onsager's energy of an infinite lattice is -sqrt 2 at the critical temperature; below and
-  // above, a 64 x 64 lattice has it up to exp(-64 / correlation length).
+  // Onsager's energy of an infinite lattice is -sqrt 2 at the critical temperature. Away from it, a
+  // 64 x 64 lattice has the infinite lattice's energy up to exp(-64 / correlation length).
   EXPECT_NEAR(kaufman_energy(64, 3.0), -0.81730959, 1e-6);
   EXPECT_NEAR(kaufman_energy(64, 1.5), -1.95111657, 1e-6);
 }
 
-// The mean of 400 lattices of 16 x 16 within five standard errors: 5.7e-7 each, six of them. They
-// start cold and hot, on either side of the truth. The standard error at 2.27 is 0.009; the bias of
-// a hot start (0.9 at first, falling by at least a third per round) is below 1e-3 at the end.
+// The mean of 400 lattices of 16 x 16 must be within five standard errors. Each of the six
+// comparisons fails by chance with probability 5.7e-7. Cold and hot starts approach the exact value
+// from opposite sides. The standard error at 2.27 is 0.009. The bias of a hot start (0.9 at first,
+// falling by at least a third per round) is below 1e-3 at the end.
 TEST(Ising, MeanEnergyMatchesKaufman) {
   Lattice lattice(16);
   for (const double t : {2.0, kCritical, 2.6}) {
@@ -218,7 +220,7 @@ TEST(Ising, MeanEnergyMatchesKaufman) {
       }
       const double error = std::sqrt((squares - sum * sum) / kCount);
       EXPECT_NEAR(sum, kaufman_energy(16, t), 5 * error) << t << (hot ? ", hot" : ", cold");
-      // The test must find 2 % of the temperature.
+      // The test must detect an error of 2 % in the temperature.
       EXPECT_GT(std::abs(kaufman_energy(16, 1.02 * t) - kaufman_energy(16, t)), 5 * error) << t;
     }
   }
@@ -227,7 +229,7 @@ TEST(Ising, MeanEnergyMatchesKaufman) {
 // ---- the generator ------------------------------------------------------------------------------
 
 TEST(Ising, LatentsMatchThePicture) {
-  // 232 sites per side exceed a team's scratch.
+  // 232 sites per side exceed a team's scratch memory.
   for (const int size : {16, 37, 232}) {
     const auto generator = make_generator("ising", size, {{"rounds", "2", {}}});
     const int side = (size + 1) / 2 * 2;

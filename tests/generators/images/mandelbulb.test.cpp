@@ -29,7 +29,7 @@ struct Point {
   double norm() const { return std::sqrt(x * x + y * y + z * z); }
 };
 
-/// A power by its definition: acos, atan2, pow; the rule's bits from the highest.
+/// A power by definition, with acos, atan2 and pow; reads the rule's bits from the highest.
 Point power_of(Point p, int power, int rule) {
   const double r = p.norm(), theta = power * std::acos(p.z / r), phi = power * std::atan2(p.y, p.x);
   const auto part = [&](int shift) {
@@ -40,8 +40,9 @@ Point power_of(Point p, int power, int rule) {
   return {part(6), part(3), part(0)};
 }
 
-// Angles: the first complex numbers are exact to 3 roundings, which the power multiplies by n, and
-// each of at most 8 products adds 3; likewise r^n. With n <= 18, 2 (3 n + 24) 2^-24 < 1e-5 of r^n.
+// The complex numbers of the angles are exact to 3 roundings. The power multiplies this error by n,
+// and each of at most 8 products adds 3 roundings. The same holds for r^n. With n <= 18, the total
+// is 2 (3 n + 24) 2^-24 < 1e-5 of r^n.
 TEST(Mandelbulb, PowersMatchTheDefinition) {
   RngStream numbers({3, 0}, Purpose::scene);
   for (int i = 0; i < 2000; ++i) {
@@ -66,7 +67,8 @@ TEST(Mandelbulb, PowersMatchTheDefinition) {
   }
 }
 
-// Every power shrinks radii below 0.6, so errors do not grow. This tests the order of two formulae.
+// Every power shrinks radii below 0.6, so errors do not grow. This case tests the order of two
+// formulae.
 TEST(Mandelbulb, AlternatesFormulae) {
   RngStream numbers({4, 0}, Purpose::scene);
   for (int i = 0; i < 200; ++i) {
@@ -88,9 +90,9 @@ TEST(Mandelbulb, AlternatesFormulae) {
   }
 }
 
-// Coordinates of a power are at most r^n, its norm sqrt(3) r^n. With rho^(n-1) = 1 / (n sqrt 3), a
-// point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n), so orbits stay within
-// rho < 1.
+// The coordinates of a power are at most r^n, so its norm is at most sqrt(3) r^n. With rho^(n-1) =
+// 1 / (n sqrt 3), a point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n), so
+// orbits stay within rho < 1.
 TEST(Mandelbulb, ContainsItsCentre) {
   RngStream numbers({5, 0}, Purpose::scene);
   for (int i = 0; i < 1000; ++i) {
@@ -111,7 +113,7 @@ TEST(Mandelbulb, ContainsItsCentre) {
   EXPECT_LE(distance[0], 0);
 }
 
-/// Row `y` of a sample, by runs of N pixels.
+/// Row `y` of a sample, computed in runs of N pixels.
 template <int N>
 std::vector<float> row_of(const Mandelbulb& image, const Mandelbulb::Scene& scene, int size,
                           int y) {
@@ -130,7 +132,7 @@ std::vector<float> row_of(const Mandelbulb& image, const Mandelbulb::Scene& scen
   return row;
 }
 
-// A device computes a pixel per thread, a host eight at once.
+// A device computes one pixel per thread; a host computes eight at once.
 TEST(Mandelbulb, PixelsAreIndependentOfTheirRun) {
   constexpr int kSize = 32;
   Mandelbulb::Params params;
@@ -187,18 +189,19 @@ TEST(Mandelbulb, RendersSolidsWithinTheirBounds) {
         const float depth = bulbs.image(i)[3 * (y * kSize + x)];
         const double away = std::hypot(x - kMiddle, y - kMiddle) / kSize;
         const double passes = 2.5 * away / std::hypot(1, away);  // distance from the origin
-        // A ray stops 0.3 of a pixel, below 0.03, off the solid.
+        // A ray stops within 0.3 of a pixel of the solid, which is less than 0.03.
         if (passes > std::pow(2, 1.0 / 7) + 0.03) {
           ASSERT_EQ(depth, 0) << x << ' ' << y;
         }
-        // rho (1 - 1/8), rho^7 = 1/8, is 0.65: see ContainsItsCentre, for norms of r^8.
+        // rho (1 - 1/8) with rho^7 = 1/8 is 0.65. See ContainsItsCentre; here the norm is at most
+        // r^8.
         if (passes < 0.6) {
           ASSERT_GE(depth, 0.25f) << x << ' ' << y;
         }
         nearest = std::max(nearest, static_cast<double>(depth));
       }
     }
-    // Depth 1 is at distance 1, that is 1.5 off the origin; 1/4 is at 4.
+    // Value 1 means a distance of 1, which is 1.5 from the origin; 1/4 means a distance of 4.
     EXPECT_LE(nearest, 1 - 0.25 * (1.5 - std::pow(2, 1.0 / 7) - 0.03));
   }
 }

@@ -1,4 +1,4 @@
-// The definition of a leaf's texture: a fill and its means over ever larger squares, mirrored at
+// Defines a leaf's texture: a fill and its means over successively larger squares, mirrored at
 // every border. For tests of textured leaves; host only.
 #pragma once
 
@@ -27,7 +27,7 @@ class MirroredFill {
   /// From the fill down to one pixel.
   const std::vector<Level>& levels() const { return levels_; }
 
-  /// Bilinear in the fill, in the program's own arithmetic, for comparison bit by bit.
+  /// Bilinear read of the fill in the program's own arithmetic, for bitwise comparison.
   float at_full_resolution(float column, float row) const {
     const float x = std::clamp(folded(column) - 0.5f, 0.f, side_ - 1);
     const float y = std::clamp(folded(row) - 0.5f, 0.f, side_ - 1);
@@ -63,7 +63,7 @@ class MirroredFill {
     const double scale = static_cast<double>(level.side) / static_cast<double>(side_);
     const double x = std::clamp(folded(column) * scale - 0.5, 0.0, last);
     const double y = std::clamp(folded(row) * scale - 0.5, 0.0, last);
-    double sum = 0;  // each pixel weighs as a pyramid that ends at its neighbours' centres
+    double sum = 0;  // each pixel has a pyramid weight that ends at its neighbours' centres
     for (std::size_t p = 0; p < level.pixels.size(); ++p) {
       const double dx = std::abs(x - static_cast<double>(p % level.side));
       const double dy = std::abs(y - static_cast<double>(p / level.side));
@@ -71,7 +71,7 @@ class MirroredFill {
     }
     return sum;
   }
-  /// Half the side, rounded down: means over the squares that its pixels cover.
+  /// The next level, with half the side rounded down: means over the squares that its pixels cover.
   static Level halved(const Level& from) {
     const std::size_t side = from.side / 2;
     const double width = static_cast<double>(from.side) / static_cast<double>(side);

@@ -26,8 +26,9 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 
-// Channel by channel, 409,600 values each. A sigma off by 1 % is 9 standard errors of the variance;
-// the Kolmogorov test finds a distance of 0.0042 (1 % of the mean moves both laws by more).
+// Tests each channel with 409,600 values. An error of 1 % in sigma is 9 standard errors of the
+// variance. The Kolmogorov test detects a distance of 0.0042; an error of 1 % in the mean moves
+// both distributions by more.
 TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
   for (const std::string law : {"uniform", "gaussian"}) {
     const double half = 0.2 * std::sqrt(3.0);
@@ -41,7 +42,8 @@ TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
       EXPECT_GT(test::kolmogorov_p(v, cdf), test::kGate) << law << ", channel " << channel;
       const auto m = test::moments(v);
       const auto n = static_cast<double>(m.count);
-      // Variance of the sample variance: sigma^4 (kurtosis - 1) / n; kurtosis 1.8 and 3.
+      // The variance of the sample variance is sigma^4 (kurtosis - 1) / n, with kurtosis 1.8
+      // (uniform) and 3 (normal).
       const double spread = law == "uniform" ? 0.8 : 2.0;
       EXPECT_GT(test::normal_p((m.mean - 0.4) / (0.2 / std::sqrt(n))), test::kGate) << law;
       EXPECT_GT(test::normal_p((m.variance - 0.04) / (0.04 * std::sqrt(spread / n))), test::kGate)
@@ -53,7 +55,7 @@ TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
 TEST(Noise, ChannelsPixelsAndSamplesAreUncorrelated) {
   const auto generator = make_generator("noise", 64, {{"law", "gaussian", {}}});
   const auto samples = test::collect(*generator, {2, 0, 50});
-  // Distances within x to the next channel, pixel, row and sample.
+  // Offsets within x to the next channel, pixel, row and sample.
   for (const std::size_t lag : {1, 3, 64 * 3, 64 * 64 * 3}) {
     double sum = 0;
     std::size_t n = 0;

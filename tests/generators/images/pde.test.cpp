@@ -77,9 +77,9 @@ double worst_error(const Field& before, const Field& after, int highest, const F
   return worst;
 }
 
-// The final field is the initial one, evolved by Fourier's transform of the equation at the latents.
-// A phase of up to 2 `highest` turns is rounded a few times to 2^-24 of it, pixels are halves of the
-// field: some 1e-6 turns, 1e-5 of a field of at most 1.
+// The final field is the initial one, evolved with the Fourier transform of the equation at the
+// latents. A phase of up to 2 `highest` turns is rounded a few times by a relative 2^-24, which is
+// about 1e-6 turns. Pixels are halves of the field, so the error is 1e-5 of a field of at most 1.
 TEST(Pde, ShowsTheExactSolution) {
   struct Case {
     std::string equation;
@@ -122,7 +122,8 @@ TEST(Pde, ShowsTheExactSolution) {
   }
 }
 
-// Sixteen waves of eight directions, so that most of them have company, of equal or opposite sign.
+// Sixteen waves in eight directions, so most of them share a direction, with equal or opposite
+// sign.
 TEST(Pde, MeasuresTheContrastOfCorrelatedWaves) {
   for (const std::string equation : {"heat", "wave"}) {
     const auto generator = make_generator(
@@ -135,7 +136,7 @@ TEST(Pde, MeasuresTheContrastOfCorrelatedWaves) {
   }
 }
 
-// A window of the square, or its repetition.
+// The image shows a part of the square, or repeats it.
 TEST(Pde, RepeatsTheSquare) {
   const Settings settings = {{"cells", "19", {}}};
   const auto large = test::collect(*make_generator("pde", 41, settings), {6, 0, 6});

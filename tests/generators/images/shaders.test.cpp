@@ -28,7 +28,7 @@ enum Latent : std::size_t { kProgram, kDomain, kFine, kFormB, kBend, kX, kY, kUn
 
 constexpr std::uint64_t kSeed = 17;
 
-/// Numbers in [0, 1) for forms and points.
+/// Numbers in [0, 1) for the drawn forms and points.
 class Numbers {
  public:
   float next() { return rng_.uniform(); }
@@ -72,7 +72,7 @@ TEST(Shaders, FoldRepeatsAndMirrors) {
     EXPECT_NEAR(next.x, at.x, 2e-6);
     EXPECT_NEAR(next.y, at.y, 2e-6);
     EXPECT_NEAR(mirrored.x, at.x, 2e-6);
-    // Within half a period it is the shifted plane.
+    // Within half a period the bend is a shift of the plane.
     if (p.x > 0 && p.x < 0.5f * period) {
       EXPECT_NEAR(at.x, p.x + form.phase[2], 2e-6);
     }
@@ -148,7 +148,7 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
     return Point{p.x + 1 / fine(form, 0.8f, 1.8f), p.y};
   };
   EXPECT_LT((difference<Program::checker>(board, 1)), 1e-4);
-  // Rings are ellipses; the image is the point of the same ring on the axis.
+  // Rings are ellipses. The image of a point is where its ring meets the axis.
   const auto onto_axis = [](const Form& form, Point p) {
     const double oval = 1 + 1.4 * static_cast<double>(form.b);
     return Point{static_cast<float>(std::sqrt(p.x * p.x + oval * p.y * p.y)), 0};
@@ -157,13 +157,14 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
   // Drops are mirrored at 5 / 8 units from the origin, and again after 5 / 4.
   const auto drops = [](const Form&, Point p) { return Point{1.25f - p.x, p.y - 2.5f}; };
   EXPECT_LT((difference<Program::metaballs>(drops, 1)), 2e-3);
-  // Strands: one tile along and one up; the upper strand stays the upper one.
+  // Strands: a shift by one tile along and one up keeps the upper strand on top.
   const auto strands = [&](const Form& form, Point p) {
     const float step = 1 / fine(form, 1.8f, 3.4f);
     return Point{p.x + step, p.y + step};
   };
   EXPECT_LT((difference<Program::weave>(strands, 1)), 1e-4);
-  // Seven or five plane waves: a rotation by half of a seventh or a fifth permutes them.
+  // Seven or five plane waves: a rotation by half of a seventh or of a fifth of a turn permutes
+  // them.
   const auto star = [](const Form& form, Point p) {
     return turned(p, form.b < 0.5f ? 0.1 : 1.0 / 14);
   };
@@ -173,11 +174,11 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
     return turned(p, 1.0 / (3 + static_cast<int>(6 * form.b)));
   };
   EXPECT_LT((difference<Program::rosette>(petal, 1)), 2e-4);
-  // Two sets of rings: mirrored in the line through both centres; phase 0 is 0, so the line is y =
-  // 0.
+  // Two sets of rings are symmetric about the line through both centres. Phase 0 is 0, so the line
+  // is y = 0.
   const auto mirror = [](const Form&, Point p) { return Point{p.x, -p.y}; };
   EXPECT_LT((difference<Program::moire>(mirror)), 1e-6);
-  // Another map must change every program.
+  // A map that is not a symmetry must change every program.
   const auto elsewhere = [](const Form&, Point p) { return Point{p.x + 0.137f, p.y - 0.211f}; };
   EXPECT_GT((difference<Program::checker>(elsewhere, 1)), 0.3);
   EXPECT_GT((difference<Program::rings>(elsewhere, 1)), 0.3);
@@ -246,10 +247,10 @@ TEST(Shaders, ClassesAreProgramBendAndCell) {
   EXPECT_GT(test::kolmogorov_p(form, uniform), test::kGate);
 }
 
-// Latents locate a board's fields, also mirrored and rotated: its level is a function of them, and
-// colours are a monotonic function of the level. So in grey, values sorted by the level from the
-// latents must be sorted themselves. Rounding moves levels by 1e-4 at steep edges; a wrong place,
-// rotation or unit mixes fields with values 0.3 and more apart.
+// Latents locate the fields of a board, even when it is mirrored and rotated. They determine its
+// level, and colours are a monotonic function of the level. So grey values sorted by the level
+// computed from the latents must be in ascending order. Rounding moves levels by 1e-4 at steep
+// edges; a wrong position, rotation or unit mixes fields with values 0.3 and more apart.
 TEST(Shaders, LatentsLocateABoard) {
   const auto generator = make_generator(
       "shaders", 48, {{"programs", "3", {}}, {"domains", "1", {}}, {"palette", "grey", {}}});
@@ -289,8 +290,9 @@ TEST(Shaders, LatentsLocateABoard) {
   EXPECT_GT(boards, 30);
 }
 
-// The spread of a picture's strongest channel: of 1024 samples, with all programs and bends, fewer
-// than 1 in 50 are nearly uniform (a standard deviation below 0.03), and no picture is uniform.
+// Measures the spread of each picture's strongest channel. Of 1024 samples with all programs and
+// bends, fewer than 1 in 50 are nearly uniform (standard deviation below 0.03), and no picture is
+// exactly uniform.
 TEST(Shaders, PicturesAreNotFlat) {
   const auto samples = test::collect(*make_generator("shaders", 32), {5, 0, 1024});
   int nearly = 0;

@@ -28,10 +28,10 @@ enum Latent {
   kWaveAngle,
   kPhase
 };
-/// Plain, mirrored, and rotated and mirrored; latents describe the view.
+/// Views: plain, mirrored, and rotated and mirrored. Latents describe the view.
 const char* const kLooks[] = {"", "augment: [flip_x: 1]", "augment: [rotate: 180, flip_y: 0.5]"};
 
-/// The share of each pixel that the shape covers, from the colours.
+/// The share of each pixel that the shape covers, computed from the colours.
 std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
   int channel = 0;
   double largest = 0;
@@ -54,12 +54,13 @@ std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
 }
 
 // All shapes have the area pi scale^2. A ramp of one pixel across the edge averages the areas of
-// the sets offset by d in [-1/2, 1/2]: area + perimeter d + k d^2, k = sum of tan(turn / 2) over
-// the corners (or pi for smooth outlines), so it is off by k / 12: 0.3 for discs, 1.3 px^2 for the
-// star (tips 144 degrees: 5 tan 72), where the tips' rounding is as large. The sum over pixel
-// centres adds the error of the midpoint rule along the edge, below 0.01 px^2 per pixel of the
-// perimeter, at most 10 sides of 1.22 radii (star). A constant that is off by 1 % moves the area by
-// 2 %, which is 45 px^2 for the smallest shape, with a tolerance of 4.8.
+// the shape offset by d in [-1/2, 1/2]. These areas are area + perimeter d + k d^2, where k is the
+// sum of tan(turn / 2) over the corners (or pi for smooth outlines), so the average is off by k /
+// 12. That is 0.3 px^2 for discs and 1.3 px^2 for the star (its tips turn by 144 degrees: 5 tan
+// 72), whose rounded tips add an error of the same size. The sum over pixel centres adds the error
+// of the midpoint rule along the edge, below 0.01 px^2 per pixel of the perimeter, which is at most
+// 10 sides of 1.22 radii (star). An error of 1 % in a constant moves the area by 2 %. That is 45
+// px^2 for the smallest shape, where the tolerance is 4.8 px^2.
 TEST(Shapes, CoversItsArea) {
   const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 150});
   std::map<int, int> counts;
@@ -82,7 +83,7 @@ struct Point {
   double x, y;
 };
 
-/// Outlines of the polygons of area pi by definition, y up, corners in order.
+/// Outlines of the polygons of area pi, by definition; y points up, corners are in order.
 std::vector<Point> outline(const std::string& name) {
   const auto regular = [](int n, double phase) {
     const double corner =
@@ -140,9 +141,9 @@ double distance_to_edge(const std::vector<Point>& polygon, Point p) {
   return nearest;
 }
 
-// Place, scale and angle of the latents, also mirrored and rotated, for every shape with corners:
-// away from the edge by more than its ramp, each pixel is inside or outside the outline by
-// definition.
+// Checks the position, scale and angle in the latents, also mirrored and rotated, for every shape
+// with corners. Each pixel that is further from the edge than the ramp must be inside or outside
+// the defined outline.
 TEST(Shapes, PolygonsMatchTheirOutlines) {
   const auto generator = make_generator("shapes", 96);
   std::map<std::string, int> counts;
@@ -162,8 +163,8 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
           const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
           const Point p = {std::cos(angle) * dx + std::sin(angle) * dy,
                            std::cos(angle) * dy - std::sin(angle) * dx};
-          // 2.2: half-planes meet at the star's tips (18 degrees to the axis), so an offset of half
-          // a pixel moves the tip by 0.5 / sin 18 = 1.6.
+          // The factor 2.2: half-planes meet at the star's tips at 18 degrees to the axis, so an
+          // offset of half a pixel moves the tip by 0.5 / sin 18 = 1.6.
           if (distance_to_edge(polygon, p) * radius < 2.2) continue;
           ASSERT_NEAR(cover[static_cast<std::size_t>(row * 96 + column)],
                       inside(polygon, p) ? 1 : 0, 1e-5)
@@ -235,7 +236,8 @@ TEST(Shapes, ColoursDifferByTheContrast) {
   }
 }
 
-// Also where the contrast separates colours: pairs and their negatives are equally likely.
+// This also holds where the contrast separates colours, because pairs and their negatives are
+// equally likely.
 TEST(Shapes, MeanColourIsGrey) {
   for (const char* const contrast : {"0.3", "0.9"}) {
     const auto samples =
@@ -250,9 +252,9 @@ TEST(Shapes, MeanColourIsGrey) {
   }
 }
 
-// The pair of a separated channel: the difference d >= c has the density 2 (1 - d) / (1 - c)^2 for
-// otherwise uniform colours, and given d the lower one is uniform in [0, 1 - d]. At c = 0.9 another
-// channel differs as much in 1 % of the cases; these are skipped.
+// Tests the two colours in the separated channel. Their difference d >= c has the density 2 (1 - d)
+// / (1 - c)^2 for otherwise uniform colours, and given d the lower value is uniform in [0, 1 - d].
+// At c = 0.9 another channel differs as much in 1 % of the cases; these are skipped.
 TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
   const auto samples =
       test::collect(*make_generator("shapes", 1, {{"contrast", "0.9", {}}}), {17, 0, 5000});
@@ -280,9 +282,9 @@ TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
             test::kGate);
 }
 
-// Latents alone determine every pixel of the background, also mirrored, rotated, shifted and
-// scaled: two colours mixed by a wave. Latents round to 1e-5 periods, and the steepest mix is 3 per
-// period times the difference of the colours.
+// Latents alone determine every pixel of the background, a mixture of two colours by a wave, also
+// when mirrored, rotated, shifted and scaled. The rounding of latents moves the wave by up to 1e-5
+// periods. The mixture changes by at most 3 per period times the difference of the colours.
 TEST(Shapes, LatentsDetermineTheBackground) {
   const auto generator = make_generator(
       "shapes", 64, {{"texture", "any"}, {"scale_low", "0.05"}, {"scale_high", "0.05"}});
@@ -351,7 +353,7 @@ TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
     }
     return count;
   };
-  // The mean width of the ramp along a row or column, over all directions, is 4 / pi.
+  // The width of the ramp along a row or column, averaged over all directions, is 4 / pi.
   const double perimeter = 2 * std::numbers::pi * 0.12 * kSide;
   EXPECT_NEAR(partial(1), perimeter, 0.1 * perimeter);
   EXPECT_NEAR(partial(0.5f), perimeter / 2, 0.15 * perimeter);

@@ -38,7 +38,7 @@ struct Painted {
   double at(int field, int x, int y) const {
     return fft::load(cells.data() + field * side * side + fft::place(x, y, scene.log_side));
   }
-  /// The full spectrum of one field, by sums over rows, then columns.
+  /// The full spectrum of one field, summed over rows, then over columns.
   std::vector<Wave> spectrum(int field) const {
     const auto n = static_cast<std::size_t>(side);
     std::vector<Wave> turn(n), rows(n * n), all(n * n);
@@ -75,8 +75,8 @@ Spectrum::Params with(Spectrum::Palette palette) {
   return params;
 }
 
-// A transform of N^2 numbers of mean square 1 in 2 log2 N stages rounds each amplitude by some
-// 2^-24 sqrt(2 log2 N) / N: 3 10^-9 for N = 64; the largest amplitude is below 1.
+// A transform of N^2 numbers with mean square 1 takes 2 log2 N stages and rounds each amplitude by
+// about 2^-24 sqrt(2 log2 N) / N, which is 3 10^-9 for N = 64. The largest amplitude is below 1.
 TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   for (const int size : {16, 32, 64}) {
     for (std::uint64_t sample = 0; sample < 3; ++sample) {
@@ -96,13 +96,13 @@ TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   }
 }
 
-// All frequencies of a half plane that are not their own opposites: 2046 phases per field and
+// Tests all frequencies of a half plane that are not their own opposites, 2046 phases per field and
 // sample. Phase differences between two fields are uniform as well.
 TEST(Spectrum, PhasesAreUniformAndIndependent) {
   std::vector<double> phases, differences;
   for (std::uint64_t sample = 20; sample < 22; ++sample) {
     Spectrum::Params params = with(Spectrum::Palette::independent);
-    params.slope_high = 1;  // amplitudes far above roundings
+    params.slope_high = 1;  // keeps amplitudes far above rounding errors
     const Painted p(params, sample, 64);
     const auto n = static_cast<std::size_t>(p.side), half = n / 2;
     std::vector<std::vector<Wave>> fields;
@@ -148,14 +148,14 @@ TEST(Spectrum, FieldsAreNormalised) {
   }
 }
 
-// The same sample at two sizes shares the waves that both have.
+// The same sample at two sizes has the same waves at the frequencies that both have.
 TEST(Spectrum, WavesDoNotDependOnTheSize) {
   const Painted small(with(Spectrum::Palette::independent), 5, 16),
       large(with(Spectrum::Palette::independent), 5, 64);
   const std::vector<Wave> a = small.spectrum(1), b = large.spectrum(1);
   for (std::size_t ky = 0; ky < 16; ++ky) {
     for (std::size_t kx = 0; kx < 8; ++kx) {
-      if (ky == 8 || ky + kx == 0) continue;  // the end of the smaller grid
+      if (ky == 8 || ky + kx == 0) continue;  // the highest frequencies of the smaller grid
       const Wave& coarse = a[ky * 16 + kx];
       const Wave& fine = b[(ky < 8 ? ky : ky + 48) * 64 + kx];
       EXPECT_NEAR(std::abs(std::arg(coarse / fine)), 0, 1e-3) << ky << ", " << kx;
@@ -176,7 +176,8 @@ TEST(Spectrum, PicturesSpanZeroToOne) {
   }
 }
 
-// Half a pixel between two centres is their mean, also across the border of the periodic grid.
+// The value halfway between two pixel centres is the mean of theirs, even across the border of the
+// periodic grid.
 TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   const Spectrum functor(with(Spectrum::Palette::grey));
   Painted p(with(Spectrum::Palette::grey), 2, 16);
@@ -201,7 +202,7 @@ TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   }
 }
 
-// 4000 samples: the slope is uniform, the tilt normal, and the label their cell.
+// In 4000 samples the slope is uniform, the tilt is normal, and the label is the cell of both.
 TEST(Spectrum, LatentsFollowTheirLawsAndLabelsTheirCells) {
   const Spectrum functor({});
   std::vector<double> slopes, tilts;

@@ -1,4 +1,4 @@
-// Common behaviour of the generators of spins on a lattice: temperatures, classes and refusals.
+// Behaviour that the spin lattice generators share: temperatures, classes and refused settings.
 #include "generators/images/spin_model.h"
 
 #include "generators/generator.h"
@@ -60,7 +60,7 @@ TEST_P(SpinModel, RefusesImpossibleParameters) {
                      {"one phase", "lower t_low", std::to_string(critical).substr(0, 6)});
   test::expect_parts(refused({{"t_high", std::to_string(critical - 0.1)}}),
                      {"one phase", "raise t_high"});
-  // Random words have 32-bit numbers, which larger lattices could exhaust.
+  // Random words are numbered with 32 bits, which larger lattices could exhaust.
   const auto large = make_generator(GetParam().name, 1025);
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [&] {

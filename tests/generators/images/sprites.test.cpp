@@ -89,8 +89,9 @@ std::uint64_t sprite_id(std::uint64_t shape, std::uint64_t scale, std::uint64_t 
   return (((shape * 6 + scale) * 40 + turn) * 32 + x) * 32 + y;
 }
 
-// All rotations of all shapes at all scales at one place give 720 different pictures. Published
-// angles end at their start: 39 per shape and scale, and the first equals the last.
+// All rotations of all shapes at all scales at one position give 720 different pictures. The
+// published angles end where they start: each shape and scale has 39 different ones, and the first
+// equals the last.
 TEST(Sprites, ShapesScalesAndAnglesGiveDifferentPictures) {
   Album distinct(64, settings({{"angles", "distinct"}})), published(64, settings({}));
   std::set<std::vector<float>> pictures;
@@ -109,8 +110,9 @@ TEST(Sprites, ShapesScalesAndAnglesGiveDifferentPictures) {
   }
 }
 
-// At 64 pixels another place shifts the picture by whole pixels, exactly, without clipping: with
-// hard edges some 90 pixels round in or out, sqrt(90 / 12) = 2.7 either way.
+// At 64 pixels another position shifts the picture by whole pixels, without clipping. With hard
+// edges, about 90 pixels on the edge round to inside or outside, which changes the area by sqrt(90
+// / 12) = 2.7 pixels.
 TEST(Sprites, PlacesShiftByWholePixels) {
   for (const char* const edges : {"smooth", "hard"}) {
     Album album(64, settings({{"edges", edges}}));
@@ -138,12 +140,12 @@ TEST(Sprites, PlacesShiftByWholePixels) {
   }
 }
 
-// All areas are pi r^2 by definition. As for `shapes`: the ramp is off by k / 12 at corners
-// (square: 4 of tan 45), the midpoint rule by less than 0.01 per pixel of the edge, at most 7.3
-// radii long. The distance to the ellipse is right to first order: along its edge of 6.85 radii the
-// second order is below half its curvature, sqrt(8) / r at the tips, so the ramp's moment of 1 / 12
-// moves the edge by less than sqrt(8) / 24 / r. A constant that is off by 1 % moves the area by 2
-// %, which is 33 px^2 for the smallest.
+// All areas are pi r^2 by definition. As for `shapes`, the ramp is off by k / 12 at corners (the
+// square has 4 corners of tan 45), and the midpoint rule by less than 0.01 per pixel of the edge,
+// which is at most 7.3 radii long. The distance to the ellipse is correct to first order. Along its
+// edge of 6.85 radii, the second-order term is below half the curvature, which is sqrt(8) / r at
+// the tips, so the ramp's moment of 1 / 12 moves the edge by less than sqrt(8) / 24 / r. An error
+// of 1 % in a constant moves the area by 2 %, which is 33 px^2 for the smallest sprite.
 TEST(Sprites, AreasMatchClosedForms) {
   const auto generator = make_generator("sprites", 192, settings({{"grid", "off"}}, "random"));
   const auto samples = test::collect(*generator, {5, 0, 60});
@@ -158,8 +160,9 @@ TEST(Sprites, AreasMatchClosedForms) {
   for (const int count : counts) EXPECT_GT(count, 5);
 }
 
-// Hard edges against the definitions in double precision, at the latents' places, scales and
-// angles, also mirrored and rotated: every pixel that is off the edge by more than rounding.
+// Compares hard edges with the definitions in double precision, at the positions, scales and angles
+// of the latents, also mirrored and rotated. Checks every pixel that is further from the edge than
+// rounding error.
 TEST(Sprites, HardShapesMatchTheirDefinitions) {
   const auto covers = [](int shape, double x, double y, double grow) {
     const double side = std::sqrt(std::numbers::pi);
@@ -199,7 +202,7 @@ std::uint64_t room_id(std::array<std::uint64_t, 6> f) {
   return ((((f[0] * 10 + f[1]) * 10 + f[2]) * 8 + f[3]) * 4 + f[4]) * 15 + f[5];
 }
 
-// Along every factor, through several rooms, no two values give equal pictures.
+// In several rooms, no two values of any factor give equal pictures.
 TEST(Sprites, RoomsChangeWithEveryFactor) {
   const std::array<std::uint64_t, 6> counts = {10, 10, 10, 8, 4, 15};
   for (const char* const edges : {"smooth", "hard"}) {
@@ -246,10 +249,10 @@ bool in_solid(int shape, double scale, double grow, const Point& p) {
   return std::hypot(tube, p.y - std::clamp(p.y, low, high)) < low + grow;
 }
 
-// The closed forms against rays followed in small steps, in double precision: what a ray hits first
-// (solid, floor or wall), and whether light reaches the floor. Hues identify them: a floor of hue 0
-// is brightest in red, walls of 0.3 in green, solids of 0.7 in blue. Rays that meet a solid
-// enlarged by 1 % and miss one reduced by 1 % are skipped.
+// Compares the closed forms with rays traced in small steps in double precision: what a ray hits
+// first (solid, floor or wall), and whether light reaches the floor. Hues identify the surfaces: a
+// floor of hue 0 is brightest in red, walls of 0.3 in green, solids of 0.7 in blue. Rays that meet
+// a solid enlarged by 1 % and miss one reduced by 1 % are skipped.
 TEST(Sprites, RaysMatchSmallSteps) {
   constexpr int kSide = 24;
   const auto generator =
@@ -303,8 +306,8 @@ TEST(Sprites, RaysMatchSmallSteps) {
   EXPECT_GT(dark, 100);
 }
 
-// The solid's centre is where the latents say: the blue of its silhouette, which for a sphere,
-// viewed from above in perspective, is off by less than 2 % of the image.
+// The solid's centre is where the latents say. It is measured from the blue silhouette; for a
+// sphere, which is seen from above in perspective, this is off by less than 2 % of the image.
 TEST(Sprites, SolidsAreAtTheirLatents) {
   const auto generator = make_generator("sprites", 64, settings({{"mode", "shapes3d"}}));
   for (std::uint64_t scale = 0; scale < 8; ++scale) {

@@ -21,7 +21,7 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kSeed = 3;
-constexpr std::size_t kFillSide = 12, kFills = 19;  // more than one batch of them
+constexpr std::size_t kFillSide = 12, kFills = 19;  // more than one batch of fills
 
 /// Settings with small fills from `fill`, a generator and its parameters as on the command line.
 std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
@@ -75,10 +75,11 @@ struct Loaded {
   TexturedLeaves::Tables tables;
 };
 
-/// Rebuilds every pixel from the dense labels and the fill generator's samples. Exact where a pixel
-/// reads a fill at full resolution: the arithmetic is the same, the definition another. Elsewhere
-/// in double: a place below 12 rounds twice, by at most 2^-22, the levels and the interpolation
-/// between them some 30 times by 2^-24, for values that differ by at most the range.
+/// Rebuilds every pixel from the dense labels and the fill generator's samples. Where a pixel reads
+/// a fill at full resolution, the result is exact, because the definition here uses the same
+/// arithmetic. Elsewhere it is computed in double precision. A coordinate below 12 is rounded
+/// twice, by at most 2^-22. The levels and the interpolation between them take about 30 roundings
+/// of 2^-24. Values differ by at most the range.
 void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fill,
                         const std::string& yaml, std::vector<ParamSetting> others, int size) {
   std::string text = fill;
@@ -190,7 +191,7 @@ TEST(TexturedLeaves, HaveThePlainGeneratorsLeaves) {
 
 TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
   const auto shown = [](const std::string& fill_seed, std::uint64_t seed) {
-    // The image shows one pixel of a fill.
+    // The image shows a single pixel of a fill.
     const auto generator = make_generator("dead_leaves", 1,
                                           {{"fill", "noise", {}},
                                            {"fill_seed", fill_seed, {}},
@@ -230,7 +231,7 @@ TEST(TexturedLeaves, RotateAndScaleFills) {
   const TexturedLeaves functor(read(filled("noise")));
   for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
     const auto placement = functor.lie_of({kSeed, 9}, leaf);
-    // The image of the unit vectors; differences of f32 numbers below 64 give the slack.
+    // The images of the unit vectors. The tolerance covers differences of f32 numbers below 64.
     const double column = placement.column(0, 0), row = placement.row(0, 0);
     EXPECT_EQ(column, placement.x);
     EXPECT_EQ(row, placement.y);
@@ -245,7 +246,8 @@ TEST(TexturedLeaves, RotateAndScaleFills) {
   }
 }
 
-// Fills, places, angles and scales against their laws; false alarms are 1 in 10^6 each.
+// Tests the distributions of fills, positions, angles and scales; each fails by chance once in
+// 10^6.
 TEST(TexturedLeaves, PlaceFillsByTheirLaws) {
   const DeadLeaves::Params params =
       read(filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
@@ -269,7 +271,7 @@ TEST(TexturedLeaves, PlaceFillsByTheirLaws) {
   EXPECT_GT(test::kolmogorov_p(rows, uniform(0, 2.0 * kFillSide)), test::kGate);
 }
 
-// A leaf that is not shrunk reads its fill alone; here everything else is NaN.
+// A leaf that is not shrunk reads only the fill itself, so everything else is set to NaN here.
 TEST(TexturedLeaves, ReadNoLowerLevelAtFullScale) {
   const Loaded loaded(filled("noise", {{"fill_scale_low", "1", {}}}));
   const FillLevels& fills = loaded.functor.fills();

@@ -120,7 +120,7 @@ double reference(Kind kind, lattice::Key key, double x, double y) {
   return d.f2 - d.f1;
 }
 
-/// One of the header's noises at one place.
+/// One of the header's noises at one point.
 double noise_at(Kind kind, lattice::Key key, float x, float y) {
   if (kind == Kind::perlin) return lattice::gradient_noise(key, x, y);
   if (kind == Kind::simplex) return lattice::simplex_noise(key, x, y);
@@ -134,7 +134,7 @@ double noise_at(Kind kind, lattice::Key key, float x, float y) {
 constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
                               Kind::worley_edges};
 
-/// Point i of a series without common lattice points, and its lattice.
+/// Point i of a series whose points share no lattice points, and its lattice.
 struct Place {
   lattice::Key key;
   float x, y;
@@ -168,8 +168,8 @@ TEST(LatticeNoise, IsZeroAtLatticePoints) {
   }
 }
 
-// Steps of 2^-16 in any direction, half of them across borders of cells: slopes are at most 8, so
-// values move by less than 2^-13, roundings included; a kernel truncated at a radius of sqrt(0.6)
+// Takes steps of 2^-16 in any direction, half of them across cell borders. Slopes are at most 8, so
+// values move by less than 2^-13, including rounding. A kernel truncated at a radius of sqrt(0.6)
 // would jump by up to 0.007.
 TEST(LatticeNoise, IsContinuous) {
   for (const Kind kind : kAllKinds) {
@@ -184,8 +184,8 @@ TEST(LatticeNoise, IsContinuous) {
   }
 }
 
-// 100,000 independent values. Worley's constants were measured and rounded to 10^-4 each, at most a
-// third of the standard errors here, 6 10^-4 and 4 10^-4.
+// Uses 100,000 independent values. Worley's constants were measured and rounded to 10^-4, which is
+// less than a third of the standard errors here (6 10^-4 and 4 10^-4).
 TEST(LatticeNoise, HasItsStatedMoments) {
   for (const Kind kind : kAllKinds) {
     const Textures::Law law = Textures::law_of(kind);
@@ -252,8 +252,8 @@ TEST(Textures, BoundsGradientNoiseByItsAmplitudes) {
   }
 }
 
-// Octaves with cells no larger than a pixel are left out; between one and two pixels they count in
-// part.
+// Octaves with cells no larger than a pixel are left out. Those with cells of one to two pixels are
+// faded in.
 TEST(Textures, FadesOutOctavesFinerThanPixels) {
   const Textures functor(of_kind(Kind::perlin));
   Textures::Scene scene = scene_of(functor, 1, 64);
@@ -283,7 +283,7 @@ TEST(Textures, LabelsNameTheCellOfTheLatents) {
   params.octave_cells = 2;
   params.warp_cells = 4;
   params.octaves_low = 2;
-  params.octaves_high = 6;  // two and three numbers
+  params.octaves_high = 6;  // two and three random numbers
   const Textures functor(params);
   ASSERT_EQ(functor.classes(), 5u * 3 * 2 * 4);
   std::vector<int> octaves(7, 0);

@@ -29,7 +29,8 @@ TEST(Xy, HelicityHasItsEquilibriumRange) {
   EXPECT_NEAR(info({{"coupling", "0", {}}, {"label", "temperature", {}}}).low, -36.7, 0.1);
   EXPECT_LT(info({{"start", "hot", {}}}).low, -2e6);
   EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "the bound for arbitrary angles";
-  // Any temperature, also before equilibrium: one of 6000 is beyond with a chance of 2e-9.
+  // Covers all temperatures, also before equilibrium. One of 6000 values is out of range with a
+  // probability of 2e-9.
   for (const char* const rounds : {"1", "4"}) {
     const auto generator = make_generator(
         "xy", 24, {{"rounds", rounds, {}}, {"t_low", "0.05", {}}, {"t_high", "3", {}}});
@@ -39,7 +40,7 @@ TEST(Xy, HelicityHasItsEquilibriumRange) {
   }
 }
 
-// A picture of colours by components gives every angle to 2^-24, and so every measured quantity.
+// A picture coloured by components gives every angle to 2^-24, and so every measured quantity.
 TEST(Xy, LatentsMatchThePicture) {
   for (const int size : {16, 37, 190}) {
     const auto generator =
@@ -71,7 +72,8 @@ TEST(Xy, LatentsMatchThePicture) {
         }
       }
       const double sites = side * side, t = double{samples.latent(row, 0)};
-      // Angles to 2^-22; a difference near half a turn may count as a vortex or not.
+      // Angles are known to 2^-22, so a difference near half a turn may or may not count as a
+      // vortex.
       EXPECT_NEAR(samples.latent(row, 1), energy / sites, 2e-6);
       EXPECT_NEAR(samples.latent(row, 2), std::hypot(mx, my) / sites, 2e-6);
       EXPECT_NEAR(samples.latent(row, 3), 0.5 * (-energy - (sx * sx + sy * sy) / t) / sites,

@@ -1,4 +1,4 @@
-// Lattices of `xy` in equilibrium, against exactly known laws.
+// Compares lattices of `xy` in equilibrium with exactly known distributions.
 #include "tests/generators/images/xy_spins.h"
 #include "tests/support/statistics.h"
 
@@ -30,7 +30,7 @@ struct Mean {
   }
   double mean() const { return sum / count; }
   double error() const { return std::sqrt((squares / count - mean() * mean()) / count); }
-  /// Five standard errors: 5.7e-7.
+  /// Five standard errors, exceeded with a probability of 5.7e-7.
   void expect(double value, const std::string& what) const {
     EXPECT_NEAR(mean(), value, 5 * error()) << what;
   }
@@ -44,9 +44,9 @@ float helicity(const XySums& sums, double t, int side) {
              (of(sums.sine_x) * of(sums.sine_x) + of(sums.sine_y) * of(sums.sine_y)) * sites / t));
 }
 
-// 4 x 4 spins: energies and helicity moduli to 6 digits by a sum over all integer currents
-// (exp(z cos a) = sum of I_n(z) exp(i n a)), where helicity is T times the mean square of the
-// current around the torus; tests/truth/test_xy.py computes them. From either start.
+// 4 x 4 spins: energies and helicity moduli to 6 digits by a sum over all integer currents (exp(z
+// cos a) = sum of I_n(z) exp(i n a)), where helicity is T times the mean square of the current
+// around the torus; tests/truth/test_xy.py computes them. Tested from both starts.
 TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
   struct Exact {
     double t, energy, helicity;
@@ -66,13 +66,13 @@ TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
       const std::string what = "T " + std::to_string(t) + (hot ? ", hot" : ", cold");
       energies.expect(energy, what);
       helicities.expect(exact_helicity, what);
-      // 2 % of T changes the energy by 0.02 at T near 1, 0.011 at 2.
+      // A change of T by 2 % changes the energy by 0.02 near T = 1 and by 0.011 at T = 2.
       EXPECT_LT(5 * energies.error(), 0.02 * 0.6) << what;
     }
   }
 }
 
-// Rows without vertical bonds are closed chains: Z = sum of I_n(1 / T)^side over all n, and the
+// Without vertical bonds the rows are closed chains: Z = sum of I_n(1 / T)^side over all n, and the
 // energy is minus its logarithm's derivative; I_1 / I_0 per bond on an infinite chain.
 TEST(Xy, UncoupledRowsBehaveAsChains) {
   constexpr int kSide = 8;
@@ -100,12 +100,12 @@ TEST(Xy, UncoupledRowsBehaveAsChains) {
 }
 
 // For any direction v of angles, <(v . grad E)^2> = T <v . H v>, since Boltzmann's factor is its
-// own derivative. Single spins test the heat bath at T; the longest waves, the slowest to reach
-// equilibrium, test that the default rounds are enough, from either start.
+// own derivative. Single spins test the heat bath at T. The longest waves reach equilibrium last,
+// so they test that the default number of rounds suffices, from both starts.
 TEST(Xy, ForcesBalanceCurvature) {
   for (const auto& [side, t] : {std::pair{8, 0.3}, {24, 0.3}, {24, 0.9}, {16, 1.3}}) {
     for (const bool hot : {false, true}) {
-      if (hot && t < 1) continue;  // in the cold, the vortices of a hot start annihilate slowly
+      if (hot && t < 1) continue;  // at low T, the vortices of a hot start annihilate slowly
       Lattice lattice(side);
       Mean single, wave, curvature;
       const auto count = static_cast<std::uint64_t>(360000 / (side * side));
@@ -144,15 +144,16 @@ TEST(Xy, ForcesBalanceCurvature) {
       const std::string what = "side " + std::to_string(side) + ", T " + std::to_string(t);
       single.expect(0, what);
       EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": must find 2 % of T";
-      // Relative to the configuration's own curvature, which varies little. Squares of normal
-      // numbers have a long tail: 6 errors of 2500 of them are as rare as 5 of a normal number.
+      // Relative to the curvature of the configuration itself, which varies little. Squares of
+      // normal numbers have a long tail: 6 standard errors of 2500 squares are as rare as 5 of a
+      // normal number.
       EXPECT_NEAR(wave.mean(), 0, 6 * wave.error()) << what;
     }
   }
 }
 
-// Small T: independent waves. <(a_i - a_j)^2> = T (1 - 1 / sites) / 2, so e = -2 + T / 2 (1 -
-// 1 / sites) plus terms of order T^2, T^2 / 16 for the first; and <m^2> is the mean over r of
+// At small T, waves are independent. <(a_i - a_j)^2> = T (1 - 1 / sites) / 2, so e = -2 + T / 2 (1
+// - 1 / sites) plus terms of order T^2, T^2 / 16 for the first; and <m^2> is the mean over r of
 // exp(-T (G(0) - G(r))), with the waves' propagator G and T raised by that order.
 TEST(Xy, SmallTemperaturesHaveIndependentWaves) {
   constexpr int kSide = 12, kSites = kSide * kSide;
@@ -184,9 +185,9 @@ TEST(Xy, SmallTemperaturesHaveIndependentWaves) {
   EXPECT_LT(5 * energies.error(), 0.02 * kT / 2) << "must find 2 % of T";
 }
 
-// Detailed balance of whole sweeps: a reversed sweep starts with the other colour, which is a sweep
-// of the lattice shifted by one. So for shift-invariant f and g, <f before, g after> = <g before,
-// f after>.
+// Detailed balance of whole sweeps. A reversed sweep starts with the other colour, which equals a
+// sweep of the lattice shifted by one site. So for shift-invariant f and g, <f before, g after> =
+// <g before, f after>.
 TEST(Xy, SweepsAreReversible) {
   Lattice lattice(4);
   for (const bool mirror : {false, true}) {

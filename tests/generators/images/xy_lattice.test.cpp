@@ -28,8 +28,8 @@ bool draw(const xy::VonMises& law, const SampleRng& rng, std::uint32_t i, xy::Di
   return false;
 }
 
-// 200,000 angles per kappa, two tests of five laws: Kolmogorov's, and the mean of the cosine,
-// I_1 / I_0, in which 2 % of kappa are more than 5 standard errors.
+// Draws 200,000 angles for each of five kappas. Two tests each: Kolmogorov's, and the mean of the
+// cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
 TEST(XyHeatBath, DrawsVonMisesAngles) {
   for (const double kappa : {0.0, 0.02, 1.0, 4.0, 80.0}) {
     constexpr std::uint32_t kCount = 200000;
@@ -48,9 +48,11 @@ TEST(XyHeatBath, DrawsVonMisesAngles) {
       angles.push_back(std::atan2(s, c));
       cosines.push_back(2 * std::pow(std::sin(0.5 * angles.back()), 2));
     }
-    // Rounding of one division and some sums, amplified by 1 - cos(turn) = 2^-6 at kappa = 80.
+    // The tolerance covers the rounding of one division and some sums, amplified by 1 - cos(turn) =
+    // 2^-6 at kappa = 80.
     EXPECT_LT(farthest, 1e-5) << kappa;
-    // At large kappa a third is rejected: 0.3427^4 = 1 / 72.5 of four tries.
+    // At large kappa a third of the tries is rejected, so all four fail with a probability of
+    // 0.3427^4 = 1 / 72.5.
     EXPECT_LT(failed, kCount / 72.5 + 5 * std::sqrt(kCount / 72.5)) << kappa;
     if (kappa == 0) {
       EXPECT_EQ(failed, 0u);
@@ -85,7 +87,8 @@ TEST(XyHeatBath, DrawsVonMisesAngles) {
 
 // ---- sweeps -------------------------------------------------------------------------------------
 
-// Includes sides with a number of spins per colour that blocks of four words do not divide.
+// Includes sides where the number of spins per colour is not a multiple of four, the words per
+// block.
 TEST(Xy, StartsColdOrHot) {
   for (const int side : {4, 6, 18, 32}) {
     Lattice lattice(side);
@@ -104,8 +107,8 @@ TEST(Xy, StartsColdOrHot) {
   }
 }
 
-// Over-relaxation conserves energy: 2000 sweeps, each spin off by some 2^-22 with either sign; and
-// spins keep length 1.
+// Over-relaxation conserves the energy, and spins keep length 1. The tolerance is for 2000 sweeps
+// that change each spin by about 2^-22 with either sign.
 TEST(Xy, OverRelaxationConservesEnergy) {
   Lattice lattice(16);
   const XyLattice rule = lattice.relax(0.7, 3, 4);
@@ -150,8 +153,8 @@ TEST(Xy, VorticesSumToZero) {
   }
 }
 
-// Between opposite spins neither way is the short one, and still each bond must count once for each
-// of its two plaquettes.
+// Between opposite spins both ways round are equally long, but each bond must still use the same
+// difference for its two plaquettes.
 TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
   constexpr int kSide = 8;
   Lattice lattice(kSide);
@@ -176,7 +179,7 @@ TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
 }
 
 TEST(Xy, FindsVortices) {
-  // A vortex and an antivortex, 8 plaquettes apart on a side of 16. Their distant images bend the
+  // A vortex and an antivortex, 8 plaquettes apart on a side of 16. Their periodic images bend the
   // angles by less than half a turn.
   constexpr int kSide = 16;
   Lattice lattice(kSide);

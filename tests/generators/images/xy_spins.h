@@ -1,4 +1,4 @@
-// One XY lattice on the host, read and set by angles. For the tests of `xy`; host only.
+// One XY lattice on the host; spins are read and set as angles. For the tests of `xy`; host only.
 #pragma once
 
 #include "generators/images/xy.h"
@@ -17,7 +17,7 @@ namespace wellspring::test {
 inline constexpr double kWholeTurn = 2 * std::numbers::pi;
 
 /// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. Equidistant
-/// points give it exactly once there are more than n + some sqrt(z).
+/// points give it to rounding if there are more than n + a few sqrt(z) of them.
 inline double bessel(int n, double z) {
   constexpr int kPoints = 400;
   double sum = 0;
@@ -28,7 +28,7 @@ inline double bessel(int n, double z) {
   return sum / kPoints;
 }
 
-/// One lattice on the host, a team of one.
+/// One lattice on the host, updated by a team of one.
 class XySpins {
  public:
   explicit XySpins(int side)
@@ -99,7 +99,7 @@ class XySpins {
   SoloTeam team{ScratchCursor{}};
 };
 
-/// The sum of a site's neighbours, from angles row by row.
+/// The sum of a site's neighbours; the angles are stored row by row.
 inline std::pair<double, double> field(const std::vector<double>& angles, int side, int x, int y,
                                        double coupling) {
   const auto of = [&](int column, int row) {

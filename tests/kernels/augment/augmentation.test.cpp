@@ -211,14 +211,15 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
     const Map expected = solve(corner, {{{0, 0}, {61, 0}, {61, 40}, {0, 40}}});
     const Augmentation a = drawn(plan, i);
     bent |= a.projective;
-    // Points whose depth is not small: in the quadrilateral and around it.
+    // Tests points in and around the quadrilateral, where the depth is not small.
     for (int k = 0; k < 81; ++k) {
       const double x = k % 9 * 61 / 8., y = k / 9 * 40 / 8.;
       const double depth = expected.m[6] * x + expected.m[7] * y + 1;
       const double at_centre = expected.m[6] * 30.5 + expected.m[7] * 20 + 1;
       if (depth / at_centre < 0.25) continue;
       const auto [ex, ey] = expected(x, y);
-      // 40 f32 operations; cancellation up to the ratio of the product of the sides to the depth.
+      // The tolerance covers 40 f32 operations and a cancellation by up to the product of the sides
+      // over the depth.
       ASSERT_NEAR(a.source_x(static_cast<float>(x), static_cast<float>(y)), ex, 2e-3);
       ASSERT_NEAR(a.source_y(static_cast<float>(x), static_cast<float>(y)), ey, 2e-3);
     }
@@ -330,8 +331,8 @@ TEST(AugmentationDraws, GiveCropsTheirAreasRatiosAndPositions) {
   EXPECT_GT(test::chi_square_p(sides, expected), test::kGate);
   EXPECT_GT(test::uniform_chi_square_p(places), test::kGate);
 
-  // Small boxes of any ratio always fit. On 4096 pixels the rounding of sides near 1000 changes the
-  // logarithm of the ratio by less than 0.001, a hundredth of the resolution of the test.
+  // Small boxes of any ratio always fit. On 4096 pixels, rounding sides near 1000 changes the
+  // logarithm of the ratio by less than 0.001, a hundredth of the test's resolution.
   const auto wide = plan_of("[crop_resize: {scale: [0.06, 0.06], ratio: [0.5, 2]}]", {4096, 4096});
   std::vector<double> ratios;
   for (std::uint64_t i = 0; i < kCount; ++i) {

@@ -89,13 +89,13 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const double reach = seen_radius * 5;
     if (seen_x < reach || seen_y < reach || seen_x > out.width - reach ||
         seen_y > out.height - reach) {
-      continue;  // partly outside the image: pixels do not give the position
+      continue;  // partly outside the image: pixels do not determine the position
     }
     ++measured;
     const Visible body = measure_disc(a, out, x, y, radius);
     const Visible head = measure_disc(a, out, head_x, head_y, radius);
-    // The centroid of a disc of thousands of points, 4 x 4 per pixel: errors of single points
-    // average to less than a hundredth of a pixel.
+    // The disc has thousands of points, 4 x 4 per pixel, so the errors of single points average to
+    // less than a hundredth of a pixel in its centroid.
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
@@ -103,7 +103,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // The direction of the same axis is a quarter turn further.
+    // The direction of the same axis is larger by a quarter turn.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
@@ -175,7 +175,7 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
     float latents[2] = {x, y};
     map_latents(a, roles, latents);
-    // Two roundings of numbers up to 64, to the centre and back: 64 * 2^-23 / 64.
+    // Moving to the centre and back rounds numbers up to 64 twice: 64 * 2^-23 / 64.
     EXPECT_NEAR(latents[0], x, 0x1p-22);
     EXPECT_NEAR(latents[1], y, 0x1p-22);
   }

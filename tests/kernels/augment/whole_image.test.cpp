@@ -66,7 +66,7 @@ struct Emitted {
   }
 };
 
-/// Both sides have 16 f32 operations on values up to 2: 2^-24 each.
+/// Each side takes 16 f32 operations on values up to 2, with an error of 2^-24 each.
 constexpr double kRounding = 32 * 0x1p-24;
 
 void expect_probes(const std::vector<float>& seen, std::span<const float> expected,
@@ -90,8 +90,9 @@ TEST(WholeImage, EqualsTorchvision) {
 }
 
 TEST(WholeImage, AppliesContrastAboutTheMean) {
-  // The program draws the factor; torchvision's values have a fixed one. The red weight of luma is
-  // 0.299 here and 0.2989 there: a mean below 0.5 differs by 5e-5, the result by 0.6 of that.
+  // The program draws the factor; torchvision's values are for a fixed factor. The red weight of
+  // luma is 0.299 here and 0.2989 there: a mean below 0.5 differs by 5e-5, the result by 0.6 of
+  // that.
   Emitted emit;
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
   const auto seen = emit(yaml), plain = emit("");
@@ -138,8 +139,9 @@ TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
                 tv::kSharpenThenAutocontrast);
   expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
   expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
-  // Saturation with the luma weights above, then 7 bits: a value near the border of a level may
-  // get either level. 9e-5 of 1 / 128 are 1.2 % of the values, 0.3 of the 27 compared.
+  // Saturation with the luma weights above, then rounding to 7 bits: a value close to the border
+  // between two levels may get either. Within 9e-5 of a border are 1.2 % of the values, or 0.3 of
+  // the 27 compared.
   expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
 }
 
@@ -148,7 +150,7 @@ void expect_places(const Augmentation& a, std::span<const float> expected) {
   const float at[3][2] = {{40.5f, 30.5f}, {50.5f, 36.5f}, {36.5f, 44.5f}};
   for (std::size_t i = 0; i < 3; ++i) {
     // Torchvision's grid has coordinates in units of half a side (rounding: 2^-24 of 40 pixels) and
-    // reads a ramp of 80 pixels: 2e-5 for each of the two, doubled for our own rounding.
+    // reads a ramp of 80 pixels. Each contributes 2e-5; our own rounding doubles this.
     EXPECT_NEAR(a.source_x(at[i][0], at[i][1]), expected[2 * i], 8e-5) << i;
     EXPECT_NEAR(a.source_y(at[i][0], at[i][1]), expected[2 * i + 1], 8e-5) << i;
   }
@@ -291,7 +293,7 @@ TEST(WholeImage, KeepsTheOrderOfTheList) {
   Emitted sharp;
   const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
   for (std::size_t i = 0; i < sharpened.size(); ++i) {
-    // Stored as bytes, to a half of 1 / 255.
+    // Stored as bytes, exact to half of 1 / 255.
     sharp.bytes[i] = static_cast<std::uint8_t>(std::lround(255 * sharpened[i]));
   }
   const auto both = emit("augment: [sharpen: {factor: 0.5, probability: 1}, " + blur + "]");
@@ -328,7 +330,7 @@ TEST(WholeImage, HandlesImagesOfOneChannelOrOneValue) {
   std::ranges::fill(emit.bytes, std::uint8_t{77});
   const auto flat = emit("augment: [autocontrast: 1, sharpen: {factor: 2, probability: 1}]");
   for (const float v : flat) ASSERT_NEAR(v, 77 / 255., 1e-6);
-  // One level: equalise has no effect but the rounding to 8 bits.
+  // With a single level, equalise only rounds to 8 bits.
   for (const float v : emit("augment: [equalise: 1]")) ASSERT_EQ(v, 77 / 255.f);
 }
 
@@ -349,7 +351,7 @@ TEST(Augmentation, EqualsTorchvisionInBicubicScaling) {
   expect_part(emit(yaml), emit.shape, 16, 20, 18, 20, tv::kLarger);
   emit.shape = {18, 20, 3};
   expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
-  emit.shape = kShape;  // unchanged: a copy
+  emit.shape = kShape;  // unchanged, so the operation is a copy
   expect_probes(emit(yaml), tv::kImage, 0);
 }
 
@@ -394,8 +396,8 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   }
   // All ten tries fail with a probability below 1e-6.
   EXPECT_GT(test::normal_p((count - kCount * 0.5) / std::sqrt(kCount * 0.25)), test::kGate);
-  // Boxes that do not fit are drawn again, so only small areas are uniform: below a share of 0.15
-  // the longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
+  // Boxes that do not fit are resampled, so only small areas are uniform: below a share of 0.15 the
+  // longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
   std::vector<double> small;
   for (const double a : areas)
     if (a < 0.14 && a > 0.03) small.push_back(a);

@@ -68,7 +68,7 @@ TEST(Gamma, HasPinnedBits) {
   EXPECT_EQ(hash, 0x427b442584e16111u) << std::hex << hash;
 }
 
-// 20,000 numbers resolve a distance of 0.02 between distribution functions at the gate.
+// With 20,000 numbers the test detects a distance of 0.02 between distribution functions.
 TEST(DrawGamma, FollowsTheDistribution) {
   constexpr std::uint32_t kCount = 20000;
   for (const float shape : {0.05f, 0.7f, 1.0f, 2.5f, 300.0f}) {
@@ -113,7 +113,8 @@ TEST(DrawGammas, EqualsDrawGammaPerElement) {
 
 TEST(DrawGamma, ReadsOnlyItsElementsBlocks) {
   const SampleRng rng{9, 4};
-  // The first try of element 3 of 10 reads block 53, the second 63; element 4 reads others.
+  // The first try of element 3 of 10 reads block 53 and the second reads block 63; element 4 reads
+  // other blocks.
   const float alone = draw_gamma(rng, Purpose::texture, 53, 10, 0.4f);
   for (std::uint32_t i = 50; i < 60; ++i) {
     const float again = draw_gamma(rng, Purpose::texture, i, 10, 0.4f);

@@ -149,7 +149,7 @@ TEST(MathAccuracy, Atan2StaysWithinItsStatedBound) {
   RngStream random({1, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Alternately any two floats and two of similar size.
+    // Alternates between any two floats and two of similar size.
     const float y = i % 2 == 0 ? std::bit_cast<float>(u) : unit_float(u) - 0.5f;
     const float x = i % 2 == 0 ? std::bit_cast<float>(v) : unit_float(v) - 0.5f;
     worst.add(ulp_error(math::atan2(y, x), std::atan2(double{y}, double{x})), x, y);
@@ -250,7 +250,7 @@ std::uint32_t canonical(float x) {
 }
 
 TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
-  constexpr std::int64_t n = 200'003;  // odd: the loop's remainder too
+  constexpr std::int64_t n = 200'003;  // odd, to cover the loop's remainder
   std::vector<float> x(n), vector(test::kMathFunctions * n), scalar(test::kMathFunctions * n);
   RngStream random({4, 1}, Purpose::texture);
   for (std::int64_t i = 0; i < n; ++i) {

@@ -14,7 +14,7 @@ void expect_equal(const Philox4& a, const Philox4& b) {
 template <int N>
 void expect_single_blocks() {
   const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
-  for (const std::uint32_t first : {0u, 5u, 0xfffffff8u}) {  // the last wraps around
+  for (const std::uint32_t first : {0u, 5u, 0xfffffff8u}) {  // the last counter wraps around
     const auto run = consecutive_blocks<N>(rng, Purpose::texture, first);
     for (int i = 0; i < N; ++i) {
       expect_equal(run.of(i), rng.block(Purpose::texture, first + static_cast<std::uint32_t>(i)));
@@ -37,7 +37,7 @@ void expect_single_blocks() {
 template <int N>
 void expect_wanted_lanes() {
   const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
-  for (const int step : {1, 3, 2 * N}) {  // all lanes, some, only the first
+  for (const int step : {1, 3, 2 * N}) {  // uses all lanes, some, or only the first
     std::uint32_t draws[N];
     std::int32_t wanted[N];
     for (int i = 0; i < N; ++i) {

@@ -17,7 +17,8 @@ std::string mebibytes(std::uint64_t count) {
   return std::to_string(count * kMiB) + "\n";
 }
 
-/// A simulated machine in a folder: 16 GiB, 12 available, and the control groups that a test adds.
+/// A simulated machine in a folder: 16 GiB of memory, 12 GiB available, and the control groups that
+/// a test adds.
 class HostLimits : public ::testing::Test {
  protected:
   HostLimits() {

@@ -100,7 +100,7 @@ TEST(Launch, HostTeamsUpdateSharedCellsAtomically) {
   }
 }
 
-// The same with std::thread: the thread sanitizer does not see OpenMP's threads.
+// The same test with std::thread, because the thread sanitizer does not see OpenMP's threads.
 TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   std::vector<std::int32_t> cells(3);
   std::int64_t sum = 0;

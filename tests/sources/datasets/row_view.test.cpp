@@ -44,7 +44,7 @@ TEST(RowRange, DividesAnyNumberOfRows) {
 // Pins the hash: a run resumed by a later version must have the same rows.
 TEST(RowRange, TakesARandomPartByHash) {
   EXPECT_EQ(hashed("0%..20%").rows(20), (std::vector<std::int64_t>{3, 10, 18}));
-  // Binomial: six standard deviations of 10000 rows at 20 % are 240.
+  // The number is binomial; six standard deviations for 10000 rows at 20 % are 240.
   EXPECT_NEAR(static_cast<double>(hashed("0%..20%").rows(10'000).size()), 2000, 240);
 }
 
@@ -90,7 +90,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// In folders and arrays alike; also if only one of the parts is limited.
+// Holds for folders and arrays, and also if only one of the parts is limited.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");

@@ -1,5 +1,5 @@
-// Arrays as other programs store them: shapes, types and orders of images and labels; compressed
-// archives and their memory; our own exports.
+// Arrays as other programs store them: shapes, types and orders of images and labels, compressed
+// archives and their memory, and our own exports.
 #include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
@@ -106,7 +106,7 @@ TEST_F(ArrayFiles, RefuseAmbiguousImages) {
   EXPECT_EQ(open("events.npy")->layout().sample, SampleLayout::event(3));
 }
 
-// Not silently black or white.
+// These must not silently become black or white.
 TEST_F(ArrayFiles, RefusePixelsOutOfRange) {
   std::vector<float> values(2 * 3 * 2 * 2, 0.5f);
   const auto refusal = [&](float value, std::vector<ParamSetting> settings) {

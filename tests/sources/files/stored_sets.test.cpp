@@ -107,7 +107,7 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
         EXPECT_EQ(read.source->classes(), made.source->classes());
         EXPECT_TRUE(*read.batch == *made.batch) << name;
         EXPECT_GT(made.batch->count()[0], 1);
-        EXPECT_EQ(read.overflow().samples, 0u);  // the export has already cut them
+        EXPECT_EQ(read.overflow().samples, 0u);  // the export has already dropped them
       }
     }
     const auto generator = make_generator("ginkgo", 1, kJets);

@@ -1,5 +1,5 @@
-// Mixup and cutmix of batches against plain arithmetic in double, and in runs. Distributions of the
-// draws: mixup_cutmix.test.cpp.
+// Compares mixup and cutmix of batches with plain arithmetic in double precision, and tests them in
+// runs. Distributions of the draws: mixup_cutmix.test.cpp.
 #include "sources/mixing/mixup_pass.h"
 
 #include "kernels/batch/communicator.h"
@@ -78,8 +78,8 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
 }
 
 /// Error bound of r = own a + other b as the kernel computes it: a product and a fused sum, each
-/// rounded to f32 (2^-24 of it), and the storing as T (2^-8 of it for bf16; f32 adds none). A
-/// thousandth covers that each applies to the rounded number.
+/// rounded to f32 (2^-24 of it), and the storing as T (2^-8 of it for bf16; f32 adds none). An
+/// extra thousandth covers that each rounding applies to an already rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;
@@ -118,7 +118,7 @@ void expect_mixed(const SampleLayout& layout, const MixConfig& config) {
 }
 
 TEST(BatchMix, MatchesPlainArithmetic) {
-  // Row sizes with and without a multiple of 16 bytes, one and three channels, one pixel.
+  // Row sizes that are and are not multiples of 16 bytes, one and three channels, one pixel.
   for (const SampleShape shape :
        {SampleShape{8, 8, 3}, {8, 4, 1}, {7, 5, 3}, {3, 5, 1}, {9, 16, 1}, {1, 1, 3}, {2, 4, 3}}) {
     SCOPED_TRACE(testing::Message() << shape.height << "x" << shape.width << "x" << shape.channels);
@@ -171,8 +171,8 @@ TEST(BatchMix, MixesProbabilitiesOfTheSource) {
   }
 }
 
-// A label of both rows has target 1, of neither 0, of one row that row's share. The column `label`
-// is not read, since files may lack it.
+// A label that both rows have gets the target 1, a label of neither row gets 0, and a label of one
+// row gets that row's share. The column `label` is not read, since files may lack it.
 TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
@@ -291,7 +291,7 @@ TEST(BatchMix, MixesOnAGpuAsOnTheHost) {
   expect_mixed_as_on_host<bf16>(Device::parse("auto"));
 }
 
-// The test above, on the host.
+// The same test on the host.
 TEST(BatchMix, MixesInADeviceRunOnTheHost) {
   expect_mixed_as_on_host<float>(Device::cpu());
   expect_mixed_as_on_host<bf16>(Device::cpu());

@@ -85,7 +85,8 @@ TEST(Permutation, DiffersBySeedEpochAndUse) {
     equal_c += a(i) == c(i);
     equal_d += a(i) == d(i);
   }
-  // Fixed points of a random permutation are Poisson with mean 1: above 12 with p < 1e-9.
+  // The number of fixed points of a random permutation is Poisson with mean 1, and above 12 with p
+  // < 1e-9.
   EXPECT_LT(equal_b, 12);
   EXPECT_LT(equal_c, 12);
   EXPECT_LT(equal_d, 12);

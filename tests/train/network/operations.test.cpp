@@ -24,7 +24,7 @@ struct OperationCase {
   /// one per step, through a head of at most 16 terms.
   double roundings = 32;
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
-  /// through its division twice: the square.
+  /// through its division twice, so their factor is the square.
   double gain = 1;
 
   void record(Tape& tape) const {
@@ -191,7 +191,7 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
-  /// Sums over the batch have one more term per row; the differences have errors of 1e-8.
+  /// Sums over the batch have one more term per row. Finite differences have errors of 1e-8.
   void expect_gradients(NetworkBench& bench, const Tape& tape, const ReferenceInput& input,
                         double bound) {
     const auto along = [&](const ReferenceInput& at) {

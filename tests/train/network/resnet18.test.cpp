@@ -1,5 +1,5 @@
-// resnet18 compared with PyTorch's on equal weights, which come from a file of another program: both
-// modes, forward and backward.
+// Compares resnet18 with PyTorch's on the same weights, which come from a file of another program,
+// in both modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
@@ -61,10 +61,10 @@ class Resnet18Test : public ops::test::OperationTest {};
 
 // The rounding error of a sum of n terms with random signs grows as sqrt(n) u. The longest sums
 // have 512 * 9 terms, and the errors of 20 layers add in quadrature: sqrt(4608 * 20) u = 1.8e-5 of
-// the largest logit. The tolerance is eight times that: chance does not exceed it, and a wrong
+// the largest logit. The tolerance is eight times that. Rounding does not exceed it, but a wrong
 // constant does (an epsilon of 1e-3 instead of 1e-5 moves the logits by at least 1e-3). Gradients
-// pass the layers twice and are divided by each normalisation's deviation: eight times as much
-// again.
+// pass through the layers twice and are divided by each normalisation's standard deviation, so
+// their tolerance is eight times as large again.
 TEST_P(Resnet18Test, AgreesWithPyTorch) {
   const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
   for (const Resnet18Reference& expected : test::resnet18_reference()) {

@@ -54,7 +54,7 @@ class OptimizerTest : public test::OperationTest {
     return buffer(std::vector<StepState>{state});
   }
 
-  /// Fifty steps with new gradients, clipped to half.
+  /// Runs fifty steps with new gradients, clipped to half their norm.
   template <class T>
   void check(const OptimizerSpec& spec) {
     const auto start = random_values<float>(kAll, 1);
@@ -117,7 +117,8 @@ class OptimizerTest : public test::OperationTest {
     for (const double g : in_double(of_matrices)) square += g * g;
     for (const double g : in_double(of_vectors)) square += g * g;
     const StepState result = state.values()[0];
-    // A square, at most 33 terms per lane, two trees of 8, and a root, which halves the error.
+    // Counts the roundings of a square, at most 33 terms per lane, two trees of 8, and a root,
+    // which halves the error.
     const double relative = 32 * 0x1p-24;
     EXPECT_NEAR(result.gradient_norm, std::sqrt(square), relative * std::sqrt(square));
     const double scale =
