@@ -29,7 +29,7 @@ struct ZipEntry {
   std::uint16_t method = zip::kStored;
   std::uint32_t crc = 0;
   std::uint64_t size = 0, compressed = 0;  ///< bytes
-  std::uint64_t offset = 0;                ///< where the local header begins, bytes
+  std::uint64_t offset = 0;                ///< bytes before the local header
 };
 
 /// Errors (data): not an archive, truncated, damaged.

@@ -3,12 +3,9 @@
 // distribution. There is noise, and pulses without a coincidence on their string are auxiliary
 // (telescope.h). Created through the registry; host and device.
 //
-// Most modules see no light. A team visits them four at a time with one random block: each word
-// sets the gap before a module's first photon, and an upper bound from the exponents of distance
-// and gap excludes most modules (telescope::may_expect). Once all pulses have positions in the
-// output, the pulses instead of the modules are divided among the members (with SIMD on the host).
-// They first find the earliest time in each module, which decides which pulses are auxiliary, and
-// then write the pulses.
+// Most modules see no light. A team visits four at a time with one random block: each word sets the
+// gap before a module's first photon, and a bound excludes most modules (telescope::may_expect). The
+// members then divide the pulses, find which are auxiliary, and write them.
 #pragma once
 
 #include "core/config/params.h"

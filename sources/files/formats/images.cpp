@@ -178,8 +178,9 @@ DatasetFormat folder_format() {
 }
 
 DatasetFormat tar_format() {
-  return {"tar",      "an image folder inside a tar file", kImageFiles, image_table().rows(), is_tar,
-          open_images};
+  return {"tar",       "an image folder inside a tar file",
+          kImageFiles, image_table().rows(),
+          is_tar,      open_images};
 }
 
 DatasetFormat zip_format() {
