@@ -163,6 +163,7 @@ const Words& words(FileKind kind) {
 FileKind file_kind(std::span<const std::uint8_t> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min(bytes.size(), kFileKindBytes));
+  if (is_safetensors(head)) return FileKind::safetensors;  // its length may look like other kinds
   if (head.starts_with("PK\3\4")) return zip_kind(head);
   for (const Magic& magic : kMagic) {
     if (head.size() >= magic.at && head.substr(magic.at).starts_with(magic.bytes))
@@ -171,7 +172,6 @@ FileKind file_kind(std::span<const std::uint8_t> bytes) {
   if (is_bmp(head)) return FileKind::bmp;
   if (is_netpbm(head)) return FileKind::netpbm;
   if (is_web_page(head)) return FileKind::web_page;
-  if (is_safetensors(head)) return FileKind::safetensors;
   return is_pickle(head) ? FileKind::pickle : FileKind::unknown;
 }
 

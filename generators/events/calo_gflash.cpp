@@ -19,7 +19,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 constexpr double kHighestEnergy = 1e4;
 /// Lowest energy divided by critical energy.
 constexpr double kLeastRatio = 10;
-/// Above the largest normal number of kernels/random/math.h, sqrt(48 ln 2) = 5.768.
+/// Above the largest normal deviate of kernels/random/math.h, sqrt(48 ln 2) = 5.768.
 constexpr double kFarthestNormal = 5.77;
 /// Largest exponential number: ln 2^24.
 constexpr double kLongest = 16.64;

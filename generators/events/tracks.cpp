@@ -44,7 +44,7 @@ int members_for(const Tracks::Params& params) {
   return std::clamp(static_cast<int>(std::bit_ceil(usual)), kFewest, Tracks::kMostMembers);
 }
 
-/// Area of a cylinder, or of the ring on one side, mm^2.
+/// Area of a cylinder, or of the ring at one end of the detector, mm^2.
 double area_of(const TrackerSurface& surface, bool cylinder) {
   return cylinder ? 4 * std::numbers::pi * surface.place * surface.high
                   : std::numbers::pi * (surface.high - surface.low) * (surface.high + surface.low);

@@ -389,7 +389,7 @@ TEST_F(TrainInput, RefusesOtherFilesThanCheckpoints) {
             0);
   const Outcome archive = evaluate("x.npz");
   EXPECT_EQ(archive.exit_code, 3);
-  expect_parts(archive.err, {"x.npz: not a valid safetensors file", "of another format"});
+  expect_parts(archive.err, {"x.npz: not a safetensors file", "a NumPy archive (.npz)"});
 }
 
 TEST_F(TrainInput, KeepsTheOldCheckpointOnAFullDisk) {

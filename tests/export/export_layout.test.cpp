@@ -101,7 +101,7 @@ TEST(ExportLayout, WritesShowersInMevForCaloChallenge) {
   }
 }
 
-// Compares features with the momenta of npz. Both are rounded to f32 once: relative error 2^-24;
+// Compares the features with the momenta of the npz export. Both are rounded to f32 once: relative error 2^-24;
 // 2^-21 for differences of angles below pi and of eta below 16. For jets of 400 GeV with a mass of
 // 80 GeV, E^2 - p^2 in f32 has a relative error of at most (E / m)^2 = 25 times 2^-23, its square
 // root half of that.

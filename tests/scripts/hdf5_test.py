@@ -157,7 +157,7 @@ class Hdf5(unittest.TestCase):
             for storage in ("resident", "streamed"):
                 (self.path / "run.yaml").write_text(
                     f"data:\n  size: 6\n  sources: [{{name: a, kind: files, path: {self.path / name}, "
-                    f"storage: {storage}, shuffle: false{keys}}}]\nmodel: {{name: cnn, widths: [4]}}\n"
+                    f"storage: {storage}, shuffle: false{keys}}}]\nmodel: {{name: mlp, widths: [4]}}\n"
                     "train: {batch: 10, steps: 4}\n")
                 with np.load(self.export("back.npz", "run.yaml", "--count", "20")) as back:
                     batch = (back["x"].copy(), back["label"].copy())

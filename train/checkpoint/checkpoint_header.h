@@ -12,11 +12,11 @@ namespace wellspring {
 inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
 inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
-/// A data set of a run. Another number of samples changes their order, another digest (SHA-256,
-/// hexadecimal; "": unknown) their content.
+/// A data set of a run. Another number of samples changes their order, another digest their
+/// content.
 struct StoredData {
   std::uint64_t samples = 0;
-  std::string digest;
+  std::string digest;  ///< see data_identity; "": unknown
 };
 /// By source.
 using DataIdentity = std::map<std::string, StoredData>;

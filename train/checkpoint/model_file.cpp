@@ -1,6 +1,7 @@
 #include "train/checkpoint/model_file.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/json_reason.h"
 
@@ -122,22 +123,16 @@ std::uint64_t step_from(const std::string& text, const fs::path& file) {
   return step;
 }
 
-/// True for the formats of torch.save: a zip archive, or a pickle of protocol 2.
-bool is_torch_file(const fs::path& path) {
-  const InputFile file(path);
-  std::string begin(4, '\0');
-  if (file.size() < begin.size()) return false;
-  file.read(0, std::as_writable_bytes(std::span(begin.data(), begin.size())));
-  return begin == "PK\x03\x04" || begin.starts_with("\x80\x02");
-}
-
 SafetensorsFile open_tensors(const fs::path& path) {
-  if (is_torch_file(path))
+  const InputFile file(path);
+  const FileKind kind = file_kind(file);
+  if (kind == FileKind::pytorch || kind == FileKind::pickle || kind == FileKind::zip)
     fail(ErrorKind::data,
          {fmt::format("{}: not a safetensors file", path.string()),
           "it looks like a file of torch.save",
           fmt::format("convert it: scripts/torch-weights from-torch {} weights.safetensors",
                       path.string())});
+  refuse_other_kinds(file, {FileKind::safetensors}, "a safetensors file");
   return SafetensorsFile(path);
 }
 

@@ -72,8 +72,8 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here)
     }
   }
   if (differences.empty() && kept.rows.empty())
-    differences.push_back(fmt::format("it has the heads {}, this network {}", join(names_of(there)),
-                                      join(names_of(here))));
+    differences.push_back(fmt::format("it has the heads {}; this network has {}",
+                                      join(names_of(there)), join(names_of(here))));
   if (!differences.empty()) refuse_heads(model, differences);
   return kept;
 }

@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<HeadTarget>& targets) {
   return names;
 }
 
-/// The column of a target in a source, as RegressionTargets::column, and the target.
+/// A target, and its column in the source (see RegressionTargets::column).
 struct Found {
   std::int32_t column = 0;
   HeadTarget target;

@@ -146,7 +146,7 @@ ParamTable<ArraySettings> own_rows() {
             "text file of class names, one per line, relative to the folder of path; empty: "
             "the exported names, or 0, 1, 2...")
       .choice("unit", &ArraySettings::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-              "calochallenge: unit of rows and of the latent energy")
+              "calochallenge: unit of the rows and of the latent `energy`")
       .real("energy_low", &ArraySettings::energy_low, {0, 1e9}, "GeV",
             "calochallenge: lowest incident energy of the latent's range; set it to that of a "
             "generator mixed with the file; 0: from the file")

@@ -175,7 +175,7 @@ TEST_F(WeightTransfer, RefusesToKeepAnotherHead) {
   expect_parts(refused(ErrorKind::config, model(),
                        {"init.head=keep", "eval.sources=[]",
                         "data.sources=[{name: a, kind: generator, generator: shapes}]"}),
-               {"it has the heads shapes, noise, this network a"});
+               {"it has the heads shapes, noise; this network has a"});
   write(ElementType::f32);
   expect_parts(refused(ErrorKind::config, foreign(), keep),
                {"head.weight is [6, 8] in the file, [5, 8] in this network", "init.head=reset"});
