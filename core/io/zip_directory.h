@@ -1,4 +1,4 @@
-// Zip archives, as NumPy's .npz files are: constants of the format, and the directory. Called by
+// Zip archives (NumPy's .npz files are some): constants of the format, and the directory. Called by
 // core/io/npy.cpp, core/io/stored_array.cpp and image sets; host only.
 #pragma once
 

@@ -17,8 +17,8 @@ struct SampleOrder {
   bool shuffle = true;             ///< false: file order
   std::uint32_t repeats = 1;       ///< consecutive ordinals that give the same sample
 
-  /// The sample id of the source's `ordinal`-th sample. With a finite size every epoch is a
-  /// permutation of its own, keyed by (seed, epoch).
+  /// The sample id of the source's `ordinal`-th sample. With a finite size, each epoch has its own
+  /// permutation, keyed by (seed, epoch).
   WS_HD std::uint64_t sample(std::uint64_t ordinal) const {
     const std::uint64_t turn = ordinal / repeats;
     if (size == 0) return first_sample + turn;
