@@ -68,8 +68,8 @@ class TarWriter {
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);
 
-/// The project's real data, or empty if it is missing: WELLSPRING_SHARED, else ../shared next to
-/// the repository.
+/// Folder of the project's real data: WELLSPRING_SHARED, else ../shared next to the repository;
+/// empty if it is missing.
 std::filesystem::path shared_data();
 
 }  // namespace wellspring::test

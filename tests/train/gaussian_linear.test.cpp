@@ -82,8 +82,8 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 //   the squared error.
 // - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
 //   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
-// - The variance from both, averaged over x, is within S_ii / 2. The prior's mean would miss the
-// first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
+// - The variance computed from both, averaged over x, is within S_ii / 2. The prior's mean would
+// miss the first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
