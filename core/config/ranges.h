@@ -7,7 +7,7 @@
 
 namespace wellspring::detail {
 
-/// Every integer up to this one, 2^53, is exactly a double.
+/// 2^53: every integer up to this one is exactly representable as a double.
 inline constexpr double kExactIntegers = 9007199254740992.0;
 
 /// The bounds, narrowed to values that fit both a member of this type and the type that text is

@@ -37,7 +37,7 @@ class NumberArray {
   /// double) into `out`; see Hdf5Array::read. An integer T requires whole numbers.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
-  /// The text attribute of that name, if the format has attributes and it exists.
+  /// The text attribute of that name; empty if there is no such attribute.
   std::optional<std::string> text_attribute(const std::string& name) const;
 
  private:

@@ -15,7 +15,7 @@ namespace wellspring {
 
 struct SlotAssignment {
   /// [steps + 1][sources]: samples given by each source before a step, on all ranks. Null for a
-  /// single source, which gave step * global batch.
+  /// single source, which has given step * global batch.
   const std::int64_t* before = nullptr;
   std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last one
   Share share = Share::whole(1);

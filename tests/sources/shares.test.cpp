@@ -100,7 +100,7 @@ struct RankRun {
   std::unique_ptr<HostBatch> batch;
 };
 
-/// Every column of rows [first, first + part.size) of `whole`, byte by byte.
+/// Compares every column with rows [first, first + part.size) of `whole`, byte by byte.
 void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t first) {
   const auto rows = columns_of(part.view()), all = columns_of(whole.view());
   for (std::size_t c = 0; c < rows.size(); ++c) {
@@ -255,16 +255,16 @@ Gradients joined(const std::vector<Gradients>& parts) {
   return all;
 }
 
-// Guarantees for another number of ranks: - Logits agree within the rounding of two sums of n =
-// inputs + 1 terms in any order, 2 n u
+// Guarantees for another number of ranks:
+// - Logits agree within the rounding of two sums of n = inputs + 1 terms in any order, 2 n u
 //   sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
 //   ed., SIAM 2002, section 4.2). They are not bit-equal: oneDNN chooses its kernels by the number
 //   of rows (seen with AVX2).
 // - A row's loss and gradient are a function of its own logits, bit for bit: the mean is over the
 //   global batch.
-// - The weights' gradient is a sum over rows that ranks cut differently. It agrees within 2 (B +
-// ranks) u sum |terms|, plus the effect of the logits' differences. For the same number of ranks,
-// all ranks and all runs give equal bits on one kind of processor.
+// - The weights' gradient is a sum over rows that ranks cut differently. It agrees within
+//   2 (B + ranks) u sum |terms|, plus the effect of the logits' differences.
+// For the same number of ranks, all ranks and all runs give equal bits on one kind of processor.
 TEST_F(Shares, AddUpToTheGradientOfOneRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     SingleRank alone;
