@@ -55,8 +55,8 @@ class Source {
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
-  /// For sources that stream from files; generators and resident data do nothing. Called once,
-  /// after load. `assignment` has its table in host memory and stays valid while it is used.
+  /// For sources that stream from files; others do nothing. Called once, after load. `assignment`
+  /// has its table in host memory and stays valid as long as the source uses it.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
   /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
   /// Throws the errors (data) of the decoding threads.

@@ -98,10 +98,10 @@ class OutputFile : public ByteSink {
   std::uint64_t written_ = 0;
 };
 
-/// A file that replaces `path` at `commit`. It is written without a name, or with a temporary one,
-/// in the same folder, synced and renamed, and the folder is synced. Without `commit` it vanishes
-/// and an old file stays unchanged. A symbolic link is kept: its target is replaced or created.
-/// Error (runtime) for devices and pipes.
+/// A file that replaces `path` at `commit`. It is written in the same folder, without a name or
+/// with a temporary one, then synced and renamed; the folder is synced last. Without `commit` it
+/// vanishes and an old file stays unchanged. A symbolic link is kept: its target is replaced or
+/// created. Error (runtime) for devices and pipes.
 class AtomicFile : public ByteSink {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

@@ -111,7 +111,7 @@ std::string npy_header(const ArraySpec& spec) {
 
 std::string npy_text(std::string_view utf8) {
   const std::u32string text = to_utf32(utf8);
-  // An empty text is one NUL, which NumPy drops: it has no texts of width 0.
+  // An empty text is written as one NUL, which NumPy drops: NumPy has no texts of width 0.
   std::string file =
       header_of_size(fmt::format("<U{}", std::max<std::size_t>(1, text.size())), {}, 0);
   for (const char32_t code : text) append_number<std::uint32_t>(file, code);

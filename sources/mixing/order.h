@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Plain data, so that the assignment of samples to rows runs on the device.
+/// Plain data, so that samples can be assigned to rows on the device.
 struct SampleOrder {
   std::uint64_t size = 0;          ///< samples per epoch; 0: endless (generators)
   std::uint64_t first_sample = 0;  ///< added when size is 0

@@ -1,4 +1,4 @@
-// Philox compared with cuRAND. cuRAND's host generator needs neither GPU nor driver.
+// Compares Philox with cuRAND, whose host generator needs neither GPU nor driver.
 #include "kernels/random/philox.h"
 #include "kernels/runtime/launch.h"
 #include "kernels/runtime/memory_plan.h"

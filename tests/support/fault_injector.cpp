@@ -183,7 +183,7 @@ bool fails(Call call, int folder, const char* name) {
   errno = before;
   if (failing && plan.signal != 0) {
     ::kill(::getpid(),
-           plan.signal);  // the handler runs before this returns, unless in another thread
+           plan.signal);  // returns after the handler, unless another thread runs it
     failing = false;
   }
   if (failing) errno = plan.error;

@@ -117,8 +117,8 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     EXPECT_LT(square_error, square_variance / 4) << "theta" << i;
     EXPECT_NEAR(variance, s, s / 2) << "theta" << i;
 
-    // The evaluation's error: the posterior's own spread, the network's error, and the scatter of
-    // 200000 samples (five standard errors of a mean of squares, whose terms have variance 2 s^2).
+    // The evaluation's error consists of the posterior's own spread, the network's error and the
+    // scatter of 200000 samples (five standard errors of a mean of squares with variance 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
     EXPECT_NEAR(rmse.best.value_or(0), std::sqrt(s), 1e-10);
