@@ -67,8 +67,8 @@ class Dataset {
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// Host memory that the set needs for rows that it cannot read in place, bytes.
   virtual std::uint64_t held_bytes() const { return 0; }
-  /// Reads these rows into `memory` [held_bytes()], which must outlive all readers; without it, the
-  /// first reader allocates memory. Call it before making readers. Errors (data): damaged.
+  /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
+  /// making readers: otherwise the first one allocates memory. Errors (data): damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 

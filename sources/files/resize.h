@@ -8,7 +8,7 @@ namespace wellspring {
 
 /// Gives the same bytes as torchvision's Resize(side) and CenterCrop(side) on a Pillow image. Each
 /// output pixel is a mean weighted by a triangle whose half-width is an output pixel (or an input
-/// pixel, when enlarging). Columns are resized before rows, and both passes round to bytes. Source:
+/// pixel, when enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
 /// Pillow, Resample.c, before version 13, which swaps the passes of some narrow images. Keeps
 /// tables and rows, so each thread needs its own.
 class CentreResizer {
