@@ -1,6 +1,6 @@
 // Parameter tables: every tunable of a generator, model, source or trainer is declared once, as a
-// row; the configuration reader, the help text, the catalogue and the range checks use it. Called by
-// code that declares or reads parameters; host only.
+// row; the configuration reader, help text, catalogue and range checks use it. Called by code that
+// declares or reads parameters; host only.
 #pragma once
 
 #include "core/error.h"
@@ -84,7 +84,7 @@ struct ParamRow {
 
 namespace detail {
 
-/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate types,
+/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate,
 /// since their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
@@ -226,7 +226,7 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// Called in a handler: rethrows an error about `settings`. An error without a location gets `place`.
+/// Called in a handler: rethrows an error about `settings`. If it has no location, it gets `place`.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
@@ -308,7 +308,7 @@ class ParamTable {
     table_.require();
     return *this;
   }
-  /// The last row has an effect only if `matters`; `effect` says so in the words of a setting: "label:
+  /// The last row has an effect only if `matters`; `effect` states that as a setting: "label:
   /// temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
   ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
     table_.restrict(detail::condition_of(matters), effect);

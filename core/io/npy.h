@@ -1,5 +1,5 @@
-// NumPy files: .npy (one array) and .npz (named arrays in a zip archive). Arrays are read in parts by
-// core/io/stored_array.h. Called by `export`, data sets and tests; host only.
+// NumPy files: .npy (one array) and .npz (named arrays in a zip archive). core/io/stored_array.h
+// reads arrays in parts. Called by `export`, data sets and tests; host only.
 #pragma once
 
 #include "core/io/bytes.h"

@@ -1,4 +1,4 @@
-// Images in an array of numbers, as other programs store them: channels first or last, bytes or real
+// Images in arrays of numbers, as other programs store them: channels first or last, bytes or real
 // numbers. Used by the formats of array files; host only.
 #pragma once
 
@@ -17,8 +17,8 @@ inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;  ///< per sid
 
 /// Place of the channels in the shape of an image.
 enum class ChannelPlace : std::uint8_t { automatic, first, last };
-/// Values of black and white: 0 and 1, -1 and 1, 0 and 255. automatic: 0 and 255 for integers, 0 and
-/// 1 for real numbers.
+/// Values of black and white: 0 and 1, -1 and 1, 0 and 255. automatic: 0 and 255 for integers, 0
+/// and 1 for real numbers.
 enum class PixelRange : std::uint8_t { automatic, unit, symmetric, bytes };
 
 class ArrayImages {

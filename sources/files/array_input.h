@@ -1,5 +1,5 @@
-// Named arrays in HDF5 files, NumPy archives and folders of NumPy files. Used by the formats of array
-// files; host only.
+// Named arrays in HDF5 files, NumPy archives and folders of NumPy files. Used by the formats of
+// array files; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
