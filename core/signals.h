@@ -18,8 +18,8 @@ struct Interrupted {};
 /// the previous handlers.
 class SignalGuard {
  public:
-  /// Messages that the handler writes to standard error; null: none. `stopping`: when the flag is
-  /// first raised and at the first SIGINT; `ended`: before the second SIGINT ends the process.
+  /// Messages of the handler on standard error; null: none. It writes `stopping` when the flag is
+  /// first raised and at the first SIGINT, `ended` before the second SIGINT ends the process.
   struct Words {
     const char* stopping = nullptr;  ///< both must outlive the guard
     const char* ended = nullptr;

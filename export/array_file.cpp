@@ -36,8 +36,8 @@ class NpzFile final : public ArrayFile {
   std::vector<std::string> names_;
 };
 
-/// Also writes the metadata as attributes of the file, for readers that do not parse JSON: numbers
-/// and texts directly, parameters as JSON.
+/// Also writes the metadata as attributes of the file, for readers that do not parse JSON. Numbers
+/// and texts are stored directly, parameters as JSON.
 class Hdf5ArrayFile final : public ArrayFile {
  public:
   explicit Hdf5ArrayFile(const std::filesystem::path& path) : file_(path) {}
@@ -79,7 +79,7 @@ class Hdf5ArrayFile final : public ArrayFile {
     return array;
   }
 
-  /// Text that is too long for an attribute is only in the metadata.
+  /// Text that is too long for an attribute is stored only in the metadata.
   void set_text(const std::string& name, const std::string& text) {
     if (text.size() <= kLongestHdf5Attribute) file_.set(name, text);
   }

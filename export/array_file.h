@@ -43,8 +43,8 @@ class ArrayFile {
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
-/// Starts the file. It appears when it is finished; otherwise nothing remains. Errors: config for
-/// an unknown extension, runtime if it cannot be written.
+/// Starts the file. It appears at finish(); without that, nothing remains. Errors: config for an
+/// unknown extension, runtime if it cannot be written.
 std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path);
 
 }  // namespace wellspring

@@ -98,7 +98,7 @@ void ContactSheet::draw(const HostSamples& samples) {
       draw_plane(samples.plane().data() + i * layout_.height * layout_.width, plane->kind);
     const std::string name = names_.of(origin, samples.label()[row]);
     const int y = top(drawn_) + sheet_.tile_height + 3;
-    if (sheet_.columns == 1) {  // the rest of the row is free
+    if (sheet_.columns == 1) {  // the label may use the rest of the row
       painter_.text(left(drawn_), y, fit(name, sheet_.width() - 2 * kMargin), kInk);
     } else {
       painter_.text_centred(left(drawn_) + sheet_.tile_width / 2, y, fit(name, sheet_.tile_width),

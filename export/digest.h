@@ -15,13 +15,13 @@ namespace wellspring {
 /// SHA-256, as 64 hexadecimal digits, over the samples in order: the columns in the order of
 /// columns_of, x in f32, little-endian. Independent of the batch size.
 std::string sample_digest(SampleReader& feed);
-/// The same for a generator's samples, without augmentation.
+/// The digest of a generator's samples, without augmentation.
 std::string sample_digest(Generator& generator, const SampleRange& range,
                           const SampleMaking& making = {});
 
-/// A report with that digest as `sha256`, the digest of each column as `columns` (including
-/// `source`, i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity,
-/// layout, making and program version. `progress` is called with the number of finished samples.
+/// A report with this digest (`sha256`), the digest of each column (`columns`, including `source`,
+/// i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity, layout,
+/// making and program version. `progress` is called with the number of finished samples.
 nlohmann::ordered_json digest_report(SampleReader& feed,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

@@ -1,6 +1,6 @@
-// Arrangement of the values of samples in an exported file: as plain columns, or as in the files of
-// a community. Labels and true parameters are plain columns in either case. Called by export and
-// the command line; host only.
+// How an exported file stores the values of samples: as plain columns, or as a community's files
+// do. Labels and true parameters are plain columns in either case. Called by export and the command
+// line; host only.
 #pragma once
 
 #include "export/array_file.h"
@@ -17,7 +17,7 @@ namespace wellspring {
 class ValueArrays {
  public:
   virtual ~ValueArrays() = default;
-  /// True if one of them grows; it must then be opened last.
+  /// True if one of the arrays grows; it must then be opened last.
   virtual bool grows() const { return false; }
   virtual void open(ArrayFile& file) = 0;
   virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
@@ -33,7 +33,7 @@ struct ImageForm {
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< the arrays that replace x, one line for the help
-  /// Makes its arrays. Error (config) if the samples do not fit, with what they lack.
+  /// Makes the layout's arrays. Error (config) that names what the samples lack if they do not fit.
   std::unique_ptr<ValueArrays> (*make)(const SampleReader& feed) = nullptr;
   /// Default for HDF5 files if all samples come from one of these generators and fit. Empty:
   /// default for all other samples.
@@ -49,8 +49,7 @@ const std::vector<ExportLayout>& export_layouts();
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
 
-/// The arrays of `layout`, which must be `columns` for images of another form than the default.
-/// Error (config).
+/// The arrays of `layout`, which must be `columns` if `form` is not the default. Error (config).
 std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
                                          const ImageForm& images);
 

@@ -12,7 +12,7 @@
 namespace wellspring {
 
 /// Fills and draws histograms of all features, one line per class. If no origin gives the range of
-/// its values, the range of the first samples is used; values outside count in the outermost bins.
+/// its values, the first samples set it; values outside count in the outermost bins.
 class HistogramSheet {
  public:
   HistogramSheet(const std::vector<SampleOrigin>& origins, const SampleLayout& layout);
@@ -20,8 +20,8 @@ class HistogramSheet {
   void add(const HostSamples& samples);
   Preview draw(const SampleHeading& heading);
 
-  /// Sum of the weights in a bin, and its statistical variance: the sum over samples of the squared
-  /// weight that each sample adds. The items of a set are correlated, so the sum is not over items.
+  /// Sum of the weights in a bin, and its statistical variance: the sum, over samples, of the
+  /// squared weight that each adds. Items of a set are correlated, so it is not a sum over items.
   struct Bin {
     double sum = 0, variance = 0;
   };
@@ -44,7 +44,7 @@ class HistogramSheet {
   std::size_t features() const { return static_cast<std::size_t>(layout_.features); }
   std::string feature_name(std::size_t feature) const;
   std::size_t line_of(std::size_t origin, std::int32_t label) const;
-  /// Sets the range from the samples so far if it is unknown, and counts them.
+  /// If the range is unknown, sets it from the samples so far; then counts those samples.
   void settle();
   void count(const Sample& sample);
   double highest(std::size_t feature) const;

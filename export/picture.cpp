@@ -86,7 +86,7 @@ HeadingBlock::HeadingBlock(const SampleHeading& heading, int width) {
   };
   if (!remark_beside_title_) add(remark);
   add(font_text(heading.line).text);
-  if (small_.size() > kMostSmallLines) {  // hundreds of parameters
+  if (small_.size() > kMostSmallLines) {  // for example, hundreds of parameters
     small_.resize(kMostSmallLines);
     small_.back() = fit(small_.back() + std::string(letters_in(inner, 1), ' '), inner);
   }

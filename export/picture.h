@@ -56,16 +56,16 @@ class HeadingBlock {
   bool remark_beside_title_ = false;  ///< the first small line is to the right of the title
 };
 
-/// Class names as pictures show them: in the font's letters, or as a number, "#3", if the font
-/// lacks a letter or the result would equal another class of the same source.
+/// Class names as pictures show them: in the font's letters, or as a number ("#3") if the font
+/// lacks a letter or the result would equal the name of another class of the same source.
 class PictureNames {
  public:
   explicit PictureNames(const std::vector<SampleOrigin>& origins);
-  /// The class of a sample, with its source if there are several. A label without a class gives its
-  /// number.
+  /// The class of a sample, with its source if there are several. A label without a class is shown
+  /// as a number.
   std::string of(std::size_t origin, std::int32_t label) const;
-  /// Meaning of the numbers: "pictures can only show Latin letters: in photos, #3 is 'кот'"; one
-  /// line per source that has any, with its first 40.
+  /// Meaning of the numbers: "pictures can only show Latin letters: in photos, #3 is 'кот'". One
+  /// line per source that has any, with its first 40 numbers.
   std::vector<std::string> legend() const;
 
  private:

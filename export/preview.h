@@ -22,19 +22,19 @@ struct Preview {
 
 /// Draws the samples under the feed's heading.
 ///
-/// Images: a grid, each image next to its dense labels if there are any (numbers in colours, near
-/// depths bright), above its class (and its source if there are several). Normalisation is undone,
-/// and small images are enlarged by an integer factor. Intensities outside [0, 1] are clamped, and
-/// counted if that changes them by more than half an 8-bit step.
+/// Images are drawn in a grid. Each is next to its dense labels, if any (numbers in colours, near
+/// depths bright), and above its class (and its source if there are several). Normalisation is
+/// undone, and small images are enlarged by an integer factor. Intensities outside [0, 1] are
+/// clamped, and counted if clamping changes them by more than half an 8-bit step.
 ///
-/// Events and sets: a histogram of every feature over all items, one line per class, with
+/// Events and sets get a histogram of every feature over all items: one line per class, with
 /// statistical errors. Names are ASCII: see Preview::legend. Error (config) if the picture would be
 /// too large.
 Preview preview(SampleReader& feed, const std::function<void(std::uint64_t)>& progress = {});
 /// The same for a generator, which is left unchanged.
 RgbImage preview(Generator& generator, const SampleRange& range);
 
-/// The same for existing samples. `origins`: by Slot::source.
+/// The same for existing samples. `origins` is indexed by Slot::source.
 Preview preview(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
                 const HostSamples& samples);
 

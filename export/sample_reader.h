@@ -1,5 +1,5 @@
-// Samples in order, from any source: here from a generator; from a configuration in
-// train/run_samples.h. Called by export, preview and digest; host only.
+// Reads samples in order from any source. Here the source is a generator; train/run_samples.h reads
+// from a configuration. Called by export, preview and digest; host only.
 #pragma once
 
 #include "export/samples.h"
@@ -39,7 +39,7 @@ class SampleReader {
   virtual std::uint64_t count() const = 0;
   /// Columns of a sample, of any origin.
   virtual SampleLayout layout() const = 0;
-  /// By Slot::source.
+  /// Indexed by Slot::source.
   virtual const std::vector<SampleOrigin>& origins() const = 0;
   /// Location of a stored sample: "photos/cat/1.jpg", "x.npy: row 17"; "" for a generated one.
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
@@ -62,12 +62,12 @@ class SampleReader {
   virtual nlohmann::ordered_json making() const = 0;
 };
 
-/// Samples of a generator, with exclusive use of it during the reader's lifetime.
+/// Reads samples of a generator, which nothing else may use during the reader's lifetime.
 class GeneratorReader final : public SampleReader {
  public:
   /// Error (config): dense labels requested, but the generator has none.
   GeneratorReader(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
-  /// The same; owns the generator.
+  /// The same, but owns the generator.
   GeneratorReader(std::unique_ptr<Generator> generator, const SampleRange& range,
                   const SampleMaking& making = {});
 

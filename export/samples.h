@@ -22,7 +22,7 @@ struct SampleRange {
   std::uint64_t count = 0;
 };
 
-/// How to make samples, and whether to add dense labels. No byte of a sample depends on it.
+/// How to make samples, and whether to add dense labels. Changes no other byte of a sample.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
@@ -64,7 +64,7 @@ struct HostSamples {
   }
 };
 
-/// A batch on the device and on the host; one and the same on the CPU.
+/// A batch on the device and on the host; on the CPU both are the same memory.
 class HostBatch {
  public:
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
@@ -109,7 +109,7 @@ class SampleMaker {
   Stream stream_;
   MemoryPlan memory_;
   HostBatch batch_;
-  Planned<Slot> slots_, host_slots_;  ///< one and the same on the CPU
+  Planned<Slot> slots_, host_slots_;  ///< the same memory on the CPU
 };
 /// "5 items of 3 samples did not fit into rows of 30 items"; "" if all did.
 std::string overflow_text(const SetOverflow& overflow, const SampleLayout& layout);

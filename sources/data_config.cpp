@@ -23,7 +23,7 @@ const ParamTable<DataConfig>& data_table() {
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
                    "default for all data sets: keep the first N rows of each class; 0: all; "
                    "held-out sets are always used whole")
-          .may_change();  // a run's identity has each source's own value
+          .may_change();  // the identity of a run contains each source's own value
   return table;
 }
 
@@ -76,7 +76,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
     const ConfigLocation place = name ? name->place : node.location();
-    // Made only to check every parameter here, with its location.
+    // Constructed only to check every parameter here, where its location is known.
     make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
   } else {
     if (const auto format = node.scalar("format"); format && !format->value.empty())
@@ -195,14 +195,14 @@ MixConfig read_mix(const ConfigNode& data) {
 
 void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   const SourceSpec& spec = source.spec;
-  // The schedule has the weights.
-  if (spec.rows.empty())  // the identity of runs with all rows does not change
+  // The schedule sets the weights.
+  if (spec.rows.empty())  // left out, so that the identity of runs with all rows stays the same
     writer.table(source_table(spec.kind), spec, {"weight", "rows", "rows_by"});
   else
     writer.table(source_table(spec.kind), spec, {"weight"});
   if (spec.kind == SourceKind::generator) {
     const auto generator = make_generator(spec.generator, size, spec.params);
-    // Another version gives other samples.
+    // Another version of the generator gives other samples.
     writer.fact("generator_version", std::to_string(generator->info().version));
     writer.section("uses", [&] {
       for (const UsedGenerator& used : generator->info().uses) {
@@ -302,7 +302,7 @@ void write_data(ConfigWriter& writer, const DataConfig& data) {
         writer.element(i, [&] { write_point(writer, data.schedule[i], data); });
       }
     });
-    // Absent if off: the identity of runs without mixing does not change.
+    // Left out if off, so that the identity of runs without mixing stays the same.
     if (data.mix.on()) writer.section("mix", [&] { writer.table(mix_table(), data.mix); });
   });
 }

@@ -30,7 +30,7 @@ std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const Wo
                             .format = spec.format,
                             .watch = told});
   if (!part) return data;
-  // The limit applies to the part, so that the parts of a file do not depend on it.
+  // The limit is applied after the range, so it does not change which rows are in a range.
   return view_rows(std::move(data), RowRange::parse(spec.rows, spec.rows_by, spec.place),
                    spec.limit_per_class);
 }

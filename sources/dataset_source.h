@@ -1,5 +1,5 @@
-// A data set as a source: its rows are resident on the device if they fit, else streamed. Made by
-// make_source; host only.
+// A source that reads a data set. Its rows are resident on the device if they fit, else streamed.
+// Made by make_source; host only.
 #pragma once
 
 #include "kernels/augment/augmentation_passes.h"
@@ -74,7 +74,7 @@ class DatasetSource final : public Source {
   std::uint64_t budget_bytes_ = 0;
   Share share_;
   std::int64_t ring_rows_ = 0;
-  Planned<std::int32_t> places_, staging_places_;  ///< ring rows, if ranks share the batch
+  Planned<std::int32_t> places_, staging_places_;  ///< ring rows; used if ranks share the batch
   Emitter<StoredImages> emitter_;                  ///< images only
   AugmentationPasses passes_;                      ///< training only
   Planned<std::uint8_t> rows_;                     ///< all rows, or the ring

@@ -68,9 +68,9 @@ class Mixture {
   void emit(Stream& stream, const StepState* state, const BatchView& batch);
   void after_step(Stream& stream, std::uint64_t step);
 
-  /// Evaluation: the first `count` rows become samples from `first` on of one source's evaluation
-  /// range, in plain order, without augmentation; further rows repeat the first. Overwrites
-  /// slots(). Not for recorded steps.
+  /// Evaluation: fills `count` rows with samples of one source's evaluation range from `first` on,
+  /// in plain order, without augmentation; further rows repeat the first. Overwrites slots(). Not
+  /// for recorded steps.
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 

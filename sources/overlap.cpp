@@ -13,8 +13,8 @@
 namespace wellspring {
 namespace {
 
-/// Digests of rows 0, step, 2 step... of a data set; "": the row cannot be read, which is reported
-/// when it is needed.
+/// Digests of rows 0, step, 2 step... of a data set; "" if the row cannot be read, an error that is
+/// reported when the row is needed.
 struct Digests {
   std::int64_t step = 1;
   std::vector<std::string> digest;

@@ -22,7 +22,7 @@ class Source {
   virtual ~Source() = default;
 
   virtual const std::string& name() const = 0;
-  /// Columns that it writes; a mixture may have wider truth columns.
+  /// Columns that the source writes; a mixture may have wider truth columns.
   virtual SampleLayout layout() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual const std::vector<std::string>& latent_names() const = 0;
@@ -33,7 +33,7 @@ class Source {
   /// Id of the first evaluation sample of emit_range. Generators reserve ids that training never
   /// reaches; a data set starts at 0.
   virtual std::uint64_t first_evaluation_sample() const = 0;
-  /// A few lines for the head of a run: what it is, its size, where it is stored and why.
+  /// A few lines for the start of a run: what it is, its size, where it is stored and why.
   virtual std::string summary() const = 0;
 
   /// Reserves the source's memory: drawn scenes, tables, a resident data set, staging rings.
@@ -55,8 +55,8 @@ class Source {
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
-  /// For sources that stream from files; generators and resident data do nothing. Called once,
-  /// after load: `assignment` has its table in host memory and outlives the source's use.
+  /// For sources that stream from files; others do nothing. Called once, after load. `assignment`
+  /// has its table in host memory and stays valid as long as the source uses it.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
   /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
   /// Throws the errors (data) of the decoding threads.

@@ -1,4 +1,4 @@
-// Configuration of one source of a mixture, and the source made from it. Called by
+// Configuration of one source of a mixture, and the function that makes the source. Called by
 // sources/data_config.h and training; host only.
 //
 //     sources:
@@ -33,7 +33,7 @@ struct SourceSpec {
   std::string name;
   SourceKind kind = SourceKind::generator;
   double weight = 1;  ///< share of the batch, relative to the others'; a schedule replaces it
-  std::string head;   ///< name of its head of the network; "": its own, named after the source
+  std::string head;   ///< name of its head in the network; "": its own, named after the source
   float loss_weight = 1;
   std::int64_t seed = -1;    ///< seed of samples, order and augmentation; -1: see source_seed
   std::int64_t repeats = 1;  ///< copies of each sample, each with its own augmentation
@@ -58,10 +58,10 @@ struct SourceSpec {
 };
 
 /// Rows for every key of a source's entry, except the generator's parameters (a map called
-/// `params`) and the format's (see read_format_settings). Both tables have the row `kind`: read it
-/// first to know which one applies.
+/// `params`) and the format's (see read_format_settings). Both tables have the row `kind`; read
+/// that first to know which table applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
-/// The help of `rows`, here and in eval.sources.
+/// The help text of `rows`, here and in eval.sources.
 inline constexpr const char* kRowsHelp =
     "part of the rows, for example 0%..80%, or by number 0..8000; the end is excluded; empty: all";
 

@@ -24,7 +24,7 @@ std::string section_name(const ConfigValue& value) {
 [[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
                                    const std::string& help) {
   std::vector<std::string> unread;
-  std::string foreign;  // the key in the words of another program
+  std::string foreign;  // a present key that is another program's word for `key`
   for (const auto& [name, value] : map.entries) {
     if (value->read) continue;
     unread.push_back(name.name);
@@ -240,13 +240,13 @@ ConfigDocument ConfigDocument::parse(const std::string& text, const std::string&
 
 namespace {
 
-/// A configuration that the name may abbreviate, or what is missing of its path.
+/// Advice for a missing file: a configuration with a similar path, or the missing part of the path.
 std::string advice_for_missing(const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   const fs::path ending = fs::path(file) += ".yaml";
   for (const fs::path& other :
        {ending, "configs" / file.filename(), "configs" / ending.filename()}) {
-    std::error_code unreadable;  // then it is no help
+    std::error_code unreadable;  // an unreadable folder gives no advice
     if (fs::is_regular_file(other, unreadable))
       return fmt::format("did you mean {}?", other.string());
   }

@@ -41,7 +41,7 @@ class ConfigNode {
   /// Kind of the value of `key` in this map; makes the key known.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
-  /// True if `key` is present; does not make it known. For keys that are refused.
+  /// True if `key` is present. Does not make the key known; used for keys that are refused.
   bool is_present(const std::string& key) const;
   /// The keys of this map, in order; empty for other kinds.
   std::vector<std::string> keys() const;
@@ -55,16 +55,16 @@ class ConfigNode {
   std::vector<ConfigNode> elements() const;
   /// A scalar, if present. Error (config) for another kind.
   std::optional<ParamSetting> scalar(const std::string& key) const;
-  /// The same, or a list of scalars, in the text form of a list parameter.
+  /// The same, but a list of scalars is also accepted, as the text of a list parameter.
   std::optional<ParamSetting> setting(const std::string& key) const;
-  /// A required scalar: the key that selects the table for the rest.
+  /// A required scalar, such as the key that selects the table for the rest of the section.
   ParamSetting required_scalar(const std::string& key, const std::string& help) const;
   /// This scalar (an element of a list), with its path as its name.
   ParamSetting scalar() const;
 
   /// Reads the rows of a table from the scalars (and lists of scalars) of this map. If the table
   /// has presets, the one that the key `preset` names is applied first. Other keys are left to
-  /// other readers. Errors (config): as ParamTable::set, and a missing required row.
+  /// other readers. Errors (config): the same as for ParamTable::set, and a missing required row.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
     read_rows(table.bound(), &values);
@@ -97,10 +97,10 @@ class ConfigDocument {
  public:
   /// Reads a file. `overrides`, such as `optimizer.lr=0.1` or `data.sources.0.weight=2`, are
   /// applied to it in order. A value that begins with [ or { is YAML, any other value is a literal
-  /// scalar. An override may change a part of what an earlier one set, but not undo it. Errors
-  /// (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key, malformed
-  /// override, two overrides of the same value, or an override that replaces a section with an
-  /// earlier override in it.
+  /// scalar. An override may change part of a value that an earlier one set, but not replace all of
+  /// it. Errors (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key,
+  /// malformed override, two overrides of the same value, or an override that replaces a section
+  /// with an earlier override in it.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
   /// The same from text; messages use `name` as the file name.

@@ -29,7 +29,7 @@ std::string element_path(const std::string& path, std::size_t index) {
   return fmt::format("{}[{}]", path, index);
 }
 
-/// Whether messages give line numbers: not for the value of an override.
+/// Messages about the value of an override give no line numbers.
 enum class Lines { kept, dropped };
 
 ConfigLocation place_at(const std::string& file, Lines lines, const YAML::Mark& mark) {
@@ -96,7 +96,7 @@ class TreeBuilder {
     }
     Pointer built = build(value, child_path(map.path, key.Scalar()), depth + 1);
     if (built->kind == ConfigKind::empty)
-      built->place = place;  // yaml-cpp gives that of the next token
+      built->place = place;  // yaml-cpp gives the location of the next token
     map.append({key.Scalar(), "", place}, std::move(built));
   }
 

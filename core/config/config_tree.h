@@ -40,7 +40,7 @@ struct ConfigValue {
   }
 };
 
-/// Larger files are not configurations, for example /dev/zero.
+/// Larger files, such as /dev/zero, cannot be configurations.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 18;
 
 /// "a value", "a list", "a section", "nothing".
@@ -48,12 +48,12 @@ const char* kind_name(ConfigKind kind);
 
 std::string child_path(const std::string& path, const std::string& key);
 
-/// Parses a file's text; messages use `name` as the file name. Errors (config): as
+/// Parses a file's text; messages use `name` as the file name. Errors (config): the same as for
 /// ConfigDocument::parse.
 ConfigValue::Pointer parse_config(const std::string& text, const std::string& name);
 
-/// Applies the overrides in order. Errors (config): malformed; or one would have no effect because
-/// a later one sets the same value, or a whole section or list around it.
+/// Applies the overrides in order. Errors (config): an override is malformed, or has no effect
+/// because a later one sets the same value or replaces a section or list that contains it.
 void apply_overrides(ConfigValue::Pointer& root, std::span<const std::string> overrides);
 
 }  // namespace wellspring::detail

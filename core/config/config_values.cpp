@@ -105,7 +105,7 @@ std::string config_yaml(std::span<const ConfigEntry> entries) {
     for (; level < last; ++level) {
       const std::string& step = entry.path[level];
       if (is_element(step)) {
-        prefix += "- ";  // the first key of the element follows on this line
+        prefix += "- ";  // the element's first key goes on this line
       } else {
         out += prefix + yaml_scalar(step) + ":\n";
         prefix.assign(2 * level + 2, ' ');

@@ -1,4 +1,4 @@
-// A configuration as a list of (path, value), for writing, comparing and describing it. Every owner
+// A configuration as a list of (path, value) pairs, to write, compare and describe it. Every owner
 // of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by everything
 // that has a configuration; host only.
 #pragma once
@@ -29,7 +29,7 @@ class ConfigWriter {
  public:
   /// Adds a value to the current section; `yaml` is a scalar or a one-line list.
   void value(const std::string& name, std::string yaml, bool may_change = false);
-  /// Adds a fact that samples and weights depend on like a setting: the version of a generator.
+  /// Adds a fact that affects samples and weights as a setting does: the version of a generator.
   void fact(const std::string& name, std::string yaml);
   /// Adds the rows of a table, except those named in `left_out`.
   template <class Struct>
@@ -69,7 +69,7 @@ std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries);
 /// The values that samples and weights depend on, including facts.
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries);
 /// The values of a YAML document as plain text, for comparison; a list of scalars is one value.
-/// `name` and errors (config): as ConfigDocument::parse.
+/// `name` and errors (config) are the same as for ConfigDocument::parse.
 std::vector<ConfigEntry> config_entries(const std::string& yaml, const std::string& name);
 /// The differences between two documents: "train.batch: 64 there, 128 here".
 std::vector<std::string> config_differences(const std::string& there, const std::string& here);

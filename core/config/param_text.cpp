@@ -24,8 +24,8 @@ namespace {
   fail(ErrorKind::config, message);
 }
 
-/// Without the underscores between digits (1_000_000) and a leading plus; nothing if there is
-/// an underscore elsewhere, or a leading zero, which other readers take for octal (010).
+/// The number without underscores between digits (1_000_000) and without a leading plus. Empty if
+/// an underscore is elsewhere, or for a leading zero (010), which other readers take as octal.
 std::optional<std::string> plain_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) {
@@ -75,10 +75,10 @@ std::int64_t parse_integer(const ParamRow& row, const std::string& text,
                            const ConfigLocation& place) {
   const auto plain = plain_number(text);
   auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
-  if (plain && !value) {  // 1e6, 2.5e3: only where the double is certain to be what was written
+  if (plain && !value) {  // 1e6, 2.5e3: only where the double is certain to equal the text
     const auto real = parse_whole<double>(*plain);
     if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
-    if (plain->find_first_of(".eE") == std::string::npos) {  // digits alone: beyond int64
+    if (plain->find_first_of(".eE") == std::string::npos) {  // only digits: too large for int64
       fail_range(row, *real < 0 ? row.low : row.high, text, place);
     }
     check_range(row, *real, text, place);
@@ -90,7 +90,7 @@ std::int64_t parse_integer(const ParamRow& row, const std::string& text,
     value = static_cast<std::int64_t>(*real);
   }
   if (!value) fail_type(row, text, place);
-  // long double holds every int64, so that the comparison is exact.
+  // long double holds every int64, so the comparison is exact.
   check_range(row, static_cast<long double>(*value), text, place);
   return *value;
 }

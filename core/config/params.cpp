@@ -97,7 +97,7 @@ auto visit_member(Bytes* values, MemberPlace place, const Visit& visit) {
 /// The type in ParamValue that holds a member.
 template <class Member>
 struct ValueOf {
-  using type = Member;  // as it is
+  using type = Member;  // the same type
 };
 template <std::integral Integer>
 struct ValueOf<Integer> {

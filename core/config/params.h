@@ -1,6 +1,6 @@
 // Parameter tables: every tunable of a generator, model, source or trainer is declared once, as a
-// row; the configuration reader, the help text, the catalogue and the range checks use it. Called by
-// code that declares or reads parameters; host only.
+// row; the configuration reader, help text, catalogue and range checks use it. Called by code that
+// declares or reads parameters; host only.
 #pragma once
 
 #include "core/error.h"
@@ -73,7 +73,7 @@ struct ParamRow {
   std::string help;                  ///< one line
   std::string source;                ///< source of the constant or formula; "" for our own
   bool required = false;             ///< no default: must be given
-  std::string effect;                ///< condition of its effect: "label: temperature"; "": none
+  std::string effect;                ///< needed for an effect: "label: temperature"; "": nothing
   bool may_change = false;           ///< samples and weights do not depend on it, so that a
                                      ///< resumed run may change it
   std::vector<ParamPreset> presets;  ///< presets, in the row `preset`
@@ -84,7 +84,7 @@ struct ParamRow {
 
 namespace detail {
 
-/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate types,
+/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate,
 /// since their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
@@ -202,7 +202,7 @@ struct BoundTable {
   BoundTable& operator=(BoundTable&& other) noexcept;
   ~BoundTable();
 
-  /// Rows as ParamTable::rows().
+  /// The rows that ParamTable::rows() returns.
   std::vector<ParamRow> described() const;
   /// Adds a row. `defaults`: a default struct. Throws std::logic_error for a duplicate name or an
   /// empty range.
@@ -211,7 +211,7 @@ struct BoundTable {
   void add_choice(const RowText& text, MemberPlace member,
                   std::span<const std::pair<std::string_view, std::int64_t>> choices,
                   const void* defaults);
-  /// ParamTable::required, only_where and may_change.
+  /// Implement ParamTable::required, only_where and may_change.
   void require();
   void restrict(Condition matters, std::string_view effect);
   void allow_change();
@@ -222,11 +222,11 @@ struct BoundTable {
 };
 const BoundRow& find_row(const BoundTable& table, const std::string& name,
                          const ConfigLocation& place);
-/// ParamTable::expect_ordered, for one range.
+/// Implements ParamTable::expect_ordered for one range.
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// Called in a handler: rethrows an error about `settings`. An error without a location gets `place`.
+/// Called in a handler: rethrows an error about `settings`. If it has no location, it gets `place`.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
@@ -308,7 +308,7 @@ class ParamTable {
     table_.require();
     return *this;
   }
-  /// The last row has an effect only if `matters`; `effect` says so in the words of a setting: "label:
+  /// The last row has an effect only if `matters`; `effect` states that as a setting: "label:
   /// temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
   ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
     table_.restrict(detail::condition_of(matters), effect);
@@ -341,14 +341,14 @@ class ParamTable {
   const std::string& section() const { return table_.section; }
   std::vector<ParamRow> rows() const { return table_.described(); }
   /// Sets one parameter. Errors (config): unknown name (with the nearest known one), wrong type,
-  /// out of range; each with its place.
+  /// out of range. Each message gives the location.
   void set(Struct& target, const std::string& name, const std::string& text,
            const ConfigLocation& place) const {
     detail::set_param(table_, &target, {name, text, place});
   }
-  /// The default struct with these settings. Errors as `set`, and (config) for a missing required
-  /// parameter, a duplicate, or a value other than the default without effect. `place`: location of
-  /// the settings as a whole.
+  /// The default struct with these settings. Errors: the same as for `set`, and (config) for a
+  /// missing required parameter, a duplicate, or a non-default value that has no effect. `place`:
+  /// location of the settings as a whole.
   Struct read(std::span<const ParamSetting> settings, const ConfigLocation& place = {}) const {
     Struct values{};
     detail::read_settings(table_, &values, settings, place);

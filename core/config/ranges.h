@@ -7,14 +7,14 @@
 
 namespace wellspring::detail {
 
-/// The largest double below which every integer is one: 2^53.
+/// 2^53: every integer up to this one is exactly representable as a double.
 inline constexpr double kExactIntegers = 9007199254740992.0;
 
-/// The bounds, narrowed to what a member of this type can hold and text is parsed to: int64 or
-/// double.
+/// The bounds, narrowed to values that fit both a member of this type and the type that text is
+/// parsed to (int64 or double).
 Bounds within_type(Bounds bounds, MemberType type);
 
-/// Rejects a value beyond `end` of its range. Prints the limit of a type only if it is the reason.
+/// Rejects a value beyond `end` of its range. Prints a type's limit only if that is the reason.
 [[noreturn]] void fail_range(const ParamRow& row, double end, const std::string& text,
                              const ConfigLocation& place);
 

@@ -13,8 +13,8 @@ namespace wellspring {
 /// A folder that appears complete at `commit` and replaces an old folder of that name by an atomic
 /// exchange. File systems without the exchange (NFS) may leave the old folder as PATH.old if the
 /// process is killed at that moment. Before `commit` the files are in a temporary folder next to
-/// it, locked during the lifetime of this object if the file system has locks. A symbolic link is
-/// kept, as by AtomicFile.
+/// it, locked during the lifetime of this object if the file system has locks. As with AtomicFile,
+/// a symbolic link is kept.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::filesystem::path& path);
@@ -42,10 +42,10 @@ void remove_folder(const std::filesystem::path& path);
 /// single writer may call it. Returns the number removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
-/// Removes leftovers of AtomicFolders for `path` from killed processes, while other processes may
-/// write there: folders of this user with the name of such a temporary, without a lock, that
-/// contain only regular files with names that `ours` accepts. Returns the number removed; 0 if the
-/// file system has no locks.
+/// Removes leftovers of AtomicFolders for `path` from killed processes, even while other processes
+/// write there. A leftover is an unlocked folder of this user that is named like such a temporary
+/// and contains only regular files with names that `ours` accepts. Returns the number removed; 0 if
+/// the file system has no locks.
 int remove_abandoned_folders(const std::filesystem::path& path,
                              const std::function<bool(const std::string&)>& ours);
 

@@ -11,8 +11,8 @@ namespace wellspring {
 /// B.4).
 std::uint32_t crc32c(Bytes bytes);
 
-/// The masking of TensorFlow's record format: rotation and offset, for data that contains
-/// checksums.
+/// The masked form in TensorFlow's record format: a rotation and an offset, needed because the data
+/// may contain checksums itself.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

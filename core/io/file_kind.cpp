@@ -145,7 +145,7 @@ bool is_web_page(std::string_view head) {
   return begins("<!doctype html") || begins("<html");
 }
 
-/// A length of the JSON header, then its first bytes.
+/// True for the length of a JSON header, followed by its first bytes.
 bool is_safetensors(std::string_view head) {
   return head.size() > 9 && little_endian(head, 0, 8) < 100'000'000 && head.substr(8, 2) == "{\"";
 }
@@ -163,7 +163,7 @@ const Words& words(FileKind kind) {
 FileKind file_kind(std::span<const std::uint8_t> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min(bytes.size(), kFileKindBytes));
-  if (is_safetensors(head)) return FileKind::safetensors;  // its length may look like other kinds
+  if (is_safetensors(head)) return FileKind::safetensors;  // its length may look like another kind
   if (head.starts_with("PK\3\4")) return zip_kind(head);
   for (const Magic& magic : kMagic) {
     if (head.size() >= magic.at && head.substr(magic.at).starts_with(magic.bytes))

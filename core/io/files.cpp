@@ -43,7 +43,7 @@ namespace {
        {fmt::format("{}: no such {}", path.string(), what), "", missing_part(path)});
 }
 
-/// Waits before each retry of a failed write.
+/// Delay before each retry of a failed write.
 constexpr std::array kRetryWaits = {std::chrono::milliseconds(50), std::chrono::milliseconds(150),
                                     std::chrono::milliseconds(450),
                                     std::chrono::milliseconds(1350)};
@@ -79,7 +79,7 @@ bool is_there(const fs::path& path) {
 
 void require_creatable(const fs::path& path) {
   require_writable_folder_of(resolve_links(path));
-  std::error_code error;  // then it is not a folder
+  std::error_code error;  // an unreadable path counts as no folder
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
                               "a folder has this name", "give the name of a file in it"});
@@ -187,7 +187,7 @@ FolderLock::FolderLock(const fs::path& folder, const std::string& advice) {
   held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
   if (held_) {
     const std::string text = this_process();
-    // Only a message depends on it: ignore errors, such as a full disk.
+    // Only a message uses this text, so ignore errors such as a full disk.
     [[maybe_unused]] const bool told =
         ::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, text.data(), text.size(), 0) > 0;
   } else if (errno == EWOULDBLOCK) {
@@ -264,7 +264,7 @@ OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
 }
 
 std::optional<OutputFile> OutputFile::unnamed(const fs::path& path) {
-  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could not get a name
+  if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;  // it could never be named
   const int descriptor = ::open(folder_of(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (descriptor < 0) return std::nullopt;
   return OutputFile(path, descriptor);

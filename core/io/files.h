@@ -14,13 +14,13 @@
 
 namespace wellspring {
 
-/// Error (data) unless the path is a file (a folder). Pipes, sockets and devices are refused,
-/// because opening one may block forever. The advice names the missing part of the path and a
-/// similar name.
+/// Error (data) unless the path is a file (require_file) or a folder (require_folder). Pipes,
+/// sockets and devices are refused, because opening one may block forever. The advice names the
+/// missing part of the path and a similar name.
 void require_file(const std::filesystem::path& path);
 void require_folder(const std::filesystem::path& path);
-/// The advice of these errors: "'/data' exists, but has no 'cifr'; did you mean 'cifar'?"; "" if
-/// the path exists.
+/// The advice that these errors give: "'/data' exists, but has no 'cifr'; did you mean 'cifar'?";
+/// "" if the path exists.
 std::string missing_part(const std::filesystem::path& path);
 
 /// "a named pipe", "a socket", "a device"; "" for files, folders, links and missing paths.
@@ -72,10 +72,10 @@ class OutputFile : public ByteSink {
 
   using ByteSink::write;
   void write(Bytes bytes) override;
-  /// The same; while the disk is full or fails, tries again for two seconds, from the first byte
-  /// that is not written.
+  /// The same, but if the disk is full or fails, retries for two seconds from the first unwritten
+  /// byte.
   void write_patiently(Bytes bytes);
-  /// Overwrites written bytes, for sizes and checksums that are known late.
+  /// Overwrites bytes, for sizes and checksums that are only known after the data is written.
   void patch(std::uint64_t offset, Bytes bytes);
   /// Syncs to disk and gives an unnamed file its name. False if the name is taken.
   bool publish(const std::filesystem::path& name);
@@ -83,7 +83,7 @@ class OutputFile : public ByteSink {
   void finish();
 
   const std::filesystem::path& path() const { return path_; }
-  /// A path by which a library can open the same file, named or not, while it is open here.
+  /// A path through which a library can open this file, even without a name, while it is open here.
   std::filesystem::path reopen_path() const;
   /// Bytes written through this object.
   std::uint64_t written() const { return written_; }
@@ -98,10 +98,10 @@ class OutputFile : public ByteSink {
   std::uint64_t written_ = 0;
 };
 
-/// A file that replaces `path` at `commit`. It is written without a name, or with a temporary one,
-/// in the same folder, synced and renamed, and the folder is synced. Without `commit` it vanishes
-/// and an old file stays unchanged. A symbolic link is kept: its target is replaced or created.
-/// Error (runtime) for devices and pipes.
+/// A file that replaces `path` at `commit`. It is written in the same folder, without a name or
+/// with a temporary one, then synced and renamed; the folder is synced last. Without `commit` it
+/// vanishes and an old file stays unchanged. A symbolic link is kept: its target is replaced or
+/// created. Error (runtime) for devices and pipes.
 class AtomicFile : public ByteSink {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -128,8 +128,8 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// the lock when the process ends for any reason. The file stays and names the last writer.
 class FolderLock {
  public:
-  /// Creates the folder if it is missing. Error (runtime) while another FolderLock holds it; it
-  /// names that process and ends with `advice`.
+  /// Creates the folder if it is missing. Error (runtime) while another FolderLock holds it; the
+  /// message names that process and ends with `advice`.
   FolderLock(const std::filesystem::path& folder, const std::string& advice);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#define H5_USE_110_API  // later versions provide it too
+#define H5_USE_110_API  // later versions also provide it
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -26,7 +26,7 @@ static_assert(std::is_same_v<hid_t, std::int64_t>, "HDF5 1.10 or later has 64-bi
 class Session {
  public:
   Session() : lock_(mutex()) {
-    // First of all, no flush at exit, where it could only fail.
+    // Must come first: disables the flush at exit, where it could only fail.
     static const bool prepared =
         H5dont_atexit() >= 0 && H5open() >= 0 && H5PLset_loading_state(0) >= 0;  // no plugins
     if (!prepared) fail(ErrorKind::runtime, {"cannot initialise the HDF5 library"});
@@ -59,7 +59,7 @@ std::string last_reason() {
     return reason.substr(begin, reason.find('\'', begin) - begin);
   }
   if (reason.find("fwrite") != std::string::npos || reason.find("fflush") != std::string::npos)
-    if (code != 0) return std::generic_category().message(code);  // the driver does not report it
+    if (code != 0) return std::generic_category().message(code);  // not reported by the driver
   return reason.empty() ? "the HDF5 library gives no reason" : reason;
 }
 
@@ -112,7 +112,7 @@ detail::Hdf5Handle file_access() {
   return access;
 }
 
-/// Present size of the file of an array, in bytes; 0 if unknown.
+/// Current size of the file that holds an array, in bytes; 0 if unknown.
 std::uint64_t size_now(hid_t dataset) {
   const detail::Hdf5Handle file(H5Iget_file_id(dataset));
   void* handle = nullptr;  // the driver's: a file descriptor
@@ -197,7 +197,7 @@ struct Hdf5Writer::Open {
 Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(path) {
   const Session session;
   const detail::Hdf5Handle access = file_access();
-  // The default driver needs the file's name, and the file has none.
+  // The default driver needs a file name, and this file has none.
   H5Pset_fapl_stdio(access.id());
   hdf5_ = detail::Hdf5Handle(
       H5Fcreate(file_.file().reopen_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
@@ -333,7 +333,7 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
                                        name_, counted(count, "row"), first),
                            last_reason(), "the file is damaged; make or copy it again"});
   }
-  // The library reads zeros after the end of a file that was cut short.
+  // The library reads zeros beyond the end of a truncated file.
   if (const std::uint64_t size = size_now(dataset_.id()); size < file_size_) {
     fail(ErrorKind::data, {fmt::format("{}: the file is too short", path_.string()),
                            fmt::format("it has {}, and had {} when it was opened",
@@ -490,7 +490,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   const detail::Hdf5Handle found = open_dataset(name);
   detail::Hdf5Handle type(H5Dget_type(found.id())), space(H5Dget_space(found.id())),
       creation(H5Dget_create_plist(found.id()));
-  // Enumerations: h5py writes booleans as such.
+  // h5py writes booleans as enumerations.
   if (type && H5Tget_class(type.id()) == H5T_ENUM)
     type = detail::Hdf5Handle(H5Tget_super(type.id()));
   if (!type || !space || !creation) refuse_damaged(name);

@@ -51,8 +51,8 @@ class Hdf5Handle {
 inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
 /// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered, little-endian and
-/// uncompressed; no dates are stored, so equal arrays give equal files. Memory use does not depend
-/// on the sizes of the arrays. Errors (runtime): the path and the system's reason.
+/// uncompressed; no dates are stored, so equal arrays give identical files. Memory use does not
+/// depend on the sizes of the arrays. Errors (runtime) give the path and the system's reason.
 class Hdf5Writer {
  public:
   using Array = std::size_t;
@@ -124,7 +124,7 @@ class Hdf5Array {
   detail::Hdf5Handle dataset_;
 };
 
-/// More names of a file are not listed, but found.
+/// Limit of Hdf5File::names(). Further names are not listed, but can be opened.
 inline constexpr std::size_t kMostHdf5Names = 1000;
 
 /// A file opened for reading. Never opens anything outside the file: external links, external raw
@@ -139,10 +139,10 @@ class Hdf5File {
   const std::vector<std::string>& names() const { return names_; }
   /// `name` may be a path through groups.
   bool has(const std::string& name) const;
-  /// An array of numbers with at least one dimension, also in a group: "train/x"; also of enumerations, as which h5py writes
-  /// booleans. Errors (data): missing (with the nearest name), not such an array, compressed by a
-  /// filter other than deflate, shuffle, fletcher32, szip, nbit or scale-offset, more data than the
-  /// file can contain.
+  /// An array of numbers with at least one dimension. It may be in a group ("train/x") and may hold
+  /// enumerations, since h5py writes booleans that way. Errors (data): missing (with the nearest
+  /// name), not such an array, a filter other than deflate, shuffle, fletcher32, szip, nbit or
+  /// scale-offset, or more data than the file can contain.
   Hdf5Array array(const std::string& name) const;
   /// A scalar text. Errors (data).
   std::string text(const std::string& name) const;

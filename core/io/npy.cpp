@@ -47,7 +47,7 @@ std::string_view header_value(std::string_view header, std::string_view key, cha
   return trim(header.substr(begin, stop - begin + 1));
 }
 
-/// "(2, 3)" and "(2,)" and "()".
+/// Parses a Python tuple: "(2, 3)", "(2,)" or "()".
 std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& name) {
   std::vector<std::int64_t> shape;
   if (!text.starts_with('(') || !text.ends_with(')')) fail_npy(name, "its shape is not a tuple");
@@ -111,7 +111,7 @@ std::string npy_header(const ArraySpec& spec) {
 
 std::string npy_text(std::string_view utf8) {
   const std::u32string text = to_utf32(utf8);
-  // An empty text is one NUL, which NumPy drops: it has no texts of width 0.
+  // An empty text is written as one NUL, which NumPy drops: NumPy has no texts of width 0.
   std::string file =
       header_of_size(fmt::format("<U{}", std::max<std::size_t>(1, text.size())), {}, 0);
   for (const char32_t code : text) append_number<std::uint32_t>(file, code);
@@ -195,7 +195,7 @@ NpzWriter::Array NpzWriter::open_growing(const std::string& name, const ArraySpe
   const std::string header = npy_header(*member.growing);  // same length for any number of rows
   const Array array = begin_member(std::move(member));
   append(array, bytes_of(header));
-  members_[array].crc = 0;  // only of the data, until the header is known
+  members_[array].crc = 0;  // covers only the data until the header is known
   return array;
 }
 
@@ -323,7 +323,7 @@ NpyText parse_npy_text(Bytes file, const std::string& name) {
   if (version < 1 || version > 3)
     fail_npy(name, fmt::format("its format version is {}; 1 to 3 are supported", version),
              "write it with numpy.save");
-  // Versions 2 and 3 have a longer length; 3 also has UTF-8 names, which only records have.
+  // Versions 2 and 3 have a wider length field. 3 also allows UTF-8 names, which only records have.
   const std::size_t before = kBeforeLength + (version == 1 ? 2 : 4);
   if (file.size() < before) fail_npy(name, "it is truncated");
   const std::size_t size = version == 1 ? number_at<std::uint16_t>(file, kBeforeLength)

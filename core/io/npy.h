@@ -1,5 +1,5 @@
-// NumPy files: .npy (one array) and .npz (named arrays in a zip archive). Arrays are read in parts by
-// core/io/stored_array.h. Called by `export`, data sets and tests; host only.
+// NumPy files: .npy (one array) and .npz (named arrays in a zip archive). core/io/stored_array.h
+// reads arrays in parts. Called by `export`, data sets and tests; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -37,8 +37,8 @@ void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes d
 inline constexpr std::uint64_t kZip64From = 0xFFFFFFFF;
 
 /// Writes a .npz archive; the file appears at `commit`. Members are uncompressed, so that readers
-/// can map them, and dates are fixed, so that equal arrays give equal files. Arrays can be filled
-/// in parallel: each has its space in the file, and nothing is kept in memory.
+/// can map them. Dates are fixed, so that equal arrays give identical files. Several arrays can be
+/// filled concurrently: each has its own space in the file, and nothing is kept in memory.
 class NpzWriter {
  public:
   using Array = std::size_t;  ///< an open array
@@ -102,8 +102,8 @@ struct NpyArray {
 NpyArray read_npy(const std::filesystem::path& path);
 /// Names of the members, in archive order: "x.npy".
 std::vector<std::string> npz_members(const std::filesystem::path& path);
-/// The array `name` (without ".npy"). Errors (data): as read_npy; not a zip archive, no such member
-/// (with the nearest name), wrong checksum.
+/// The array `name` (without ".npy"). Errors (data): the same as for read_npy; not a zip archive,
+/// no such member (with the nearest name), wrong checksum.
 NpyArray read_npz(const std::filesystem::path& path, const std::string& name);
 /// A scalar text, as UTF-8.
 std::string read_npz_text(const std::filesystem::path& path, const std::string& name);

@@ -30,7 +30,7 @@ NpyNumbers numbers(std::string_view kind, ElementType type) {
   return {kind, sizeof(Stored), type, convert<Stored, Held>};
 }
 
-/// The types for writing come first.
+/// All number types; the ones that can be written come first.
 const std::array<NpyNumbers, 11>& all_numbers() {
   static const std::array<NpyNumbers, 11> all = {
       {numbers<std::uint8_t>("u1", ElementType::u8), numbers<std::int32_t>("i4", ElementType::i32),

@@ -1,6 +1,6 @@
 // Headers of NumPy files, and the conversion of their number types: big-endian numbers, halves and
-// further integers are converted to an ElementType that represents them. Called by core/io/npy.cpp
-// and core/io/stored_array.cpp; host only.
+// other integers become an ElementType that can represent them. Called by core/io/npy.cpp and
+// core/io/stored_array.cpp; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -36,7 +36,7 @@ std::optional<NpyNumbers> npy_numbers(std::string_view descriptor);
 /// The type to write; empty for bf16, which NumPy lacks.
 std::optional<NpyNumbers> npy_numbers(ElementType type);
 
-/// Longest header that is read; one of numbers has some hundred bytes.
+/// Longest header that is accepted; the header of a numeric array has about a hundred bytes.
 inline constexpr std::size_t kLongestNpyHeader = 0xFFFF;
 
 /// The header of a .npy file as it is written (numpy/lib/format.py, versions 1.0 to 3.0).

@@ -34,10 +34,10 @@ struct TensorData {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// Writes a whole file; equal tensors and metadata give equal bytes. Tensors are ordered by
-/// decreasing element size, then as given, so that each is aligned to its elements; the data begins
-/// at a multiple of 64. Adds "digest" to the metadata, a SHA-256 over names, types, shapes,
-/// metadata and data, which `SafetensorsFile::verify` checks.
+/// Writes a whole file; equal tensors and metadata give identical bytes. Tensors are ordered by
+/// decreasing element size, then as given, so each is aligned to its elements. The data begins at a
+/// multiple of 64. Adds to the metadata a "digest", the SHA-256 of names, types, shapes, metadata
+/// and data; `SafetensorsFile::verify` checks it.
 void write_safetensors(ByteSink& sink, std::span<const TensorData> tensors,
                        const TensorMetadata& metadata = {});
 
@@ -58,7 +58,7 @@ class SafetensorsFile {
   const TensorInfo& tensor(const std::string& name) const;
   /// Reads a tensor; `out` has its size in bytes.
   void read(const TensorInfo& tensor, std::span<std::byte> out) const;
-  /// True for files of write_safetensors, unless somebody removed the digest.
+  /// True for files that write_safetensors wrote, unless their digest was removed.
   bool has_digest() const;
   /// Error (data) if the digest is missing or does not match the content.
   void verify() const;

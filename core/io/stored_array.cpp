@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;
 
-/// Takes a part of a content at `offset`; false ends the reading.
+/// Receives a part of a content at `offset`; returns false to stop reading.
 using TakePart = std::function<bool(std::uint64_t offset, Bytes part)>;
 
 /// A member's content, or a whole .npy file.
@@ -96,7 +96,7 @@ void stream(const Content& content, bool archived, const TakePart& take) {
     fail_npy(content.name, "its checksum is wrong; it is damaged", "make or copy the file again");
 }
 
-/// The beginning, as far as a header may reach.
+/// The beginning, up to the length of the longest header.
 std::vector<std::byte> beginning(const Content& content) {
   constexpr std::size_t kMost = 12 + kLongestNpyHeader;
   std::vector<std::byte> begin;
@@ -126,7 +126,7 @@ ZipEntry stored(std::uint64_t size) {
   return entry;
 }
 
-/// Errors (data): a method other than deflate, or a size that it cannot reach.
+/// Errors (data): a method other than deflate, or a size that deflate cannot produce.
 void check_method(const ZipEntry& entry, const std::string& name) {
   if (entry.method != zip::kStored && entry.method != zip::kDeflated)
     fail_npy(name, fmt::format("it is compressed by method {} of zip", entry.method),
@@ -172,7 +172,7 @@ void StoredArray::fill(std::span<std::byte> memory) const {
       std::ranges::copy(part, memory.begin() + static_cast<std::ptrdiff_t>(at));
       return true;
     }
-    while (!part.empty()) {  // parts may begin within a number
+    while (!part.empty()) {  // a part may begin in the middle of a number
       const std::size_t skipped = at % width, count = std::min(width - skipped, part.size());
       const std::uint64_t to = c_position(header_.spec.shape, at / width) * width + skipped;
       std::memcpy(memory.data() + to, part.data(), count);

@@ -18,14 +18,14 @@
 
 namespace wellspring {
 
-/// Read in place where the file allows it. A compressed array, or one in Fortran order, is held in
-/// memory as a whole, from the first read on.
+/// An array that is read in place where the file allows it. A compressed array, or one in Fortran
+/// order, is held in memory as a whole from the first read on.
 class StoredArray {
  public:
-  /// A .npy file. Errors (data): as parse_npy_header.
+  /// A .npy file. Errors (data): the same as for parse_npy_header.
   explicit StoredArray(std::shared_ptr<const InputFile> file);
-  /// A member of an archive. Errors (data): the same; damaged. A compressed member is checked when
-  /// it is read.
+  /// A member of an archive. Errors (data): the same, and a damaged archive. A compressed member is
+  /// checked when it is read.
   StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntry& entry);
   StoredArray(const StoredArray&) = delete;
   StoredArray& operator=(const StoredArray&) = delete;
@@ -33,8 +33,8 @@ class StoredArray {
   const ArraySpec& spec() const { return header_.spec; }
   /// Host memory that holds the array, bytes; 0: it is read in place.
   std::uint64_t held_bytes() const;
-  /// Holds the array in `memory` [held_bytes()], which outlives all reading; otherwise it allocates
-  /// memory. Not while others read. Errors (data): damaged.
+  /// Holds the array in `memory` [held_bytes()], which must outlive all reads; without this call,
+  /// the first read allocates memory. Must not run during a read. Errors (data): damaged.
   void hold(std::span<std::byte> memory);
   /// Copies numbers [first, first + count), in C order and as spec().type, to `out`. Thread-safe.
   /// Errors (data): the file has become shorter; damaged.
@@ -48,13 +48,13 @@ class StoredArray {
 
   std::shared_ptr<const InputFile> file_;
   std::string name_;  ///< for messages
-  ZipEntry entry_;    ///< or the whole .npy file, as if stored
+  ZipEntry entry_;    ///< a whole .npy file counts as a stored entry
   bool archived_ = false;
   std::uint64_t begin_ = 0;  ///< offset of the content in the file, bytes
   NpyHeader header_;
 
   mutable std::once_flag first_read_;
-  mutable std::vector<std::byte> own_;  ///< memory without hold()
+  mutable std::vector<std::byte> own_;  ///< used if hold() was not called
   mutable const std::byte* held_ = nullptr;
 };
 
@@ -65,7 +65,7 @@ class NpzFile {
   explicit NpzFile(const std::filesystem::path& path);
   /// Names without ".npy", in archive order.
   std::vector<std::string> names() const;
-  /// Errors (data): no such array (with the nearest name), and as StoredArray.
+  /// Errors (data): no such array (with the nearest name), and the errors of StoredArray.
   std::shared_ptr<StoredArray> array(const std::string& name) const;
   /// A scalar text, as UTF-8. Errors (data).
   std::string text(const std::string& name) const;

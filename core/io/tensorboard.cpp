@@ -59,7 +59,7 @@ struct EventFacts {
   bool scalar = false;
 };
 
-/// Empty if it is not an event.
+/// Empty if the bytes are not an event.
 std::optional<EventFacts> facts_of(Bytes event) {
   EventFacts facts;
   while (!event.empty()) {

@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-/// Writes an events.out.tfevents file, unbuffered. Errors (runtime): as OutputFile.
+/// Writes an events.out.tfevents file, unbuffered. Errors (runtime): the same as for OutputFile.
 class TensorBoardWriter {
  public:
   /// `wall_time`: seconds since 1970; an argument, so that the writer reads no clock.
@@ -25,8 +25,8 @@ class TensorBoardWriter {
   OutputFile file_;
 };
 
-/// Removes later steps than `step`, and truncated last records, from the event files of a folder.
-/// Files without remaining scalars are deleted. Only the folder's single writer may call it.
+/// Removes steps after `step`, and truncated last records, from the event files of a folder. Files
+/// without remaining scalars are deleted. Only the folder's single writer may call it.
 void cut_back_events(const std::filesystem::path& folder, std::uint64_t step);
 
 }  // namespace wellspring

@@ -45,7 +45,7 @@ fs::path temporary_name(const fs::path& path) {
 
 fs::path resolve_links(const fs::path& path) {
   constexpr int kMostLinks = 40;  // limit of Linux, path_resolution(7)
-  std::error_code error;          // then it does not exist or is not a link
+  std::error_code error;          // set if the path does not exist or is not a link
   if (const std::string_view kind = special_file(fs::status(path, error).type()); !kind.empty()) {
     fail(ErrorKind::runtime, {fmt::format("{}: is {}", path.string(), kind),
                               "an output must be a regular file, which is replaced as a whole",

@@ -28,8 +28,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// and keep the links. Errors (runtime): cyclic links; the target is a device, pipe or socket.
 std::filesystem::path resolve_links(const std::filesystem::path& path);
 
-/// Error (runtime) about `path` if its folder is not writable; otherwise the error would name a
-/// temporary file.
+/// Error (runtime) if the folder of `path` is not writable. The message names `path`; without this
+/// check, the error would name a temporary file.
 void require_writable_folder_of(const std::filesystem::path& path);
 
 /// Makes renames and new names in this folder survive a power failure.

@@ -1,5 +1,5 @@
-// Zip archives, as NumPy's .npz files are: constants of the format, and the directory. Called by
-// core/io/npy.cpp, core/io/stored_array.cpp and image sets; host only.
+// Zip archives, for example NumPy's .npz files: constants of the format, and the directory. Called
+// by core/io/npy.cpp, core/io/stored_array.cpp and image sets; host only.
 #pragma once
 
 #include "core/io/files.h"

@@ -1,5 +1,5 @@
-// A rate compared with its upper bound: the share reached, its interval, and whether the two are
-// consistent. Called by benchmarks; host only.
+// Compares a rate with its upper bound: the share reached, its interval, and whether rate and bound
+// are consistent. Called by benchmarks; host only.
 #pragma once
 
 #include "core/measure/processor_load.h"
@@ -46,7 +46,7 @@ CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 
 /// "97.4 % (95 %: 96.1 to 98.8 %)"; "97.4 % in 3 pairs of windows; an interval needs 6";
 /// "inconclusive: the machine was busy (other programs used 0.93 of 2 processors, this one 1.05)".
-/// Never gives a share above 1 beyond the interval and kUnequalWindows.
+/// Gives a share above 1 only if the excess is within the interval and kUnequalWindows.
 std::string to_string(const CeilingShare& share, const ProcessorLoad& load);
 
 }  // namespace wellspring

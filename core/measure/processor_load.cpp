@@ -53,7 +53,7 @@ ProcessorLoad load_between(const ProcessorTimes& begin, const ProcessorTimes& en
   load.own = (end.own - begin.own) / wall;
   if (!begin.machine || !end.machine) return load;
   const double busy = (end.machine->busy - begin.machine->busy) / wall;
-  // The two use different clocks, so the difference may be slightly negative.
+  // busy and own use different clocks, so their difference may be slightly negative.
   load.machine = {std::max(0.0, busy - load.own),
                   std::max(0.0, (end.machine->stolen - begin.machine->stolen) / wall),
                   end.machine->processors};

@@ -5,8 +5,8 @@
 namespace wellspring {
 
 std::string json_reason(std::string_view what) {
-  // The forms of nlohmann/json 3: "[json.exception.parse_error.101] parse error at line 1, column 5:
-  // ...", "[json.exception.out_of_range.403] key 'step' not found".
+  // Message formats of nlohmann/json 3: "[json.exception.parse_error.101] parse error at line 1,
+  // column 5: ...", "[json.exception.out_of_range.403] key 'step' not found".
   const auto between = [&](std::string_view before, std::string_view after) -> std::string {
     const std::size_t found = what.find(before);
     if (found == std::string_view::npos) return "";

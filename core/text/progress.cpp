@@ -143,7 +143,7 @@ std::string Progress::line(std::uint64_t done, const ProgressStatus& status,
   const std::string time = time_text(done);
   const std::string needed =
       time + (status.needed.empty() ? "" : "  " + on_one_line(status.needed));
-  // In display order, each with its priority: the lowest turn is added first.
+  // Fields in display order. `turn` is the priority: the lowest is added first.
   struct Field {
     std::string text;
     std::size_t turn;

@@ -1,5 +1,5 @@
-// A progress bar on a terminal, occasional plain lines elsewhere. Called by the command line and by
-// slow library functions; host only.
+// Shows a progress bar on a terminal and occasional plain lines elsewhere. Called by the command
+// line and by slow library functions; host only.
 #pragma once
 
 #include <chrono>
@@ -63,7 +63,7 @@ class Progress {
   void update(std::uint64_t done, const ProgressStatus& status = {}) noexcept;
   /// Writes a separate line, above the bar.
   void say(const std::string& line) noexcept;
-  /// Draws the last state immediately and ends the bar.
+  /// Draws the final state immediately and ends the bar.
   void finish(const ProgressStatus& status = {}) noexcept;
   /// Erases the bar from the terminal; lines stay.
   void withdraw() noexcept;

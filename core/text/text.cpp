@@ -89,7 +89,7 @@ bool is_control(char32_t code) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the dynamic programme, because a swap refers to two rows before.
+  // Three rows of the dynamic-programming table, because a swap refers to the row before last.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -108,7 +108,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> known) {
-  // A third of the letters may be wrong; a truncated name also counts as near.
+  // Up to a third of the letters may be wrong; a truncated name also counts as near.
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::optional<std::string> best;
   for (const std::string& candidate : known) {

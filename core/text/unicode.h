@@ -19,7 +19,7 @@ std::optional<Character> first_character(std::string_view text);
 
 /// All characters. Error (data) if the bytes are not UTF-8.
 std::u32string to_utf32(std::string_view utf8);
-/// The inverse. Error (data) for a code that is not a character.
+/// The inverse of to_utf32. Error (data) for a code that is not a character.
 std::string to_utf8(std::u32string_view text);
 
 }  // namespace wellspring

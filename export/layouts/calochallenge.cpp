@@ -16,7 +16,7 @@ constexpr const char* kCaloChallenge = "calochallenge";
 
 /// "Fast Calorimeter Simulation Challenge 2022", https://calochallenge.github.io/homepage:
 /// incident_energies [N, 1] and showers [N, voxels], both in MeV. Energies are f64, so that values
-/// in GeV convert back exactly; showers are f32, with rounded products with 1000.
+/// in GeV convert back exactly. Showers are f32, so their products with 1000 are rounded.
 class CaloChallengeArrays final : public ValueArrays {
  public:
   explicit CaloChallengeArrays(const SampleReader& feed)

@@ -20,10 +20,10 @@ namespace {
 
 constexpr const char* kIceCube = "icecube";
 
-/// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events concatenated, within
-/// an event by increasing time (whole ns); and per event its first and last pulse (inclusive) and
-/// the true direction. The tables of a batch and of its events are arrays here; sensor_geometry, in
-/// m, has one row per sensor.
+/// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events are concatenated,
+/// each event's by increasing time (whole ns). Each event has its first and last pulse (inclusive)
+/// and the true direction. The published tables of pulses and events are arrays here;
+/// sensor_geometry, in m, has one row per sensor.
 class IceCubeArrays final : public ValueArrays {
  public:
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {

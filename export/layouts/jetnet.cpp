@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kJetNet = "jetnet";
 
-/// The unit "GeV", "MeV" or "5 GeV" in GeV.
+/// A unit such as "GeV", "MeV" or "5 GeV", converted to GeV.
 std::optional<double> gev_in(const std::string& unit) {
   if (const auto mev = mev_in(unit)) return *mev / 1000;
   char* end = nullptr;
@@ -35,15 +35,15 @@ std::optional<double> gev_in(const std::string& unit) {
 struct Momentum {
   double e, x, y, z;
   double transverse() const { return std::hypot(x, y); }
-  /// Large but finite in the beam direction.
+  /// Large but finite for momenta along the beam.
   double eta() const { return std::asinh(z / std::max(transverse(), 1e-30)); }
   double phi() const { return std::atan2(y, x); }
   double mass() const { return std::sqrt(std::max(0.0, e * e - x * x - y * y - z * z)); }
 };
 
 /// R. Kansal et al., Particle Cloud Generation with Message Passing Generative Adversarial Networks
-/// (2021), and its package `jetnet`: particle_features [N, items, 4]: eta and phi relative to the
-/// jet, pT divided by the jet's, mask 1 or 0, by decreasing pT; jet_features [N, 4]: pT (GeV), eta,
+/// (2021), and its package `jetnet`: particle_features [N, items, 4], by decreasing pT: eta and phi
+/// relative to the jet, pT divided by the jet's, mask (1 or 0); jet_features [N, 4]: pT (GeV), eta,
 /// mass (GeV), number of particles. Computed in f64.
 class JetNetArrays final : public ValueArrays {
  public:

@@ -24,8 +24,8 @@ ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
 
-/// The layout `columns` for images. Writing u8 fails with an error (data) if a value is not from 0
-/// to 1.
+/// The layout `columns` for images. Writing u8 fails with an error (data) if a value is outside [0,
+/// 1].
 std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form);
 
 /// ExportLayout::make for a layout with a single ValueArrays class.
@@ -39,7 +39,7 @@ inline const SampleInfo* only_info(const SampleReader& feed) {
   return feed.origins().size() == 1 ? &feed.origins().front().info : nullptr;
 }
 
-/// Parameters of the generator that makes all samples of the feed; or null.
+/// Parameters of the generator that makes all samples of the feed; null if there is no single one.
 nlohmann::ordered_json parameters_of(const SampleReader& feed);
 
 inline std::int64_t rows_of(const SampleReader& feed) {
@@ -52,7 +52,7 @@ inline std::int64_t rows_of(const SampleReader& feed) {
                            "export them with --layout columns"});
 }
 
-/// An energy unit in MeV.
+/// An energy unit, converted to MeV.
 inline std::optional<double> mev_in(const std::string& unit) {
   if (unit == "MeV") return 1.0;
   if (unit == "GeV") return 1000.0;

@@ -146,8 +146,7 @@ bool is_table(const std::string& name) {
                                       name.ends_with("-particles.csv")));
 }
 
-/// An export replaces the folder as a whole, so it must be an earlier export and contain nothing
-/// else.
+/// An export replaces the whole folder, so the folder must hold an earlier export and nothing else.
 void expect_replaceable(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path) || std::filesystem::is_empty(path)) return;
   if (!std::filesystem::exists(path / "metadata.json")) {

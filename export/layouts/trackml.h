@@ -1,5 +1,5 @@
-// Sets of hits as the files of the TrackML challenge (S. Amrouche et al., arXiv:1904.06778). Called
-// by export_samples; host only.
+// Writes sets of hits in the format of the TrackML challenge (S. Amrouche et al.,
+// arXiv:1904.06778). Called by export_samples; host only.
 #pragma once
 
 #include "export/export.h"

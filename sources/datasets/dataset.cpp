@@ -67,7 +67,7 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
           }
         }
       }
-    } catch (...) {  // no reader: fails before any row
+    } catch (...) {  // no reader could be made: fails before any row
       const std::lock_guard lock(mutex);
       stop = begin;
       failure = std::current_exception();

@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// Storage of one row, in host and device memory alike.
+/// Storage of one row; the same in host and device memory.
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
@@ -24,19 +24,19 @@ struct RowLayout {
   std::int64_t bytes() const;
 };
 
-/// Reads rows. One per thread: it keeps buffers and decoder state.
+/// Reads rows. Each thread needs its own reader, which keeps buffers and decoder state.
 class RowReader {
  public:
   virtual ~RowReader() = default;
   /// Checks a row as far as possible without the cost of read(). Every row of a streamed set is
-  /// checked before the first step. Errors as read().
+  /// checked before the first step. Errors: the same as for read().
   virtual void check(std::int64_t row) = 0;
   /// Writes a row to `out` [layout().bytes()]. Errors (data) name the row's location.
   virtual void read(std::int64_t row, std::uint8_t* out) = 0;
 };
 
 /// Labelled rows of one layout, numbered from 0. Everything but the rows' bytes is known after
-/// opening and never changes. Readers refer to the set. All functions are thread-safe.
+/// opening and never changes. The set must outlive its readers. All functions are thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -53,22 +53,22 @@ class Dataset {
   virtual const std::vector<LatentInfo>& latents() const;
   /// Writes the row's latents to `out` [latents().size()].
   virtual void read_latents(std::int64_t row, float* out) const;
-  /// The columns of `target`, and a row's values of them.
+  /// The columns of `target`, and a row's values in them.
   virtual const std::vector<ValueInfo>& targets() const;
   virtual void read_targets(std::int64_t row, float* out) const;
   /// Origin of a row, for messages: "dir/train/cat/1.jpg", "x.npy: row 17".
   virtual std::string location(std::int64_t row) const = 0;
   /// location() with the canonical path: equal for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
-  /// For the first lines of a run: "500 images of 10 classes, 32x32, from x.npy", rows left out.
+  /// For the start of a run: "500 images of 10 classes, 32x32, from x.npy", and rows left out.
   virtual std::string summary() const = 0;
   /// Advice for messages when rows differ in size from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// Host memory that the set needs for rows that it cannot read in place, bytes.
   virtual std::uint64_t held_bytes() const { return 0; }
-  /// Reads them into `memory` [held_bytes()], which outlives all readers; otherwise the first
-  /// reader allocates memory. Before the first reader of a thread. Errors (data): damaged.
+  /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
+  /// making readers: otherwise the first one allocates memory. Errors (data): damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 

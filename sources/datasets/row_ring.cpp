@@ -26,7 +26,7 @@ RowsAhead::~RowsAhead() {
 
 void RowsAhead::seek(std::int64_t entry, std::int64_t end) {
   std::unique_lock lock(mutex_);
-  end_ = entry;  // gives out no more work
+  end_ = entry;  // the threads get no more work
   next_ = entry;
   progress_.wait(lock, [&] { return busy_ == 0; });
   next_ = done_ = released_ = entry;
@@ -149,7 +149,7 @@ bool RowRing::room_for_step() const {
   return start(sequence_.end_step()) + assignment_.share.rows <= start(freed_to_) + memory_.rows;
 }
 
-/// Tells the worker threads what `step` reads: the next step to copy.
+/// Tells the worker threads what `step`, the next step to copy, reads.
 void RowRing::list_step(std::uint64_t step) {
   while (sequence_.end_step() <= step) {
     while (freed_to_ < copied_to_ && !room_for_step()) release_oldest();
@@ -167,8 +167,8 @@ void RowRing::list_further(std::uint64_t current) {
   }
 }
 
-/// The last step before `current` that reads device rows which the copy of `step` overwrites;
-/// `current` if no step does. Steps before the first one of this pass are done.
+/// The last step before `current` that reads device rows that the copy of `step` will overwrite;
+/// `current` if there is no such step. Steps before the first one of this pass are done.
 std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
   if (!sequence_.whole()) {  // a step uses at most its share of rows and places
     return step >= first_step_ + ahead_ ? step - ahead_ : current;
@@ -220,19 +220,19 @@ void RowRing::copy_places(std::uint64_t step) {
 }
 
 void RowRing::before_step(Stream& stream, std::uint64_t step) {
-  const bool again = started_ && step + 1 == next_step_;  // a checked step runs twice
+  const bool again = started_ && step + 1 == next_step_;  // --graph check runs a step twice
   if (!again && (!started_ || step != next_step_)) restart(stream, step);
   while (copied_to_ <= step) {
     list_step(copied_to_);
-    // The threads can reach this step only after the rows they need are released.
+    // The threads can read this step's rows only after the rows they overwrite are released.
     while (freed_to_ < copied_to_ && start(copied_to_ + 1) > start(freed_to_) + memory_.rows) {
       release_oldest();
     }
     reading_.wait_for(start(copied_to_ + 1));
     enqueue_copy(step, copied_to_);
   }
-  // Copy further steps as far as they are read. The ring holds `ahead` whole shares, so the rows
-  // they overwrite belong to steps launched before this one.
+  // Copy further steps whose rows are already read. The ring holds `ahead` whole shares, so these
+  // copies overwrite only rows of steps launched before this one.
   while (copied_to_ < step + ahead_ && copied_to_ < assignment_.steps &&
          copied_to_ < sequence_.end_step() &&
          (freed_to_ + ahead_ > copied_to_ || copied(freed_to_).done()) &&

@@ -2,9 +2,9 @@
 // fill page-locked rows, a separate stream copies them, events order copies and steps. Used by
 // streaming data sets; host only.
 //
-// Entry n of this rank's share goes to row n % rows, on host and device alike. With whole batches,
-// entry n is the source's n-th sample (its ordinal), so the device can compute the row itself; with
-// a part of every batch, the device reads it from a table.
+// Entry n of this rank's share goes to row n % rows, on host and device alike. If the share is the
+// whole batch, entry n is the source's n-th sample (n is its ordinal), so the device can compute
+// the row itself. If the share is a part of every batch, the device reads the row from a table.
 #pragma once
 
 #include "kernels/runtime/stream.h"
@@ -73,7 +73,7 @@ class RowRing {
     std::uint8_t* host = nullptr;    ///< [rows, row_bytes], page-locked
     std::uint8_t* device = nullptr;  ///< [rows, row_bytes]
     std::int64_t rows = 0;           ///< at least `ahead` shares of a batch
-    // With a part of every batch: row of the source's n-th sample, at n % places.
+    // Used if the share is a part of every batch: row of the source's n-th sample, at n % places.
     std::int32_t* host_places = nullptr;    ///< [places], page-locked
     std::int32_t* device_places = nullptr;  ///< [places]
     std::int64_t places = 0;                ///< `ahead` global batches

@@ -108,7 +108,7 @@ RowRange RowRange::parse(const std::string& text, RowOrder by, const ConfigLocat
   const double most = range.numbers ? 0x1p53 : 100;
   if (!(*begin >= 0 && *begin < *end && *end <= most))
     refuse(range.numbers ? "its begin must be from 0 up and below its end"
-                         : "its ends must rise within 0% and 100%");
+                         : "its begin must be below its end, and both must be from 0% to 100%");
   if (range.numbers && (*begin != std::floor(*begin) || *end != std::floor(*end)))
     refuse("row numbers are whole");
   range.begin = *begin;

@@ -1,5 +1,5 @@
-// A part of the rows of a data set, as a data set: one file serves training and evaluation, with
-// disjoint rows. Used by sources; host only.
+// A view of some rows of a data set that is itself a data set, so that one file can serve training
+// and evaluation with disjoint rows. Used by sources; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -14,11 +14,11 @@ namespace wellspring {
 
 /// How a percentage selects rows.
 enum class RowOrder : std::uint8_t {
-  hash,   ///< by a hash of the row's number: a random part, also of sorted files
+  hash,   ///< by a hash of the row's number: a random part, even of sorted files
   order,  ///< by position
 };
 
-/// "10%..90%" or, of numbered rows, "100..900"; the end is excluded. Ranges that do not overlap have
+/// "10%..90%", or "100..900" for row numbers; the end is excluded. Ranges that do not overlap have
 /// no row in common, whatever the number of rows.
 struct RowRange {
   double begin = 0, end = 100;  ///< per cent, or row numbers
@@ -33,7 +33,7 @@ struct RowRange {
   std::vector<std::int64_t> rows(std::int64_t size) const;
 };
 
-/// The rows of `range`, of which `limit_per_class` may keep the first of each class; 0: all. Error
+/// The rows of `range`; of these, `limit_per_class` keeps the first N of each class (0: all). Error
 /// (data): no row is left.
 std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange& range,
                                    std::int64_t limit_per_class);

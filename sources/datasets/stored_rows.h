@@ -23,8 +23,8 @@ struct StoredRows {
   const float* targets = nullptr;        ///< [rows, target_count], by sample id
   std::int32_t latent_count = 0, target_count = 0;
   std::uint64_t period = 0;  ///< rows of the ring; 0: bytes holds every row, by sample id
-  /// [period] For a rank's part of every batch: row of n-th sample, at n % period. Null: n %
-  /// period.
+  /// [period] If a rank has a part of every batch: row of the n-th sample, at n % period. Null: the
+  /// row is n % period.
   const std::int32_t* places = nullptr;
 
   /// Computed on the device, so a recorded step needs no data from the host.
@@ -35,7 +35,7 @@ struct StoredRows {
   }
 };
 
-/// Rows of 8-bit pixels as an image functor.
+/// Image functor: rows of 8-bit pixels.
 struct StoredImages {
   static constexpr int kLatents = 0;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};

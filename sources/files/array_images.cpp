@@ -60,7 +60,7 @@ std::optional<ArrayImages> ArrayImages::of(const ArrayInput& file, const NumberA
                 "store at least one row of such images");
   images.sample_ = SampleLayout::image(static_cast<int>(hwc[0]), static_cast<int>(hwc[1]),
                                        static_cast<int>(hwc[2]));
-  if (images.planar_ && hwc[2] == 1) images.planar_ = false;  // the same bytes
+  if (images.planar_ && hwc[2] == 1) images.planar_ = false;  // both orders have the same bytes
   images.range_ = range;
   if (range == PixelRange::automatic)
     images.range_ = array.is_whole() ? PixelRange::bytes : PixelRange::unit;
@@ -90,7 +90,7 @@ void ArrayImages::read(const NumberArray& array, std::int64_t row, const std::st
 
 namespace {
 
-/// Indices of the ones in rows of zeros and a one.
+/// Index of the one in each row of a one-hot array.
 std::vector<std::int64_t> read_one_hot(const ArrayInput& file, const NumberArray& array) {
   const std::int64_t classes = array.shape()[1];
   std::vector<double> row(static_cast<std::size_t>(classes));

@@ -1,4 +1,4 @@
-// Images in an array of numbers, as other programs store them: channels first or last, bytes or real
+// Images in arrays of numbers, as other programs store them: channels first or last, bytes or real
 // numbers. Used by the formats of array files; host only.
 #pragma once
 
@@ -17,15 +17,15 @@ inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;  ///< per sid
 
 /// Place of the channels in the shape of an image.
 enum class ChannelPlace : std::uint8_t { automatic, first, last };
-/// Values of black and white: 0 and 1, -1 and 1, 0 and 255. automatic: 0 and 255 for integers, 0 and
-/// 1 for real numbers.
+/// Values of black and white: 0 and 1, -1 and 1, 0 and 255. automatic: 0 and 255 for integers, 0
+/// and 1 for real numbers.
 enum class PixelRange : std::uint8_t { automatic, unit, symmetric, bytes };
 
 class ArrayImages {
  public:
   /// For an array [rows, height, width], [rows, height, width, 1 or 3] or [rows, 1 or 3, height,
-  /// width]; empty for another number of dimensions. Errors (data): other extents; a shape that may
-  /// be either, or, without settings, real numbers of three dimensions.
+  /// width]; empty for another number of dimensions. Errors (data): other extents; a shape that
+  /// fits both orders; or, without settings, real numbers in three dimensions.
   static std::optional<ArrayImages> of(const ArrayInput& file, const NumberArray& array,
                                        ChannelPlace channels, PixelRange range);
 

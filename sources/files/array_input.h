@@ -1,5 +1,5 @@
-// Named arrays in HDF5 files, NumPy archives and folders of NumPy files. Used by the formats of array
-// files; host only.
+// Named arrays in HDF5 files, NumPy archives and folders of NumPy files. Used by the formats of
+// array files; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
@@ -34,10 +34,10 @@ class NumberArray {
   /// For messages: "F32 [2, 3]".
   std::string text() const;
   /// Reads rows [first, first + count) as numbers of type T (std::uint8_t, std::int64_t, float,
-  /// double) into `out`; see Hdf5Array::read. Integer T: only for whole numbers.
+  /// double) into `out`; see Hdf5Array::read. An integer T requires whole numbers.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
-  /// The text attribute of that name, if the format has attributes and it exists.
+  /// The text attribute of that name; empty if there is no such attribute.
   std::optional<std::string> text_attribute(const std::string& name) const;
 
  private:
@@ -66,9 +66,9 @@ class ArrayInput {
   /// "a.npz: 'x'", for messages.
   virtual std::string where(const std::string& name) const;
 
-  /// Host memory for those arrays in use that cannot be read in place (compressed, Fortran order).
+  /// Host memory for the arrays in use that cannot be read in place (compressed, Fortran order).
   std::uint64_t held_bytes() const;
-  /// Holds them in `memory`, see StoredArray::hold.
+  /// Holds these arrays in `memory`; see StoredArray::hold.
   void hold(std::span<std::byte> memory) const;
 
   /// Throws an error (data) about the file's entry `name`.
@@ -77,8 +77,8 @@ class ArrayInput {
   /// Throws an error (data) that names the array's type and shape.
   [[noreturn]] void refuse(const NumberArray& array, const std::string& why,
                            const std::string& advice) const;
-  /// An array of exactly this shape. Errors (data): as array(), and another shape; `what` names the
-  /// array with that number of rows: "'x' has 20 rows".
+  /// An array of exactly this shape. Errors (data): as for array(), and another shape. `what`
+  /// names the array that sets the number of rows: "'x' has 20 rows".
   NumberArray array_of(const std::string& name, const std::vector<std::int64_t>& shape,
                        const std::string& what) const;
 
@@ -95,7 +95,7 @@ class ArrayInput {
 /// Errors (data): missing, not of this format, damaged.
 std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path);
 std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path);
-/// The .npy files of the folder of `path`, by their paths relative to it.
+/// The .npy files in the folder of `path`, named by their paths relative to this folder.
 std::unique_ptr<ArrayInput> open_npy_input(const std::filesystem::path& path);
 
 }  // namespace wellspring

@@ -46,8 +46,8 @@ class ArrayRows : public Dataset {
 
   void set_layout(const RowLayout& layout) { layout_ = layout; }
   /// Takes the labels of all stored rows; `source` names their array. Class names come from
-  /// `naming`'s file, else from `known` unless empty, else numbers. Errors (data): a label out of
-  /// range.
+  /// `naming`'s file, else from `known`; if both are empty, they are numbers. Errors (data): a
+  /// label out of range.
   void set_labels(const std::vector<std::int64_t>& labels, const std::string& source,
                   const ClassNaming& naming, const std::vector<std::string>& known = {});
   const std::filesystem::path& path() const { return path_; }

@@ -69,8 +69,8 @@ Orientation jpeg_orientation(JpegBytes jpeg) {
 
 void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,
                   std::uint8_t* upright) {
-  // Offset in the stored image of the upright image's first pixel, and the steps from there to the
-  // next pixel on the right and below.
+  // Offset of the upright image's first pixel in the stored image, and the steps from one upright
+  // pixel to the next on the right and below.
   const bool exchanged = exchanges_sides(orientation);
   const std::ptrdiff_t columns = exchanged ? height : width, rows = exchanged ? width : height;
   const bool last_column =

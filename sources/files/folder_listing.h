@@ -22,14 +22,14 @@ struct FolderListing {
     Trouble trouble = Trouble::file;
     std::string problem, why;  ///< as in ErrorText, without the path
   };
-  /// Paths in the requested folder, sorted by the bytes of their names, folders before contents.
+  /// Paths in the requested folder, sorted by the bytes of their names; folders precede contents.
   std::vector<std::string> files, folders;
   std::vector<Unusable> unusable;
 };
 
 /// Lists `root`/`part` recursively, following links; paths begin with `part`. Opens only folders.
-/// Reports problems as unusable entries instead of throwing, also a missing root. Calls `watch`, if
-/// given, with the number of entries found so far. Throws Interrupted after a signal.
+/// Reports problems, even a missing root, as unusable entries instead of throwing. Calls `watch`,
+/// if given, with the number of entries found so far. Throws Interrupted after a signal.
 FolderListing list_folder(const std::filesystem::path& root, const std::string& part = "",
                           const std::function<void(std::int64_t)>& watch = {});
 

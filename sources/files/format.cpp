@@ -40,7 +40,7 @@ std::vector<std::string> format_names() {
 }
 
 /// Format of a path. Defaults to `folder` for unrecognised folders and for missing paths, because
-/// the folder reader also looks for archives elsewhere.
+/// the folder reader also searches for archives in related places.
 const DatasetFormat& detect_format(const DatasetRequest& request) {
   namespace fs = std::filesystem;
   for (const DatasetFormat& format : format_registry()) {

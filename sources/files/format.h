@@ -41,13 +41,13 @@ const std::vector<DatasetFormat>& format_registry();
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors
-/// (data): no such path, no matching format; otherwise as DatasetFormat::open.
+/// (data): no such path, no matching format. Other errors: the same as for DatasetFormat::open.
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request);
 
 /// Keys accepted by a file source of this format; "": by any format.
 std::vector<std::string> format_keys(const std::string& format);
 /// Checks names and values before anything is opened: against the table of `format`, or against all
-/// tables if it is "". Errors (config) as ParamTable::set.
+/// tables if it is "". Errors (config): the same as for ParamTable::set.
 void check_format_settings(const std::string& format, const std::vector<ParamSetting>& settings);
 
 }  // namespace wellspring

@@ -23,8 +23,8 @@ using Encoded = std::span<const std::uint8_t>;
 
 // --- PNG ---------------------------------------------------------------------------------------
 //
-// libpng reports errors by longjmp, which runs no destructors: between setjmp and the return there
-// are only plain values, and the caller owns all memory.
+// libpng reports errors by longjmp, which runs no destructors: after setjmp, run_png has only plain
+// values, and its caller owns all memory.
 
 struct PngJob {
   const std::uint8_t* data = nullptr;
@@ -70,8 +70,8 @@ bool run_png(PngJob& job) {
     return false;
   }
   png_set_read_fn(png, &job, png_feed);
-  // Skips all chunks except pixels: text, profiles and suggested palettes would allocate the size
-  // that they claim, 2 GiB in a file of 40 bytes, and libpng would only warn.
+  // Skips all chunks except pixels: for texts, profiles and suggested palettes, libpng would
+  // allocate the size that they claim, 2 GiB in a file of 40 bytes, and only warn.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int type = png_get_color_type(png, info);
@@ -112,8 +112,8 @@ ImageHeader png(Encoded encoded, std::uint8_t* rgb) {
 
 // --- JPEG --------------------------------------------------------------------------------------
 
-/// A TurboJPEG decoder for one file. A used one keeps tables, and after a failure also a state that
-/// makes it misread later files; a new one costs 0.5 us, 1 % of the smallest images.
+/// A TurboJPEG decoder for one file. It is not reused: a decoder keeps tables, and after a failure
+/// it misreads later files. A new one costs 0.5 us, 1 % of decoding the smallest images.
 class JpegHandle {
  public:
   JpegHandle() : handle_(tjInitDecompress()) {
@@ -157,8 +157,8 @@ std::uint8_t product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint8_t>((scaled + (scaled >> 8)) >> 8);
 }
 
-/// Multiplies the light that each ink and black leave. Adobe's programs store inverted inks and say
-/// so by their segment (libjpeg-turbo, libjpeg.txt, "Special color spaces").
+/// Multiplies the light that passes each ink by that which passes black. Adobe's segment marks
+/// inverted inks (libjpeg-turbo, libjpeg.txt, "Special color spaces").
 void mix_inks(std::span<const std::uint8_t> inks, bool inverted, std::uint8_t* rgb) {
   const std::uint8_t flip = inverted ? 0 : 255;
   for (std::size_t i = 0; i < inks.size(); i += 4) {
@@ -207,7 +207,7 @@ struct NetpbmHeader {
 };
 
 /// The binary forms P5 (grey) and P6 (RGB): kind, width, height and largest value as text between
-/// blanks and comments, one blank, pixels. Source: netpbm.sourceforge.net/doc/ppm.html.
+/// blanks and comments, then one blank and the pixels. Source: netpbm.sourceforge.net/doc/ppm.html.
 NetpbmHeader netpbm_header(Encoded encoded) {
   constexpr int kLongestSide = 1'000'000;  // the limit of libpng
   constexpr int kPixelValues = 255;

@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-/// A problem with one image; callers that know the file's name turn it into an Error.
+/// A problem with one image. Callers that know the file's name turn this exception into an Error.
 class ImageError : public std::runtime_error {
  public:
   ImageError(std::string problem, std::string why, std::string advice)
@@ -42,8 +42,8 @@ enum class ExifRotation : std::uint8_t {
   ignore,  ///< as stored; torchvision does the same
 };
 
-/// One per thread: keeps buffers between images. Results depend on the encoded bytes alone, never
-/// on earlier images. Colour profiles are not applied.
+/// Keeps buffers between images, so each thread needs its own. Results depend only on the encoded
+/// bytes, never on earlier images. Colour profiles are not applied.
 class ImageDecoder {
  public:
   explicit ImageDecoder(ExifRotation rotation = ExifRotation::apply) : rotation_(rotation) {}

@@ -20,7 +20,7 @@ struct ImageRules {
   ExifRotation rotation = ExifRotation::apply;
   int resize = 0;                  ///< 0: off, all images have one size
   SampleShape shape;               ///< shape of every row; see measure()
-  std::int64_t measured_from = 0;  ///< image that `shape` was measured from
+  std::int64_t measured_from = 0;  ///< image that gave `shape`
 };
 
 class ImageLoader final : public RowReader {
@@ -28,13 +28,13 @@ class ImageLoader final : public RowReader {
   ImageLoader(const ImageSet& set, const ImageRules& rules)
       : set_(set), rules_(rules), decoder_(rules.rotation) {}
 
-  /// Shape of image `image` under the rules, for `rules.shape`. Errors as read().
+  /// Shape of image `image` under the rules, for `rules.shape`. Errors: the same as for read().
   SampleShape measure(std::int64_t image);
   /// Decodes into `row` [shape]. Errors (data): unreadable, damaged, too large, not RGB, size.
   void read(std::int64_t image, std::uint8_t* row) override;
-  /// Reads only the header: errors as read(), except damage after the header.
+  /// Reads only the header. Errors: the same as for read(), except damage after the header.
   void check(std::int64_t image) override;
-  /// Decodes and discards, for any size: errors as read().
+  /// Decodes an image of any size and discards it. Errors: the same as for read().
   void verify(std::int64_t image);
 
  private:

@@ -77,7 +77,7 @@ bool is_archive_name(const fs::path& path) {
 constexpr const char* kLayout =
     "arrange the images as FOLDER/[SPLIT/]CLASS/NAME.jpg (or .png, .webp, .ppm)";
 
-/// Folder or archive of `options`, and the split that remains to be found in it.
+/// Folder or archive of `options`, and the split to look for inside it.
 struct Place {
   fs::path root;
   std::string split;

@@ -32,7 +32,7 @@ struct ImageSetOptions {
   std::filesystem::path path;        ///< folder or archive; see open()
   std::string split = {};            ///< "": the class folders are at the top
   std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
-  OnError on_error = OnError::fail;  ///< for entries of a folder; images are not read here
+  OnError on_error = OnError::fail;  ///< for entries of a folder; the set never reads images itself
   Subfolders subfolders = Subfolders::refuse;
   std::function<void(std::int64_t)> watch = {};  ///< progress: entries listed so far
 };
@@ -42,13 +42,13 @@ struct ImageSetOptions {
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
-  /// folders is skipped (Subfolders::refuse). If an archive `dir/a-b.tar` (or .zip) is missing but `dir/a-b` or `dir/b` is a
-  /// folder, that is used instead; if `path` is a folder without a subfolder `split`, `split.tar`
-  /// or the only `*-split.tar` in it is used.
-  /// Errors (data): nothing found, no classes, a class without images, a damaged archive, a
-  /// duplicate name; with OnError::fail also images in a format that is not read, broken links,
-  /// links to a parent folder, folders that cannot be listed, and pipes, sockets and devices with an
-  /// image's name. Throws Interrupted after a signal.
+  /// folders is skipped (with Subfolders::refuse). If an archive `dir/a-b.tar` (or .zip) is missing
+  /// but `dir/a-b` or `dir/b` is a folder, the folder is used instead. If `path` is a folder
+  /// without a subfolder `split`, its `split.tar` or its only `*-split.tar` is used. Errors (data):
+  /// nothing found, no classes, a class without images, a damaged archive, a duplicate name; with
+  /// OnError::fail also images in a format that is not read, broken links, links to a parent
+  /// folder, folders that cannot be listed, and pipes, sockets and devices with an image's name.
+  /// Throws Interrupted after a signal.
   static ImageSet open(const ImageSetOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }

@@ -6,11 +6,11 @@
 
 namespace wellspring {
 
-/// The same bytes as torchvision's Resize(side) and CenterCrop(side) of a Pillow image: each output
-/// pixel is a weighted mean under a triangle as wide as an output pixel (or an input pixel, when
-/// enlarging), columns before rows, each rounded to a byte. Source: Pillow, Resample.c, before
-/// version 13, which exchanges the passes of some narrow images. One per thread: keeps its tables
-/// and rows.
+/// Gives the same bytes as torchvision's Resize(side) and CenterCrop(side) on a Pillow image. Each
+/// output pixel is a mean weighted by a triangle whose half-width is an output pixel (or an input
+/// pixel, when enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
+/// Pillow, Resample.c, before version 13, which swaps the passes of some narrow images. Keeps
+/// tables and rows, so each thread needs its own.
 class CentreResizer {
  public:
   /// `rgb` [height, width, 3] to `out` [side, side, 3].

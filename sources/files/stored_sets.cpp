@@ -99,7 +99,7 @@ class MaskedSets final : public ReadsBoth<MaskedSets> {
   }
   std::int64_t rows() const override { return places_.rows(); }
   int features() const override { return static_cast<int>(places_.shape()[2]) - 1; }
-  /// Without the mask. JetNet files do not name these three columns.
+  /// The names leave out the mask. JetNet files do not name these three columns.
   std::vector<ValueInfo> names() const override {
     std::vector<ValueInfo> names = named_columns(places_, static_cast<std::size_t>(features()) + 1);
     if (!names.empty()) names.pop_back();
@@ -202,7 +202,7 @@ class PulseSets final : public ReadsBoth<PulseSets> {
  private:
   static constexpr int kFeatures = 6;
 
-  /// For units: "m", "100 m".
+  /// Text of a unit: "m", "100 m".
   static std::string unit(double size, const char* name) {
     return size == 1 ? name : fmt::format("{} {}", size, name);
   }

@@ -1,5 +1,5 @@
-// Sets of items in the arrays of a file: consecutive sets with offsets, padded sets with a mask, or
-// the pulses of a telescope's events. Used by the formats of array files; host only.
+// Sets of items in the arrays of a file: stored consecutively with offsets, padded with a mask, or
+// as pulses of a telescope's events. Used by the formats of array files; host only.
 #pragma once
 
 #include "generators/sample_info.h"
@@ -29,7 +29,7 @@ class StoredSets {
 };
 
 /// Items [all, features]; set k has items offsets[k] to offsets[k + 1] - 1, as written by export in
-/// layout columns. Errors (data): shapes, offsets that do not rise from 0 to the number of items.
+/// layout columns. Errors (data): wrong shapes; offsets that do not rise from 0 to the item count.
 std::unique_ptr<StoredSets> open_ragged_sets(const ArrayInput& file, const std::string& items,
                                              const std::string& offsets);
 /// Padded sets [sets, places, features + 1] with a mask as last feature, 1 for an item, 0 for an
@@ -45,8 +45,8 @@ struct PulseUnits {
 /// Pulses as in "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): time, sensor_id, charge,
 /// auxiliary [pulses]; first_pulse_index and last_pulse_index [events], both inclusive (without
 /// pulses, last is first - 1); sensor_geometry [sensors, 3], m. Items are x, y, z of the sensor,
-/// then time, charge and auxiliary. Errors (data): missing arrays, shapes, events that overlap or
-/// exceed the pulses; unknown sensors and auxiliary other than 0 or 1 are reported by read().
+/// then time, charge and auxiliary. Errors (data): missing arrays, wrong shapes, events that
+/// overlap or exceed the pulses; in read(): unknown sensors, auxiliary other than 0 or 1.
 std::unique_ptr<StoredSets> open_pulses(const ArrayInput& file, const PulseUnits& units);
 
 }  // namespace wellspring

@@ -74,7 +74,7 @@ bool checksum_holds(const Block& block) {
                     static_cast<std::int64_t>(*stored) == as_signed);
 }
 
-/// One record of an extended header: "27 path=some/long/name\n"; the length includes itself.
+/// Values of an extended header's records: "27 path=some/long/name\n" (27: its whole length).
 struct PaxValues {
   std::optional<std::string> path, link;
   std::optional<std::uint64_t> size;

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Name of the columns of an array: without group and file ending.
+/// Name of an array's columns: the array's name without group and file extension.
 std::string column_name(const NumberArray& array) {
   std::string name = array.name().substr(array.name().rfind('/') + 1);
   if (name.ends_with(".npy")) name.resize(name.size() - 4);

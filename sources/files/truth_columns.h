@@ -30,12 +30,12 @@ struct TruthColumns {
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// Names from the array's attribute `columns`, units from `units`; empty unless there are `width`.
+/// Names from the array's attribute `columns`, units from `units`; empty unless it has `width`.
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
 
 /// Reads array `name`, [rows] or [rows, columns], of finite numbers. Columns take their names from
-/// `known`; if that is empty, from the attribute `columns`, from the array (one column), or NAME0,
-/// NAME1... (jet_features: JetNet's names), and their ranges from the values. `what` names the
+/// `known`. If that is empty, names come from the attribute `columns` or the array (one column), or
+/// are NAME0, NAME1... (jet_features: JetNet's). Ranges come from the values. `what` names the
 /// array with that number of rows. Errors (data): missing, wrong shape, a value not finite in f32.
 TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::int64_t rows,
                           const std::string& what, const std::vector<ValueInfo>& known = {});

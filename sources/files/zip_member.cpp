@@ -35,7 +35,7 @@ bool inflate_to(std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& pac
 
 void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std::string& location,
                      std::vector<std::uint8_t>& bytes, std::uint64_t most) {
-  constexpr std::uint64_t kMostInflation = 1032;  // bytes from one byte (zlib.net/zlib_tech.html)
+  constexpr std::uint64_t kMostInflation = 1032;  // per byte, at most (zlib.net/zlib_tech.html)
   const std::uint64_t begin = zip_content(archive, entry);
   const bool stored = entry.method == zip::kStored;
   if (!stored && entry.method != zip::kDeflated) {

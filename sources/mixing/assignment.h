@@ -1,6 +1,6 @@
 // Assigns a source and a sample to each row of a step's global batch; a rank evaluates the rows of
-// its share. Called by the recorded step on the device and by reading threads on the host, with
-// equal results. Host and device.
+// its share. Called by the recorded step on the device and, with equal results, by reading threads
+// on the host. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -15,7 +15,7 @@ namespace wellspring {
 
 struct SlotAssignment {
   /// [steps + 1][sources]: samples given by each source before a step, on all ranks. Null for a
-  /// single source, which gave step * global batch.
+  /// single source, which has given step * global batch.
   const std::int64_t* before = nullptr;
   std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last one
   Share share = Share::whole(1);
@@ -36,9 +36,9 @@ struct SlotAssignment {
   WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
     Slot result;
     result.row = static_cast<std::uint32_t>(row);
-    // Sources take consecutive positions of the batch, and copies of a sample consecutive ordinals.
-    // A permutation per step spreads both over the rows, so that mixup and cutmix pair different
-    // samples. A single source without repeats needs none: its order is already a permutation.
+    // Sources take consecutive positions in the batch, and copies of a sample take consecutive
+    // ordinals. A permutation per step spreads both over the rows, so mixup and cutmix pair
+    // different samples. A single source without repeats needs none: its order already is one.
     const std::int64_t global_row = share.first_row + row;
     std::int64_t rank = global_row;
     if (sources > 1 || order[0].repeats > 1) {
@@ -60,7 +60,7 @@ struct SlotAssignment {
   }
 };
 
-/// First node of a step's data: fills the slots of step state->step.
+/// The first node that makes a step's data: fills the slots of step state->step.
 struct AssignSlots {
   SlotAssignment assignment;
   const StepState* state;

@@ -96,7 +96,7 @@ class PauseTable {
     const auto& segments = schedule.segments_;
     for (std::size_t s = 1; s < segments.size(); ++s) {
       std::vector<Remainder> stopping;
-      double left_over = 0;  ///< targets of all paused sources minus their counts
+      double left_over = 0;  ///< sum over all paused sources of target minus count
       for (int k = 0; k < sources; ++k) {
         if (segments[s].active(k)) {
           stopped[index(k)].reset();
@@ -185,7 +185,7 @@ SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::i
       candidate.target = schedule.target(k, end);
       candidate.pause = pauses.next(k, begin);
       if (!candidate.active) continue;
-      // All due slots but the last two are past their deadlines: no choice.
+      // All due slots except the last two are past their deadlines, so they must be given now.
       const auto due = static_cast<std::int64_t>(std::floor(candidate.ahead(count[index(k)]))) - 1;
       const std::int64_t sure =
           std::clamp<std::int64_t>(std::min(due, candidate.pause.count - count[index(k)]), 0, free);

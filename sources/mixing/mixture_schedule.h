@@ -22,8 +22,8 @@ struct SchedulePoint {
 /// first point and after the last; two points at the same position make a jump.
 class WeightSchedule {
  public:
-  /// Shares are the weights of a point divided by their sum, which need not be 1. Expects valid
-  /// points in order: the mixture checks the user's input.
+  /// Shares are the weights of a point divided by their sum, which need not be 1. The points must
+  /// be valid and in order: the mixture has already checked the user's input.
   WeightSchedule(std::span<const SchedulePoint> points, double samples);
 
   int sources() const { return sources_; }

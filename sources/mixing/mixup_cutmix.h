@@ -1,8 +1,8 @@
 // Mixup and cutmix of the rows of a batch, pair by pair: the random draws, labels and values.
 // Called by sources/mixing/mixup_pass.cpp; host and device.
 //
-// Rows 2k and 2k + 1 of the global batch are a pair. Each gets a share of the other, in place: a
-// thread takes one position of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz,
+// Rows 2k and 2k + 1 of the global batch are a pair. Each row gets a share of the other, in place:
+// a thread handles one position of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz,
 // "mixup: beyond empirical risk minimization", ICLR 2018. Cutmix: S. Yun et al., "CutMix:
 // regularization strategy to train strong classifiers with localizable features", ICCV 2019,
 // algorithm A1.
@@ -25,13 +25,13 @@ namespace wellspring {
 struct MixLaw {
   float mixup = 0;        ///< a of the share's distribution Beta(a, a); 0: off
   float cutmix = 0;       ///< a of the box's area, Beta(a, a); 0: off
-  float probability = 1;  ///< probability of mixing a pair; either is equally likely
+  float probability = 1;  ///< probability of mixing a pair; mixup and cutmix are equally likely
 };
 
 /// The draw for one pair.
 struct PairMix {
   float own = 1;    ///< share of its own content that each row keeps; 1: unmixed
-  float other = 0;  ///< share of the other row; own + other = 1, one computed from the other in f32
+  float other = 0;  ///< share of the other row; own + other = 1 (in f32 one is 1 minus the other)
   std::int32_t left = 0, top = 0, right = 0, bottom = 0;  ///< cutmix: box of exchanged pixels
 
   WS_INLINE constexpr bool mixes() const { return own != 1; }
@@ -70,8 +70,8 @@ WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape)
   return mix;
 }
 
-/// The draw for pair `number` of the run: block 0 of its words decides whether, which of the two
-/// and where; later words give the share.
+/// The draw for pair `number` of the run. Block 0 of its words decides whether to mix, by which of
+/// the two methods, and where; later words give the share.
 WS_HD inline PairMix draw_mix(const MixLaw& law, std::uint64_t seed, std::uint64_t number,
                               SampleShape shape) {
   RngStream words({seed, number}, Purpose::mix);

@@ -20,7 +20,7 @@
 namespace wellspring {
 
 /// The section `data.mix` of a configuration. As in timm, a pair is mixed with `probability`; if
-/// both are on, either is equally likely.
+/// both methods are on, they are equally likely.
 struct MixConfig {
   double mixup = 0;  ///< a of the share's distribution Beta(a, a); 0: off
   double cutmix = 0;
@@ -33,7 +33,7 @@ const ParamTable<MixConfig>& mix_table();
 
 /// Error (config): samples of this kind cannot be mixed so. `whose`: "source 'jets'".
 void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose);
-/// Error (config): `rows`, of a batch or of a rank's share, is odd.
+/// Error (config): `rows`, the number of rows of a batch or of a rank's share, is odd.
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose);
 
 class BatchMix {
@@ -47,9 +47,9 @@ class BatchMix {
   /// share.
   void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
 
-  /// Enqueues the mixing of `batch`. `target` of all rows becomes the shares of their classes;
-  /// label, weight and latents do not change. The draws depend on the seed, the step and the pair's
-  /// number in the global batch.
+  /// Enqueues the mixing of `batch`. `target` of each row becomes the shares of its classes; label,
+  /// weight and latents do not change. The draws depend on the seed, the step and the pair's number
+  /// in the global batch.
   void enqueue(Stream& stream, const StepState* state, const Slot* slots,
                const BatchView& batch) const;
 

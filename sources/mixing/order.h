@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Plain data, so that the assignment of samples to rows runs on the device.
+/// Plain data, so that samples can be assigned to rows on the device.
 struct SampleOrder {
   std::uint64_t size = 0;          ///< samples per epoch; 0: endless (generators)
   std::uint64_t first_sample = 0;  ///< added when size is 0
@@ -17,8 +17,8 @@ struct SampleOrder {
   bool shuffle = true;             ///< false: file order
   std::uint32_t repeats = 1;       ///< consecutive ordinals that give the same sample
 
-  /// The sample id of the source's `ordinal`-th sample. With a finite size every epoch is a
-  /// permutation of its own, keyed by (seed, epoch).
+  /// The sample id of the source's `ordinal`-th sample. With a finite size, each epoch has its own
+  /// permutation, keyed by (seed, epoch).
   WS_HD std::uint64_t sample(std::uint64_t ordinal) const {
     const std::uint64_t turn = ordinal / repeats;
     if (size == 0) return first_sample + turn;

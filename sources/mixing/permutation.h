@@ -22,11 +22,11 @@ enum class PermutationUse : std::uint32_t {
 /// `size` makes walks rare: 1 + 2 / sqrt(size) encryptions per look-up on average. A step on a GPU
 /// waits for the longest walk of its batch.
 ///
-/// Four rounds make a Feistel network indistinguishable from a random permutation on a large domain
-/// of which little is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it is seen,
-/// and it may be tiny, so there are twelve rounds. With them every order of 4 elements is within
-/// 0.05 % of equal frequency, of 5 within 0.8 %, of 6 within 2.1 % (computed exactly, ideal round
-/// functions); of more elements there are soon more orders than a run has epochs.
+/// Four rounds make a Feistel network indistinguishable from a random permutation if only a small
+/// part of a large domain is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it
+/// is seen, and it may be tiny, so there are twelve rounds. With ideal round functions, the exact
+/// frequency of every order of 4 elements is then within 0.05 % of uniform, of 5 elements within
+/// 0.8 % and of 6 within 2.1 %. Larger sets soon have more orders than a run has epochs.
 ///
 /// If m is odd, all rounds have the same parity, and twelve make an even permutation of the domain.
 /// Exchanging the first two positions at random makes even and odd permutations equally likely.

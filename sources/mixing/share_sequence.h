@@ -24,7 +24,7 @@ class ShareSequence {
   bool whole() const { return whole_; }
   /// Clears the sequence and begins at `step`.
   void restart(std::uint64_t step);
-  /// Steps before it are listed.
+  /// The steps before this one are listed.
   std::uint64_t end_step() const {
     return whole_ ? std::numeric_limits<std::uint64_t>::max() : end_step_;
   }
@@ -35,7 +35,7 @@ class ShareSequence {
     return whole_ ? assignment_.given(step, source_) : starts_[step % starts_.size()];
   }
   /// Ordinal of entry `n`: samples given by the source before it, on all ranks. Any thread may call
-  /// it for an entry that was listed before the thread learnt of it.
+  /// it for an entry that was listed before the thread was told about that entry.
   std::uint64_t ordinal(std::int64_t n) const {
     return whole_ ? static_cast<std::uint64_t>(n)
                   : ordinals_[static_cast<std::size_t>(n) % ordinals_.size()];

@@ -178,7 +178,7 @@ TEST_F(TrainInput, RefusesDamagedResidentImagesAtTheStart) {
 }
 
 TEST_F(TrainInput, SavesACheckpointAtADamagedStreamedImage) {
-  // Six images in order, in batches of two: step 2 begins with the damaged one.
+  // Six images in order, in batches of two: step 2 begins with the damaged image.
   const std::vector<std::string> streamed = {"data.sources.0.storage=streamed",
                                              "data.sources.0.shuffle=false"};
   const fs::path file = folder() / "images/class1/001.jpg";
@@ -257,7 +257,7 @@ TEST_F(TrainInput, RefusesNamesThatAreNotUtf8) {
   fs::rename(folder() / "images/caf\xe9", folder() / "images/class1");
   fs::copy(folder() / "files.yaml", folder() / "caf\xe9.yaml");
   const Outcome named = wellspring({"train", "caf\xe9.yaml"}, folder());
-  EXPECT_EQ(named.exit_code, 0) << named.err;  // the configuration sets `name`
+  EXPECT_EQ(named.exit_code, 0) << named.err;  // the configuration sets the run's `name`
   spill(folder() / "caf\xe9.yaml", slurp(folder() / "files.yaml").substr(12));
   const Outcome unnamed = wellspring({"train", "caf\xe9.yaml"}, folder());
   EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;
@@ -306,7 +306,7 @@ TEST_F(TrainInput, RefusesDamagedCheckpoints) {
   std::string altered = whole;
   altered.back() = static_cast<char>(altered.back() ^ 1);
   EXPECT_EQ(refused(altered, "SHA-256"), 3);
-  // After the advised removal, training resumes from the previous checkpoint.
+  // Once the damaged checkpoint is removed as advised, training resumes from the previous one.
   fs::remove_all(checkpoint(12));
   const Outcome resumed = train();
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
@@ -357,7 +357,7 @@ TEST_F(TrainInput, SaysWhenItPassesOverAnIncompleteCheckpoint) {
   expect_parts(resumed.out, {"resumed at step 8", "step-12 is incomplete and was not used"});
 }
 
-// oneDNN limits itself, and our kernels follow it; every processor that runs the program has AVX2.
+// A limit on oneDNN also limits our kernels. Every processor that runs the program has AVX2.
 TEST_F(TrainInput, SaysWhenTheInstructionSetChanges) {
   const auto train_with = [&](const char* set, const std::vector<std::string>& settings) {
     std::vector<std::string> arguments = {"train", "files.yaml", "optimizer.floor=1",
@@ -395,12 +395,12 @@ TEST_F(TrainInput, RefusesOtherFilesThanCheckpoints) {
 TEST_F(TrainInput, KeepsTheOldCheckpointOnAFullDisk) {
   ASSERT_EQ(train({"train.steps=8"}).exit_code, 0);
   fs::remove_all(checkpoint(8));
-  // With at most 8 KiB per file, writing the weights (57 KiB) fails as on a full disk.
+  // Under a limit of 8 KiB per file, writing the weights (57 KiB) fails as it would on a full disk.
   const Outcome full = shell(
       "trap '' XFSZ; ulimit -f 8; exec '" + wellspring_path() + "' train files.yaml train.steps=8",
       folder());
   EXPECT_EQ(full.exit_code, 1) << full.out;
-  // A resumed run writes a checkpoint of its first step, 4, before it trains.
+  // A resumed run writes a checkpoint of the step it starts from, 4, before it trains.
   expect_parts(full.err, {"step 4: cannot write the checkpoint", "model.safetensors", "ulimit -f",
                           "run the same command again", "runs/files/checkpoints/step-4"});
   EXPECT_FALSE(fs::exists(checkpoint(8)));

@@ -92,7 +92,7 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   EXPECT_DOUBLE_EQ(few->issue_rate * row.warp_instructions, 132 * 4 * 1.98e9);
   EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
   expect_parts(bench::to_string(*few), {"NVIDIA H200, estimate from the listing"});
-  // At this number of bytes per sample, writing takes as long as issuing the instructions.
+  // At this many bytes per sample, writing them takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
   EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
@@ -102,7 +102,7 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }
 
-// A normalisation reads as much as it writes, so its bound is a copy, not a fill.
+// A normalisation reads as much as it writes, so its bound is the rate of a copy, not of a fill.
 TEST(Bench, ComparesOperationsWithACopy) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
@@ -120,8 +120,8 @@ TEST(Bench, PrintsRowsAndWritesThemAsJson) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {"memory write"});
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
-  // Rows: the device's own batch, a training batch, and a comparison with a plain loop; then all
-  // threads compared with one.
+  // The rows are the device's own batch, a training batch and a comparison with a plain loop, then
+  // a comparison of all threads with one.
   ASSERT_GE(report.at("rows").size(), 3u);
   const auto& row = report.at("rows").at(0);
   EXPECT_EQ(row.at("unit"), "events/s");

@@ -33,7 +33,7 @@ Process::Process(std::vector<std::string> arguments, const std::filesystem::path
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ > 0) return;
-  for (const int signal : {SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);  // as from a shell
+  for (const int signal : {SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);  // as under a shell
   open_as(out, STDOUT_FILENO);
   open_as(err, STDERR_FILENO);
   if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(126);

@@ -14,17 +14,17 @@ namespace wellspring::test {
 struct Outcome {
   int exit_code = -1;  ///< -1 when a signal ended it
   int signal = 0;      ///< signal that ended it; 0 when it exited
-  /// Largest resident set, KiB. On Linux never less than that of the test itself, from which the
-  /// process was forked.
+  /// Largest resident set, KiB. On Linux it is at least that of the test, which forked the process.
   long peak_memory = 0;
   std::string out, err;
 };
 
-/// A child process with its output in files. The destructor kills it when it still runs.
+/// A child process that writes its output to files. The destructor kills it if it still runs.
 class Process {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  /// `arguments[0]` is looked up on PATH. Runs in `folder`, with `environment` added to the test's.
+  /// `arguments[0]` is looked up on PATH. Runs in `folder`, with `environment` added to the test's
+  /// own.
   Process(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
           const Environment& environment = {});
   ~Process();

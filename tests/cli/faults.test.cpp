@@ -57,7 +57,7 @@ struct Fault {
   }
 };
 
-/// The calls to try, of `count`: all, or `share` evenly spaced ones.
+/// Numbers of the calls to try out of `count`: all, or `share` evenly spaced ones.
 std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;
@@ -137,8 +137,8 @@ class FaultInjection : public testing::Test {
     expect_whole(run, true);
   }
 
-  /// False for a killed process, for a failed allocation in a noexcept function, and when a folder
-  /// cannot be listed or emptied. The next run removes such temporaries.
+  /// False if the process is killed, if an allocation fails in a noexcept function, or if a folder
+  /// cannot be listed or emptied. The next run then removes the temporaries.
   static bool removes_its_temporaries(const Fault& fault) {
     return fault.signal != SIGKILL && fault.call != "allocate" && fault.call != "unlink" &&
            !(fault.call == "open" && fault.lasting);
@@ -158,7 +158,7 @@ class FaultInjection : public testing::Test {
     EXPECT_NE(outcome.err.find(reason), std::string::npos) << "no reason";
   }
 
-  /// Every checkpoint matches its digests, and no other file is partial.
+  /// Expects that every checkpoint matches its digests and that no other file is partial.
   void expect_whole(const RunFolder& run, bool without_temporaries) const {
     for (const std::string& name : run.names()) {
       const bool known = name == "small.yaml" || name == "pictures" || name == "runs" ||
@@ -228,8 +228,8 @@ TEST_F(FaultInjection, ALineOfMetricsIsTriedAgain) {
   EXPECT_EQ(run.weights(), weights_);
 }
 
-/// A run makes about 100,000 allocations, so even the full sweep tries only a sample, half of it
-/// among the first 6000.
+/// A run makes about 100,000 allocations, so even the full sweep tries only a sample of them. Half
+/// of the sample is among the first 6000.
 TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {
   const long count = calls_["allocate"], share = full_sweep() ? 300 : 3;
   ASSERT_GT(count, 0);

@@ -1,5 +1,5 @@
-// Runs every command of the README, literally; training takes few steps. Commands that are neither
-// `wellspring` nor listed below fail the test.
+// Runs every command of the README as written, except that training is shortened to a few steps.
+// Commands that are neither `wellspring` nor listed below fail the test.
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<std::string> readme_commands() {
   return commands;
 }
 
-/// Commands that are not run here, and what covers each instead.
+/// Commands that are not run here, and the check that covers each of them instead.
 const std::map<std::string, std::string>& covered_elsewhere() {
   static const std::map<std::string, std::string> commands = {
       {"git clone", "needs the network"},

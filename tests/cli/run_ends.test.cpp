@@ -36,7 +36,7 @@ class TrainExit : public testing::Test {
  protected:
   TrainExit() { spill(folder_ / "small.yaml", kConfig); }
   fs::path run_folder() const { return folder_ / "runs/small"; }
-  /// `before` and `train small.yaml arguments` in a shell.
+  /// Runs `before` and then `train small.yaml ARGUMENTS` in a shell.
   Outcome train_in_shell(const std::string& arguments, const std::string& before = "") const {
     return shell(before + "'" + wellspring_path() + "' train small.yaml " + arguments,
                  folder_.path());
@@ -114,7 +114,7 @@ TEST_F(TrainExit, LeavesAFinishedRunUntouched) {
                                     return line.find("\"evaluation\"") != std::string::npos;
                                   }),
             1);
-  // The learning rate falls over the whole run.
+  // The learning rate falls over the whole run, so the run cannot be extended.
   const Outcome refused = train({"train.steps=40"});
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   expect_parts(refused.err, {"planned for 20 steps and cannot be extended to 40",
@@ -147,7 +147,7 @@ TEST_F(TrainExit, RefusesFoldersWithOtherFiles) {
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "home"), {}), 2);
   expect_parts(train({"out=/"}).err, {"/: contains other files: ", " more"});
-  // Files of batch systems and notes of users are accepted.
+  // Files from batch systems and notes from users are accepted.
   fs::create_directories(folder_ / "job");
   for (const char* name : {"job/slurm-17.out", "job/run.sh", "job/.note"})
     spill(folder_ / name, "");
@@ -164,7 +164,7 @@ bool made_its_folder(Process& process, const fs::path& folder) {
   return false;
 }
 
-// 3000 names of one image take a core about a minute to decode.
+// Decoding 3000 links to one image takes a core about a minute.
 TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";

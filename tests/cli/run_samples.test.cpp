@@ -89,7 +89,7 @@ TEST_F(RunSamples, ExportsBothSources) {
   EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-// The rows do not depend on the count, which may end inside a batch, or on the first step.
+// The rows depend neither on the count, which may end inside a batch, nor on the first step.
 TEST_F(RunSamples, ExportsTheSameRowsInParts) {
   const auto x = [&](const std::string& count, const std::string& step) {
     const std::string file = "part" + count + "-" + step + ".npz";
@@ -318,7 +318,7 @@ TEST_F(RunSamples, KeepsTheOldFileOnAFullDisk) {
   EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
 }
 
-/// Waits until the command writes its file, which has no name before it is complete.
+/// Waits until the command is writing its file, which gets a name only when it is complete.
 bool writes_its_file(Process& process, const TemporaryFolder& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -358,7 +358,7 @@ TEST_F(RunSamples, LeavesNothingAfterASignal) {
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// 60 times as many samples take no more memory.
+// Exporting 60 times as many samples takes no more memory.
 TEST_F(RunSamples, ExportsInConstantMemory) {
   std::vector<long> peaks;
   for (const char* count : {"20000", "1200000"}) {
@@ -368,8 +368,8 @@ TEST_F(RunSamples, ExportsInConstantMemory) {
     peaks.push_back(outcome.peak_memory);
   }
   ASSERT_GT(peaks[0], 0);
-  // Columns other than x have 32 bytes per sample. If they were kept in memory, they would add 36
-  // MiB. The peak of the smaller export may be hidden by that of this test, about 10 MiB.
+  // Columns other than x take 32 bytes per sample, so keeping them in memory would add 36 MiB. The
+  // smaller export's peak may be hidden by that of this test, about 10 MiB.
   EXPECT_LT(peaks[1], peaks[0] + 5 * 1024);
 }
 

@@ -37,8 +37,8 @@ std::string digest(const std::string& generator, std::vector<std::string> more) 
   return nlohmann::json::parse(outcome.out).at("sha256").get<std::string>();
 }
 
-/// The array `metadata` of an archive, decoded without core/io/npy: NumPy's "<U", UTF-32, without
-/// dimensions.
+/// The array `metadata` of an archive, decoded without core/io/npy: a scalar of NumPy's type "<U"
+/// (UTF-32).
 nlohmann::json metadata_of(const std::string& file) {
   const std::string bytes = slurp(file);
   const std::size_t array = bytes.find("\x93NUMPY", bytes.find("metadata.npy"));

@@ -74,8 +74,8 @@ TEST_F(Setup, ReportsAFailedInstallation) {
   EXPECT_NE(outcome.exit_code, 2);
 }
 
-// Long work shows the count of ninja and ctest, or the last line of its log. The fake work ends
-// when the expected line appears, so the test does not depend on time.
+// During long work, the script shows the progress count of ninja and ctest, or the last line of its
+// log. The fake work ends when the expected line appears, so the test does not depend on time.
 TEST_F(Setup, ShowsTheProgressOfLongWork) {
   const auto shown = [&](const std::string& written, const std::string& expected) {
     const fs::path out = folder_ / "out";
@@ -109,7 +109,7 @@ TEST_F(Setup, PrintsHelpAndRefusesUnknownArguments) {
   EXPECT_EQ(run("./quickstart nonsense").exit_code, 2);
 }
 
-// `cmake --install` fails without these files, and programs of a licence are named by it.
+// `cmake --install` fails without these files.
 TEST(Install, RequiresTheLicence) {
   const fs::path source = source_folder();
   expect_parts(slurp(source / "LICENSE"), {"Apache License", "The Wellspring authors"});

@@ -262,7 +262,7 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
   process.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // The step does not continue in the meantime.
+  // A stopped process makes no progress on its step.
   process.send(SIGSTOP);
   std::this_thread::sleep_for(SignalGuard::kOneInterrupt);
   process.send(SIGINT);
@@ -274,11 +274,11 @@ TEST_F(Train, EndsAtOnceAfterASecondInterrupt) {
   EXPECT_NE(outcome.err.find("wellspring: aborted", answer), std::string::npos) << outcome.err;
 }
 
-// timeout(1) signals the child and then the process group, which has the child in it.
+// timeout(1) signals the child and then the process group, which contains the child.
 TEST_F(Train, WritesACheckpointWhenTimeoutInterruptsIt) {
   Process process(large_steps({"timeout", "-s", "INT", "600"}), folder());
   ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
-  process.send(SIGINT);  // passed on, as if the time had run out
+  process.send(SIGINT);  // timeout passes the signal on, as if the time had run out
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ::kill(-process.id(), SIGINT);  // once more: the first two signals may arrive as one
   const Outcome outcome = process.wait();

@@ -28,7 +28,7 @@ class DefaultAction {
   sighandler_t before_;
 };
 
-/// Every further SIGINT counts.
+/// No grace period: every further SIGINT counts.
 constexpr std::chrono::nanoseconds kAtOnce{0};
 
 class GuardedSignal : public testing::TestWithParam<int> {};
@@ -66,7 +66,7 @@ TEST(SignalGuard, ExitsWith130AfterASecondInterrupt) {
       testing::ExitedWithCode(130), "");
 }
 
-// timeout(1) signals its child and then the whole process group, the child again.
+// timeout(1) signals its child and then the whole process group, so the child gets two signals.
 TEST(SignalGuard, CountsInterruptsWithinHalfASecondAsOne) {
   EXPECT_EQ(SignalGuard::kOneInterrupt, std::chrono::milliseconds(500));
   EXPECT_EXIT(

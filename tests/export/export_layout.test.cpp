@@ -101,10 +101,10 @@ TEST(ExportLayout, WritesShowersInMevForCaloChallenge) {
   }
 }
 
-// Compares the features with the momenta of the npz export. Both are rounded to f32 once: relative error 2^-24;
-// 2^-21 for differences of angles below pi and of eta below 16. For jets of 400 GeV with a mass of
-// 80 GeV, E^2 - p^2 in f32 has a relative error of at most (E / m)^2 = 25 times 2^-23, its square
-// root half of that.
+// Compares the features with the momenta of the npz export. Each is rounded to f32 once, with a
+// relative error of 2^-24; differences of angles below pi, and of eta below 16, are within 2^-21.
+// For jets of 400 GeV with a mass of 80 GeV, E^2 - p^2 in f32 has a relative error of at most (E /
+// m)^2 = 25 times 2^-23; its square root has half of that.
 TEST(ExportLayout, WritesJetsOfJetNet) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "ginkgo", {});
@@ -146,7 +146,7 @@ TEST(ExportLayout, WritesJetsOfJetNet) {
       sum_x += f[2] * std::cos(f[1]);
       sum_y += f[2] * std::sin(f[1]);
     }
-    // Transverse momenta of the particles add up to the jet's, up to 64 roundings of features, npz
+    // The particles' transverse momenta add up to the jet's within 64 roundings of features, npz
     // momenta and angles. Ginkgo conserves momentum to about 1e-4.
     EXPECT_NEAR(sum_x, 1, 1e-3);
     EXPECT_NEAR(sum_y, 0, 1e-3);
@@ -234,7 +234,7 @@ TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
         EXPECT_EQ(zenith[i], latent);
       }
     }
-    // Has the same pulses in order of time, each with the position of its sensor.
+    // The same pulses in order of time, each with the position of its sensor.
     std::vector<std::vector<double>> wanted;
     for (auto k = static_cast<std::size_t>(offsets[i]);
          k < static_cast<std::size_t>(offsets[i + 1]); ++k)

@@ -55,8 +55,8 @@ struct OneImage {
   }
 };
 
-// The image is narrower than its title: every pixel of title, remark, parameters and name is drawn,
-// and the margin is empty.
+// The image is narrower than its title. Still, every pixel of title, remark, parameters and name is
+// drawn, and the margin stays empty.
 TEST(Preview, WrapsTheHeadingOfOneImage) {
   OneImage one;
   const std::string title = "a_name_that_is_as_long_as_some_are",

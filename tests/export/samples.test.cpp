@@ -142,8 +142,8 @@ TEST(Preview, CountsClampedValues) {
 TEST(Preview, DrawsEveryGenerator) {
   for (const GeneratorEntry& entry : generator_registry()) {
     const auto generator = make_generator(entry.name, 16, test::read_golden(entry.name).quick);
-    // The sheet has paper, ink and pale ink; the plainest sample adds black. Tests of the registry
-    // check that no sample is empty.
+    // The sheet contains paper, ink and pale ink, and even the plainest sample adds black. Tests of
+    // the registry check that no sample is empty.
     EXPECT_GE(colours(preview(*generator, {1, 0, 40})), 4u) << entry.name;
     EXPECT_GT(colours(preview(*generator, {1, 0, 1})), 2u) << entry.name << ", one sample";
   }

@@ -61,7 +61,7 @@ TEST(TrackMl, WritesEveryHitOnceWithItsTruth) {
     for (std::size_t i = 0; i < hits.size(); ++i) {
       EXPECT_EQ(hits[i].at("hit_id"), static_cast<double>(i + 1));
       EXPECT_EQ(truth[i].at("hit_id"), static_cast<double>(i + 1));
-      // Errors are up to 5.78 times 3.12 mm; a different hit would often be farther away.
+      // Errors are at most 5.78 times 3.12 mm. A different hit would often be farther away.
       for (const char* axis : {"x", "y", "z"})
         EXPECT_NEAR(hits[i].at(axis), truth[i].at("t" + std::string(axis)), 18.1) << axis;
       EXPECT_GE(hits[i].at("volume_id"), 7);

@@ -168,7 +168,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits);
 }
 
-/// Shades of grey, either in one channel that stands for all three or in three channels.
+/// Shades of grey, either in one channel that represents all three or in three channels.
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
@@ -205,8 +205,8 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   return {x.begin(), x.end()};
 }
 
-// Computing one channel up to the store must give the bytes of three channels, for all operations,
-// in whole runs and in runs at the end of a row.
+// Computing one channel and copying it at the store must give the bytes of computing three
+// channels, for all operations, in whole runs and in runs at the end of a row.
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
   for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}, {5, 64, 1}}) {
@@ -227,7 +227,7 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step if each views the source pixel after the previous lane's pixel.
+// Lanes are in step if each reads the source pixel next to the previous lane's.
 TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {
@@ -290,7 +290,7 @@ TEST(Canvas, ColourOperationsAreDoneInOrderAndThenNormalised) {
     const double lit = std::clamp(static_cast<double>(a.colour[0].value) * plain[i], 0., 1.);
     if (std::abs(lit - 0.6) < 1e-6) continue;  // rounding decides
     const double expected = ((lit < 0.6 ? lit : 1 - lit) - mean) / deviation;
-    // The tolerance is half a dozen f32 operations on values up to 1, times 4.
+    // The tolerance covers half a dozen f32 operations on values up to 1, times 4.
     ASSERT_NEAR(coloured[i], expected, 24 * 0x1p-24);
   }
 }

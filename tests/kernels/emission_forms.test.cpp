@@ -77,8 +77,8 @@ TEST(Canvas, HoldsWhatWasScattered) {
   }
 }
 
-// 11 x 13 cells take two words each, plus the drawn scene. A limit just below this does not
-// suffice.
+// The 11 x 13 cells take two words each, plus the drawn scene. A limit just below this size is not
+// enough.
 TEST(Canvas, LiesWhereTheDeviceHasTheRoom) {
   const SampleShape shape = {11, 13, 3};
   const std::size_t needed = 2 * 11 * 13 * 4 + 4 + detail::drawn_scratch<Dust>();

@@ -1,4 +1,4 @@
-// Philox compared with cuRAND. cuRAND's host generator needs neither GPU nor driver.
+// Compares Philox with cuRAND, whose host generator needs neither GPU nor driver.
 #include "kernels/random/philox.h"
 #include "kernels/runtime/launch.h"
 #include "kernels/runtime/memory_plan.h"
@@ -27,8 +27,8 @@ std::vector<std::uint32_t> curand_words(std::uint64_t seed, std::uint64_t offset
   return words;
 }
 
-// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) give four words
-// (one block) each, then all give their next block (our draw).
+// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) each give four
+// words (one block); then all give their next block (our next draw).
 constexpr std::uint64_t kSubsequences = 65536;
 
 TEST(PhiloxCurand, MatchesTheHostGenerator) {

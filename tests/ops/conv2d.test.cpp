@@ -40,8 +40,8 @@ void each_product(const Conv2dSpec& s, Visit visit) {
           }
 }
 
-/// The convolution and its adjoints in double precision. Called with magnitudes, they give the
-/// scale of the rounding errors.
+/// The convolution and its adjoints in double precision. If the inputs are magnitudes, the results
+/// are the scale of the rounding errors.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {
   Doubles y(y_size(s));
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -113,7 +113,7 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(2, 43, 38, 32, 96),
       images(16, 4, 4, 160, 32),
       images(9, 8, 7, 32, 160, {.activation = relu}),
-      // The same with a stride of 2.
+      // The same cases with a stride of 2.
       images(4, 16, 16, 32, 64, {.stride = 2, .activation = relu}),
       images(5, 14, 14, 64, 32, {.stride = 2}),
       images(2, 86, 46, 32, 96, {.stride = 2, .bias = false}),
@@ -241,7 +241,7 @@ TEST_P(Conv2dTest, RepeatsEveryBit) {
 
 WS_ON_EVERY_BACKEND(Conv2dTest);
 
-// Without AVX-512 threads never share a convolution: oneDNN splits its sums by thread count.
+// Without AVX-512, oneDNN splits sums by thread count, so threads never share a convolution.
 TEST(Conv2dPlan, GivesEqualWinogradBitsForAnyThreadCount) {
   if (!cpu::winograd_available()) GTEST_SKIP() << "needs AVX-512";
   for (const int stride : {1, 2}) {

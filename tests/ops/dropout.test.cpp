@@ -30,15 +30,15 @@ class DropoutTest : public test::OperationTest {
     dropout(stream(), spec, device_slots, state, x, y);
     return y.values();
   }
-  /// Samples 7 and 8 of source 0, and sample 7 of source 1: first, second and first of the source.
+  /// Samples 7 and 8 of source 0 (its first and second), and sample 7 of source 1 (its first).
   static std::vector<Slot> slots() { return {{7, 0, 0, 0}, {8, 1, 0, 1}, {7, 0, 1, 2}}; }
   static std::vector<float> row(const std::vector<float>& all, int r) {
     return {all.begin() + r * kColumns, all.begin() + (r + 1) * kColumns};
   }
 };
 
-// The number of dropped values is binomial. The limit is five standard deviations: a false alarm in
-// 1.7 million per rate, and the seed is fixed.
+// The number of dropped values is binomial. The limit is five standard deviations: one false alarm
+// in 1.7 million for each rate; the seed is fixed.
 TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   for (const float rate : {0.25f, 0.9f}) {
     const std::vector<float> y = dropped(0, slots(), rate);

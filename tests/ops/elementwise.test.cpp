@@ -11,7 +11,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// One element, part of a chunk, one chunk, two chunks and one element.
+/// One element; part of a chunk; one chunk; one element more than two chunks.
 constexpr std::size_t kSizes[] = {1, 77, kChunk, 2 * kChunk + 1};
 
 class ElementwiseTest : public test::OperationTest {
@@ -33,7 +33,7 @@ class ElementwiseTest : public test::OperationTest {
       expected_sum[i] = xd[i] + yd[i];
       expected_masked[i] = xd[i] > 0 ? yd[i] : 0;
     }
-    // One rounding to f32, another to T, of sums up to 2.
+    // Sums up to 2 are rounded once to f32 and once to T.
     expect_within(sum.values(), expected_sum,
                   2 * (test::rounding(DType::f32) + test::rounding(dtype)), "sum");
     expect_within(masked.values(), expected_masked, 0, "masked");

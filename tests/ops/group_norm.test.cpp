@@ -21,7 +21,7 @@ std::size_t size_of_tensor(const GroupNormSpec& s) {
   return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
 }
 
-/// Two passes in double precision.
+/// The normalisation in two passes, in double precision.
 Doubles forward(const GroupNormSpec& s, const Inputs& in) {
   Doubles y(in.x.size());
   const int pixels = s.height * s.width, width = s.channels / s.groups;
@@ -93,7 +93,7 @@ class GroupNormTest : public test::OperationTest {
     const double u = test::rounding(DType::f32);
     const double scale = 16 * (1 + static_cast<double>(std::abs(offset)));
     const double size = static_cast<double>(s.height * s.width * s.channels / s.groups);
-    // A group of one value has no spread: its rstd, 1 / sqrt(epsilon), magnifies the error.
+    // A group of one value has no spread: rstd is 1 / sqrt(epsilon), which magnifies the error.
     const double sharp = size < 8 ? 1 / std::sqrt(static_cast<double>(s.epsilon)) : 2;
     const double forward_bound = scale * u * sharp + 4 * test::rounding(s.compute);
     expect_within(y.values(), forward(s, in), forward_bound, "y");

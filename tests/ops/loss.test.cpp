@@ -88,7 +88,7 @@ class LossTest : public test::OperationTest {
                             buffer<float>(rows.batch() * static_cast<std::size_t>(rows.scores));
     const Buffer<Slot> slots = buffer(rows.slots);
     return visit_float(rows.head.gradient, [&]<class T>(T) {
-      // The gradients of other heads must stay.
+      // The gradients of other heads must not change.
       const Buffer<T> gradient = buffer(std::vector<T>(rows.outputs.size(), T(9.0f)));
       call({outputs, slots, weights}, {loss, scores, gradient});
       return Result{loss.values(), scores.values(), in_double(gradient.values())};
@@ -209,7 +209,7 @@ TEST_P(LossTest, IsNaNForALabelOutsideOfTheHead) {
   }
 }
 
-/// Probabilities of `classes` classes for `rows` rows, wider by one unused column.
+/// Probabilities of `classes` classes for `rows` rows; each row has one extra, unused column.
 std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uint64_t seed) {
   std::vector<float> values = random_values<float>(rows * (classes + 1), seed, 0, 1);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -270,8 +270,8 @@ TEST_P(LossTest, AgreesOnSeveralLabelsWithDoublePrecisionAndFiniteDifferences) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
-      // 0, 1 and values between, as in mixed samples; one column more than the head. Row 2 has no
-      // label, row 4 a total below one.
+      // 0, 1 and values between, as in mixed samples, with one column more than the head has. Row 2
+      // has no label; row 4 has a total below one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
       std::fill_n(targets.begin() + 8, 3, 0.0f);
@@ -340,7 +340,7 @@ TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
         return all;
       };
       const Result of_both = cost(mixed, positives);
-      // The tolerance is as in expect_agrees, for three results.
+      // The tolerance of expect_agrees, for three results.
       const double u = test::rounding(DType::f32);
       expect_within(of_both.loss, mixture(of_a.loss, of_b.loss), 3 * 16 * 16 * u, "loss");
       expect_within(of_both.gradient, mixture(of_a.gradient, of_b.gradient), 3 * 16 * u,
@@ -373,7 +373,7 @@ TEST_P(LossTest, BalancesPresentLabels) {
   const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
     sigmoid_cross_entropy(stream(), rows.head, in, targets, 4, PositiveWeight::balanced, out);
   });
-  // All values are powers of two times 30, except for the divisors 1.75 and 2.5, so four roundings
+  // Except for the divisors 1.75 and 2.5, all values are 30 times powers of two, so four roundings
   // suffice.
   expect_within(result.loss, {30, 30, 30, 15, 0, 30}, 30 * 4 * test::rounding(DType::f32), "loss");
 }
@@ -424,7 +424,7 @@ TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
       for (std::size_t k = 0; k < 2; ++k) {
         const double in_unit =
             error(y.data() + rows.own(row), row, k) / static_cast<double>(scale[k]);
-        // Errors are below 7, and five times as large in the other unit, with four roundings each.
+        // Errors are below 7, or below 35 in the other unit, with four roundings each.
         const double tolerance = 35 * 8 * test::rounding(DType::f32);
         EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
         EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);

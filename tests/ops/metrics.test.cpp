@@ -11,7 +11,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-constexpr std::size_t kBatch = 200;  // more than three rows per lane, not a multiple
+constexpr std::size_t kBatch = 200;  // more than three rows per lane; no multiple of the lanes
 constexpr std::size_t kSources = 3;
 constexpr std::size_t kMeasures = 4;  // two losses, two scores
 constexpr std::size_t kSums = (kMeasures + 1) * kSources;

@@ -1,5 +1,5 @@
-// Test bench of operations on every back end of this machine: device buffers followed by guard
-// words, random inputs, and comparisons with double precision under stated bounds. Called by the
+// Tools to test operations on every back end of this machine: device buffers followed by guard
+// words, random inputs, and comparisons with double precision within stated bounds. Called by the
 // tests of kernels/ops; host only.
 #pragma once
 
@@ -57,7 +57,7 @@ class Buffer {
   operator T*() const { return data(); }  // NOLINT: reads as the pointer that operations take
   std::size_t size() const { return n_; }
 
-  /// const, as with a pointer: the memory is not part of the object.
+  /// const, because like a pointer's target the memory is not part of the object.
   void assign(const std::vector<T>& values) const {
     ASSERT_EQ(values.size(), n_);
     stream_->copy(memory_.data(), values.data(), n_ * sizeof(T), CopyDirection::host_to_device,
@@ -138,7 +138,7 @@ void expect_within(const std::vector<T>& got, const Doubles& expected, double bo
   expect_within(got, expected, Doubles(expected.size(), bound), what);
 }
 
-/// A convolution of `batch` images; `rest` has the other members.
+/// A convolution of `batch` images; `rest` gives the other members.
 inline Conv2dSpec images(int batch, int height, int width, int in_channels, int out_channels,
                          Conv2dSpec rest = {}) {
   rest.batch = batch;

@@ -117,8 +117,8 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
 enum class Steps : std::uint8_t { eager, replayed };
 
 /// The same trace on a device, where the host does not wait for steps. Each step emits `times`
-/// times. If many, the device lags, and a host that does not wait refills rows that are still read;
-/// if one, the device is early, and a step that does not wait for its data reads old rows.
+/// times. With many, the device lags, and a host that fails to wait overwrites rows still in use.
+/// With one, the device is early, and a step that fails to wait for its data reads old rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
@@ -253,7 +253,7 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
             trace(with_storage(spec, Storage::streamed, 3), true, 0, yaml));
 }
 
-/// Without augmentation pixels are copied, with it they are interpolated.
+/// Pixels are copied without augmentation and interpolated with it.
 std::vector<std::string> device_augmentations() {
   return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};
 }
@@ -422,7 +422,7 @@ TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
             trace(with_storage(spec, Storage::resident), false));
 }
 
-// A decoder that keeps its state after these files refuses, or misreads, the ones after them.
+// A decoder that kept its state after these files would refuse or misread later ones.
 TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
   const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   const fs::path set = folder_.path() / "set";
@@ -446,7 +446,7 @@ TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesWithAnyThreadCount) {
   }
 }
 
-// With any number of threads the first bad image in order is reported.
+// The first bad image in order is reported, with any number of threads.
 TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   struct Case {
     std::string name;
@@ -565,7 +565,7 @@ TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
   }
 }
 
-// The large image fails later than the small one after it, but is first in order.
+// The large image comes first but fails later than the small one after it.
 TEST_F(DatasetSourceTest, ReportsTheFirstFailureInOrder) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);

@@ -93,7 +93,7 @@ TEST_F(FindOverlaps, ComparesAPartOfLargeSets) {
   const Mixture training = train(), held_out = files("test", path("copy.tar"));
   constexpr std::int64_t kRow = 8 * 8 * 3;
   const auto overlaps = find_overlaps(training, held_out, 2, 7 * kRow);
-  ASSERT_EQ(overlaps.size(), 1u);  // every third row of both sources
+  ASSERT_EQ(overlaps.size(), 1u);  // compares every third row of both sources
   EXPECT_EQ(overlaps[0].compared, 7);
   EXPECT_EQ(overlaps[0].trained_compared, 7);
   EXPECT_EQ(overlaps[0].rows, 7);

@@ -100,7 +100,7 @@ struct RankRun {
   std::unique_ptr<HostBatch> batch;
 };
 
-/// Every column of rows [first, first + part.size) of `whole`, byte by byte.
+/// Compares every column with rows [first, first + part.size) of `whole`, byte by byte.
 void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t first) {
   const auto rows = columns_of(part.view()), all = columns_of(whole.view());
   for (std::size_t c = 0; c < rows.size(); ++c) {
@@ -117,7 +117,7 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
 }
 
 TEST_F(Shares, MakeTheRowsOfOneRank) {
-  // Runs steps in order, again from a later step, one step twice, and past the planned end.
+  // Steps in order, steps from a later one again, one step twice, and steps past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
@@ -145,7 +145,7 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
   }
 }
 
-/// A linear classifier of the batch, after the last of some recorded steps.
+/// Results of a linear classifier on the batch, after the last of some recorded steps.
 struct Gradients {
   std::vector<float> logits, loss, logit_gradient;  ///< this rank's rows
   std::vector<float> weights;                       ///< gradient, summed over the ranks
@@ -255,7 +255,7 @@ Gradients joined(const std::vector<Gradients>& parts) {
   return all;
 }
 
-// Promises for another number of ranks:
+// Guarantees for another number of ranks:
 // - Logits agree within the rounding of two sums of n = inputs + 1 terms in any order, 2 n u
 //   sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
 //   ed., SIAM 2002, section 4.2). They are not bit-equal: oneDNN chooses its kernels by the number
@@ -263,9 +263,8 @@ Gradients joined(const std::vector<Gradients>& parts) {
 // - A row's loss and gradient are a function of its own logits, bit for bit: the mean is over the
 //   global batch.
 // - The weights' gradient is a sum over rows that ranks cut differently. It agrees within
-//   2 (B + ranks) u sum |terms| and what the logits' differences add.
-// And for the same number of ranks: equal bits on all ranks and in every run, on one kind of
-// processor.
+//   2 (B + ranks) u sum |terms|, plus the effect of the logits' differences.
+// For the same number of ranks, all ranks and all runs give equal bits on one kind of processor.
 TEST_F(Shares, AddUpToTheGradientOfOneRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     SingleRank alone;

@@ -1,4 +1,4 @@
-// Chi-square against equal or given expectations, as a standard score. Tests only; host only.
+// Chi-square statistics as standard scores, for equal or given expectations. Tests only; host only.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A library for LD_PRELOAD that makes a call of the C library fail or a signal arrive at it, for
-// tests of how a program reacts. Not part of the program. Linux with glibc only.
+// A library for LD_PRELOAD that makes a C library call fail, or a signal arrive at that call, to
+// test how a program reacts. Not part of the program. Linux with glibc only.
 //
 //   WELLSPRING_FAULT        "CALL:N:FAULT": the N-th call (from 1) of a kind fails;
 //                           "CALL:N+:FAULT": that call and all later ones fail;
@@ -183,7 +183,7 @@ bool fails(Call call, int folder, const char* name) {
   errno = before;
   if (failing && plan.signal != 0) {
     ::kill(::getpid(),
-           plan.signal);  // the handler runs before this returns, unless in another thread
+           plan.signal);  // returns after the handler, unless another thread runs it
     failing = false;
   }
   if (failing) errno = plan.error;

@@ -6,8 +6,8 @@
 
 namespace wellspring::test {
 
-/// Imitates a full disk: while it lives, no file of this process can grow beyond `bytes`. It
-/// ignores the signal, so write(2) returns EFBIG.
+/// Imitates a full disk: during its lifetime, no file of this process can grow beyond `bytes`. It
+/// ignores SIGXFSZ, so write(2) fails with EFBIG.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {

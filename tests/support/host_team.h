@@ -29,8 +29,8 @@ struct TeamDivergence : std::logic_error {
 /// State that the members of a ThreadTeam share: the barrier and the scratch block.
 ///
 /// The barrier orders only what it must: a waiting member synchronises only with the member that
-/// completes the phase. A mutex would also order it after members that have continued since, and so
-/// hide their races from the thread sanitizer.
+/// completes the phase. A mutex would also order it after members that have already continued,
+/// which would hide their races from the thread sanitizer.
 class TeamHall {
  public:
   TeamHall(int size, std::size_t scratch_bytes) : size_(size), scratch_(scratch_bytes) {}
@@ -46,7 +46,7 @@ class TeamHall {
     if (before >= kOneLeft) diverge();
     if (static_cast<int>(before) + 1 == size_) {
       census_.fetch_sub(static_cast<std::uint64_t>(size_));
-      // This is not a plain store, because it must keep a divergence that another member found.
+      // A plain store could overwrite a divergence that another member found.
       phase_.fetch_add(1);
       phase_.notify_all();
     } else {

@@ -36,7 +36,7 @@ Bytes encode_pgm(const Bytes& rgb, int width, int height);
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
 /// Derives kinds other than RGB from the same pixels. `level` 0 stores without compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
-/// A PNG whose header promises this size, almost without pixels.
+/// A PNG with almost no pixels whose header claims this size.
 Bytes huge_png_header(int width, int height);
 
 /// Members in order; a path that ends in "/" is a folder. The archive ends with two zero blocks.
@@ -68,8 +68,8 @@ class TarWriter {
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);
 
-/// The project's real data, or empty if it is missing: WELLSPRING_SHARED, else ../shared next to
-/// the repository.
+/// Folder of the project's real data: WELLSPRING_SHARED, else ../shared next to the repository;
+/// empty if it is missing.
 std::filesystem::path shared_data();
 
 }  // namespace wellspring::test

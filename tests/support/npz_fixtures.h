@@ -69,7 +69,7 @@ inline void write_zip(const std::filesystem::path& path,
   spill(path, file + directory + end);
 }
 
-/// As numpy.savez_compressed: members "NAME.npy" of these contents.
+/// Writes what numpy.savez_compressed does: members "NAME.npy" with these contents.
 inline void write_compressed_npz(const std::filesystem::path& path,
                                  std::vector<std::pair<std::string, std::string>> members) {
   for (auto& [name, content] : members) name += ".npy";

@@ -19,11 +19,11 @@ struct PlainTensor {
 
 /// All tensors of a file.
 std::vector<PlainTensor> read_tensors(const SafetensorsFile& file);
-/// An F32 tensor in another type of floats; truncates what does not fit.
+/// An F32 tensor converted to another float type; truncates bits that do not fit.
 PlainTensor as_type(const PlainTensor& tensor, ElementType type);
-/// PyTorch's counter of batches in a normalisation.
+/// The batch counter that PyTorch stores with a normalisation layer.
 PlainTensor batch_count(const std::string& layer);
-/// Default metadata: as from PyTorch.
+/// The default metadata is what PyTorch users' files have.
 void write_plain_safetensors(const std::filesystem::path& path,
                              const std::vector<PlainTensor>& tensors,
                              const TensorMetadata& metadata = {{"format", "pt"}});

@@ -17,7 +17,7 @@ struct TeamLauncher {
   Device device() const { return Device::cpu(); }
   template <class F>
   void map(std::string_view, std::int64_t n, const F& f) const {
-    for (std::int64_t i = 0; i < n; ++i) f(n - 1 - i);  // any order will do
+    for (std::int64_t i = 0; i < n; ++i) f(n - 1 - i);  // the order must not matter
   }
   template <class F>
   void league(std::string_view name, std::int64_t n, TeamShape shape, const F& f) const {

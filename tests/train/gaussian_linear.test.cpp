@@ -82,8 +82,8 @@ Predictions predict(const RunConfig& config, const std::filesystem::path& folder
 //   the squared error.
 // - The mean square is within 1/2 of the standard deviation of theta_i^2 given x. Its variance is
 //   2 S_ii^2 + 4 m_i^2 S_ii, with m_i^2 = 1 - S_ii on average.
-// - The variance from both, averaged over x, is within S_ii / 2. The prior's mean would miss the
-// first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
+// - The variance computed from both, averaged over x, is within S_ii / 2. The prior's mean would
+// miss the first tolerance, with a squared error of 1 - S_ii = 4 S_ii.
 TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
@@ -117,8 +117,8 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     EXPECT_LT(square_error, square_variance / 4) << "theta" << i;
     EXPECT_NEAR(variance, s, s / 2) << "theta" << i;
 
-    // The evaluation's error: the posterior's own spread, the network's error, and the scatter of
-    // 200000 samples (five standard errors of a mean of squares, whose terms have variance 2 s^2).
+    // The evaluation's error consists of the posterior's own spread, the network's error and the
+    // scatter of 200000 samples (five standard errors of a mean of squares with variance 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
     EXPECT_NEAR(rmse.best.value_or(0), std::sqrt(s), 1e-10);

@@ -70,7 +70,7 @@ TEST(KilledRuns, EndWithTheBytesOfAnUninterruptedRun) {
       ++killed;
     } else {
       ASSERT_EQ(WEXITSTATUS(end), 0);
-      fs::remove_all(broken.path() / "runs");  // finished before the kill: start again
+      fs::remove_all(broken.path() / "runs");  // the run finished before the kill: start again
     }
   }
   EXPECT_EQ(killed, 20);

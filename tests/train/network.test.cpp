@@ -183,8 +183,8 @@ double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const Ba
   return sum / kBatch;
 }
 
-/// Number of roundings between a weight and its gradient: the terms of every sum, forward and
-/// backward, and of the weight's own sum over the batch.
+/// Number of roundings between a weight and its gradient: the terms of all sums of the forward and
+/// backward pass, and of the weight's own sum over the batch.
 double roundings_of(const Tape& tape) {
   double terms = 0, most_positions = 1;
   for (const Node& node : tape.nodes()) {
@@ -238,7 +238,7 @@ TEST_P(Networks, OverfitABatch) {
   Bench bench(GetParam().model);
   const double before = bench.loss();
   for (int i = 0; i < 300; ++i) bench.train_step();
-  // Label smoothing of 0.1 keeps the loss above 0; half of the start is well above its floor.
+  // Label smoothing of 0.1 keeps the loss above 0, but well below half of its initial value.
   EXPECT_LT(bench.loss(), before / 2);
   EXPECT_EQ(bench.correct(), kBatch);
 }

@@ -317,7 +317,7 @@ TEST_F(RunSamplesTest, HasADigestIndependentOfExecution) {
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["columns"], jets["columns"]);
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["sha256"], jets["sha256"]);
   }
-  // A single source without augmentation gives the samples of its generator under its seed.
+  // A single source without augmentation gives its generator's samples under the source's seed.
   const RunConfig run = config(kSets);
   const auto generator = make_generator("ginkgo", 1, {{"items", "12", {}}});
   EXPECT_EQ(jets["sha256"],
@@ -334,7 +334,7 @@ TEST_F(RunSamplesTest, ReportsVersionsWithTheDigest) {
   EXPECT_EQ(report["sources"][0]["generator_version"], find_generator("shapes").version);
   EXPECT_EQ(report["sources"][1]["rows"], 15);
   EXPECT_EQ(report["columns"].size(), 6u) << report["columns"];
-  // The reported settings give the same samples.
+  // A run with the reported settings gives the same samples.
   const RunConfig again =
       RunConfig::parse(report["configuration"].dump(), "again.yaml",
                        std::vector<std::string>{"data.root=" + folder_.path().string()});

@@ -114,7 +114,7 @@ TEST(TrainerTest, EndsWithEqualBytesByGraphAndEagerly) {
   EXPECT_EQ(ends[0], ends[2]);
 }
 
-/// Noise with a new seed at every enqueue: the step then depends on the host, which is forbidden.
+/// Noise with a new seed at every enqueue: the step depends on the host, which is forbidden.
 class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
@@ -242,7 +242,7 @@ TEST(TrainerTest, ShowsThePlanOfABatchThatCannotFit) {
   expect_parts(message, {"activations", "parameters"});
 }
 
-// If the system kills the process for lack of memory, this is the only trace.
+// If the system kills the process for lack of memory, the report is the only trace.
 TEST(TrainerTest, ReportsThePlanBeforeItsAllocation) {
   struct MemoryListener : TrainObserver {
     std::string table;

@@ -1,5 +1,5 @@
 // Longer than 500 lines: three formats share their rows, truth and settings.
-// Formats `hdf5`, `npz` and `npy`: rows and truth as arrays of one file (npy: of several), in the
+// Formats `hdf5`, `npz` and `npy`: rows and truth are arrays in one file (npy: in several), in the
 // layout of `export`, CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
 #include "core/text/plural.h"
@@ -48,7 +48,7 @@ struct NpySettings {
   ChannelPlace channels = ChannelPlace::automatic;
   PixelRange range = PixelRange::automatic;
 
-  /// For the array in `file`.
+  /// These settings as ArraySettings for the array in `file`.
   ArraySettings of(const fs::path& file) const {
     ArraySettings settings;
     settings.layout = Layout::columns;
@@ -75,7 +75,7 @@ constexpr const char* kTarget = "target";
 
 constexpr double kMostClasses = std::numeric_limits<std::int32_t>::max();
 
-/// Rows for settings of both kinds: classes and images.
+/// Table rows that both kinds of settings share: classes and images.
 template <class Settings>
 ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
   return table
@@ -123,16 +123,16 @@ ParamTable<ArraySettings> own_rows() {
                {"calochallenge", Layout::calochallenge},
                {"jetnet", Layout::jetnet},
                {"icecube", Layout::icecube}},
-              "columns: an array of rows, or of the items of sets; calochallenge: "
-              "incident_energies and showers, MeV; jetnet: particle_features and jet_features; "
-              "icecube: pulses with the first and last index of each event; auto: the first of "
-              "the last three whose arrays exist, unless array x exists or array: is given")
+              "columns: an array of rows, or of items of sets; calochallenge: incident_energies "
+              "and showers, MeV; jetnet: particle_features and jet_features; icecube: pulses with "
+              "first and last index of each event; auto: columns if array x exists or array: is "
+              "given, else the first of calochallenge, jetnet, icecube whose arrays exist")
       .text("array", &ArraySettings::array, "layout columns: array of rows, or of items")
       .text("offsets", &ArraySettings::offsets,
             "layout columns: array of the first item of each set; without it rows are events "
             "or images")
       .integer("items", &ArraySettings::items, {0, 1 << 17}, "",
-               "sets: keep at most N items, the first ones; more are counted as overflow; 0: "
+               "sets: keep at most the first N items of each; the rest are counted as overflow; 0: "
                "the limit of the export or the layout, or the largest set")
       .text("globals", &ArraySettings::globals,
             "sets: array [rows, numbers] of values of the whole set, if present")
@@ -203,7 +203,7 @@ class ArrayFileRows final : public ArrayRows {
   class Reader final : public RowReader {
    public:
     explicit Reader(const ArrayFileRows& data) : data_(data) {}
-    /// Reads the row unless it is known to be readable and may have any value.
+    /// Reads the row, unless it is known to be readable and every value is allowed.
     void check(std::int64_t row) override {
       if (data_.images_ && data_.images_->is_verbatim() && data_.values_->is_checked()) return;
       buffer_.resize(static_cast<std::size_t>(data_.layout().bytes()) / sizeof(float) + 1);
@@ -328,7 +328,7 @@ class ArrayFileRows final : public ArrayRows {
     return numbers[static_cast<std::size_t>(i)];
   }
 
-  /// Layout as described at stored_numbers.
+  /// The layout is described at stored_numbers.
   void read_set(std::int64_t row, float* out) const {
     const SampleLayout sample = layout().sample;
     std::fill_n(out, sample.elements(), 0.f);
@@ -463,7 +463,7 @@ class ArrayFileRows final : public ArrayRows {
       if (energy * (1 + 0x1p-24) < low || energy * (1 - 0x1p-24) > high) {
         file_->refuse(
             kEnergies, fmt::format("of row {} is {} MeV", row, energy),
-            "it is outside energy_low and energy_high",
+            "it is not between energy_low and energy_high",
             "set the range of the file, and the same range for the generator mixed with it");
       }
       truth.values.push_back(static_cast<float>(energy / per_mev_));

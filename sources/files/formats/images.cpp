@@ -105,7 +105,7 @@ class ImageRows final : public Dataset {
   }
 
  private:
-  // Rows must keep their numbers during a run, so damaged files are found before it.
+  // Rows must keep their numbers during a run, so damaged files are found before it starts.
   void skip_damaged(const DatasetRequest& request) {
     std::vector<std::uint8_t> damaged(static_cast<std::size_t>(set_.size()), 0);
     const auto verify = [&](RowReader& reader, std::int64_t i) {

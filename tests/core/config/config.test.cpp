@@ -255,7 +255,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
       "command line: 'optimizer={steps: 5}' would undo the earlier 'optimizer.lr=2' "
       "(it sets all of 'optimizer')\n  move 'optimizer.lr=2' after it, or leave it out";
   EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
-  // In the other order, the second override changes a part of the first.
+  // In the opposite order, the second override changes a part of the first one's value.
   const Optimizer values = read_optimizer(
       parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5, lr: 3}", "optimizer.lr=2"}));
   EXPECT_EQ(values.lr, 2);
@@ -263,7 +263,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
   const std::vector<std::string> element = {"data.sources.0.weight=1", "data.sources=[]"};
   EXPECT_THROW(parse(kText, element), Error);
   EXPECT_THROW(parse(kText, {"data.sources.0.weight=1", "data.sources.00.weight=1"}), Error);
-  // A common prefix does not make two names one.
+  // Names with a common prefix are still different names.
   EXPECT_EQ(parse("", {"a.lr_low=1", "a.lr=2"}).root().section("a").keys().size(), 2u);
 }
 
@@ -342,7 +342,7 @@ TEST(ConfigDocument, RefusesASecondDocument) {
   EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n---\n# nothing\n")).lr, 1);
 }
 
-// Every part stores its path: without a limit, memory grows with the square of their number.
+// Every part of a key stores its path: without a limit, memory would grow quadratically.
 TEST(ConfigOverrides, RefuseKeysOfManyParts) {
   std::string key = "a";
   for (int i = 0; i < 60'000; ++i) key += ".a";

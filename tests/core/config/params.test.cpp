@@ -300,7 +300,7 @@ TEST(ParamTable, AppliesPresetsBeforeSettings) {
       << "a table without presets";
 }
 
-// Each row belongs to one law. With the other law it may still have its default value, as in
+// Each row belongs to one law. With the other law, the row may still be set to its default, as in
 // resolved configurations, and a preset's value for it is ignored.
 TEST(ParamTable, RefusesSettingsWithoutEffect) {
   static const auto rows =

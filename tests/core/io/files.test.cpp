@@ -112,7 +112,7 @@ TEST(OutputFile, RefusesAShortWrite) {
   const FileSizeLimit limit(4096);
   const std::string block(3000, 'x');
   file.write(block);
-  // The kernel takes 1096 bytes of this one and refuses the rest.
+  // The kernel writes 1096 bytes of this block and refuses the rest.
   expect_parts(message_of(ErrorKind::runtime, [&] { file.write(block); }), {"File too large"});
 }
 
@@ -225,7 +225,7 @@ TEST(RemoveStaleTemporaries, RemovesTheRestsOfAKilledProcess) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  // The folder; also the file, unless the file system supports O_TMPFILE.
+  // The folder is left over, and the file too unless the file system supports O_TMPFILE.
   const bool unnamed = OutputFile::unnamed(folder / "model").has_value();
   EXPECT_EQ(remove_stale_temporaries(folder.path()), unnamed ? 1 : 2);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});

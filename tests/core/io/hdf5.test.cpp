@@ -17,7 +17,7 @@
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
-// libhdf5 leaks some hundred bytes when a damaged header ends its reading.
+// libhdf5 leaks a few hundred bytes when it stops reading at a damaged header.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:H5FL_";
 }
@@ -116,7 +116,7 @@ TEST(Hdf5, LeavesTheOldFileWithoutACommit) {
   EXPECT_EQ(Hdf5File(folder / "old.h5").array("x").shape()[0], kRows);
 }
 
-// A full disk, met while arrays are written or when the file is closed.
+// The disk fills up while arrays are written or when the file is closed.
 TEST(Hdf5, ReportsAFullDisk) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
@@ -187,7 +187,7 @@ TEST(Hdf5, RefusesTruncatedFiles) {
                {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
 }
 
-// The library itself reads zeros there.
+// The library itself would read zeros beyond the end.
 TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");

@@ -267,7 +267,7 @@ TEST(Npz, FillsSeveralArraysAlternately) {
   }
 }
 
-// Their checksum covers the header alone.
+// The checksum of an empty array covers only the header.
 TEST(Npz, RoundTripsEmptyArrays) {
   const TemporaryFolder folder;
   NpzWriter archive(folder / "a.npz");

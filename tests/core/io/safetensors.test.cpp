@@ -101,7 +101,7 @@ TEST(Safetensors, RefusesAnyAlteredByte) {
   const TemporaryFolder folder;
   const std::string whole = small_file();
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    for (const int mask : {0x01, 0x20}) {  // 0x20 makes a space a zero byte
+    for (const int mask : {0x01, 0x20}) {  // 0x20 turns a space into a zero byte
       std::string altered = whole;
       altered[at] = static_cast<char>(altered[at] ^ mask);
       spill(folder / "f", altered);
@@ -170,7 +170,7 @@ TEST(Safetensors, RefusesFalseHeaders) {
 
 TEST(Safetensors, ReadsButDoesNotVerifyFilesOfOtherWriters) {
   const TemporaryFolder folder;
-  // Other writers may omit alignment and metadata, and write spaces.
+  // Files of other writers may lack alignment and metadata and contain spaces.
   spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
                                   R"("a":{"shape":[1],"dtype":"F16","data_offsets":[0,2]}} )",
                                   3));

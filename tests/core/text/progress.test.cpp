@@ -148,7 +148,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   const Pipe pipe;
   Progress::Options wide = options(pipe, Progress::Style::bar);
   wide.total = 0;
-  for (const char* title : {"a", "aa"}) {  // for one of the two, the cut would fall inside an é
+  for (const char* title : {"a", "aa"}) {  // with one of the two, the cut would split an é
     wide.title = title;
     for (int i = 0; i < 100; ++i) wide.title += "é";
     Progress(wide).update(1, {wide.title});

@@ -14,7 +14,7 @@ TEST(EditDistance, CountsEditsAndSwaps) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("momentum", "momentmu"), 1u);
   EXPECT_EQ(edit_distance("LR", "lr"), 0u);
-  EXPECT_EQ(edit_distance("ca", "abc"), 3u);  // the restricted distance; the full one is 2
+  EXPECT_EQ(edit_distance("ca", "abc"), 3u);  // the restricted distance; the unrestricted one is 2
   EXPECT_EQ(edit_distance("batch", "bacth"), edit_distance("bacth", "batch"));
 }
 

@@ -73,8 +73,8 @@ Map about(const Map& map, double width, double height) {
   return moved(width / 2, height / 2).after(map).after(moved(-width / 2, -height / 2));
 }
 
-/// Compares source points of output points. A dozen f32 operations on numbers up to `size`: errors
-/// of 12 * 2^-24 * size, times the stretch of the map.
+/// Compares the source points of output points. A dozen f32 operations on numbers up to `size` give
+/// errors of 12 * 2^-24 * size, times the stretch of the map.
 void expect_map(const Augmentation& a, const Map& expected, FrameSize out, double size,
                 double stretch = 1) {
   const double tolerance = 12 * 0x1p-24 * size * stretch;
@@ -115,7 +115,7 @@ TEST(Augmentation, FlipsAndShiftsExactly) {
     const bool fx = Words{i, op_of<augment::FlipX>}.uniform(0) < 0.5;
     const bool fy = Words{i, op_of<augment::FlipY>}.uniform(0) < 0.5;
     const Words shift{i, op_of<augment::Shift>};
-    // The flip comes first in the list; the shift then moves the flipped image.
+    // The flip comes first in the list, so the shift moves the flipped image.
     const double dx = shift.whole(1, 22) - 11, dy = shift.whole(2, 12) - 6;
     const auto lookup = [](bool flipped, double moved_by, double at, double side) {
       return flipped ? side - (at + moved_by) : at + moved_by;
@@ -218,8 +218,8 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
       const double at_centre = expected.m[6] * 30.5 + expected.m[7] * 20 + 1;
       if (depth / at_centre < 0.25) continue;
       const auto [ex, ey] = expected(x, y);
-      // The tolerance covers 40 f32 operations and a cancellation by up to the product of the sides
-      // over the depth.
+      // The tolerance covers 40 f32 operations, and cancellation by a factor of up to the product
+      // of the sides over the depth.
       ASSERT_NEAR(a.source_x(static_cast<float>(x), static_cast<float>(y)), ex, 2e-3);
       ASSERT_NEAR(a.source_y(static_cast<float>(x), static_cast<float>(y)), ey, 2e-3);
     }

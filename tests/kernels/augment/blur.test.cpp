@@ -86,7 +86,7 @@ TEST(Blur, MatchesADoublePrecisionSum) {
       const int c = i % 3, column = i / 3 % 41, row = i / 3 / 41;
       const double expected =
           a.blur_sigma > 0 ? blurred(image, shape, a.blur_sigma, 4, row, column, c) : image[i];
-      // 18 products in sequence, weights of a few ULP: 40 * 2^-24.
+      // 18 products in sequence and weights with errors of a few ULP: 40 * 2^-24.
       ASSERT_NEAR(seen[static_cast<std::size_t>(s * shape.elements() + i)], expected, 40 * 0x1p-24);
     }
   }

@@ -84,7 +84,7 @@ TEST(Colour, SolarisesFromTheThreshold) {
   });
 }
 
-/// Via hue, saturation and value: the colour circle in six sectors.
+/// Converts to hue, saturation and value and back, with six sectors of the colour circle.
 Colour hue_shifted(const Colour& c, double shift) {
   const double high = std::max({c[0], c[1], c[2]}), low = std::min({c[0], c[1], c[2]});
   const double range = high - low;

@@ -19,7 +19,7 @@ AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize o
   return test::plan_of("augment: " + list, source, out);
 }
 
-/// Latents of these roles, in pixels; in image sides if the sides are given.
+/// Latents with these roles, in pixels, or in image sides if the sides are given.
 LatentRoles roles_of(const std::vector<LatentRole>& list, int source_side = 1, int out_side = 1) {
   LatentRoles roles;
   for (const LatentRole role : list) {
@@ -99,11 +99,11 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
-    // The upper disc is 10 to 50 pixels above: 0.06 / 10.
+    // The upper disc is 10 to 50 pixels above the other, so the angle is within 0.06 / 10.
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // The direction of the same axis is larger by a quarter turn.
+    // The latent for the direction of the same axis is larger by a quarter turn.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
@@ -175,7 +175,7 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
     float latents[2] = {x, y};
     map_latents(a, roles, latents);
-    // Moving to the centre and back rounds numbers up to 64 twice: 64 * 2^-23 / 64.
+    // Moving to the centre and back rounds numbers up to 64 twice: 64 * 2^-23, per side of 64.
     EXPECT_NEAR(latents[0], x, 0x1p-22);
     EXPECT_NEAR(latents[1], y, 0x1p-22);
   }

@@ -66,7 +66,7 @@ struct Emitted {
   }
 };
 
-/// Each side takes 16 f32 operations on values up to 2, with an error of 2^-24 each.
+/// Both sides of a comparison take 16 f32 operations on values up to 2, with errors of 2^-24 each.
 constexpr double kRounding = 32 * 0x1p-24;
 
 void expect_probes(const std::vector<float>& seen, std::span<const float> expected,
@@ -90,9 +90,9 @@ TEST(WholeImage, EqualsTorchvision) {
 }
 
 TEST(WholeImage, AppliesContrastAboutTheMean) {
-  // The program draws the factor; torchvision's values are for a fixed factor. The red weight of
-  // luma is 0.299 here and 0.2989 there: a mean below 0.5 differs by 5e-5, the result by 0.6 of
-  // that.
+  // The program draws the factor, while torchvision's values are for a fixed one. The red weight of
+  // luma is 0.299 here and 0.2989 in torchvision, so a mean below 0.5 differs by 5e-5 and the
+  // result by 0.6 of that.
   Emitted emit;
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
   const auto seen = emit(yaml), plain = emit("");
@@ -139,9 +139,9 @@ TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
                 tv::kSharpenThenAutocontrast);
   expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
   expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
-  // Saturation with the luma weights above, then rounding to 7 bits: a value close to the border
-  // between two levels may get either. Within 9e-5 of a border are 1.2 % of the values, or 0.3 of
-  // the 27 compared.
+  // Saturation uses the luma weights above and is followed by rounding to 7 bits, so a value close
+  // to the border between two levels may get either. 1.2 % of values, or 0.3 of the 27 compared,
+  // are within 9e-5 of a border.
   expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
 }
 
@@ -149,8 +149,8 @@ TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
 void expect_places(const Augmentation& a, std::span<const float> expected) {
   const float at[3][2] = {{40.5f, 30.5f}, {50.5f, 36.5f}, {36.5f, 44.5f}};
   for (std::size_t i = 0; i < 3; ++i) {
-    // Torchvision's grid has coordinates in units of half a side (rounding: 2^-24 of 40 pixels) and
-    // reads a ramp of 80 pixels. Each contributes 2e-5; our own rounding doubles this.
+    // Torchvision's grid stores coordinates in units of half a side (rounded to 2^-24 of 40 pixels)
+    // and reads a ramp of 80 pixels. Each contributes 2e-5, and our rounding doubles the sum.
     EXPECT_NEAR(a.source_x(at[i][0], at[i][1]), expected[2 * i], 8e-5) << i;
     EXPECT_NEAR(a.source_y(at[i][0], at[i][1]), expected[2 * i + 1], 8e-5) << i;
   }
@@ -293,7 +293,7 @@ TEST(WholeImage, KeepsTheOrderOfTheList) {
   Emitted sharp;
   const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
   for (std::size_t i = 0; i < sharpened.size(); ++i) {
-    // Stored as bytes, exact to half of 1 / 255.
+    // Bytes are exact to half of 1 / 255.
     sharp.bytes[i] = static_cast<std::uint8_t>(std::lround(255 * sharpened[i]));
   }
   const auto both = emit("augment: [sharpen: {factor: 0.5, probability: 1}, " + blur + "]");

@@ -21,8 +21,8 @@ namespace {
 using math::kInfinity;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Every 1021st binary32 of all 2^32 (a prime, so all exponents and varied mantissas occur); fewer
-// in unoptimised builds. The stated bounds were measured with every 31st.
+// Tests every 1021st of all 2^32 binary32 numbers, and fewer in unoptimised builds. 1021 is prime,
+// so all exponents and varied mantissas occur. The stated bounds come from every 31st.
 #if defined(WELLSPRING_SANITIZED) || !defined(NDEBUG)
 constexpr std::uint64_t kStride = 65'521;
 constexpr std::uint32_t kPairs = 100'000;
@@ -244,7 +244,7 @@ TEST(Math, RoundsAndInterpolates) {
   EXPECT_EQ(math::lerp(2.0f, 4.0f, 0.5f), 3.0f);
 }
 
-/// Bits, with every NaN the same.
+/// The bits of x; the same for every NaN.
 std::uint32_t canonical(float x) {
   return std::isnan(x) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(x);
 }

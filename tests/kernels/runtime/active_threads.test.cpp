@@ -57,7 +57,7 @@ TEST_F(ActiveThreadsTest, HalvesWhenHalfIsFaster) {
   ActiveThreads active = active_threads(6);
   run(active, {one_busy, 150}, 2);
   EXPECT_EQ(active.count(), 3);
-  // No core is lost now; all six are tried again from time to time.
+  // No core is lost any more, and from time to time all six are tried again.
   int with_all = 0;
   for (int window = 0; window < 10 * kTrial; ++window) {
     run(active, {one_busy, 0}, 1);

@@ -107,7 +107,7 @@ TEST_F(HostLimits, ObeysTheHighMark) {
   EXPECT_EQ(memory().total_bytes, 300 * kMiB);
 }
 
-// Version 1: a tree per controller; "no limit" is a number above any memory, -1 means no quota.
+// Version 1 has a tree per controller. A number above any memory means no limit; -1 means no quota.
 TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   put("proc/self/cgroup",
       "9:name=systemd:/x\n4:memory:/slurm/uid_1/job_7\n2:cpu,cpuacct:/slurm/job_7\n0::/\n");
@@ -135,7 +135,7 @@ TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   EXPECT_EQ(quota()->processors, 2.5);
 }
 
-// A container sees the host's path of its group, and only that group at the mount.
+// A container sees its group's path on the host, but only this group at the mount.
 TEST_F(HostLimits, ReadsAContainersGroupAtTheMount) {
   put("proc/self/cgroup", "4:memory:/docker/abc/inner\n");
   put("proc/self/mountinfo",
@@ -170,7 +170,7 @@ TEST_F(HostLimits, IgnoresMalformedFiles) {
   EXPECT_FALSE(quota());
 }
 
-// A machine that reports no memory would refuse every run.
+// If the program read no memory at all, it would refuse every run.
 TEST_F(HostLimits, AsksTheKernelWithoutProc) {
   fs::remove(folder_ / "proc/meminfo");
   EXPECT_GT(memory().available_bytes, 0u);

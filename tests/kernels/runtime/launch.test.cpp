@@ -116,7 +116,7 @@ TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   expect_canvas(cells.data(), sum);
 }
 
-/// AffineWriter as a kernel compiled elsewhere.
+/// AffineWriter, declared as a kernel that is compiled elsewhere.
 CompiledKernel compiled_affine() {
   return {"affine, compiled", nullptr, [](const void* parameters) {
             const auto& block = *static_cast<const MapBlock<AffineWriter>*>(parameters);

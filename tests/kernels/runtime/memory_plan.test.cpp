@@ -128,7 +128,7 @@ TEST_P(MemoryPlanTest, ListsOnlyStateInOrder) {
   MemoryPlan plan(device);
   plan.reserve<float>("activations", "x", 100);
   const auto weights = plan.reserve_state<float>("parameters", "weights", 10);
-  plan.reserve<float>("parameters", "weights", 10);  // not state: may share the name
+  plan.reserve<float>("parameters", "weights", 10);  // not a state block, so it may share the name
   const auto copy =
       plan.reserve_state<std::uint16_t>("parameters", "copy", 10, Persistence::derived);
   plan.reserve<int>("data", "staging", 3, MemorySpace::host);

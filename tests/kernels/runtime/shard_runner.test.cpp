@@ -134,7 +134,7 @@ TEST(ShardRunner, RefusesHostCopies) {
 
 TEST(AddPartialSums, AddsInTheGivenOrder) {
   constexpr std::int64_t kN = 10000;
-  // In f32 (1e8 + 4) + 4 is 1e8, but 4 + 4 + 1e8 is not: neighbours are 8 apart.
+  // Floats near 1e8 are 8 apart, so in f32 (1e8 + 4) + 4 is 1e8, but (4 + 4) + 1e8 is not.
   const std::vector<float> huge(kN, 1e8f), one(kN, 4);
   std::vector<float> first(kN, -1), last(kN, -1), kept(kN, 0.5f);
   for (const int threads : {1, 3}) {

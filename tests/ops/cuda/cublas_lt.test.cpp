@@ -15,7 +15,7 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-// Opening the library needs no GPU and no driver. It must have every function of dense layers.
+// Opening the library needs no GPU and no driver. It must export all functions of dense layers.
 TEST(CublasLt, OpensWithoutDevice) {
   const CublasLt& library = cublas_lt();
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
@@ -38,7 +38,7 @@ TEST(CublasLt, ReportsTheFailedCallItsDeviceAndAdvice) {
   wellspring::test::expect_parts(message, {"cublasLtMatmul failed", "cuda:1", "doctor"});
 }
 
-// cuBLASLt documents no f32 bias for a bf16 result, so the program requests no such bias.
+// cuBLASLt does not document an f32 bias for a bf16 result, so the program never requests one.
 TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
   DenseSpec spec;
   for (const DType compute : {DType::f32, DType::bf16}) {

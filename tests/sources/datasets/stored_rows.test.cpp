@@ -1,4 +1,4 @@
-// Stored images shrunken by a view: the mean over a pixel's footprint against its exact value.
+// Stored images shrunk by a view: compares the mean over a pixel's footprint with its exact value.
 #include "sources/datasets/stored_rows.h"
 
 #include "tests/support/image_fixtures.h"
@@ -45,8 +45,8 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
   return colour;
 }
 
-// Coordinates are below 32, so each of the four edges is off by at most two roundings of 2^-20,
-// which changes the mean by that over `side`. The sum has at most (side + 2)^2 terms.
+// Coordinates are below 32, so each of the four edges is off by at most two roundings of 2^-20.
+// This changes the mean by that over `side`. The sum has at most (side + 2)^2 terms.
 double tolerance(double side) {
   return 4 * 2 * 0x1p-20 / side + ((side + 2) * (side + 2) + 8) * 0x1p-24;
 }

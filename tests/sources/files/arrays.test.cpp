@@ -106,7 +106,7 @@ TEST_F(ArrayFiles, RefuseAmbiguousImages) {
   EXPECT_EQ(open("events.npy")->layout().sample, SampleLayout::event(3));
 }
 
-// These must not silently become black or white.
+// Such pixels must not silently become black or white.
 TEST_F(ArrayFiles, RefusePixelsOutOfRange) {
   std::vector<float> values(2 * 3 * 2 * 2, 0.5f);
   const auto refusal = [&](float value, std::vector<ParamSetting> settings) {
@@ -138,7 +138,7 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   two[0] = 1;
   write("y.npy", {ElementType::f32, {3, 3}}, two);
   expect_parts(refused("x.npy", {{"labels", "y.npy"}}), {"y.npy of row 0 is not one-hot"});
-  // Without labels, and for a regression.
+  // Images without labels, and images with labels for a regression.
   EXPECT_EQ(open("x.npy")->classes(), std::vector<std::string>{"0"});
   const auto data = open("x.npy", {{"latents", "[y.npy]"}});
   ASSERT_EQ(data->latents().size(), 3u);
@@ -146,7 +146,7 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   expect_parts(refused("x.npy", {{"labels", "z.npy"}}), {"z.npy: no such file"});
 }
 
-/// The source planned on the CPU, in both storages, and its host blocks.
+/// Plans the source on the CPU and returns the size of its host blocks.
 std::size_t held_bytes(const fs::path& path, Storage storage) {
   SourceSpec spec;
   spec.name = "real";

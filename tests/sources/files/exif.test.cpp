@@ -80,8 +80,8 @@ Bytes picture(const std::string& letters) {
 }
 
 TEST(Exif, TurnsEveryOrientationUpright) {
-  // Stored: abc above def. The standard defines 6 as "the 0th row is at the visual right-hand side,
-  // the 0th column at the top": the first column, read upwards, becomes the first row.
+  // The stored image is abc above def. By the standard, 6 means "the 0th row is at the visual
+  // right-hand side, the 0th column at the top": the first column, read upwards, is the first row.
   const std::vector<std::string> upright = {"abcdef", "cbafed", "fedcba", "defabc",
                                             "adbecf", "daebfc", "fcebda", "cfbead"};
   for (Orientation orientation = 1; orientation <= 8; ++orientation) {

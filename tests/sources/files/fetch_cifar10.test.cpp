@@ -141,7 +141,7 @@ TEST_F(FetchCifar10, ConvertsThePythonVersion) {
     ASSERT_EQ(rgb[i], first[3 * kPlane + 2 + i % 3 * kPlane + i / 3]) << i;
 }
 
-// A pickle may name any function; none but NumPy's three is found.
+// A pickle may name any function, but only NumPy's three can be found.
 TEST_F(FetchCifar10, RunsNothingFromPickles) {
   TarWriter writer;
   const std::string harm =

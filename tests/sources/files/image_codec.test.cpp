@@ -158,12 +158,12 @@ TEST(ImageCodec, MultipliesInks) {
   const Bytes adobe = encode_jpeg(noise_rgb(16, 16, 1), 16, 16, JpegKind::cmyk);
   const auto expect_near = [&](const Bytes& jpeg, std::array<double, 3> expected) {
     const Bytes rgb = decode(decoder, jpeg);
-    // Each stored ink is within one level, and two are multiplied.
+    // Each stored ink is exact to one level, and two inks are multiplied.
     for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_NEAR(rgb[i], expected[i % 3], 2.5);
   };
   const double inverted = 100. * 100 / 255;
   expect_near(adobe, {inverted, inverted, inverted});
-  // Without Adobe's segment the values are read as inks, 155, 128, 128 and 100, not inverted.
+  // Without Adobe's segment, the values 155, 128, 128 and 100 are read as inks, not inverted.
   const double light = 255 - 100;
   expect_near(test::without_segments(adobe, 0xee),
               {light * (255 - 155) / 255, light * (255 - 128) / 255, light * (255 - 128) / 255});

@@ -365,7 +365,7 @@ TEST_F(ImageSetTest, NeverOpensPipesAndDevices) {
   expect_parts(refused("x.tar"), {"x.tar: is a named pipe"});
 }
 
-/// Drops root's rights: root can read any folder.
+/// Drops root's rights, because root can read any folder.
 class AsNobody {
  public:
   AsNobody() : before_(::geteuid()) {

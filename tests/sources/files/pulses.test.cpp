@@ -1,5 +1,5 @@
-// Pulses in IceCube's layout: exports of nu_telescope round-trip up to the order and the whole
-// nanoseconds of such files; files of other programs are read; inconsistent files are refused.
+// Pulses in IceCube's layout. Exports of nu_telescope round-trip up to sorting and rounding to ns.
+// Files of other programs are read, and inconsistent files are refused.
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"

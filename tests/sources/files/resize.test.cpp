@@ -24,7 +24,7 @@ TEST(CentreResizer, KeepsEqualSizes) {
 TEST(CentreResizer, CropsTheCentre) {
   const int width = 24, height = 16;
   const Bytes rgb = noise_rgb(width, height, 2);
-  const Bytes out = resize(rgb, width, height, 16);  // the height fits: columns 4 to 19 remain
+  const Bytes out = resize(rgb, width, height, 16);  // the height fits, so columns 4 to 19 remain
   for (std::size_t y = 0; y < 16; ++y) {
     for (std::size_t x = 0; x < 16 * 3; ++x) {
       ASSERT_EQ(out[y * 48 + x], rgb[y * 72 + 12 + x]);

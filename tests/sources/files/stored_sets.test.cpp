@@ -1,5 +1,5 @@
-// Sets and regression targets from files: exports match the generator byte for byte, community
-// files are read, items without room are counted, bad content is refused with its location.
+// Sets and regression targets from files. Exports match the generator byte for byte, community
+// files are read, items that do not fit are counted, and bad content is refused with its location.
 #include "sources/files/stored_sets.h"
 
 #include "core/io/hdf5.h"
@@ -107,7 +107,7 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
         EXPECT_EQ(read.source->classes(), made.source->classes());
         EXPECT_TRUE(*read.batch == *made.batch) << name;
         EXPECT_GT(made.batch->count()[0], 1);
-        EXPECT_EQ(read.overflow().samples, 0u);  // the export has already dropped them
+        EXPECT_EQ(read.overflow().samples, 0u);  // the export has already dropped the excess items
       }
     }
     const auto generator = make_generator("ginkgo", 1, kJets);
@@ -123,7 +123,7 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
   }
 }
 
-// Expected counts come from the same jets with more room.
+// The expected counts come from the same jets, read with more room.
 TEST_F(StoredSetFiles, CountItemsWithoutRoom) {
   const fs::path file = exported("jets.h5", "columns");
   const EmittedSets whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));

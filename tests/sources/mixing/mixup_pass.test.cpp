@@ -1,5 +1,5 @@
-// Compares mixup and cutmix of batches with plain arithmetic in double precision, and tests them in
-// runs. Distributions of the draws: mixup_cutmix.test.cpp.
+// Compares mixup and cutmix of batches with plain arithmetic in double precision, and tests both in
+// training runs. Distributions of the draws: mixup_cutmix.test.cpp.
 #include "sources/mixing/mixup_pass.h"
 
 #include "kernels/batch/communicator.h"
@@ -77,9 +77,9 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
   return column >= mix.left && column < mix.right && row >= mix.top && row < mix.bottom;
 }
 
-/// Error bound of r = own a + other b as the kernel computes it: a product and a fused sum, each
-/// rounded to f32 (2^-24 of it), and the storing as T (2^-8 of it for bf16; f32 adds none). An
-/// extra thousandth covers that each rounding applies to an already rounded number.
+/// Error bound of r = own a + other b as the kernel computes it. A product and a fused sum are each
+/// rounded to f32 (relative error 2^-24), and the result is stored as T (2^-8 for bf16, none for
+/// f32). An extra thousandth is added because each rounding applies to an already rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;

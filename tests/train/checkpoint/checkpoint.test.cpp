@@ -170,7 +170,7 @@ TEST_F(Checkpoints, RemoveLeftoversOfAKilledRun) {
 }
 
 TEST_F(Checkpoints, RemoveLeftoversOfAKilledRemoval) {
-  fs::rename(checkpoint(10), checkpoint(8));  // more than `keep`, but complete
+  fs::rename(checkpoint(10), checkpoint(8));  // more than `keep`, all complete
   fs::remove(checkpoint(20) / "checkpoint.json");
   fs::copy(checkpoint(30), folder_.path() / "checkpoints/step-mine", fs::copy_options::recursive);
   const CheckpointStore store(folder_.path());

@@ -60,7 +60,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
   Trainer(small_run(broken.path()), listener, quick()).run();
   const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
   ASSERT_EQ(b.steps.back().step, 30u);
-  // The first process wrote no folder metrics before run(); compare those after the checkpoint.
+  // Before run() the first process wrote no folder metrics: compare those after the checkpoint.
   for (const StepReport& report : b.steps) {
     const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
       return other.step == report.step;
@@ -71,7 +71,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
   }
 }
 
-// With two sources of constant weights a longer run assigns batch slots as the shorter run did. A
+// With two sources of constant weights, a longer run assigns batch slots as the shorter run did. A
 // schedule that spans the run depends on its length, so a longer run is refused.
 TEST(TrainerTest, ExtendsARunWithEqualSamplesOrRefuses) {
   const TemporaryFolder folder, straight, ramped;
@@ -129,7 +129,7 @@ TEST(TrainerTest, CutsMetricsBackToTheCheckpoint) {
     stopper.interrupt_at = 20;
     Trainer(small_run(folder.path()), stopper, quick()).run();
   }
-  // As if the run was killed when its last checkpoint was that of step 10.
+  // As if the run had been killed when its last checkpoint was the one of step 10.
   for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
     if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
   Listener listener;
@@ -179,7 +179,7 @@ TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   EXPECT_TRUE(finish.checkpoint.has_value());
 }
 
-// The shape is the same, so only the content tells.
+// The shape is the same, so only the content shows the change.
 TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
   const TemporaryFolder folder;
   const auto write = [&](float first_value, std::int64_t last_label) {
@@ -209,7 +209,7 @@ TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
         message_of(ErrorKind::data, [&] { Trainer(run("train.steps=6"), listener, quick()); }),
         {"source 'real' has other content than before", "40 samples"});
   }
-  write(1, 1);  // equal content, another time
+  write(1, 1);  // same content, written at another time
   EXPECT_EQ(Trainer(run("train.steps=6"), listener, quick()).run().step, 6u);
 }
 

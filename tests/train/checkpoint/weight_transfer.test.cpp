@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rounds to multiples of 1/64: with 5 bits, every type of floats has the value.
+/// Rounds to multiples of 1/64, which have 5 significant bits and so are exact in every float type.
 void round_values(PlainTensor& tensor) {
   for (std::size_t at = 0; at < tensor.data.size(); at += sizeof(float)) {
     float value = 0;
@@ -24,7 +24,7 @@ void round_values(PlainTensor& tensor) {
   }
 }
 
-/// A trained model, and what another program would make of it: rounded weights.
+/// A trained model, and a version with rounded weights as another program might write it.
 class WeightTransfer : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

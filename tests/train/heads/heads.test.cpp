@@ -9,8 +9,8 @@
 namespace wellspring::test {
 namespace {
 
-/// Shapes have a class, a place and a size; jets have the same place in later columns and two soft
-/// labels; files have labels only.
+/// Shapes have a class, a place and a size. Jets have the same place, in later columns, and two
+/// soft labels. Files have only labels.
 std::vector<SourceTruth> three_sources() {
   const HeadTarget x{"x", "mm", -2, 6}, y{"y", "mm", -2, 6}, size{"size", "mm", 0, 1};
   return {{"shapes", "shapes", "shapes", {"disc", "ring"}, {x, y, size}, {}, 1},

@@ -241,7 +241,7 @@ TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-// Two consecutive convolutions of equal weights that threads share, between others that run in
+// Threads share two consecutive convolutions of equal weights; the operations around them run in
 // shards. The results agree with the unsharded batch up to the roundings of three sums over 9 * 64
 // terms and of the sums over the pixels.
 TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {

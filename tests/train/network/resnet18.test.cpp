@@ -33,7 +33,7 @@ std::vector<double> formula(const std::string& name, std::size_t count) {
   return values;
 }
 
-/// In PyTorch's order of files.
+/// In the memory order of PyTorch's files.
 std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   const bool matrix = tensor.layout != TensorLayout::vector;
   const bool about_one = tensor.name.ends_with("weight") || tensor.name.ends_with("running_var");
@@ -45,7 +45,7 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   return values;
 }
 
-/// A file as torchvision's and timm's users write it.
+/// Writes a file as users of torchvision and timm do.
 void write_weights(const ParameterArena& arena, const std::filesystem::path& path) {
   std::vector<test::PlainTensor> tensors = {test::batch_count("bn1")};
   for (const ParameterTensor& tensor : arena.tensors()) {

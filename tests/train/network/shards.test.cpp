@@ -49,7 +49,7 @@ TEST(Shards, FollowTheAmountOfWork) {
   EXPECT_EQ(shards_of(wide, 1024), 32u);      // the maximum
   EXPECT_EQ(shards_of(wide, 128), 8u);        // 16 rows each
   EXPECT_EQ(shards_of(wide, 15), 1u);
-  EXPECT_EQ(shards_of(convolution(8, 8, 8), 512), 4u);  // 36,864 per row: 4.5 * 2^22 in all
+  EXPECT_EQ(shards_of(convolution(8, 8, 8), 512), 4u);  // 36,864 per row, 4.5 * 2^22 in total
   EXPECT_EQ(shards_of(dense(2048, 2048), 128), 2u);     // 64 rows: as large as the gradient
   EXPECT_EQ(shards_of(dense(4, 4), 128), 1u);
 }

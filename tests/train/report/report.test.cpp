@@ -127,7 +127,7 @@ TEST(Report, SaysWhereEveryProcessRan) {
 TEST(Report, DrawsTheBestPossibleResult) {
   const std::string page = report_html(input());
   const std::string accuracy = figure(page, "Accuracy");
-  // c0 is the colour of its source.
+  // c0 is the colour of the source.
   test::expect_parts(accuracy, {">drawn, best possible<", "c0 dotted"});
   EXPECT_EQ(accuracy.find(">120<"), std::string::npos) << "more than 100 %";
   const std::string errors = figure(page, "Errors of place");
