@@ -54,11 +54,11 @@ TEST(RowRange, RefusesOtherTexts) {
                                                         {"0%..80", "one end is per cent"},
                                                         {"0..80%", "one end is per cent"},
                                                         {"a%..b%", "must be numbers"},
-                                                        {"80%..20%", "must rise"},
-                                                        {"20%..20%", "must rise"},
-                                                        {"0%..101%", "must rise"},
+                                                        {"80%..20%", "must be below its end"},
+                                                        {"20%..20%", "must be below its end"},
+                                                        {"0%..101%", "must be below its end"},
                                                         {"-5..5", "from 0 up"},
-                                                        {"nan%..5%", "must rise"},
+                                                        {"nan%..5%", "must be below its end"},
                                                         {"0.5..5", "whole"}})
     expect_parts(message_of(ErrorKind::config, [&] { hashed(text); }), {text, why});
   EXPECT_EQ(hashed("0%..12.5%").text(), "0%..12.5%");
