@@ -44,7 +44,7 @@ void print_row(const bench::Row& row) {
   fmt::print("{}\n", fit(bench::to_string(row), STDOUT_FILENO, 4));
 }
 
-/// Progress of reading data.
+/// Shows the progress of reading data.
 class ReadingView final : public TrainObserver {
  public:
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
@@ -82,7 +82,7 @@ int run(const Options& options) {
   if (options.launch.any() && options.group != "generators" && !of_train) {
     fail(ErrorKind::config,
          {"command line: --batch and --size apply to 'bench generators' and 'bench train', "
-          "--threads to 'bench generators'",
+          "--threads only to 'bench generators'",
           "", "name the group, for example: wellspring bench generators --batch 4096"});
   }
   const auto group = [&](const char* name, const auto& add) {
@@ -107,7 +107,7 @@ int run(const Options& options) {
   }
   fmt::print("\n{}\n",
              fit("rates: medians with 95 % intervals; shares and times: medians over pairs of "
-                 "adjacent windows, so that a row and its bound ran under the same load",
+                 "adjacent windows, so that a row and its bound run under the same load",
                  STDOUT_FILENO, 0));
   if (!options.json.empty()) {
     OutputFile file(options.json, OutputFile::Mode::replace);
@@ -127,8 +127,8 @@ Command add_bench(CLI::App& parent) {
   app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("config", options->config,
-                  "train only: the configuration file (YAML) whose step is measured with its data, "
-                  "alternately with the same step on a resident batch; built-in cases without it");
+                  "train only: configuration file (YAML); measures its step with its data, "
+                  "alternating with the same step on a resident batch (default: built-in cases)");
   app->add_option("settings", options->settings, "key=value: overrides of the configuration");
   app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
   app->add_option("--json", options->json, "also write the rows to this JSON file");
@@ -142,10 +142,10 @@ Command add_bench(CLI::App& parent) {
       *app, "--size", launch.size, 1, kLargestImageSide,
       "generators and train: image side in pixels (generators with --batch: default 64)");
   add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
-                     "generators: CPU threads; 0: the number that `wellspring doctor` prints");
+                     "generators: CPU threads (0: as shown by `wellspring doctor`)");
   add_optional_whole(*app, "--repeats", launch.repeats, 1, 1000,
-                     "generators and train: pairs of windows per row (default: 11; train: 6 "
-                     "seconds of them); fewer than 6 give no interval");
+                     "generators and train: pairs of windows per row (default: 11; train: more if "
+                     "they fit in 6 seconds); fewer than 6 give no interval");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,6 +1,6 @@
-// Reports a processor that is too old, instead of dying of an illegal instruction. Only this file
-// is compiled for baseline x86-64, and its constructor runs before all others, which may already
-// use newer instructions.
+// Reports a processor that is too old, instead of crashing on an illegal instruction. Only this
+// file is compiled for baseline x86-64, and its constructor runs before all others, which may
+// already use newer instructions.
 #include <cstdlib>
 #include <unistd.h>
 

@@ -34,18 +34,18 @@ const char* type_name(ParamType type) {
     case ParamType::choice:
       return "choice";
     case ParamType::text:
-      return "text";
+      return "string";
     case ParamType::real_list:
       return "numbers";
     case ParamType::integer_list:
       return "integers";
     case ParamType::text_list:
-      return "texts";
+      return "strings";
   }
   return "";
 }
 
-/// Prints a text below a heading of the same or a smaller indent.
+/// Prints text below a heading of the same or a smaller indent.
 void print_below(std::size_t indent, const std::string& text) {
   fmt::print("{}\n", fit(std::string(indent, ' ') + text, STDOUT_FILENO, indent));
 }
@@ -137,7 +137,7 @@ void print(const ModelEntry& entry) {
 void print(const DatasetFormat& format) {
   print_below(0, fmt::format("{}: {}", paint(Colour::bold, format.name), format.summary));
   print_below(0, "files: " + format.files);
-  fmt::print("\nkeys of a source of this format, in addition to the keys of kind: files\n");
+  fmt::print("\nkeys of a source of this format, in addition to the keys of `kind: files`\n");
   print_parameters(format.parameters);
 }
 
@@ -179,7 +179,7 @@ std::vector<ConfigSection> sections_without_augmentations() {
       std::vector<std::string> names;
       for (const AugmentEntry& entry : augmentation_table()) names.push_back(entry.name);
       sections.push_back({"data.augment[], data.sources[].augment[]",
-                          "of images",
+                          "images only",
                           {},
                           "see `wellspring describe augment`: " + join(names)});
     }

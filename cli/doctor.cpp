@@ -56,7 +56,7 @@ void print_machine() {
                                 counted(processors, "processor")));
   line("threads", fmt::format("{}, set by {}", machine.threads, machine.threads_from));
   line("instructions", machine.instruction_sets);
-  line("load", fmt::format("{:.2f} (average of the last minute)", machine.load));
+  line("load", fmt::format("{:.2f} (average over the last minute)", machine.load));
   line("memory", fmt::format("{:.1f} GiB, {:.1f} GiB available", machine.memory_bytes / kGiB,
                              machine.available_bytes / kGiB));
   if (!machine.memory_limited_by.empty()) line("", "limited by " + machine.memory_limited_by);
@@ -113,8 +113,8 @@ void print_advice() {
     line("memory", "less than 2 GiB available: use a small batch");
   if (machine.load > 0.5 * usable_cpu_count()) {
     line("load",
-         "other programs use the cores: rates will be low and noisy; OMP_WAIT_POLICY=passive may "
-         "help");
+         "other programs are using the cores: rates will be low and noisy; OMP_WAIT_POLICY=passive "
+         "may help");
   }
   if (std::getenv("OMP_NUM_THREADS") != nullptr && machine.threads < usable_cpu_count()) {
     line("OMP_NUM_THREADS", "leaves cores idle; 'threads: N' in a configuration takes precedence");

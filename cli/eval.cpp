@@ -25,13 +25,13 @@ struct Options {
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
 };
 
-/// Refuses a configuration in the place of the checkpoint.
+/// Refuses a configuration given in place of a checkpoint.
 void expect_checkpoint(const std::string& where) {
   if (where.ends_with(".yaml") || where.ends_with(".yml"))
     fail(ErrorKind::config,
          {fmt::format("command line: {} is a configuration, not a checkpoint", where),
           "eval reads the weights of a trained run",
-          fmt::format("write wellspring eval RUN_FOLDER {}", where)});
+          fmt::format("use wellspring eval RUN_FOLDER {}", where)});
 }
 
 RunConfig config_of(const Options& options) {
@@ -80,7 +80,7 @@ Command add_eval(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   app->add_option(
          "checkpoint", options->checkpoint,
-         "run folder, checkpoint folder, or safetensors file; one of another program needs a "
+         "run folder, checkpoint folder, or safetensors file; a file from another program needs a "
          "configuration and tensors named as in the network (scripts/torch-weights converts "
          ".pt and .pth)")
       ->required();
@@ -88,7 +88,7 @@ Command add_eval(CLI::App& parent) {
                   "a configuration with other data, and key=value overrides (default: the "
                   "checkpoint's own configuration)");
   app->add_flag("--json", options->json,
-                "print the results as a line of metrics.jsonl, with all digits");
+                "print the results as a line of metrics.jsonl, in full precision");
   return {app, [options] { return run(*options); }};
 }
 

@@ -55,7 +55,7 @@ Command add_export(CLI::App& parent) {
   add_sample_options(*app, options->samples,
                      "number of samples (with --split eval, default: all held-out samples)");
   app->add_option("--out", options->out,
-                  "output; its extension selects the format: NAME.npz (NumPy), NAME.h5 or "
+                  "output; the extension selects the format: NAME.npz (NumPy), NAME.h5 or "
                   "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits)")
       ->required();
   std::string layouts;
@@ -65,12 +65,11 @@ Command add_export(CLI::App& parent) {
       layouts += " (default if all samples come from " + join(layout.generators, " or ") + ")";
   }
   app->add_option("--layout", options->layout,
-                  "HDF5 only: names and arrangement of the arrays. " + layouts);
-  app->add_option("--pixels", options->pixels,
-                  "images: f32, or u8 (0 to 255, of values from 0 to 1)")
+                  "HDF5 only: names and layout of the arrays. " + layouts);
+  app->add_option("--pixels", options->pixels, "images: f32, or u8 (scales 0 to 1 to 0 to 255)")
       ->check(CLI::IsMember({"f32", "u8"}));
   app->add_option("--channels", options->channels,
-                  "images: last [rows, height, width, channels] or first (as PyTorch)")
+                  "images: last ([rows, height, width, channels]) or first (as in PyTorch)")
       ->check(CLI::IsMember({"first", "last"}));
   return {app, [options] { return run(*options); }};
 }

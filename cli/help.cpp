@@ -1,5 +1,5 @@
-// `wellspring help`: the help of the program or of a subcommand; the manual page and the completion of
-// bash, which installation writes, from the same options.
+// `wellspring help`: prints the help of the program or a subcommand, and the manual page and bash
+// completion that are installed, all from the same options.
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/text/text.h"
@@ -109,7 +109,7 @@ int run(const CLI::App& program, const Options& options) {
   if (options.manual) print_manual(program);
   if (options.completion) print_completion(program);
   if (options.manual || options.completion) return 0;
-  if (options.command.empty()) {  // program.help() would be that of `help`, which is parsed
+  if (options.command.empty()) {  // program.help() would print that of `help`
     fmt::print("{}", program.get_formatter()->make_help(&program, program.get_name(),
                                                         CLI::AppFormatMode::Normal));
     return 0;
@@ -133,7 +133,7 @@ Command add_help(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   app->add_option("command", options->command, "the subcommand (default: the program)");
   app->add_flag("--man", options->manual, "print the manual page, for man(1)");
-  app->add_flag("--completion", options->completion, "print the completion of arguments for bash");
+  app->add_flag("--completion", options->completion, "print the bash completion script");
   return {app, [&parent, options] { return run(parent, *options); }};
 }
 

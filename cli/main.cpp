@@ -123,7 +123,7 @@ int with_delivered_output(int code) {
   return lose_output(errno != 0 ? std::generic_category().message(errno) : "");
 }
 
-/// A clearer message than the parser's.
+/// Refuses a repeated option with a clearer message than the parser's.
 void expect_each_once(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& given = option->results();

@@ -17,7 +17,7 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name,
                               const std::string& help);
 }
 
-/// Upper bound of a 64-bit integer.
+/// Upper bound for an option that takes any 64-bit integer.
 inline constexpr double kAnyWhole = 0x1p63;
 
 /// Adds an option for an integer in [low, high], checked as strictly as a configuration value: no

@@ -32,7 +32,7 @@ std::uint64_t usual_count(SampleKind kind) {
   return kind == SampleKind::image ? kImages : kEvents;
 }
 
-/// The class name, with its source if there are several; the number if the label is not a class.
+/// The class name, with its source if there are several; the label itself if it is not a class.
 std::string class_name(const std::vector<SampleOrigin>& origins, std::size_t source,
                        std::int32_t label) {
   const SampleOrigin& origin = origins.at(source);
@@ -66,8 +66,8 @@ void print_events(SampleReader& feed) {
 
 void require_png_name(const std::string& out) {
   if (out.empty() || std::filesystem::path(out).extension() == ".png") return;
-  fail(ErrorKind::config, {fmt::format("command line: cannot draw '{}'", out),
-                           "a preview is a PNG file", "use an --out name that ends in .png"});
+  fail(ErrorKind::config, {fmt::format("command line: cannot write a preview to '{}'", out),
+                           "previews are PNG files", "use an --out name that ends in .png"});
 }
 
 int run(const Options& options) {

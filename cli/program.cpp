@@ -64,8 +64,8 @@ void expect_single_task() {
     const std::int64_t rank = number(launcher.rank), size = number(launcher.size);
     if (rank <= 0 || size <= 1) continue;
     fail(ErrorKind::config,
-         {fmt::format("this is task {} of {} ({}={}, {}={}), and a run trains in one process",
-                      rank + 1, size, launcher.rank, rank, launcher.size, size),
+         {fmt::format("this is task {} of {} ({}={}, {}={}), but a run uses one process", rank + 1,
+                      size, launcher.rank, rank, launcher.size, size),
           "every task would train the whole run again",
           fmt::format("{}; for independent runs, unset {} and give each its own out=FOLDER",
                       launcher.advice, launcher.rank)});
@@ -81,7 +81,7 @@ void note_that_memory_ended() {
   throw std::bad_alloc();
 }
 
-/// Any other call of std::terminate is a bug: abort, so that it shows as one.
+/// Any other call of std::terminate is a bug: abort to make it visible.
 void end_with_words() {
   if (!memory_ended) std::abort();
   tell_no_memory();

@@ -13,20 +13,20 @@ std::string program_name();
 /// The word quoted for a shell, if it contains anything but letters, digits and _@%+=:,./-.
 std::string shell_word(const std::string& word);
 
-/// Error (config) if a launcher of several tasks (srun, mpirun, torchrun) started this process as one
-/// after its first: each task would train the whole run.
+/// Throws Error (config) if a launcher of several tasks (srun, mpirun, torchrun) started this
+/// process as any but the first: each task would train the whole run.
 void expect_single_task();
 
-/// Opens the null device for each of standard input, output and error that the parent process had
-/// closed. Otherwise the first opened files would get those numbers, and terminal output would end
-/// up in them. Call it before anything else.
+/// Opens the null device for each standard stream that the parent process closed. Otherwise the
+/// first files opened would get those descriptors, and terminal output would end up in them. Call
+/// it before anything else.
 void open_standard_streams();
 
-/// Discards output that cannot be delivered. Otherwise the program would try again at exit, and get
-/// a signal.
+/// Discards output that cannot be delivered. Otherwise the program would retry at exit and be
+/// killed by a signal.
 void forget_undelivered();
 
-/// Makes the program end with a message and ErrorKind::runtime when it runs out of memory, also in
+/// Makes the program end with a message and ErrorKind::runtime when it runs out of memory, even in
 /// noexcept code that would abort, such as directory iterators and JSON values.
 void say_when_memory_ends();
 /// Prints that message; allocates nothing.

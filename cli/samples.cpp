@@ -19,14 +19,14 @@ namespace {
 
 constexpr int kDefaultSize = 64;  ///< pixels
 
-/// Spellings of settings from older versions and from other programs.
+/// Refuses the spellings of settings from older versions and other programs.
 void refuse_old_spellings(CLI::App& app) {
   for (const char* name : {"--param", "--set"}) {
     app.add_option_function<std::string>(
            name,
            [name](const std::string& setting) {
              fail(ErrorKind::config, {fmt::format("command line: unknown option {}", name),
-                                      "settings follow the name, as for train",
+                                      "settings follow the name, as in train",
                                       fmt::format("write {} without {}", setting, name)});
            })
         ->group("");  // not in the help
@@ -51,7 +51,7 @@ bool is_generator(const std::string& name) {
 }
 
 bool is_configuration(const std::string& name) {
-  std::error_code unreadable;  // then it is not a file
+  std::error_code unreadable;  // then it is not a regular file
   return name.ends_with(".yaml") || name.ends_with(".yml") ||
          std::filesystem::is_regular_file(name, unreadable);
 }
@@ -98,7 +98,7 @@ std::unique_ptr<SampleReader> open_generator(
   const SampleRange range{options.seed.value_or(0), options.first.value_or(0),
                           options.count ? *options.count : count(made->layout().kind)};
   if (range.count == 0)
-    fail(ErrorKind::config, {"command line: --count is missing", "a generator is endless",
+    fail(ErrorKind::config, {"command line: --count is missing", "a generator has no last sample",
                              "give the number of samples: --count 1000"});
   constexpr std::uint64_t kIds = std::uint64_t{1} << 63;
   if (range.count > kIds - range.first)
@@ -109,7 +109,7 @@ std::unique_ptr<SampleReader> open_generator(
   return std::make_unique<GeneratorReader>(std::move(made), range, making);
 }
 
-/// Options of a generator are keys of a configuration.
+/// Refuses generator options; a configuration has keys for them.
 void refuse_options_of_generators(const SampleOptions& options) {
   const std::string configuration = "a configuration";
   const auto instead = [](const std::string& key, const auto& value) {
@@ -122,7 +122,7 @@ void refuse_options_of_generators(const SampleOptions& options) {
   if (options.threads) refuse("--threads", configuration, instead("threads", *options.threads));
   if (options.batch)
     refuse("--batch", configuration,
-           "its samples come in the run's batches; set train.batch instead (in a mixture, it "
+           "its samples come in the run's batches; set train.batch instead (in a mixture, this "
            "changes the order of the samples)");
 }
 
@@ -185,8 +185,8 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
       "--device", options.device,
       "(generators only) cpu, cuda, cuda:N or auto; does not change the samples (default: cpu)");
   add_optional_whole(app, "--threads", options.threads, 0, 1024,
-                     "(generators only) CPU threads; 0: the number that `wellspring doctor` "
-                     "prints; does not change the samples (default: 0)");
+                     "(generators only) CPU threads (0: as shown by `wellspring doctor`); does not "
+                     "change the samples (default: 0)");
   app.add_option("--split", options.split,
                  "(configurations only) train: the samples of the run's steps; eval: the held-out "
                  "samples (default: train)")

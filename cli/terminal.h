@@ -25,7 +25,7 @@ inline std::string paint(Colour colour, std::string_view text, int descriptor = 
 }
 
 /// The text with its lines broken at spaces, if `descriptor` is a terminal, so that they fit;
-/// further lines begin with `indent` spaces. A longer word, such as a path, stays whole.
+/// continuation lines begin with `indent` spaces. A longer word, such as a path, stays whole.
 inline std::string fit(std::string_view text, int descriptor, std::size_t indent) {
   return is_terminal(descriptor) ? wrapped(text, terminal_columns(descriptor), indent)
                                  : std::string(text);

@@ -67,7 +67,7 @@ Command add_train(CLI::App& parent) {
          "or the path of a checkpoint or of another run folder (its newest checkpoint)")
       ->capture_default_str();
   app->add_option("--graph", options->graph,
-                  "on: record the step once and replay it; off: launch it every time; check: do "
+                  "on: capture the step once and replay it; off: launch it every time; check: do "
                   "both and compare bit for bit (default: train.graph of the configuration)")
       ->check(CLI::IsMember({"on", "off", "check"}));
   return {app, [options] { return run(*options); }};

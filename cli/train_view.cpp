@@ -17,7 +17,7 @@
 namespace wellspring::cli {
 namespace {
 
-constexpr std::size_t kIndent = 4;  ///< columns, of the further lines of a message
+constexpr std::size_t kIndent = 4;  ///< columns; continuation lines of a message
 
 std::string rate(double samples_per_second) {
   return human_count(samples_per_second) + "/s";
@@ -35,7 +35,7 @@ ProgressStatus status_of(const StepReport& report) {
   return status;
 }
 
-/// A line of the plan or of the results: its name, then its text in a column of its own.
+/// Prints a line of the plan or the results: its name, then its text in a separate column.
 void print_line(const std::string& what, const std::string& text) {
   constexpr std::size_t kColumn = 19;
   std::string line = fmt::format("  {:<16} ", what);
@@ -179,7 +179,7 @@ void TrainView::say_overflow() {
   told_overflow_ = overflow_;
   say(
       fmt::format("so far, {} of {} did not fit into the rows of their sets and were left out; "
-                  "increase the number of items of their source",
+                  "increase the source's number of items",
                   counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 

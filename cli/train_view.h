@@ -28,9 +28,9 @@ class TrainView : public TrainObserver {
   void on_evaluation(const EvaluationReport& report) override;
   void on_checkpoint(const CheckpointReport& report) override;
   void on_finish(const FinishReport& report) override;
-  /// Instead of the above, if the run had already finished: its results and options.
+  /// Called instead of the above if the run has already finished; prints its results and options.
   void finished_before(const FinishReport& report) const;
-  /// The same for a signal while reading the data.
+  /// Called instead of the above if a signal arrives while the data is read.
   void stopped_before_the_first_step();
 
  private:
@@ -48,7 +48,7 @@ class TrainView : public TrainObserver {
   std::string file_;
   std::vector<std::string> overrides_;
   RunConfig config_;
-  std::string memory_table_;          ///< printed with the plan, so that a refusal comes alone
+  std::string memory_table_;          ///< printed with the plan, hence not for a refused run
   std::optional<Progress> progress_;  ///< from the plan to the finish
   WorkBar work_{STDOUT_FILENO};       ///< for work before and between steps
   SetOverflow overflow_, told_overflow_;

@@ -254,7 +254,7 @@ const Refusal kRefusals[] = {
     {"OptionTwice", "digest shapes --count 1 --count 2",
      "command line: --count is given twice, as '1' and as '2'"},
     {"OldSpellingOfParameters", "preview shapes --param classes=3",
-     "unknown option --param (settings follow the name, as for train)\n"
+     "unknown option --param (settings follow the name, as in train)\n"
      "  write classes=3 without --param"},
     {"OtherSpellingOfParameters", "digest shapes --count 1 --set classes=3",
      "write classes=3 without --set"},
