@@ -176,7 +176,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
       fail(
           ErrorKind::config,
           {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
-           "they apply to files of arrays", "leave them out"});
+           "they apply to array files", "leave them out"});
     return export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {

@@ -53,7 +53,7 @@ std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const Sampl
   if (feed.layout().kind == SampleKind::image && layout.name == export_layouts().front().name)
     return layouts::images(feed, images);
   fail(ErrorKind::config, {"--pixels and --channels apply to images",
-                           "these samples are events or sets", "leave the options out"});
+                           "these samples are events or sets", "remove the options"});
 }
 
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
@@ -77,7 +77,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleRead
   }
   if (!found->generators.empty() && !is_hdf5(path)) {
     fail(ErrorKind::config, {fmt::format("the layout '{}' applies to HDF5 files only", name),
-                             fmt::format("'{}' is not one", path.string()),
+                             fmt::format("'{}' is not an HDF5 file", path.string()),
                              "use a name that ends in .h5 or .hdf5, or leave --layout out"});
   }
   return *found;

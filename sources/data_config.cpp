@@ -17,12 +17,12 @@ namespace {
 const ParamTable<DataConfig>& data_table() {
   static const auto table =
       ParamTable<DataConfig>("data")
-          .text("root", &DataConfig::root, "base folder of relative paths of data")
+          .text("root", &DataConfig::root, "base folder of relative data paths")
           .may_change()
           .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
                    "default for all data sets: keep the first N rows of each class; 0: all; "
-                   "held-out sets are always used whole")
+                   "held-out sets are always used in full")
           .may_change();  // the identity of a run contains each source's own value
   return table;
 }
@@ -147,13 +147,13 @@ void check_schedule(const ConfigNode& node, const std::vector<SchedulePoint>& sc
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     if (i > 0 && schedule[i].at < schedule[i - 1].at)
       node.refuse(fmt::format("point {} is before point {}", i, i - 1),
-                  "points must be in order of time");
+                  "points must be in chronological order");
     double sum = 0;
     for (const double weight : schedule[i].weights) sum += weight;
     if (!(sum > 0))
       node.refuse(schedule.size() == 1 ? "all weights are 0"
                                        : fmt::format("all weights of point {} are 0", i),
-                  "no source would give samples");
+                  "no source would provide samples");
   }
 }
 
@@ -186,7 +186,7 @@ MixConfig read_mix(const ConfigNode& data) {
   for (const double a : {mix.mixup, mix.cutmix})
     if (a > 0 && a < 0.001)
       node.refuse(fmt::format("a distribution Beta({0}, {0})", shortest(a)),
-                  "below 0.001 all shares round to 0 or 1 in f32", "use 0 for off");
+                  "below 0.001 all shares round to 0 or 1 in f32", "use 0 to switch it off");
   if (node.has("probability") && !node.has("mixup") && !node.has("cutmix"))
     node.refuse("a probability without mixup or cutmix", "nothing would be mixed",
                 "write mix: {mixup: 0.8, probability: 0.5}");
@@ -318,7 +318,7 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
   list.default_text = "[]";
   list.help = "operations in order, see `wellspring describe augment`";
   rows.push_back(std::move(list));
-  sections.push_back({place, "of images", std::move(rows), ""});
+  sections.push_back({place, "images only", std::move(rows), ""});
   std::vector<ParamRow> short_forms;  // `flip_x: 0.3`
   for (const AugmentEntry& entry : augmentation_table()) {
     short_forms.push_back({});
@@ -326,10 +326,10 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
     short_forms.back().type = ParamType::text;
     short_forms.back().help = "a value sets " + entry.main;
   }
-  sections.push_back({place + ".augment[]", "of images", std::move(short_forms), ""});
+  sections.push_back({place + ".augment[]", "images only", std::move(short_forms), ""});
   for (const AugmentEntry& entry : augmentation_table())
     sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
-  sections.push_back({place + ".normalise", "of images", normalisation_table().rows(), ""});
+  sections.push_back({place + ".normalise", "images only", normalisation_table().rows(), ""});
 }
 
 }  // namespace
@@ -342,7 +342,7 @@ std::vector<ConfigSection> data_sections() {
       {"data.sources[]", "kind: files", source_table(SourceKind::files).rows(), ""},
       {"data.schedule[]", "", point_table().rows(), ""},
       {"data.schedule[].weights", "", {}, "the name of every source, with its weight"},
-      {"data.mix", "of images; mixup of events, too", mix_table().rows(), ""},
+      {"data.mix", "images only; mixup also for events", mix_table().rows(), ""},
   };
   append_looking(sections, "data");
   append_looking(sections, "data.sources[]");

@@ -24,7 +24,7 @@ void expect_text(const Source& source) {
     if (is_utf8(name)) continue;
     fail(ErrorKind::data, {fmt::format("source '{}': the name of class '{}' is not UTF-8 ({})",
                                        source.name(), printable(name), source.summary()),
-                           "checkpoints and metrics name the classes, and are UTF-8",
+                           "checkpoints and metrics contain the class names and are UTF-8",
                            "rename the class folder, or the class in the list of names"});
   }
 }
@@ -32,10 +32,11 @@ void expect_text(const Source& source) {
 std::string layout_advice(const SampleLayout& a, const SampleLayout& b) {
   if (a.kind != b.kind) return "mix images with images, events with events, and sets with sets";
   if (a.kind == SampleKind::image)
-    return "give all of them one size (data.size, or resize: on a source of images) and as many "
-           "channels";
-  if (a.kind == SampleKind::event) return "give all of them the same features, in one order";
-  return "give all of them as many items (items: of a generator or a file) and the same features "
+    return "give all of them the same size (data.size, or resize: on a source of images) and "
+           "number of channels";
+  if (a.kind == SampleKind::event) return "give all of them the same features, in the same order";
+  return "give all of them the same number of items (items: of a generator or a file) and the same "
+         "features "
          "and globals; files without globals have globals: ''";
 }
 
@@ -51,9 +52,9 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Conf
   }
   for (const auto& other : sources_) {
     if (other->name() == name) {
-      fail(ErrorKind::config, {fmt::format("{}two sources are called '{}'", place.prefix(), name),
-                               "metrics and schedules tell sources apart by name",
-                               "give each source a name of its own"});
+      fail(ErrorKind::config,
+           {fmt::format("{}two sources are called '{}'", place.prefix(), name),
+            "metrics and schedules tell sources apart by name", "give each source a unique name"});
     }
   }
   if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
@@ -69,7 +70,7 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Conf
     fail(ErrorKind::config,
          {fmt::format("{}source '{}' has weight {}", place.prefix(), name, entry.weight),
           "a weight is a share of the batch, relative to the other sources'",
-          "give a number from 0 up"});
+          "use a number of at least 0"});
   }
   entries_.push_back(std::move(entry));
   sources_.push_back(std::move(source));
@@ -105,7 +106,8 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       refuse(
           fmt::format("schedule point at {} has {} for {}", point.at,
                       counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
-          "every point sets the weight of every source", "give all of them; 0: none");
+          "every point sets the weight of every source",
+          "list all of them; a weight of 0 excludes one");
     }
     double sum = 0;
     for (std::size_t k = 0; k < sources_.size(); ++k) {
@@ -114,7 +116,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
         refuse(fmt::format("schedule point at {} gives source '{}' weight {}", point.at,
                            sources_[k]->name(), weight),
                "a weight is a share of the batch, relative to the other sources'",
-               "give a number from 0 up");
+               "use a number of at least 0");
       }
       sum += weight;
     }

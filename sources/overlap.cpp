@@ -112,19 +112,19 @@ std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_
 std::string to_string(const Overlap& overlap, const Mixture& training, const Mixture& held_out) {
   const Source& held = held_out.source(overlap.held_out);
   const Source& trained = training.source(overlap.trained);
-  std::string text = fmt::format("held out '{}': {} of {} rows are also in '{}'", held.name(),
-                                 overlap.rows > 0 ? fmt::format("{}", overlap.rows) : "none",
-                                 overlap.compared, trained.name());
+  std::string text =
+      fmt::format("held out '{}': {} of {} rows are also in training source '{}'", held.name(),
+                  overlap.rows > 0 ? fmt::format("{}", overlap.rows) : "none", overlap.compared,
+                  trained.name());
   if (overlap.rows > 0) {
-    text +=
-        fmt::format(", trained on; one is {}, equal to {}", overlap.first, overlap.first_trained);
+    text += fmt::format("; for example, {} equals {}", overlap.first, overlap.first_trained);
   }
   const bool all =
       overlap.compared == held.rows()->size() && overlap.trained_compared == trained.rows()->size();
   if (!all) {
-    text +=
-        fmt::format(" (compared: {} of {} rows held out, {} of {} trained on)", overlap.compared,
-                    held.rows()->size(), overlap.trained_compared, trained.rows()->size());
+    text += fmt::format(" (compared: {} of {} held-out rows with {} of {} training rows)",
+                        overlap.compared, held.rows()->size(), overlap.trained_compared,
+                        trained.rows()->size());
   }
   return text;
 }

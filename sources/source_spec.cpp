@@ -19,7 +19,7 @@ ParamTable<SourceSpec> common_rows() {
   table.real("weight", &SourceSpec::weight, {0, 1e9}, "",
              "share of the batch, relative to the other sources'; replaced by a schedule");
   table.text("head", &SourceSpec::head,
-             "output head; sources of one head share a label space; empty: its own head");
+             "output head; sources with the same head share a label space; empty: its own head");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
              "multiplies the loss of its samples");
   table.integer(
@@ -47,10 +47,10 @@ ParamTable<SourceSpec> file_rows() {
       "see wellspring list formats, and describe FORMAT for its keys; empty: detected from the "
       "path");
   table.text("rows", &SourceSpec::rows, kRowsHelp);
-  table.choice(
-      "rows_by", &SourceSpec::rows_by, {{"hash", RowOrder::hash}, {"order", RowOrder::order}},
-      "a percentage is taken by a hash of the row's number, which is random also in sorted "
-      "files, or in the order of the rows");
+  table.choice("rows_by", &SourceSpec::rows_by,
+               {{"hash", RowOrder::hash}, {"order", RowOrder::order}},
+               "how a percentage selects rows: by a hash of the row number (random even in sorted "
+               "files), or in row order");
   table.integer("limit_per_class", &SourceSpec::limit_per_class, {0, 1e9}, "rows",
                 "keep the first N rows of each class; 0: all; default: data.limit_per_class");
   table.choice("storage", &SourceSpec::storage,

@@ -79,8 +79,9 @@ class TreeBuilder {
   static void expect_no_tag(const YAML::Node& node, const ConfigLocation& place) {
     const std::string& tag = node.Tag();
     if (tag.empty() || tag == "?" || tag == "!") return;
-    fail(ErrorKind::config, {fmt::format("{}the tag {}", place.prefix(), tag),
-                             "the key gives a value its type, not a tag", "remove the tag"});
+    fail(ErrorKind::config,
+         {fmt::format("{}the tag {}", place.prefix(), tag),
+          "the type of a value follows from its key, not from a tag", "remove the tag"});
   }
 
   void add_entry(ConfigValue& map, const YAML::Node& key, const YAML::Node& value, int depth) {
@@ -110,7 +111,7 @@ class TreeBuilder {
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxConfigBytes) {
     fail(ErrorKind::config, {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
-                             "a configuration is text of a few KiB", "check the file name"});
+                             "a configuration is a few KiB of text", "check the file name"});
   }
   int line = 1;
   for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++line) {
@@ -219,9 +220,9 @@ std::string apply_override(Pointer& root, const std::string& text) {
       std::string instead = key;
       std::erase(instead, ']');
       std::ranges::replace(instead, '[', '.');
-      fail(ErrorKind::config,
-           {fmt::format("command line: cannot apply '{}'", text), "elements have no brackets here",
-            fmt::format("write {}={}", instead, text.substr(equals + 1))});
+      fail(ErrorKind::config, {fmt::format("command line: cannot apply '{}'", text),
+                               "list elements are written without brackets here",
+                               fmt::format("write {}={}", instead, text.substr(equals + 1))});
     }
     slot = &child_slot(**slot, step, text);
     begin = end + 1;
@@ -286,7 +287,7 @@ void apply_overrides(Pointer& root, std::span<const std::string> overrides) {
              {fmt::format("command line: '{}' would undo the earlier '{}'", beginning(text),
                           beginning(overrides[i])),
               fmt::format("it sets all of '{}'", path),
-              fmt::format("move '{}' after it, or leave it out", beginning(overrides[i]))});
+              fmt::format("move '{}' after it, or remove it", beginning(overrides[i]))});
       }
     }
     paths.push_back(std::move(path));

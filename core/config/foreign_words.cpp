@@ -9,7 +9,7 @@ namespace wellspring {
 namespace {
 
 constexpr std::string_view kEpochs =
-    "a run is counted in steps of one batch: an epoch of N samples is N / train.batch steps";
+    "the length of a run is a number of steps: an epoch of N samples is N / train.batch steps";
 
 constexpr std::array kWords = {
     ForeignWord{"batch_size", "train.batch", ""},

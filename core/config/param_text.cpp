@@ -85,7 +85,7 @@ std::int64_t parse_integer(const ParamRow& row, const std::string& text,
     if (std::abs(*real) >= kExactIntegers) {
       fail(ErrorKind::config,
            {fmt::format("{}{} = {} may not be exact", place.prefix(), row.name, text),
-            "floating-point notation is exact below 2^53 only", "write all its digits"});
+            "floating-point notation is exact only below 2^53", "write out all digits"});
     }
     value = static_cast<std::int64_t>(*real);
   }

@@ -36,13 +36,13 @@ std::string ParamRow::type_text() const {
     case ParamType::choice:
       return "one of " + join(choices);
     case ParamType::text:
-      return "a text";
+      return "a string";
     case ParamType::real_list:
       return "a list of numbers";
     case ParamType::integer_list:
       return "a list of integers";
     case ParamType::text_list:
-      return "a list of texts";
+      return "a list of strings";
   }
   return "";
 }
@@ -348,8 +348,8 @@ void expect_effect(const BoundTable& table, void* target,
       fail(ErrorKind::config,
            {fmt::format("{}{} = {} has no effect in {}", given[i]->place.prefix(), row.name,
                         trim(given[i]->value), table.section),
-            fmt::format("it belongs to {}", row.effect),
-            fmt::format("leave {} out, or ask for {}", row.name, row.effect)});
+            fmt::format("it applies only with {}", row.effect),
+            fmt::format("remove {}, or use {}", row.name, row.effect)});
     bound.put(target, bound.initial);
   }
 }

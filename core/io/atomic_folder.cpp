@@ -94,7 +94,7 @@ bool is_process_and_count(std::string_view text) {
 AtomicFolder::AtomicFolder(const fs::path& path) : path_(resolve_links(without_slash(path))) {
   while (descriptor_ < 0) {
     temporary_ = temporary_name(path_);
-    if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "make the folder", errno);
+    if (::mkdir(temporary_.c_str(), 0777) != 0) fail_write(temporary_, "create the folder", errno);
     descriptor_ = lock_new_folder(temporary_);
   }
 }

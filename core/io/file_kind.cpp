@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kConvertImage =
     "convert it to PNG, e.g. with ImageMagick: mogrify -format png FILE";
-constexpr std::string_view kExportArrays = "save its arrays with numpy.savez, and give the .npz";
+constexpr std::string_view kExportArrays = "save its arrays with numpy.savez, and use the .npz";
 
 struct Words {
   FileKind kind;
@@ -25,7 +25,7 @@ struct Words {
 };
 
 constexpr Words kWords[] = {
-    {FileKind::unknown, "a file of an unknown kind", ""},
+    {FileKind::unknown, "a file of unknown type", ""},
     {FileKind::jpeg, "a JPEG image", ""},
     {FileKind::png, "a PNG image", ""},
     {FileKind::webp, "a WebP image", kConvertImage},
@@ -38,13 +38,13 @@ constexpr Words kWords[] = {
     {FileKind::jpeg2000, "a JPEG 2000 image", kConvertImage},
     {FileKind::jpeg_xl, "a JPEG XL image", kConvertImage},
     {FileKind::tar, "a tar archive", ""},
-    {FileKind::zip, "a zip archive", "unpack it (unzip FILE) and give the folder"},
+    {FileKind::zip, "a zip archive", "unpack it (unzip FILE) and use the folder"},
     {FileKind::gzip, "compressed with gzip", "decompress it: gunzip FILE"},
     {FileKind::bzip2, "compressed with bzip2", "decompress it: bunzip2 FILE"},
     {FileKind::xz, "compressed with xz", "decompress it: unxz FILE"},
     {FileKind::zstd, "compressed with zstd", "decompress it: unzstd FILE"},
-    {FileKind::seven_zip, "a 7z archive", "unpack it (7z x FILE) and give the folder"},
-    {FileKind::rar, "a RAR archive", "unpack it (unrar x FILE) and give the folder"},
+    {FileKind::seven_zip, "a 7z archive", "unpack it (7z x FILE) and use the folder"},
+    {FileKind::rar, "a RAR archive", "unpack it (unrar x FILE) and use the folder"},
     {FileKind::npy, "a NumPy array (.npy)", ""},
     {FileKind::npz, "a NumPy archive (.npz)", ""},
     {FileKind::hdf5, "an HDF5 file", ""},
@@ -52,11 +52,11 @@ constexpr Words kWords[] = {
     {FileKind::pytorch, "a PyTorch checkpoint", "convert it with scripts/torch-weights"},
     {FileKind::pickle, "a Python pickle", kExportArrays},
     {FileKind::matlab, "a MATLAB file", kExportArrays},
-    {FileKind::gguf, "a GGUF file", "give the weights as safetensors"},
+    {FileKind::gguf, "a GGUF file", "convert the weights to safetensors"},
     {FileKind::parquet, "a Parquet file", kExportArrays},
     {FileKind::arrow, "an Arrow file", kExportArrays},
     {FileKind::root, "a ROOT file", kExportArrays},
-    {FileKind::web_page, "a web page", "download the file again: a server answered with a page"},
+    {FileKind::web_page, "a web page", "download the file again: the server returned a web page"},
     {FileKind::git_lfs, "a Git LFS pointer", "fetch the file itself: git lfs pull"},
     {FileKind::pdf, "a PDF document", ""},
 };

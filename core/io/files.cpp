@@ -82,7 +82,7 @@ void require_creatable(const fs::path& path) {
   std::error_code error;  // an unreadable path counts as no folder
   if (fs::is_directory(path, error)) {
     fail(ErrorKind::runtime, {fmt::format("{}: cannot create a file", path.string()),
-                              "a folder has this name", "give the name of a file in it"});
+                              "a folder has this name", "use the name of a file in it"});
   }
 }
 
@@ -157,7 +157,7 @@ std::vector<std::byte> read_bytes(const fs::path& path) {
 void make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) fail_write(path, "make the folder", error.value());
+  if (error) fail_write(path, "create the folder", error.value());
 }
 
 namespace {

@@ -331,14 +331,15 @@ void Hdf5Array::read_as(std::int64_t type, std::int64_t first, std::int64_t coun
       0) {
     fail(ErrorKind::data, {fmt::format("{}: '{}': cannot read {} from row {}", path_.string(),
                                        name_, counted(count, "row"), first),
-                           last_reason(), "the file is damaged; make or copy it again"});
+                           last_reason(), "the file is damaged; recreate it or copy it again"});
   }
   // The library reads zeros beyond the end of a truncated file.
   if (const std::uint64_t size = size_now(dataset_.id()); size < file_size_) {
-    fail(ErrorKind::data, {fmt::format("{}: the file is too short", path_.string()),
-                           fmt::format("it has {}, and had {} when it was opened",
-                                       counted(size, "byte"), file_size_),
-                           "something changed it during the run; make or copy it again"});
+    fail(ErrorKind::data,
+         {fmt::format("{}: the file is too short", path_.string()),
+          fmt::format("its size is {}, but was {} when it was opened", counted(size, "byte"),
+                      file_size_),
+          "another program changed it during the run; recreate it or copy it again"});
   }
 }
 
@@ -424,13 +425,13 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   const Session session;
   const auto damaged = [&](const std::string& problem) {
     fail(ErrorKind::data, {fmt::format("{}: {}", path.string(), problem), last_reason(),
-                           "the file is truncated or damaged; make or copy it again"});
+                           "the file is truncated or damaged; recreate it or copy it again"});
   };
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) {
     fail(ErrorKind::data,
          {path.string() + ": not an HDF5 file", "its first bytes are not the HDF5 signature",
-          "correct path:, or name the format with format:"});
+          "correct path:, or set format:"});
   }
   const detail::Hdf5Handle access = file_access();
   H5Pset_fapl_sec2(access.id());  // size_now expects its handle
@@ -446,7 +447,8 @@ bool Hdf5File::has(const std::string& name) const {
 }
 
 void Hdf5File::refuse_damaged(const std::string& name) const {
-  refuse(name, "cannot be read", last_reason(), "the file is damaged; make or copy it again");
+  refuse(name, "cannot be read", last_reason(),
+         "the file is damaged; recreate it or copy it again");
 }
 
 detail::Hdf5Handle Hdf5File::open_dataset(const std::string& name) const {
@@ -498,7 +500,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   const std::size_t element = H5Tget_size(type.id());
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element == 0 || element > 8)
     refuse(name, "does not contain numbers",
-           "arrays must have integers or floats of at most 64 bits", "store numbers");
+           "arrays must hold integers or floats of at most 64 bits", "store numbers");
   Hdf5Array array;
   array.path_ = path_;
   array.name_ = name;
@@ -542,7 +544,7 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   if (bytes > most || std::ranges::any_of(array.shape_, [](std::int64_t n) { return n < 0; }))
     refuse(name, fmt::format("claims extents [{}]", fmt::join(extents, ", ")),
            fmt::format("a file of {} cannot contain them", counted(size_, "byte")),
-           "the file is damaged; make or copy it again");
+           "the file is damaged; recreate it or copy it again");
 
   const detail::Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   constexpr std::size_t kSlots = 12421;  // a prime, about a hundred per chunk of a row
@@ -559,7 +561,7 @@ std::string Hdf5File::text(const std::string& name) const {
   const auto text = read_text_with(type.id(), space.id(), size_, [&](hid_t as, void* out) {
     return H5Dread(dataset.id(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
   });
-  if (!text) refuse(name, "is not a readable text", last_reason(), "store a single UTF-8 text");
+  if (!text) refuse(name, "is not a readable string", last_reason(), "store a single UTF-8 string");
   return *text;
 }
 

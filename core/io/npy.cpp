@@ -357,7 +357,7 @@ NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& na
     bytes *= factor;
   }
   if (bytes != size - header.data_offset) {
-    fail_npy(name, fmt::format("it has {} of data, its shape needs {}",
+    fail_npy(name, fmt::format("it has {} of data, but its shape needs {}",
                                counted(size - header.data_offset, "byte"), bytes));
   }
   return header;

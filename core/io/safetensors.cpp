@@ -152,7 +152,7 @@ void check_layout(const InputFile& file, std::span<const TensorInfo> tensors,
     end += tensor.bytes;
   }
   if (end != data_bytes) {
-    fail_file(file, fmt::format("it has {} of data, its header needs {}",
+    fail_file(file, fmt::format("it has {} of data, but its header describes {}",
                                 counted(data_bytes, "byte"), end));
   }
 }
@@ -202,7 +202,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (file_.size() > length_bytes.size()) {
     file_.read(length_bytes.size(), first);
     if (first[0] != std::byte{'{'} && length > file_.size() - 8)
-      fail_file(file_, "it begins as a file of another format");
+      fail_file(file_, "its first bytes belong to another format");
   }
   if (length > kLargestHeader) fail_file(file_, "its header is longer than 100 MB");
   if (length > file_.size() - 8) fail_file(file_, "its header is truncated");

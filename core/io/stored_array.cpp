@@ -74,12 +74,13 @@ bool stream_deflated(const Content& content, const TakePart& take) {
     const std::size_t made = out.size() - inflater->avail_out;
     const bool goes_on = state == Z_OK || state == Z_STREAM_END;
     if (!goes_on || made > content.entry.size - done)
-      fail_npy(content.name, "its compressed data are damaged", "make or copy the file again");
+      fail_npy(content.name, "its compressed data are damaged",
+               "recreate the file or copy it again");
     if (made > 0 && !take(done, Bytes(out).first(made))) return false;
     done += made;
   }
   if (done != content.entry.size)
-    fail_npy(content.name, "its compressed data end early", "make or copy the file again");
+    fail_npy(content.name, "its compressed data end early", "recreate the file or copy it again");
   return true;
 }
 
@@ -93,7 +94,8 @@ void stream(const Content& content, bool archived, const TakePart& take) {
   const bool whole = content.entry.method == zip::kStored ? stream_stored(content, counted_take)
                                                           : stream_deflated(content, counted_take);
   if (whole && archived && crc != content.entry.crc)
-    fail_npy(content.name, "its checksum is wrong; it is damaged", "make or copy the file again");
+    fail_npy(content.name, "its checksum is wrong; it is damaged",
+             "recreate the file or copy it again");
 }
 
 /// The beginning, up to the length of the longest header.
@@ -129,7 +131,7 @@ ZipEntry stored(std::uint64_t size) {
 /// Errors (data): a method other than deflate, or a size that deflate cannot produce.
 void check_method(const ZipEntry& entry, const std::string& name) {
   if (entry.method != zip::kStored && entry.method != zip::kDeflated)
-    fail_npy(name, fmt::format("it is compressed by method {} of zip", entry.method),
+    fail_npy(name, fmt::format("it is compressed with zip method {}", entry.method),
              "write it with numpy.savez or numpy.savez_compressed");
   // Deflate expands a byte to at most 1032 bytes (zlib's technical details).
   if (entry.method == zip::kDeflated && entry.size / 1032 > entry.compressed)
@@ -262,7 +264,7 @@ std::string NpzFile::text(const std::string& name) const {
   });
   const NpyText header = parse_npy_text(member, where);
   if (!header.descriptor.starts_with("'<U") || !header.shape.empty())
-    fail_npy(where, "it is not a scalar text");
+    fail_npy(where, "it is not a scalar string");
   const Bytes data = Bytes(member).subspan(header.data_offset);
   std::u32string text(data.size() / 4, U'\0');
   std::memcpy(text.data(), data.data(), text.size() * 4);

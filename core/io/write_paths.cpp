@@ -18,7 +18,7 @@ void fail_write(const fs::path& path, const char* verb, int error) {
   std::string advice;
   if (error == ENOSPC || error == EDQUOT) advice = "free some space or use another folder";
   if (error == EMFILE || error == ENFILE)
-    advice = "close other programs or raise the limit of open files (ulimit -n)";
+    advice = "close other programs or raise the limit on open files (ulimit -n)";
   if (error == EFBIG) advice = "raise the file size limit (ulimit -f)";
   if (error == EACCES || error == EROFS) advice = "use a folder that you can write to";
   fail(ErrorKind::runtime, {fmt::format("{}: cannot {}", path.string(), verb),

@@ -19,7 +19,7 @@ namespace {
 [[noreturn]] void fail_zip(const InputFile& file, const std::string& why) {
   fail(ErrorKind::data,
        {fmt::format("{}: not a zip archive, or a damaged one", file.path().string()), why,
-        "copy or make the file again"});
+        "recreate the file or copy it again"});
 }
 
 std::vector<std::byte> read_at(const InputFile& file, std::uint64_t offset, std::uint64_t size) {

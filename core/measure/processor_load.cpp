@@ -66,7 +66,8 @@ bool ProcessorLoad::busy() const {
 
 std::string ProcessorLoad::to_string() const {
   if (!machine)
-    return fmt::format("this program used {:.2f} processors; the use by others is unknown", own);
+    return fmt::format("this program used {:.2f} processors; use by other programs is unknown",
+                       own);
   const std::string stolen =
       machine->stolen < 0.005 ? "" : fmt::format(", the hypervisor {:.2f}", machine->stolen);
   return fmt::format("other programs used {:.2f} of {}{}, this one {:.2f}", machine->others,

@@ -124,7 +124,7 @@ std::optional<std::string> nearest_name(std::string_view name, std::span<const s
 }
 
 std::string name_advice(std::string_view name, std::span<const std::string> known) {
-  if (known.empty()) return "no names are known here";
+  if (known.empty()) return "there are no names to choose from";
   const auto nearest = nearest_name(name, known);
   const std::string list = "known: " + join(known);
   return nearest ? fmt::format("did you mean '{}'? {}", *nearest, list) : list;

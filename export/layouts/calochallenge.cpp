@@ -32,7 +32,7 @@ class CaloChallengeArrays final : public ValueArrays {
     }
     if (info->low < 0)
       refuse(kCaloChallenge,
-             "voxel energies must not be negative, and noise makes negative ones; set a "
+             "voxel energies must not be negative, but noise makes some negative; set a "
              "`threshold` to remove them");
     x_mev_ = *mev_in(info->features.front().unit);
     const auto energy = place_of("energy", info->latents);

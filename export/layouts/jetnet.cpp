@@ -62,7 +62,7 @@ class JetNetArrays final : public ValueArrays {
     const auto gev = gev_in(info->globals.front().unit);
     if (!gev)
       refuse(kJetNet,
-             "momenta must be in GeV, and they are in '" + info->globals.front().unit + "'");
+             "momenta must be in GeV, but they are in '" + info->globals.front().unit + "'");
     gev_ = *gev;
     const nlohmann::ordered_json parameters = parameters_of(feed);
     if (!parameters.is_null() && parameters.value("frame", "lab") != "lab")

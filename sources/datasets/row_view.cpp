@@ -94,11 +94,11 @@ RowRange RowRange::parse(const std::string& text, RowOrder by, const ConfigLocat
           "write 0%..80%, or row numbers: 0..8000"});
   };
   const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) refuse("a range has a begin and an end");
+  if (dots == std::string::npos) refuse("a range has a start and an end");
   std::string_view first = trim(std::string_view(text).substr(0, dots));
   std::string_view last = trim(std::string_view(text).substr(dots + 2));
   range.numbers = !first.ends_with('%');
-  if (range.numbers != !last.ends_with('%')) refuse("one end is per cent, the other is not");
+  if (range.numbers != !last.ends_with('%')) refuse("one end is a percentage, the other is not");
   if (!range.numbers) {
     first.remove_suffix(1);
     last.remove_suffix(1);
@@ -107,10 +107,10 @@ RowRange RowRange::parse(const std::string& text, RowOrder by, const ConfigLocat
   if (!begin || !end) refuse("its ends must be numbers");
   const double most = range.numbers ? 0x1p53 : 100;
   if (!(*begin >= 0 && *begin < *end && *end <= most))
-    refuse(range.numbers ? "its begin must be from 0 up and below its end"
-                         : "its begin must be below its end, and both must be from 0% to 100%");
+    refuse(range.numbers ? "its start must be at least 0 and below its end"
+                         : "its start must be below its end, and both must be from 0% to 100%");
   if (range.numbers && (*begin != std::floor(*begin) || *end != std::floor(*end)))
-    refuse("row numbers are whole");
+    refuse("row numbers are integers");
   range.begin = *begin;
   range.end = *end;
   return range;
@@ -154,8 +154,8 @@ std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange
                                        : range.by == RowOrder::hash ? " by hash"
                                                                     : " by order");
   if (kept.empty())
-    fail(ErrorKind::data, {fmt::format("{} are empty: {}", part, data->summary()), "no row is left",
-                           "correct rows: or path:"});
+    fail(ErrorKind::data, {fmt::format("{} are empty: {}", part, data->summary()),
+                           "no rows are left", "correct rows: or path:"});
   std::string remark = fmt::format("; {}: {} of them", part, kept.size());
   if (limit_per_class > 0) remark += fmt::format(", first {} of each class", limit_per_class);
   return std::make_unique<RowView>(std::move(data), std::move(kept), std::move(remark));

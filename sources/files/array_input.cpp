@@ -73,7 +73,7 @@ class NpyInput final : public ArrayInput {
                   std::make_shared<StoredArray>(std::make_shared<const InputFile>(file_of(name))));
   }
   std::string text(const std::string& name) const override {
-    refuse(name, "is not a text", "a .npy file holds numbers", "");
+    refuse(name, "is not a string", "a .npy file holds numbers", "");
   }
   std::string where(const std::string& name) const override { return file_of(name).string(); }
 

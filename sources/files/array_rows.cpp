@@ -99,13 +99,13 @@ void ArrayRows::name_classes(const ClassNaming& naming, const std::vector<std::s
     const std::string who = naming.names.empty() ? source : naming.names.string();
     fail(ErrorKind::data,
          {fmt::format("{}: has names for {}", who, counted(named, "class", "classes")),
-          fmt::format("classes: says {}", naming.classes), "correct one of the two"});
+          fmt::format("but classes: is {}", naming.classes), "correct one of the two"});
   }
   constexpr std::int64_t kMostByLabel = std::int64_t{1} << 20;
   if (naming.classes == 0 && largest >= kMostByLabel) {
     fail(ErrorKind::data,
          {fmt::format("{}: the largest label is {}", source, largest),
-          fmt::format("more than {} classes are not accepted without classes:", kMostByLabel),
+          fmt::format("more than {} classes are accepted only with classes:", kMostByLabel),
           "correct the labels, or set classes: to the number of classes"});
   }
   const std::int64_t count =

@@ -237,7 +237,7 @@ NetpbmHeader netpbm_header(Encoded encoded) {
     throw ImageError("damaged PPM or PGM", "its header is truncated or not valid", kReplace);
   }
   if (largest != kPixelValues) {
-    throw ImageError("PPM or PGM of another depth",
+    throw ImageError("PPM or PGM of unsupported depth",
                      "its largest value is " + std::to_string(largest) + ", expected 255",
                      std::string(kind_advice(FileKind::netpbm)));
   }
@@ -273,10 +273,11 @@ ImageHeader header_of(FileKind kind, Encoded encoded, ExifRotation rotation) {
     case FileKind::netpbm:
       return netpbm_header(encoded).image;
     case FileKind::unknown:
-      throw ImageError("neither JPEG, PNG, WebP nor PPM", "its first bytes match no known format",
-                       kReplace);
+      throw ImageError("not a JPEG, PNG, WebP or PPM image",
+                       "its first bytes match no known format", kReplace);
     default:
-      throw ImageError("neither JPEG, PNG, WebP nor PPM", "it is " + std::string(kind_name(kind)),
+      throw ImageError("not a JPEG, PNG, WebP or PPM image",
+                       "it is " + std::string(kind_name(kind)),
                        std::string(kind_advice(kind).empty() ? kReplace : kind_advice(kind)));
   }
 }

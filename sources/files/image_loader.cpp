@@ -59,7 +59,7 @@ SampleShape ImageLoader::measure(std::int64_t image) {
 void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
   if (header.width == rules_.shape.width && header.height == rules_.shape.height) return;
   refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
-         fmt::format("{} has {}x{}, and all images of a set must have one size",
+         fmt::format("{} has {}x{}, but all images of a set must have the same size",
                      set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
          fmt::format(
              "set resize: {} (shorter side, then centre crop), or make all files the same size",

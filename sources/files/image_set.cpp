@@ -192,7 +192,7 @@ ImageSet::Listing ImageSet::list_zip() {
     const std::string& name = members_[i].name;
     if (name.find('\0') != std::string::npos) {
       refuse(root_.string() + ": damaged zip archive", "a name contains a zero byte",
-             "copy or make the archive again");
+             "recreate the archive or copy it again");
     }
     if (name.ends_with("/")) {
       listing.folders.push_back(name);

@@ -38,7 +38,7 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
       file.refuse(items_,
                   fmt::format("with '{}' in the file, items must be numbers [all items, features]",
                               offsets),
-                  "store them so, or set offsets: to the right array");
+                  "store them that way, or set offsets: to the right array");
     }
     read_offsets(file, file.array(offsets));
   }
@@ -60,7 +60,7 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
   void read_offsets(const ArrayInput& file, const NumberArray& array) {
     if (array.shape().size() != 1 || array.rows() < 2 || !array.is_whole())
       file.refuse(array, "offsets must be integers [sets + 1], for at least one set",
-                  "store the first item of each set, then the number of all items");
+                  "store the first item of each set, then the total number of items");
     offsets_.resize(static_cast<std::size_t>(array.rows()));
     array.read(0, array.rows(), offsets_.data());
     const std::int64_t all = items_.rows();
@@ -92,7 +92,7 @@ class MaskedSets final : public ReadsBoth<MaskedSets> {
         !are_features(shape[1]) || !are_features(shape[2]) || !are_features(shape[1] * shape[2])) {
       file.refuse(
           places_,
-          fmt::format("sets must be numbers [sets, places, features and a mask], up to {} per set",
+          fmt::format("sets must be numbers [sets, slots, features and a mask], up to {} per set",
                       kMostFeatures),
           "store at least one set, with the mask (1 or 0) as the last feature");
     }

@@ -173,7 +173,7 @@ class IndexReader {
 
   [[noreturn]] void no_archive() const {
     fail(ErrorKind::data, {file_.path().string() + ": not a tar or zip archive", "",
-                           "give a .tar or .zip file, or a folder of class folders"});
+                           "use a .tar or .zip file, or a folder of class folders"});
   }
 
   void refuse_other_formats() const {

@@ -40,13 +40,13 @@ void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std:
   const bool stored = entry.method == zip::kStored;
   if (!stored && entry.method != zip::kDeflated) {
     fail(ErrorKind::data,
-         {fmt::format("{}: compressed by method {}", location, entry.method),
+         {fmt::format("{}: compressed with method {}", location, entry.method),
           "members of a zip archive must be stored or deflated, without encryption",
           "unpack the archive and give the folder"});
   }
   if (!stored && (entry.size / kMostInflation > entry.compressed ||
                   std::max(entry.size, entry.compressed) > std::numeric_limits<uInt>::max())) {
-    damaged(location, "its size is not possible");
+    damaged(location, "its size is impossible");
   }
   bytes.resize(std::min(entry.size, most));
   if (stored) {

@@ -218,9 +218,10 @@ TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
   fs::copy_file(folder() / "images/class1/002.png", folder() / "held_out/class1/002.png");
   const Outcome outcome = train();
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out, {"held out 'real': 1 of 3 rows are also in 'real', trained on",
-                             "held_out/class1/002.png, equal to images/class1/002.png",
-                             "3 samples, 1 of them also in the training data"});
+  expect_parts(outcome.out,
+               {"held out 'real': 1 of 3 rows are also in training source 'real'; for example",
+                "held_out/class1/002.png equals images/class1/002.png",
+                "3 samples, 1 of them also in the training data"});
 }
 
 TEST_F(TrainInput, NamesAMissingHeldOutFolder) {

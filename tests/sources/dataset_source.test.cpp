@@ -459,7 +459,7 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
       {"1.jpg", Bytes(jpeg.begin(), jpeg.end() - 60), {"damaged JPEG", "on_error: skip"}},
       {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "truncated"}},
       {"1.jpg", {}, {"the file is empty"}},
-      {"1.jpg", {'B', 'M', 0, 0}, {"neither JPEG, PNG, WebP nor PPM"}},
+      {"1.jpg", {'B', 'M', 0, 0}, {"not a JPEG, PNG, WebP or PPM image"}},
       {"1.jpg", {'G', 'I', 'F', '8', '9', 'a'}, {"it is a GIF image", "mogrify -format png"}},
       {"1.jpg",
        encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk),
@@ -508,14 +508,14 @@ TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
     return first;
   };
   expect_parts(message({}), {"the file is empty"});
-  expect_parts(message({'B', 'M', 0, 0}), {"neither JPEG, PNG, WebP nor PPM"});
+  expect_parts(message({'B', 'M', 0, 0}), {"not a JPEG, PNG, WebP or PPM image"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
   expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::grey8)), {"greyscale"});
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
   expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
   expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
-  expect_parts(message(Bytes(40'000, 0xff)), {"neither JPEG, PNG"});  // longer than one read
+  expect_parts(message(Bytes(40'000, 0xff)), {"not a JPEG, PNG"});  // longer than one read
 }
 
 TEST_F(DatasetSourceTest, ReadsHeadersAfterLargeProfiles) {
@@ -539,7 +539,7 @@ TEST_F(DatasetSourceTest, NamesTheMemberOfAnArchive) {
   writer.add("a/2.jpg", {1, 2, 3});
   const fs::path archive = folder_.path() / "x.tar";
   write_bytes(archive, writer.finish());
-  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: neither JPEG, PNG"});
+  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: not a JPEG, PNG"});
 }
 
 // With any number of threads, before_step throws at the step that needs the damaged file.

@@ -190,9 +190,9 @@ TEST(Mixture, RefusesBadSources) {
   expect_parts(mixed_with({}, event), {"mix images with images"});
   expect_parts(mixed_with(event, set), {"sets with sets"});
   expect_parts(mixed_with(event, {.shape = {1, 1, 2}, .kind = SampleKind::event}),
-               {"the same features, in one order"});
+               {"the same features, in the same order"});
   expect_parts(mixed_with(set, {.shape = {1, 5, 3}, .kind = SampleKind::set}),
-               {"as many items (items:", "globals"});
+               {"the same number of items (items:", "globals"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = -1}, place); }),
                {"run.yaml:7:3", "weight -1"});
   expect_parts(config_error([&] { mixture.add(fake("b"), {.weight = std::nan("")}, place); }),

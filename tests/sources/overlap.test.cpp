@@ -53,7 +53,7 @@ TEST_F(FindOverlaps, FindsNoneAmongOtherImages) {
   ASSERT_EQ(overlaps.size(), 1u);
   EXPECT_EQ(overlaps[0].rows, 0);
   EXPECT_EQ(to_string(overlaps[0], training, held_out),
-            "held out 'test': none of 20 rows are also in 'real'");
+            "held out 'test': none of 20 rows are also in training source 'real'");
 }
 
 // The same pixels in another format and order.
@@ -74,8 +74,8 @@ TEST_F(FindOverlaps, FindsCopiesByTheirPixels) {
   ASSERT_EQ(overlaps.size(), 1u);
   EXPECT_EQ(overlaps[0].rows, 3);
   expect_parts(to_string(overlaps[0], training, held_out),
-               {"held out 'test': 3 of 4 rows are also in 'real'", "x.npy: row 0, equal to",
-                "class1/0017.png"});
+               {"held out 'test': 3 of 4 rows are also in training source 'real'",
+                "x.npy: row 0 equals", "class1/0017.png"});
 }
 
 TEST_F(FindOverlaps, RefusesTheSameFiles) {
@@ -98,7 +98,7 @@ TEST_F(FindOverlaps, ComparesAPartOfLargeSets) {
   EXPECT_EQ(overlaps[0].trained_compared, 7);
   EXPECT_EQ(overlaps[0].rows, 7);
   expect_parts(to_string(overlaps[0], training, held_out),
-               {"7 of 20 rows held out, 7 of 20 trained on"});
+               {"7 of 20 held-out rows with 7 of 20 training rows"});
 }
 
 TEST_F(FindOverlaps, SkipsGeneratorsAndOtherLayouts) {

@@ -87,15 +87,14 @@ ParamTable<Settings>& add_shared(ParamTable<Settings>& table) {
               {{"auto", ChannelPlace::automatic},
                {"first", ChannelPlace::first},
                {"last", ChannelPlace::last}},
-              "images: place of the channels in the shape; auto: where there are 1 or 3")
-      .choice(
-          "range", &Settings::range,
-          {{"auto", PixelRange::automatic},
-           {"0..1", PixelRange::unit},
-           {"-1..1", PixelRange::symmetric},
-           {"0..255", PixelRange::bytes}},
-          "images: values of black and white; auto: 0..255 for integers, 0..1 for real numbers; "
-          "rows are kept as 8-bit images, other values are refused");
+              "images: channel axis; auto: the axis of length 1 or 3")
+      .choice("range", &Settings::range,
+              {{"auto", PixelRange::automatic},
+               {"0..1", PixelRange::unit},
+               {"-1..1", PixelRange::symmetric},
+               {"0..255", PixelRange::bytes}},
+              "images: values of black and white; auto: 0..255 for integers, 0..1 for real "
+              "numbers; rows are kept as 8-bit images, and values outside the range are refused");
 }
 
 const ParamTable<NpySettings>& npy_table() {
@@ -135,7 +134,7 @@ ParamTable<ArraySettings> own_rows() {
                "sets: keep at most the first N items of each; the rest are counted as overflow; 0: "
                "the limit of the export or the layout, or the largest set")
       .text("globals", &ArraySettings::globals,
-            "sets: array [rows, numbers] of values of the whole set, if present")
+            "sets: array [rows, numbers] of per-set values, if present")
       .text_list("latents", &ArraySettings::latents,
                  "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
                  "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
@@ -511,9 +510,9 @@ constexpr const char* kFiles =
     "from "
     "an export also latents, and globals of sets. Arrays may be in groups: array: train/x. "
     "calochallenge: incident_energies [rows, 1] and showers [rows, voxels], MeV; the latent is "
-    "energy. jetnet: particle_features [rows, places, features and a mask], of which items with "
-    "mask "
-    "1 are kept in order, and jet_features [rows, 4], the latents pt, eta, mass and num_particles. "
+    "energy. jetnet: particle_features [rows, slots, features and a mask], of which items with "
+    "mask 1 are kept in order, and jet_features [rows, 4], the latents pt, eta, mass and "
+    "num_particles. "
     "icecube: time, sensor_id, charge and auxiliary [pulses], first_pulse_index and "
     "last_pulse_index "
     "[rows], both inclusive, azimuth and zenith [rows], and sensor_geometry [sensors, 3], m; an "
@@ -538,11 +537,10 @@ std::unique_ptr<Dataset> open_file(const DatasetRequest& request) {
 DatasetFormat hdf5_format() {
   return {
       "hdf5",
-      "HDF5 arrays: images, events or sets as export writes them, showers (CaloChallenge), "
+      "HDF5 arrays: images, events or sets as written by export, showers (CaloChallenge), "
       "jets (JetNet), pulses (IceCube)",
       std::string(kFiles) + kImages +
-          " Compressed arrays are read chunk by chunk: streamed in random order, each row "
-          "costs a chunk.",
+          " Compressed arrays are read chunk by chunk: in random order, each row costs a chunk.",
       array_table().rows(),
       [](const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; },
       open_file<open_hdf5_input>};
@@ -550,8 +548,8 @@ DatasetFormat hdf5_format() {
 
 DatasetFormat npz_format() {
   return {"npz",
-          "NumPy archives: the same arrays as hdf5, as export, numpy.savez or "
-          "numpy.savez_compressed writes them",
+          "NumPy archives: the same arrays as hdf5, written by export, numpy.savez or "
+          "numpy.savez_compressed",
           std::string(kFiles) + kImages + kHeld,
           array_table().rows(),
           [](const fs::path& path) { return path.extension() == ".npz"; },

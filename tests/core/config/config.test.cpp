@@ -230,8 +230,9 @@ TEST(ConfigDocument, FindsTheFileOfAShortName) {
 }
 
 TEST(ConfigOverrides, RefuseBracketsWithTheRightSpelling) {
-  expect_parts(refusal(kText, {"data.sources[1].weight=3"}),
-               {"elements have no brackets here", "write data.sources.1.weight=3"});
+  expect_parts(
+      refusal(kText, {"data.sources[1].weight=3"}),
+      {"list elements are written without brackets here", "write data.sources.1.weight=3"});
 }
 
 TEST(ConfigOverrides, ReplaceAndAddValues) {
@@ -253,7 +254,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
             "apply)\n  leave one of them out");
   const std::string undone =
       "command line: 'optimizer={steps: 5}' would undo the earlier 'optimizer.lr=2' "
-      "(it sets all of 'optimizer')\n  move 'optimizer.lr=2' after it, or leave it out";
+      "(it sets all of 'optimizer')\n  move 'optimizer.lr=2' after it, or remove it";
   EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
   // In the opposite order, the second override changes a part of the first one's value.
   const Optimizer values = read_optimizer(

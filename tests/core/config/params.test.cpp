@@ -245,7 +245,7 @@ TEST(ParamTable, ReadsListsOfIntegersAndTexts) {
   EXPECT_EQ(refused("widths", "[0]"),
             "a.yaml:2:3: widths = 0 is out of range [1, 4096] channels (of each stage)");
   for (const char* text : {"[a, \"b]", "[a", "[a, ]", "[[a]]", "[a \"b\"]"}) {
-    EXPECT_NE(refused("names", text).find("must be a list of texts"), std::string::npos) << text;
+    EXPECT_NE(refused("names", text).find("must be a list of strings"), std::string::npos) << text;
   }
 }
 
@@ -321,9 +321,9 @@ TEST(ParamTable, RefusesSettingsWithoutEffect) {
     return message_of(ErrorKind::config, [&] { read(std::move(settings)); });
   };
   EXPECT_EQ(refused({{"sigma", "0.2", {"a.yaml", 3, 4}}, {"law", "uniform"}}),
-            "a.yaml:3:4: sigma = 0.2 has no effect in noise (it belongs to law: gaussian)\n"
-            "  leave sigma out, or ask for law: gaussian");
-  expect_parts(refused({{"milestones", "[1]"}}), {"it belongs to law: uniform"});
+            "a.yaml:3:4: sigma = 0.2 has no effect in noise (it applies only with law: gaussian)\n"
+            "  remove sigma, or use law: gaussian");
+  expect_parts(refused({{"milestones", "[1]"}}), {"it applies only with law: uniform"});
   EXPECT_EQ(read({{"sigma", "0.10"}, {"law", "uniform"}}).sigma, 0.1f);
   EXPECT_EQ(read({{"preset", "wide"}}).sigma, 0.9f);
   EXPECT_EQ(read({{"preset", "wide"}}).milestones, Values{}.milestones);

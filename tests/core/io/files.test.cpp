@@ -381,7 +381,7 @@ TEST(MakeFolders, MakesParents) {
   EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
   spill(folder / "file", "x");
   expect_parts(message_of(ErrorKind::runtime, [&] { make_folders(folder / "file/b"); }),
-               {"cannot make the folder (Not a directory)"});
+               {"cannot create the folder (Not a directory)"});
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(Hdf5, RefusesAbsentNamesWithTheNearestOne) {
   expect_parts(message_of(ErrorKind::data, [&] { file.array("metadata"); }),
                {"'metadata' does not contain numbers"});
   expect_parts(message_of(ErrorKind::data, [&] { file.text("x"); }),
-               {"'x' is not a readable text"});
+               {"'x' is not a readable string"});
   expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "b.h5"); }),
                {"b.h5: no such file"});
   spill(folder / "b.h5", "PK\3\4 something else");
@@ -183,8 +183,9 @@ TEST(Hdf5, RefusesTruncatedFiles) {
     EXPECT_FALSE(reads(folder / "cut.h5")) << size;
   }
   spill(folder / "cut.h5", whole.substr(0, whole.size() - 1));
-  expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "cut.h5"); }),
-               {"cut.h5: cannot open the HDF5 file", "truncated file", "make or copy it again"});
+  expect_parts(
+      message_of(ErrorKind::data, [&] { Hdf5File(folder / "cut.h5"); }),
+      {"cut.h5: cannot open the HDF5 file", "truncated file", "recreate it or copy it again"});
 }
 
 // The library itself would read zeros beyond the end.
@@ -197,7 +198,7 @@ TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
   const auto size = fs::file_size(folder / "a.h5");
   fs::resize_file(folder / "a.h5", size / 4);
   expect_parts(message_of(ErrorKind::data, [&] { array.read(kRows - 1, 1, row.data()); }),
-               {"a.h5: the file is too short", fmt::format("had {} when", size)});
+               {"a.h5: the file is too short", fmt::format("was {} when", size)});
 }
 
 // A flipped byte in the headers gives an error or other numbers, never a crash.

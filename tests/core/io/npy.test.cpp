@@ -147,7 +147,7 @@ TEST(Npy, RefusesDamagedFiles) {
   expect_parts(altered("False", "Maybe"), {"neither C nor Fortran"});
   for (const char* other : {"<c8", "<u8", "<f3", "xi4", "|i4", "<S4"})
     expect_parts(altered("<i4", other), {fmt::format("its type is '{}'", other)});
-  expect_parts(altered("(2,)", "(3,)"), {"8 bytes of data, its shape needs 12"});
+  expect_parts(altered("(2,)", "(3,)"), {"8 bytes of data, but its shape needs 12"});
   expect_parts(altered("(2,)", "(-2)"), {"not a tuple of sizes"});
   expect_parts(altered("(2,), ", "(2 2) "), {"not a tuple of sizes"});
   expect_parts(altered("(2,), }              ", "(4294967296,4294967296,4)"), {"too large"});
@@ -196,7 +196,7 @@ TEST(Npz, RoundTripsTexts) {
     archive.commit();
     EXPECT_EQ(read_npz_text(folder / "a.npz", "text"), text);
     expect_parts(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "x"); }),
-                 {"not a scalar text"});
+                 {"not a scalar string"});
   }
   // A surrogate and a number above the last code point.
   for (const char32_t code : {U'\xD800', static_cast<char32_t>(0x110000)}) {

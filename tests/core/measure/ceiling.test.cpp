@@ -47,10 +47,9 @@ TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
       to_string(share, load_of(0.05)),
       "inconclusive: above the ceiling, although the machine was not busy (other programs used "
       "0.05 of 2 processors, this one 1.05)");
-  EXPECT_EQ(
-      to_string(share, ProcessorLoad{1.05, std::nullopt}),
-      "inconclusive: above the ceiling (this program used 1.05 processors; the use by others is "
-      "unknown)");
+  EXPECT_EQ(to_string(share, ProcessorLoad{1.05, std::nullopt}),
+            "inconclusive: above the ceiling (this program used 1.05 processors; use by other "
+            "programs is unknown)");
 }
 
 TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {

@@ -50,9 +50,9 @@ TEST(RowRange, TakesARandomPartByHash) {
 
 TEST(RowRange, RefusesOtherTexts) {
   for (const auto& [text, why] :
-       std::vector<std::pair<const char*, const char*>>{{"80%", "a begin and an end"},
-                                                        {"0%..80", "one end is per cent"},
-                                                        {"0..80%", "one end is per cent"},
+       std::vector<std::pair<const char*, const char*>>{{"80%", "a start and an end"},
+                                                        {"0%..80", "one end is a percentage"},
+                                                        {"0..80%", "one end is a percentage"},
                                                         {"a%..b%", "must be numbers"},
                                                         {"80%..20%", "must be below its end"},
                                                         {"20%..20%", "must be below its end"},

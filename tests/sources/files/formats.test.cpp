@@ -234,7 +234,7 @@ TEST_F(DatasetFormats, NameClassesByFileOrNumber) {
   EXPECT_EQ(open("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}})->classes(),
             (Names{"left hand", "right"}));
   expect_parts(refused("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}, {"classes", "3"}}),
-               {"names: has names for 2 classes", "classes: says 3"});
+               {"names: has names for 2 classes", "classes: is 3"});
   spill(path("names"), "a\nb\na\n");
   expect_parts(refused("x.npy", {{"labels", "y.npy"}, {"class_names", "names"}}),
                {"duplicate class 'a'"});
@@ -253,7 +253,7 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
   EXPECT_EQ(open("x.npy", labels)->size(), 3);
 
   spill(path("x.npy"), slurp(path("x.npy")).substr(0, 150));
-  expect_parts(refused("x.npy", labels), {"x.npy", "22 bytes of data, its shape needs 36"});
+  expect_parts(refused("x.npy", labels), {"x.npy", "22 bytes of data, but its shape needs 36"});
   spill(path("x.npy"), "PK\3\4 something else");
   expect_parts(refused("x.npy", labels), {"x.npy", "first bytes are not NumPy's signature"});
   spill(path("x.npy"), "");

@@ -135,7 +135,7 @@ TEST(ImageCodec, NamesFilesOfOtherKinds) {
   const auto refused = [&](const std::string& text) {
     return image_error([&] { decoder.header(Bytes(text.begin(), text.end())); });
   };
-  expect_parts(refused("GIF89a"), {"neither JPEG, PNG, WebP nor PPM", "it is a GIF image"});
+  expect_parts(refused("GIF89a"), {"not a JPEG, PNG, WebP or PPM image", "it is a GIF image"});
   expect_parts(refused("<html>404"), {"it is a web page"});
   expect_parts(refused("text"), {"its first bytes match no known format"});
   expect_parts(refused("P3 1 1 255 0 0 0"), {"plain PPM"});

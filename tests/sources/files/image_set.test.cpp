@@ -144,8 +144,9 @@ TEST_F(ImageSetTest, RefusesDamagedMembersOfAZip) {
     test::spill(folder_.path() / "x.zip", file);
     const ImageSet set = open("x.zip");
     std::vector<std::uint8_t> bytes;
-    expect_parts(message_of(ErrorKind::data, [&] { set.read(0, bytes); }),
-                 {"x.zip: a/1.jpg: ", method == 99 ? "compressed by method 99" : "damaged member"});
+    expect_parts(
+        message_of(ErrorKind::data, [&] { set.read(0, bytes); }),
+        {"x.zip: a/1.jpg: ", method == 99 ? "compressed with method 99" : "damaged member"});
   }
 }
 
