@@ -12,7 +12,7 @@ namespace {
 
 void expect_size(const std::string& name, int size) {
   if (size >= 1 && size <= kLargestImageSide) return;
-  fail(ErrorKind::config, {fmt::format("{}: image size {} is not possible", name, size), "",
+  fail(ErrorKind::config, {fmt::format("{}: impossible image size {}", name, size), "",
                            fmt::format("give a side between 1 and {} pixels", kLargestImageSide)});
 }
 
@@ -20,15 +20,15 @@ void expect_size(const std::string& name, int size) {
 void expect_batch(const SampleInfo& info, const BatchView& batch) {
   const SampleLayout& layout = info.layout;
   if (!batch.layout.same_input(layout)) {
-    throw std::logic_error(fmt::format("{} makes samples of layout [{}], the batch holds [{}]",
+    throw std::logic_error(fmt::format("{} makes samples of layout [{}], but the batch holds [{}]",
                                        info.name, to_string(layout), to_string(batch.layout)));
   }
   if (batch.latents != nullptr && batch.layout.latents < layout.latents) {
-    throw std::logic_error(fmt::format("{} has {} latents, the batch keeps {}", info.name,
+    throw std::logic_error(fmt::format("{} has {} latents, but the batch keeps {}", info.name,
                                        layout.latents, batch.layout.latents));
   }
   if (batch.target != nullptr && batch.layout.targets < layout.targets) {
-    throw std::logic_error(fmt::format("{} has {} targets, the batch keeps {}", info.name,
+    throw std::logic_error(fmt::format("{} has {} targets, but the batch keeps {}", info.name,
                                        layout.targets, batch.layout.targets));
   }
 }
@@ -36,15 +36,15 @@ void expect_batch(const SampleInfo& info, const BatchView& batch) {
 void expect_no_augmentation(const std::string& name, const AugmentationPlan& plan) {
   if (plan == AugmentationPlan{}) return;
   fail(ErrorKind::config,
-       {fmt::format("{} makes events, and an augmentation was given", name),
-        "flips, crops and colour operations are defined for images", "leave out `augment`"});
+       {fmt::format("{} makes events, but an augmentation was given", name),
+        "flips, crops and colour operations are defined for images", "remove `augment`"});
 }
 
 /// Roles of the latents, in the same order, for images of one shape.
 LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
   LatentRoles roles;
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
-    throw std::logic_error(fmt::format("{} latents, and {} at most", latents.size(), kMostLatents));
+    throw std::logic_error(fmt::format("{} latents, but at most {}", latents.size(), kMostLatents));
   roles.count = static_cast<std::int32_t>(latents.size());
   roles.source_side = static_cast<float>(std::min(shape.width, shape.height));
   roles.out_side = roles.source_side;
@@ -90,7 +90,7 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
 
 void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) {
   if (dense == DenseLabels::plane && !info_.plane) {
-    refuse_plane(info_, "leave the plane out");
+    refuse_plane(info_, "leave --plane out");
   }
   notes_.clear();
   // Events take no augmentation.

@@ -79,8 +79,8 @@ void expect_plane(const SampleInfo& info) {
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.has_plane) names.push_back(entry.name);
   }
-  detail::refuse_plane(
-      info, fmt::format("leave the plane out, or take one of {}", fmt::join(names, ", ")));
+  detail::refuse_plane(info,
+                       fmt::format("leave --plane out, or use one of {}", fmt::join(names, ", ")));
 }
 
 }  // namespace wellspring

@@ -80,21 +80,23 @@ std::vector<std::byte> TableCache::get(const TableKey& key,
   std::error_code missing;
   if (fs::exists(path, missing)) {
     std::optional<std::vector<std::byte>> table;
-    std::string why = "its bytes are not those that were written";
+    std::string why = "its bytes have changed since it was written";
     try {
       table = parse(key, read_bytes(path));
     } catch (const Error& error) {
       why = error.what();
     }
     if (table) return *std::move(table);
-    notes_.push_back(fmt::format("{}: damaged ({}); the table is made again", path.string(), why));
+    notes_.push_back(
+        fmt::format("{}: damaged ({}); the table is computed again", path.string(), why));
   }
   std::vector<std::byte> table = compute();
   try {
     store(path, key, table);
   } catch (const Error& error) {
-    notes_.push_back(fmt::format("{}: cannot be kept, so the table is made again next time: {}",
-                                 path.string(), error.what()));
+    notes_.push_back(
+        fmt::format("{}: cannot be stored, so the table will be computed again next time: {}",
+                    path.string(), error.what()));
   }
   return table;
 }

@@ -166,7 +166,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
           .only_where(kContinuous, "energies: []")
           .choice("medium", &Params::medium,
                   {{"homogeneous", Structure::homogeneous}, {"sampling", Structure::sampling}},
-                  "homogeneous: one material; sampling: a sandwich of thin layers of two")
+                  "homogeneous: one material; sampling: a sandwich of thin layers of two materials")
           .choice("material", &Params::material, gflash::materials(),
                   "the material, or the passive material of a sandwich")
           .choice("active", &Params::active, gflash::materials(), "active material of a sandwich")
@@ -183,7 +183,8 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                    {"ds1-pion", Geometry::ds1_pion},
                    {"ds2", Geometry::ds2},
                    {"ds3", Geometry::ds3}},
-                  "cells: a free cylinder, or a geometry of the CaloChallenge", kChallenge)
+                  "cells: a cylinder set by the keys below, or a geometry of the CaloChallenge",
+                  kChallenge)
           .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "number of layers")
           .only_where(kFree, "geometry: cylinder")
           .real("layer_depth", &Params::layer_depth, {0.01, 100}, "radiation lengths",

@@ -44,7 +44,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
   Decay decay;
   decay.text = text;
   const std::size_t arrow = text.find("->");
-  if (arrow == std::string::npos) refuse(name, text, "it has no ->", kAdvice);
+  if (arrow == std::string::npos) refuse(name, text, "it has no '->'", kAdvice);
   if (!read_mass(std::string_view(text).substr(0, arrow), decay.mother))
     refuse(name, text, "the text before -> is not a mass from 0 to 1e6 GeV", kAdvice);
   std::string_view rest = std::string_view(text).substr(arrow + 2);

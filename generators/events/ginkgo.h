@@ -61,7 +61,7 @@ struct Ginkgo {
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "ginkgo";
-    info.summary = "Jets of a toy parton shower, W against QCD, with the exact likelihood ratio";
+    info.summary = "Jets of a toy parton shower, W or QCD, with the exact likelihood ratio";
     info.reference =
         "K. Cranmer, S. Macaluso, D. Pappadopulo, Toy Generative Model for Jets (2019)";
     info.classes = {"W", "QCD"};
@@ -195,9 +195,9 @@ struct Ginkgo {
         .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of a W jet", kRunner)
         .real("qcd_mass", &Params::qcd_mass, {1, 1000}, "GeV",
               "mass of a QCD jet; if it differs from w_mass, the mass alone separates the classes",
-              "published: 30; here as w_mass, as after a mass cut")
+              "published: 30; here equal to w_mass, as after a mass cut")
         .real("w_root_rate", &Params::w_root_rate, {0.1, 100}, "",
-              "rate of the first branching of a W; a larger rate makes lighter parts", kRunner)
+              "rate of the first branching of a W; a larger rate gives lighter partons", kRunner)
         .real("qcd_root_rate", &Params::qcd_root_rate, {0.1, 100}, "",
               "rate of the first branching of a QCD jet", kRunner)
         .real("rate", &Params::rate, {0.1, 100}, "", "rate of all further branchings", kRunner)
@@ -211,7 +211,7 @@ struct Ginkgo {
                 "frame of the constituents: lab, or rest frame of the jet")
         .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "unit of x and globals")
         .integer("items", &Params::items, {2, ginkgo::kMostFinals}, "",
-                 "maximum number of constituents, the most energetic ones")
+                 "maximum number of constituents; the most energetic ones are kept")
         .only_where(jets::shows_constituents<Params>, "output: constituents");
   }
 
@@ -309,7 +309,7 @@ struct Ginkgo {
     if (span > 1 && span <= ginkgo::kLargestSpan) return;
     fail(ErrorKind::config,
          {"ginkgo: " + std::string(name) + " squared is " + shortest(span) + " times t_cut",
-          span > 1 ? "the maximum is 8192, some 45 constituents" : "such a jet would not branch",
+          span > 1 ? "the maximum is 8192, about 45 constituents" : "such a jet would not branch",
           "choose t_cut between " + std::string(name) + "^2 / 8192 and " + name + "^2"});
   }
 

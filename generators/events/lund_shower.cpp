@@ -55,7 +55,7 @@ void expect_scales(const LundShower::Params& params) {
     fail(ErrorKind::config,
          {fmt::format("lund_shower: w_mass {} GeV, top_mass {} GeV", shortest(params.w_mass),
                       shortest(params.top_mass)),
-          "a top decays into a W and a massless b", "make top_mass the larger one"});
+          "a top decays into a W and a massless b", "choose a top_mass above w_mass"});
   }
 }
 
@@ -141,8 +141,9 @@ ParamTable<LundShower::Params> own_rows() {
           "columns of constituents: momenta; lund: also the emission's position in the Lund plane")
       .only_where(jets::shows_constituents<Params>, "output: constituents")
       .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "unit of momenta in x and globals")
-      .integer("items", &Params::items, {3, lund::kMostPartons}, "",
-               "maximum number of constituents; the ones of highest transverse momentum are kept")
+      .integer(
+          "items", &Params::items, {3, lund::kMostPartons}, "",
+          "maximum number of constituents; the ones with the highest transverse momentum are kept")
       .only_where(jets::shows_constituents<Params>, "output: constituents");
 }
 
@@ -167,7 +168,8 @@ const ParamTable<LundShower::Params>& LundShower::table() {
 SampleInfo LundShower::describe(const Params& params) {
   SampleInfo info;
   info.name = "lund_shower";
-  info.summary = "Jets of an angular-ordered toy shower: quarks, gluons, decays of W and top";
+  info.summary =
+      "Jets of an angular-ordered toy shower from quarks, gluons and decays of W and top";
   info.reference = "B. Andersson et al., Z. Phys. C43 (1989) 625: the Lund plane";
   info.classes = params.classes;
   const double mass = heaviest(params);

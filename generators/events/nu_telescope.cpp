@@ -194,7 +194,7 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                   {{"both", Hypotheses::both},
                    {"track", Hypotheses::track},
                    {"cascade", Hypotheses::cascade}},
-                  "both: two classes, equally often")
+                  "both: two classes, equally likely")
           .integer("strings", &Params::strings, {1, telescope::kMostStrings}, "",
                    "number of strings: the innermost sites of a triangular lattice",
                    "IceCube: 78, plus 8")
@@ -214,9 +214,8 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
                 "radius of the upright cylinder that vertices, or points of tracks, fill uniformly")
           .real("vertex_height", &Params::vertex_height, {0, 5000}, "m",
-                "half height of that cylinder")
-          .real("energy_low", &Params::energy_low, {0.1, 1e8}, "GeV",
-                "lowest energy; uniform in the logarithm")
+                "half-height of that cylinder")
+          .real("energy_low", &Params::energy_low, {0.1, 1e8}, "GeV", "lowest energy; log-uniform")
           .real("energy_high", &Params::energy_high, {0.1, 1e8}, "GeV", "highest energy")
           .real("start", &Params::start, {0, 1e5}, "ns",
                 "the time at the vertex is uniform between -start and start")
@@ -268,8 +267,8 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("unit", &Params::unit, {1e-3, 1e5}, "m", "unit of positions in x")
           .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "unit of times in x")
           .integer("items", &Params::items, {1, kMostItems}, "",
-                   "maximum number of pulses; of more, a random sample is kept in which each pulse "
-                   "has the same chance")
+                   "maximum number of pulses; if there are more, a random subset is kept, in which "
+                   "each is equally likely")
           .only_where([](const Params& p) { return p.output != Output::features; },
                       "output: pulses or truth")
           .preset("icecube",

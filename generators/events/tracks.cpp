@@ -123,7 +123,7 @@ const ParamTable<Tracks::Params>& Tracks::table() {
                    {"eta_max", "3"},
                    {"noise", "15000"},
                    {"items", "131072"}},
-                  "about the numbers of particles and hits of a TrackML challenge event")
+                  "about as many particles and hits as an event of the TrackML challenge")
           .preset("coarse",
                   {{"columns", "position"}, {"tracks_low", "1"},    {"tracks_high", "1"},
                    {"pt_power", "2"},       {"pt_high", "1000"},    {"eta_max", "0.5"},
@@ -248,7 +248,7 @@ Tracks::Tracks(const Params& params)
   if (exponent != 0 && std::abs(exponent) < kLeastExponent - 1e-9) {
     fail(ErrorKind::config,
          {"tracks: pt_power " + shortest(params.pt_power) + " is too close to 1",
-          "within 0.01 of 1 single precision loses all digits",
+          "within 0.01 of 1, single precision loses all digits",
           std::string("set it to 1, or to ") + (exponent > 0 ? "0.99 or less" : "1.01 or more")});
   }
   const double density = params.noise / area_of(tracker_);

@@ -83,7 +83,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                   {"r_max", "largest circumradius of a leaf; the density of radii is r^-3",
                    "image side", params.r_max, params.r_max, LatentRole::length}};
   info.plane = {"leaf",
-                "number of the leaf, front to back from 1; from 4194305 on, leaves that are "
+                "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
   // Position and outline of each leaf, for a tile that is never fully covered. With the defaults

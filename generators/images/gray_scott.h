@@ -169,8 +169,8 @@ struct GrayScott {
         ParamTable<Params>("gray_scott")
             .integer("cells", &Params::cells, {1, 1024}, "cells",
                      "side of the periodic grid; one cell per pixel, so a smaller image is a "
-                     "window of the grid and a larger one repeats it; below 64 cells chains of "
-                     "some classes die out, below 12 of all",
+                     "window of the grid and a larger one repeats it; below 64 cells, chains of "
+                     "some classes die out; below 12, of all classes",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
                      "concurrent chains: sample i is a frame of lane i modulo lanes")

@@ -250,7 +250,7 @@ std::int64_t Ifs::cells(SampleShape shape) const {
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
          {fmt::format("ifs: images of {}x{} pixels are too large", shape.width, shape.height),
-          "a point's number has 23 bits, and such images need more points",
+          "point numbers have 23 bits, but such images need more points",
           fmt::format("use sides of at most {} pixels", kLargest)});
   }
   const std::int64_t bordered =

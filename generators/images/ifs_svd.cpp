@@ -38,7 +38,7 @@ Window window_of(const Box& box) {
 }
 
 [[noreturn]] void give_up(const char* what, const char* advice) {
-  fail(ErrorKind::config, {fmt::format("ifs: {} shows anything", what),
+  fail(ErrorKind::config, {fmt::format("ifs: {} draws anything visible", what),
                            fmt::format("{} candidates were tried", kMostTries), advice});
 }
 

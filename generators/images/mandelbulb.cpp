@@ -27,8 +27,8 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
           .only_where([](const Params& p) { return p.form == Form::variations; },
                       "form: variations")
           .integer("second_rules", &Params::second_rules, {0, kSecondRules}, "",
-                   "0: one formula; else two alternate, the second with any power and this many of "
-                   "the rules 32, 109, 222, 434; class: both formulas",
+                   "0: one formula; otherwise two alternate, the second with any power and this "
+                   "many of the rules 32, 109, 222, 434; class: both formulas",
                    kChiche)
           .real("latitude", &Params::latitude, {0, 90}, "degrees",
                 "largest latitude of the camera, uniform in [-latitude, latitude]", kChiche)

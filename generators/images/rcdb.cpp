@@ -54,7 +54,7 @@ Rcdb::Rcdb(const Params& params)
     fail(ErrorKind::config,
          {fmt::format("rcdb: vertices_low = {} with vertices_mean = {}", params.vertices_low,
                       params.vertices_mean),
-          "so far above its mean the distribution of the vertices underflows",
+          "this far above its mean, the distribution of the vertices underflows",
           fmt::format("use vertices_mean of at least {}, or vertices_low of at most {}",
                       static_cast<float>(params.vertices_low) / kFarthest,
                       std::floor(kFarthest * params.vertices_mean))});

@@ -56,7 +56,7 @@ struct Shapes {
                   "smallest difference between the shape's and the background's first colour, in "
                   "at least one channel")
             .real("softness", &Params::softness, {0, 1}, "scale",
-                  "additional width of the edge, besides one pixel of anti-aliasing")
+                  "additional width of the edge, beyond one pixel of anti-aliasing")
             .choice("texture", &Params::texture,
                     {{"none", Texture::none},
                      {"gradient", Texture::gradient},

@@ -48,7 +48,7 @@ void expect_lattice(const std::string& generator, SampleShape shape, std::int32_
   if (side <= kMostSide) return;
   fail(ErrorKind::config,
        {generator + ": an image of " + std::to_string(shape.width) + " pixels per side",
-        "with side = 0 its lattice has as many spins, and at most 1024 are allowed",
+        "with side = 0 its lattice has one spin per pixel, but at most 1024 per side are allowed",
         "use a smaller image, or set side"});
 }
 

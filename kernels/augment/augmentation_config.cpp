@@ -73,7 +73,7 @@ const AugmentEntry& find_entry(const ParamSetting& name) {
     names.push_back(entry.name);
   }
   fail(ErrorKind::config,
-       {fmt::format("{}there is no augmentation '{}'", name.place.prefix(), name.value), "",
+       {fmt::format("{}unknown augmentation '{}'", name.place.prefix(), name.value), "",
         name_advice(name.value, names)});
 }
 

@@ -71,7 +71,7 @@ const ParamTable<Augmentations>& reading_table() {
       ParamTable<Augmentations>("augment")
           .choice("padding", &Augmentations::padding,
                   {{"zero", Padding::zero}, {"edge", Padding::edge}},
-                  "values of stored images beyond their border")
+                  "pixel values beyond the border of stored images")
           .choice("interpolation", &Augmentations::interpolation,
                   {{"bilinear", Interpolation::bilinear}, {"bicubic", Interpolation::bicubic}},
                   "interpolation of stored images between pixel centres");

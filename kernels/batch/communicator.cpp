@@ -14,7 +14,7 @@ Share share_of(std::int64_t global_batch, int rank, int ranks) {
     fail(ErrorKind::config,
          {fmt::format("a batch of {} cannot be divided among {}", counted(global_batch, "row"),
                       counted(ranks, "rank")),
-          "every rank makes the same number of rows",
+          "every rank processes the same number of rows",
           below > 0 ? fmt::format("set train.batch: {} or {}, or use another number of ranks",
                                   below, above)
                     : fmt::format("set train.batch: {}, or use fewer ranks", above)});

@@ -37,7 +37,7 @@ void check(const Conv2dSpec& spec) {
     refuse("the kernel is larger than the padded input");
   }
   if (spec.compute != DType::f32 && spec.compute != DType::bf16) {
-    refuse("only f32 and bf16 can be computed with");
+    refuse("only f32 and bf16 are supported");
   }
 }
 

@@ -26,7 +26,7 @@ void check(const DenseSpec& spec) {
   if (spec.rows < 1) refuse("there must be at least one row");
   if (spec.in < 1 || spec.out < 1) refuse("there must be at least one input and one output");
   if (spec.compute != DType::f32 && spec.compute != DType::bf16) {
-    refuse("only f32 and bf16 can be computed with");
+    refuse("only f32 and bf16 are supported");
   }
   if (spec.output != DType::f32 && spec.output != spec.compute) {
     refuse("the output must be f32 or of the compute type");

@@ -27,7 +27,7 @@ const char* advice_for(cudaError_t status) {
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalInstruction:
     case cudaErrorAssert:
-      return "this process cannot use the device any more, and the error may come from earlier "
+      return "this process can no longer use the device, and the error may come from earlier "
              "work; run again with CUDA_LAUNCH_BLOCKING=1, or under compute-sanitizer, to find the "
              "kernel";
     default:

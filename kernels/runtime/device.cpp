@@ -72,7 +72,7 @@ std::string no_device_reason(cudaError_t error, int driver_version, int runtime_
                        runtime_version % 1000 / 10);
   }
   if (error == cudaErrorNoDevice || error == cudaSuccess) {
-    return "the driver shows no GPU (is CUDA_VISIBLE_DEVICES empty?)";
+    return "the driver reports no GPU (is CUDA_VISIBLE_DEVICES empty?)";
   }
   return fmt::format("the driver failed: {}", cudaGetErrorString(error));
 }
@@ -210,7 +210,7 @@ void Device::expect_name(std::string_view text, const std::string& where) {
     return;
   }
   fail(ErrorKind::config, {fmt::format("{}unknown device '{}'", where, text), "",
-                           "write cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
+                           "use cpu, cuda, cuda:N (N = 0, 1, ...) or auto"});
 }
 
 Device Device::parse(std::string_view text) {

@@ -288,7 +288,7 @@ TEST(Registry, RefusesAugmentationOfEvents) {
   expect_parts(
       message_of(ErrorKind::config,
                  [&] { test::emit_augmented<float>(*generator, "augment: [flip_x]", 0, 0, 1); }),
-      {"ee_mumu makes events", "leave out `augment`"});
+      {"ee_mumu makes events", "remove `augment`"});
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(TableCache, ReplacesAndReportsDamagedFiles) {
     EXPECT_EQ(asked.table, bytes(1000, 7));
     ASSERT_EQ(cache.notes().size(), 1u);
     EXPECT_NE(cache.notes()[0].find(file.string()), std::string::npos);
-    EXPECT_NE(cache.notes()[0].find("made again"), std::string::npos);
+    EXPECT_NE(cache.notes()[0].find("computed again"), std::string::npos);
     EXPECT_EQ(read_bytes(file), whole);
   }
 }

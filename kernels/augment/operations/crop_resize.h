@@ -1,5 +1,4 @@
-// crop_resize: a random crop, resized to the size of the output. Listed in operations.h; host and
-// device.
+// crop_resize: a random crop, resized to the output size. Listed in operations.h; host and device.
 #pragma once
 
 #include "kernels/augment/operation.h"
@@ -7,10 +6,9 @@
 namespace wellspring::augment {
 
 struct CropResize {
-  static constexpr auto kInfo =
-      OperationInfo(1, AugmentStage::geometry, "crop_resize", "scale",
-                    "random crop, resized to the size of the output",
-                    "torchvision.transforms.RandomResizedCrop; Szegedy et al., CVPR 2015");
+  static constexpr auto kInfo = OperationInfo(
+      1, AugmentStage::geometry, "crop_resize", "scale", "random crop, resized to the output size",
+      "torchvision.transforms.RandomResizedCrop; Szegedy et al., CVPR 2015");
   static constexpr bool kResizes = true;
 
   template <class Reals>

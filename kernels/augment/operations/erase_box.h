@@ -16,7 +16,7 @@ enum class ErasedFill : std::uint8_t { mean, noise };
 struct EraseBox {
   static constexpr auto kInfo =
       OperationInfo(41, AugmentStage::erase, "erase_box", "probability",
-                    "erase a box of random area and ratio inside the image",
+                    "erase a box of random area and aspect ratio inside the image",
                     "torchvision.transforms.v2.RandomErasing; Zhong et al., AAAI 2020");
 
   template <class Reals>

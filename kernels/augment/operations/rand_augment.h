@@ -125,10 +125,10 @@ WS_HD inline void add_rand_colour(const RandStep& step, ColourList& list) {
 }
 
 struct RandAugment {
-  static constexpr auto kInfo = OperationInfo(
-      48, AugmentStage::whole, "rand_augment", "magnitude",
-      "random operations per sample, from 14: first their geometry, then their colours",
-      "torchvision.transforms.v2.RandAugment; Cubuk et al., NeurIPS 2020");
+  static constexpr auto kInfo =
+      OperationInfo(48, AugmentStage::whole, "rand_augment", "magnitude",
+                    "random operations per sample, out of 14: first geometry, then colours",
+                    "torchvision.transforms.v2.RandAugment; Cubuk et al., NeurIPS 2020");
 
   template <class Reals>
   struct Params {

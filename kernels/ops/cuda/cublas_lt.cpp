@@ -26,8 +26,8 @@ void* open_library(std::string& problems) {
 
 CublasLt load() {
   const char* const advice =
-      "Install cuBLAS of the CUDA version that this program was built with, or put the folder that "
-      "holds it on LD_LIBRARY_PATH.";
+      "install cuBLAS for the CUDA version this program was built with, or add its folder to "
+      "LD_LIBRARY_PATH";
   std::string problems;
   void* library = open_library(problems);
   if (library == nullptr) {
@@ -57,7 +57,7 @@ void check_cublas(cublasStatus_t status, std::string_view call, Device device) {
        {fmt::format("cuBLASLt on {}: {} failed", device.to_string(), call),
         fmt::format("{}, cuBLASLt {}", cublas_lt().cublasLtGetStatusString(status),
                     cublas_lt().cublasLtGetVersion()),
-        "`wellspring doctor` tells whether driver, CUDA and cuBLAS fit together."});
+        "`wellspring doctor` shows the versions of the driver, CUDA and cuBLAS"});
 }
 
 std::string cublas_lt_version() {

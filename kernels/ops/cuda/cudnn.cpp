@@ -28,7 +28,7 @@ void check(cudnnStatus_t status, std::string_view call, Device device) {
   fail(ErrorKind::device,
        {fmt::format("cuDNN on {}: {} failed", device.to_string(), call),
         fmt::format("{}, cuDNN {}", cudnnGetErrorString(status), cudnnGetVersion()),
-        "`wellspring doctor` tells whether driver, CUDA and cuDNN fit together."});
+        "`wellspring doctor` shows the versions of the driver, CUDA and cuDNN"});
 }
 
 /// A stream's handle. It is made once and destroyed with its last user.
@@ -127,7 +127,7 @@ CudnnTarget CudnnTarget::described_by(std::string_view json) {
   auto status = properties->deserialize(std::vector<std::uint8_t>(json.begin(), json.end()));
   if (status.is_bad()) {
     fail(ErrorKind::data,
-         {fmt::format("cuDNN refuses the description of {}", state->name), status.get_message()});
+         {fmt::format("cuDNN rejects the description of {}", state->name), status.get_message()});
   }
   state->properties = std::move(properties);
   return CudnnTarget(std::move(state));
@@ -293,7 +293,7 @@ struct ConvGraph::Impl {
     fail(ErrorKind::device,
          {fmt::format("cuDNN cannot run {} on {}", spec.to_string(), target.state().name),
           status.get_message(),
-          "Change the shape of the layer or its compute type, or run on the CPU."});
+          "change the shape of the layer or its compute type, or run on the CPU"});
   }
 
   void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {

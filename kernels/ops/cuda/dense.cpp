@@ -259,7 +259,7 @@ class CublasDense final : public Dense {
            {fmt::format("cuBLASLt cannot run {} on {}", spec_.to_string(),
                         handle->device().to_string()),
             "it has no algorithm for the product of these types and sizes",
-            "Change the width of the layer or its compute type, or run on the CPU."});
+            "change the width of the layer or its compute type, or run on the CPU"});
     }
     return planned;
   }
