@@ -1,4 +1,4 @@
-"""The report, written after every check, so nothing is lost when the time is over."""
+"""The report, written after every check, so nothing is lost when the time is up."""
 
 import io
 import json

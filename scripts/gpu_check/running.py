@@ -35,7 +35,7 @@ class Result(NamedTuple):
     stderr: str
 
     def tail(self, lines=12):
-        over = " (its time was over)" if self.returncode == TIMED_OUT else ""
+        over = " (its time was up)" if self.returncode == TIMED_OUT else ""
         text = (self.stdout + self.stderr).strip()
         return "\n".join([f"exit code {self.returncode}{over}", *text.splitlines()[-lines:]])
 

@@ -137,7 +137,7 @@ def resuming(context):
             whole, checkpoints = training.tensors(), training.folder / "checkpoints"
             shutil.rmtree(checkpoints / f"step-{context.steps}", ignore_errors=True)
             if not (checkpoints / f"step-{half}").is_dir():
-                raise Failed("the first run left no checkpoint half way")
+                raise Failed("the first run left no checkpoint halfway")
             training.train("on", seconds, "auto")
             return same_weights("straight", whole, "resumed", training.tensors())
 

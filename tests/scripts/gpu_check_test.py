@@ -152,7 +152,7 @@ FAULTS = [
     ("plans cut", "--only plans launches", "plans", "without its last line"),
     ("plans device", "--only plans launches", "plans", "AttributeError"),
     ("plans chosen", "--only plans launches", "plans", f"no plan of {FORWARD} is the chosen one"),
-    ("plans hang", "--only plans --budget 6", "plans", "its time was over"),
+    ("plans hang", "--only plans --budget 6", "plans", "its time was up"),
     ("no injection", "--only nodes launches", "of a step", "the driver did not load"),
     ("cut trace", "--only nodes launches", "of a step", "is not JSON"),
     ("clock", "--only nodes launches", "of a step", "ends before it begins"),
@@ -170,7 +170,7 @@ FAULTS = [
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
     # A crash hides no other suite; the budget ends a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
-    ("hang", "--part B --budget 6", "test_kernels$", "its time was over"),
+    ("hang", "--part B --budget 6", "test_kernels$", "its time was up"),
     ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
 ]  # fmt: skip
 
