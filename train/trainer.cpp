@@ -94,13 +94,13 @@ class Trainer::Impl {
   TrainingStep step_;
   MetricsWindows windows_;
   StepRunner runner_;
-  StepRunner resident_;              ///< step without its data part, recorded at once
+  StepRunner resident_;              ///< step without its data part, recorded without warm-up
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   DataIdentity data_;                ///< for checkpoints
   std::vector<double> rates_;
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
-  double other_seconds_ = 0;                ///< spent by run() on evaluation and checkpoints
+  double other_seconds_ = 0;                ///< time in run() spent on evaluation and checkpoints
   Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -129,7 +129,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       resident_(
           config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, memory_, 0) {
   commit_memory();
-  // Locked before reading its checkpoint, which another process could be replacing.
+  // Lock the folder before reading its checkpoint: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
   mixture_.load(stream_);
   for (int i = 0; i < mixture_.size(); ++i)
@@ -191,9 +191,9 @@ void Trainer::Impl::describe_plan() {
     for (std::string& line : picture_legend(training_origins(config, mixture_)))
       plan.notes.push_back(std::move(line));
     if (!folder_->locked())
-      plan.notes.push_back(
-          fmt::format("the file system of {} has no locks: do not start a second run there",
-                      folder_->path().string()));
+      plan.notes.push_back(fmt::format(
+          "the file system of {} does not support locks: do not start a second run there",
+          folder_->path().string()));
   }
   plan.device = summarise_device(device_, config.threads);
   plan.precision = to_string(task_.compute());
@@ -257,7 +257,7 @@ RunStatus Trainer::Impl::train_and_evaluate() {
     if (step < steps()) return RunStatus::interrupted;
     if (evaluates_here() && !(last_evaluation_ && last_evaluation_->step == step)) evaluate();
     return RunStatus::finished;
-  } catch (const Interrupted&) {  // by an evaluation; its step is complete
+  } catch (const Interrupted&) {  // thrown by an evaluation, after its step is complete
     return RunStatus::interrupted;
   }
 }
@@ -277,7 +277,8 @@ void Trainer::Impl::train_loop() {
   require_finite();
 }
 
-/// Excludes the time since `begin`, not spent on steps: all clocks start again.
+/// Excludes the time since `begin`, which was not spent on steps, and restarts the clock of the
+/// open window.
 void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   other_seconds_ += seconds_since(begin);
   windows_.interrupt(stream_, step);
@@ -320,10 +321,10 @@ double Trainer::Impl::time_steps(std::uint64_t count) {
 }
 
 double Trainer::Impl::time_resident_steps(std::uint64_t count) {
-  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also empties the ring
+  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also flushes the metrics ring
   Snapshot state;
   state.save(stream_, memory_.state());
-  resident_.run(stream_, step);  // the copy has emptied the caches
+  resident_.run(stream_, step);  // warms the caches again after the copy
   stream_.synchronize();
   const auto begin = Clock::now();
   for (std::uint64_t i = 0; i < count; ++i) resident_.run(stream_, step);
@@ -339,7 +340,7 @@ void Trainer::Impl::on_window(const WindowLines& window) {
     if (const auto flag = window.line(s).nonfinite; flag != 0) fail_nonfinite(flag - 1);
   StepReport report =
       summarise_window(window, mixture_, step_.losses(), config.train.batch, steps());
-  // The first steps of a process choose kernels and record the graph.
+  // The first steps of a process are slow: they select kernels and record the graph.
   if (window.first <= first_step_ + StepRunner::kWarmUpSteps) report.clean = false;
   if (report.clean) rates_.push_back(report.samples_per_second);
   if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(report);
@@ -431,13 +432,13 @@ void Trainer::Impl::fail_nonfinite(std::uint64_t at) const {
             good ? "the last good checkpoint is " + good->string() : "no checkpoint exists yet")});
 }
 
-/// Called from a handler: saves the progress if a file turns out to be damaged.
+/// Saves the progress when a data file turns out to be damaged. Called from a catch block.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
   std::string kept;
   if (folder_ && folder_->metrics() != nullptr && step > first_step_) {
     if (!has_checkpoint_of_this_step()) checkpoint();
-    kept = fmt::format("the progress is saved in {}; the same command resumes from there",
+    kept = fmt::format("progress is saved in {}; run the same command again to resume from there",
                        folder_->checkpoints().path_of(step).string());
   }
   fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});

@@ -30,10 +30,10 @@ class Trainer {
   /// sets the weights: from a checkpoint, from another run or newly initialised. Locks the run
   /// folder for its lifetime. Errors: config; data; device (with the memory table if the plan does
   /// not fit); runtime if another process trains in the folder; Interrupted if a signal arrives
-  /// while data are read.
+  /// while it reads data.
   Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options = {});
-  /// The same with the caller's sources: `training` holds them with the names and the order of the
-  /// configuration, which still provides everything else.
+  /// The same with the caller's sources. `training` must list them under the names and in the order
+  /// of the configuration, which provides everything else.
   Trainer(RunConfig config, Mixture training, TrainObserver& observer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -43,7 +43,7 @@ class Trainer {
   /// two batches. Errors (runtime): a checkpoint cannot be written (tried before the first step),
   /// the loss or gradient is not finite, or graph and eager steps differ.
   FinishReport run();
-  /// Trains until step `last` and waits; for tests and embedding programs.
+  /// Trains until step `last` and waits for the device; for tests and embedding programs.
   void train_until(std::uint64_t last);
   std::uint64_t step() const;
 
@@ -52,18 +52,18 @@ class Trainer {
   /// Writes a checkpoint of the current step to the run folder.
   CheckpointReport checkpoint();
 
-  /// Seconds that `count` steps take, for benchmarks. Warms up first; training continues, beyond
-  /// the last step if necessary.
+  /// Times `count` training steps after a warm-up, in seconds; for benchmarks. Continues training
+  /// beyond the last step if necessary.
   double time_steps(std::uint64_t count);
-  /// Seconds that `count` steps without their data part take, on the batch in memory: a step's time
-  /// if data were free. Warms up first and restores the state at the end.
+  /// Times `count` steps without their data part, in seconds: the cost of a step if data were free.
+  /// Uses the batch in memory, warms up first, and restores the state at the end.
   double time_resident_steps(std::uint64_t count);
 
   const RunConfig& config() const;
   const PlanReport& plan() const;
   /// Nodes of the recorded step; empty before it is recorded.
   const GraphCensus& census() const;
-  /// All stored state (MemoryPlan::state) as bytes; a resumed run must have equal bytes.
+  /// All stored state (MemoryPlan::state) as bytes; a resumed run must reproduce them exactly.
   std::vector<std::uint8_t> state_bytes();
 
  private:

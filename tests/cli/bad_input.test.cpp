@@ -186,7 +186,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedStreamedImage) {
   spill(file, sound.substr(0, sound.size() - 60));
   expect_refused(3,
                  {"step 2: images/class1/001.jpg: damaged JPEG",
-                  "saved in runs/files/checkpoints/step-2", "the same command resumes from there"},
+                  "saved in runs/files/checkpoints/step-2", "run the same command again to resume"},
                  streamed);
   spill(file, sound);
   const Outcome resumed = train(streamed);
@@ -230,7 +230,7 @@ TEST_F(TrainInput, NamesAMissingHeldOutFolder) {
 
 TEST_F(TrainInput, RefusesLabelsThatDoNotMatchTheHead) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
-  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the classes of the network"},
+  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the network's classes"},
                  {"eval.sources.0.path=three"});
   expect_refused(
       2,
@@ -316,10 +316,11 @@ TEST_F(TrainInput, RefusesDamagedCheckpoints) {
 
 TEST_F(TrainInput, RefusesCheckpointsOfAnotherRun) {
   ASSERT_EQ(train().exit_code, 0);
-  expect_refused(2, {"holds another network", "[16, 432] in this network", "init.from"},
+  expect_refused(2, {"contains a different network", "[16, 432] in this network", "init.from"},
                  {"model.widths=[16]"});
-  expect_refused(2, {"another configuration", "train.batch: 2 there, 3 here", "another out=FOLDER"},
-                 {"train.batch=3"});
+  expect_refused(
+      2, {"a different configuration", "train.batch: 2 there, 3 here", "another out=FOLDER"},
+      {"train.batch=3"});
 }
 
 TEST_F(TrainInput, RefusesCheckpointsOfAnotherGeneratorVersion) {
@@ -335,8 +336,8 @@ TEST_F(TrainInput, RefusesCheckpointsOfAnotherGeneratorVersion) {
   ASSERT_NE(at, std::string::npos) << text;
   spill(header, text.replace(at, version.size(), "generator_version: 99"));
   expect_refused(2,
-                 {"another configuration", "generator_version: 99 there",
-                  "another generator version makes other samples"},
+                 {"a different configuration", "generator_version: 99 there",
+                  "a different generator version makes different samples"},
                  shapes);
 }
 
@@ -344,7 +345,7 @@ TEST_F(TrainInput, RefusesCheckpointsOfOtherFiles) {
   ASSERT_EQ(train().exit_code, 0);
   fs::remove_all(checkpoint(12));
   write_bytes(folder() / "images/class0/new.jpg", good_jpeg());
-  expect_refused(3, {"step-8: source 'real' had 6 samples, and now has 7",
+  expect_refused(3, {"step-8: source 'real' had 6 samples and now has 7",
                      "the order of the samples would differ", "restore the files"});
   fs::remove(folder() / "images/class0/new.jpg");
   EXPECT_EQ(train().exit_code, 0);

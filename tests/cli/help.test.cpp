@@ -112,7 +112,7 @@ TEST(CommandLine, PrintsNoColourIntoAFile) {
 
 TEST(DescribeConfig, ExplainsDefaults) {
   expect_parts(wellspring({"describe", "config"}).out,
-               {"0: about every ten minutes; the last step and a signal also write one",
+               {"0: about every ten minutes; the last step and signals also trigger one",
                 "without sources nothing is held out and the run is never evaluated",
                 "keep the first N rows of each class; 0: all"});
 }

@@ -80,8 +80,9 @@ using ConfigCommand = Train;
 TEST_F(Train, SaysWhenTrainingDrawsTheHeldOutSamples) {
   const Outcome outcome = run({"train", "small.yaml", "data.sources.0.generator=sprites"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out, {"held out", "from 737280 distinct ones that training also draws from",
-                             "737280 different samples and no others"});
+  expect_parts(outcome.out,
+               {"held out", "drawn from the same 737280 distinct samples as the training data",
+                "737280 different samples and no others"});
 }
 
 TEST_F(Train, PrintsAndStoresItsResults) {
@@ -449,12 +450,13 @@ INSTANTIATE_TEST_SUITE_P(
                 {"train.batch=9"},
                 2,
                 {"small.yaml:6:8", "data.mix with a batch of 9 samples", "for example 10"}},
-        Refusal{"MixingBesideARegression",
-                "  size: 16",
-                "  size: 16\n  mix: {mixup: 0.8}",
-                {"loss.kind=mse", "loss.targets=[x, y]"},
-                2,
-                {"head 'regression': data.mix does not support loss regression", "no latents"}},
+        Refusal{
+            "MixingBesideARegression",
+            "  size: 16",
+            "  size: 16\n  mix: {mixup: 0.8}",
+            {"loss.kind=mse", "loss.targets=[x, y]"},
+            2,
+            {"head 'regression': data.mix does not support loss regression", "no common latents"}},
         Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"halves images of 1x1"}},
         Refusal{"EventsIntoACnn",
                 "generator: shapes",
@@ -468,7 +470,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "",
                 {"loss.kind=mse", "loss.targets=[x, z]"},
                 2,
-                {"no source has a latent or a target 'z'"}},
+                {"no source has a latent or target 'z'"}},
         Refusal{"DataThatAreNoArray",
                 "generator: shapes",
                 "kind: files\n      path: small.yaml\n      format: npy\n      labels: y.npy",

@@ -143,9 +143,9 @@ TEST(State, RefusesACheckpointWithOtherBlocks) {
   counting_trainer(with.path(), "on")->checkpoint();
   expect_parts(
       message_of(ErrorKind::config, [&] { counting_trainer(without.path(), "on"); }),
-      {"state.safetensors", "counting noise/steps seen is missing in the file", "init.from"});
+      {"state.safetensors", "counting noise/steps seen is missing from the file", "init.from"});
   expect_parts(message_of(ErrorKind::config, [&] { plain(with.path()); }),
-               {"state.safetensors", "counting noise/steps seen is unknown in this run"});
+               {"state.safetensors", "this run has no counting noise/steps seen"});
 }
 
 TEST(State, RefusesACheckpointOfAnotherFormat) {

@@ -149,8 +149,8 @@ TEST(TrainerTest, StopsIfACheckedStepDependsOnTheHost) {
   };
   expect_parts(
       message_of(ErrorKind::runtime, [&] { train("check"); }),
-      {"step 2: the recorded step and the eager one differ in parameters/master weights, byte ",
-       "depends on something that is not device memory", "--graph off"});
+      {"step 2: the recorded and the eager step differ in parameters/master weights, byte ",
+       "reads something other than device memory", "--graph off"});
   EXPECT_NO_THROW(train("on")) << "only a check can detect it";
 }
 

@@ -92,7 +92,7 @@ std::vector<std::string> network_differences(const SafetensorsFile& file,
     known.insert(tensor.name);
     const TensorInfo* info = file.find(tensor.name);
     if (info == nullptr)
-      differences.push_back(fmt::format("{} is missing in the file", tensor.name));
+      differences.push_back(fmt::format("{} is missing from the file", tensor.name));
     else if (info->shape != tensor.file_shape() || !holds_floats(*info))
       differences.push_back(fmt::format("{} is {} {} in the file, F32 {} in this network",
                                         info->name, element_name(info->type),
@@ -100,7 +100,7 @@ std::vector<std::string> network_differences(const SafetensorsFile& file,
   }
   for (const TensorInfo& info : file.tensors())
     if (!known.contains(info.name) && !is_batch_count(info))
-      differences.push_back(fmt::format("{} is unknown in this network", info.name));
+      differences.push_back(fmt::format("this network has no {}", info.name));
   return differences;
 }
 
@@ -109,18 +109,19 @@ void check_network(const SafetensorsFile& file, const ParameterArena& parameters
   if (differences.empty()) return;
   fail(
       ErrorKind::config,
-      {fmt::format("{} holds another network", file.path().string()), listed(differences),
+      {fmt::format("{} contains a different network", file.path().string()), listed(differences),
        "use the model section that it was trained with, or start from its weights with init.from"});
 }
 
-/// The arena array of a state block; null if the block is no array.
+/// The arena array of a state block; null if the block is not one.
 const ArenaArray* array_of(const std::vector<ArenaArray>& arrays, const StateBlock& block) {
   for (const ArenaArray& array : arrays)
     if (array.data == block.data) return &array;
   return nullptr;
 }
 
-/// True if the model file holds the array: the weights, or their average instead.
+/// True if the model file holds the array: the average if the run exports it, otherwise the
+/// weights.
 bool is_exported(const RunConfig& config, const ArenaArray& array) {
   return array.prefix == (config.train.exports_average() ? "average." : "");
 }
@@ -137,8 +138,8 @@ std::vector<std::uint8_t> download(Stream& stream, const StateBlock& block) {
   return bytes;
 }
 
-/// Restores the blocks of the state file that are not arena arrays. Returns the names of unchanged
-/// blocks.
+/// Restores the blocks of the state file that are not arena arrays. Returns the names of blocks
+/// left unchanged.
 std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunConfig& config,
                                         const ParameterArena& parameters,
                                         const std::vector<StateBlock>& state,
@@ -163,14 +164,14 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunCo
       begun_anew.push_back(block.name);
     } else {
       differences.push_back(info == nullptr
-                                ? fmt::format("{} is missing in the file", block.name)
+                                ? fmt::format("{} is missing from the file", block.name)
                                 : fmt::format("{} has {} in the file, {} in this run", block.name,
                                               counted(info->bytes, "byte"), block.bytes));
     }
   }
   for (const TensorInfo& info : file.tensors())
     if (!known.contains(info.name))
-      differences.push_back(fmt::format("{} is unknown in this run", info.name));
+      differences.push_back(fmt::format("this run has no {}", info.name));
   if (!differences.empty())
     fail(ErrorKind::config,
          {fmt::format("{} holds the state of a different kind of run", file.path().string()),
@@ -248,13 +249,12 @@ std::optional<fs::path> CheckpointStore::newest() const {
 }
 
 void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
-  if (!fs::is_directory(folder_)) return;  // if it is something else, writing reports it
+  if (!fs::is_directory(folder_)) return;  // write() reports anything else at this path
   remove_stale_temporaries(folder_);
   remove_all_but(step, keep);
 }
 
-/// Keeps the newest `keep` of the checkpoints up to `step`; also removes incomplete
-/// ones.
+/// Removes incomplete checkpoints and, of those up to `step`, all but the newest `keep`.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
   std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
@@ -314,11 +314,12 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   if (writing == CheckpointWriting::rehearse) return report;  // the destructor removes the folder
   folder.commit();
 
-  // Later checkpoints belong to a run that was resumed before them.
+  // Later checkpoints are leftovers: the run was resumed from an earlier step.
   for (const std::uint64_t step : steps())
     if (step > content.step) remove_folder(path_of(step));
   remove_all_but(content.step, content.config.train.keep);
-  // Cleaning may fail, for example without free descriptors; this checkpoint is complete anyway.
+  // Cleaning up may fail, for example if no file descriptor is free; this checkpoint is complete
+  // regardless.
   try {
     remove_stale_temporaries(folder_);
   } catch (const Error&) {
@@ -354,16 +355,16 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  std::error_code unreadable;  // require_folder reports it
+  std::error_code unreadable;  // ignored: require_folder reports it
   if (fs::exists(where / kCheckpointHeaderFile, unreadable)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
   require_folder(where);
   fail(ErrorKind::data, {fmt::format("{}: no checkpoint found", where.string()), "",
-                         "name a run folder with checkpoints, or a checkpoint folder"});
+                         "give a run folder with checkpoints, or a checkpoint folder"});
 }
 
 fs::path find_model_file(const fs::path& where) {
-  std::error_code unreadable;  // find_checkpoint reports it
+  std::error_code unreadable;  // ignored: find_checkpoint reports it
   if (fs::is_regular_file(where, unreadable)) return where;
   if (fs::exists(where / kModelFile, unreadable)) return where / kModelFile;
   return find_checkpoint(where) / kModelFile;

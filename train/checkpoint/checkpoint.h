@@ -1,6 +1,6 @@
-// Checkpoints: folders step-N with the weights (model.safetensors), all other state of a resumed
-// run (state.safetensors) and checkpoint.json with the digests of both. Written completely or not
-// at all. Host only.
+// Checkpoints: folders named step-N with the weights (model.safetensors), all other state that a
+// resumed run needs (state.safetensors) and checkpoint.json with the digests of both. A checkpoint
+// is written completely or not at all. Host only.
 #pragma once
 
 #include "kernels/runtime/memory_plan.h"
@@ -20,7 +20,7 @@
 namespace wellspring {
 
 /// The content of a checkpoint: all blocks that `state` lists as stored. The arrays of `parameters`
-/// are written tensor by tensor, other blocks byte by byte.
+/// are written as named tensors, other blocks as raw bytes.
 struct CheckpointContent {
   const RunConfig& config;
   const ParameterArena& parameters;
@@ -39,7 +39,7 @@ struct ResumeReport {
   std::vector<std::string> begun_anew;  ///< names of blocks that keep their initial state
 };
 
-/// rehearse: writes and removes all files, so that failures appear early.
+/// rehearse: writes all files and removes them again, so that failures show early.
 enum class CheckpointWriting : std::uint8_t { keep, rehearse };
 
 /// The checkpoints of one run folder.
@@ -50,17 +50,17 @@ class CheckpointStore {
   std::filesystem::path run_folder() const { return folder_.parent_path(); }
   /// Steps of complete checkpoints, ascending.
   std::vector<std::uint64_t> steps() const;
-  /// Folders of checkpoints without a header, in order.
+  /// Checkpoint folders without a header, in order.
   std::vector<std::filesystem::path> incomplete() const;
   std::filesystem::path path_of(std::uint64_t step) const;
   std::optional<std::filesystem::path> newest() const;
 
-  /// Writes a checkpoint and removes later ones and all but the newest `keep`. Error (runtime) if
-  /// it cannot be written; older checkpoints are then unchanged.
+  /// Writes a checkpoint, then removes later ones and all but the newest `keep`. Error (runtime) if
+  /// it cannot be written; older checkpoints then stay unchanged.
   CheckpointReport write(const CheckpointContent& content, Stream& stream,
                          CheckpointWriting writing = CheckpointWriting::keep) const;
-  /// Called before a run continues at `step`: removes incomplete checkpoints of killed processes
-  /// and, of the checkpoints up to `step`, all but the newest `keep`.
+  /// Removes incomplete checkpoints of killed processes and, of those up to `step`, all but the
+  /// newest `keep`. Called before a run continues at `step`.
   void clean(std::uint64_t step, std::int64_t keep) const;
 
  private:
@@ -71,40 +71,40 @@ class CheckpointStore {
 
 /// Restores all stored state bit for bit, and the values derived from the parameters. `config`,
 /// `parameters` and `state` belong to the resuming run (see CheckpointContent), which may be longer
-/// (see expect_same_run). A block listed in `may_begin_anew` stays unchanged if its size differs.
-/// Errors: data for a damaged checkpoint; config, with the differences, for another network,
-/// configuration or set of state blocks.
+/// than the stored one (see expect_same_run). A block listed in `may_begin_anew` stays unchanged if
+/// its size differs. Errors: data for a damaged checkpoint; config, with the differences, for
+/// another network, configuration or set of state blocks.
 ResumeReport resume_checkpoint(const std::filesystem::path& checkpoint, const RunConfig& config,
                                ParameterArena& parameters, const std::vector<StateBlock>& state,
                                const std::vector<std::string>& may_begin_anew, Stream& stream);
 
-/// The checkpoint folder at `where`: itself, or the newest of a run folder. Error (data) if
-/// none exists.
+/// The checkpoint folder at `where`: that folder itself, or the newest checkpoint of a run folder.
+/// Error (data) if none exists.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 /// The model file at `where`: a run folder (its newest checkpoint), a checkpoint folder or a
 /// model.safetensors. Error (data) if none exists.
 std::filesystem::path find_model_file(const std::filesystem::path& where);
-/// Restores only the weights; the network must be the same. Errors as resume_checkpoint.
+/// Restores only the weights; the network must be the same. Errors as in resume_checkpoint.
 void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream);
 
 /// How each tensor of a network was initialised from another network's weights.
 struct TransferReport {
   bool foreign = false;              ///< the file has no digest
-  std::vector<std::string> loaded;   ///< equal name and shape
-  std::vector<std::string> types;    ///< other than F32, converted
+  std::vector<std::string> loaded;   ///< same name and shape
+  std::vector<std::string> types;    ///< types other than F32, which were converted
   std::vector<std::string> reset;    ///< head tensors or whole heads, newly initialised
   std::vector<std::string> missing;  ///< not in the file: newly initialised
   std::vector<std::string> unused;   ///< in the file, but not in the network
   std::string to_string() const;
 };
-/// Initialises a network with another network's weights, except possibly the heads. Kept heads have
-/// the same name, loss, and classes or targets; a file without a list of heads has an output layer
-/// of the same shape. Error (config) if a tensor has another shape, nothing fits, or a head to keep
-/// differs.
+/// Initialises a network with another network's weights; `head_init` says whether to keep the
+/// heads. A head that is kept must have the same name, loss, and classes or targets. If the file
+/// does not list its heads, the output layer must have the same shape. Error (config) if a shape
+/// differs, no tensor fits, or a head to keep differs.
 TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
                                 const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream);
-/// The same check without writing weights, for parameters that are only planned.
+/// Makes the same checks without writing weights, for parameters that are only planned.
 TransferReport check_transfer(const std::filesystem::path& model_file, HeadInit head_init,
                               const std::vector<HeadSpec>& heads, const ParameterArena& parameters);
 

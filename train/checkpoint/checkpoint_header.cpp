@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 }
 
 /// Error (Json::exception) unless the value is a whole number in range; get<std::uint64_t>() would
-/// cast it.
+/// silently convert any other number.
 std::uint64_t whole(const Json& number) {
   return number.get_ref<const Json::number_unsigned_t&>();
 }
@@ -42,7 +42,7 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     header.step = whole(json.at("step"));
     for (const auto& [source, count] : json.at("samples").items())
       header.data[source].samples = whole(count);
-    if (json.contains("digests"))  // absent in older checkpoints
+    if (json.contains("digests"))  // absent from older checkpoints
       for (const auto& [source, digest] : json.at("digests").items())
         header.data[source].digest = digest.get<std::string>();
     const auto format = json.at("format").get<std::string>();
@@ -64,8 +64,7 @@ void check_digest(const fs::path& file, const CheckpointHeader& header) {
   const std::vector<std::byte> bytes = read_bytes(file);
   const auto& [size, sha256] = expected->second;
   if (bytes.size() != size)
-    fail_damaged(
-        file, fmt::format("it has {}, but {} were written", counted(bytes.size(), "byte"), size));
+    fail_damaged(file, fmt::format("it has {} instead of {}", counted(bytes.size(), "byte"), size));
   if (Sha256().update(bytes).hex() != sha256)
     fail_damaged(file, "its SHA-256 differs from the recorded one");
 }

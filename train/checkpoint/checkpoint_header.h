@@ -12,8 +12,8 @@ namespace wellspring {
 inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
 inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
-/// A data set of a run. Another number of samples changes their order, another digest their
-/// content.
+/// The identity of a data set. A different number of samples means a different order, a different
+/// digest different content.
 struct StoredData {
   std::uint64_t samples = 0;
   std::string digest;  ///< see data_identity; "": unknown
@@ -32,9 +32,9 @@ struct CheckpointHeader {
   std::map<std::string, File> files;  ///< by name
 };
 
-/// Errors: data for a damaged header, config for another format.
+/// Errors: data for a damaged header, config for an unsupported format.
 CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
-/// Error (data) if a file differs from the one that was written.
+/// Error (data) if the content of the file differs from what was written.
 void check_digest(const std::filesystem::path& file, const CheckpointHeader& header);
 
 }  // namespace wellspring

@@ -92,13 +92,13 @@ void require_same_data(const DataIdentity& before, const DataIdentity& now,
     const StoredData known = found == before.end() ? StoredData{} : found->second;
     if (known.samples != data.samples)
       refuse(checkpoint,
-             fmt::format("source '{}' had {}, and now has {}", source,
+             fmt::format("source '{}' had {} and now has {}", source,
                          counted(known.samples, "sample"), data.samples),
-             "the order of the samples would differ from the run so far");
+             "the order of the samples would differ from that of the run so far");
     // Older checkpoints have no digests.
     if (known.digest.empty() || same_content(known.digest, data.digest)) continue;
-    refuse(checkpoint, fmt::format("source '{}' has other content than before", source),
-           fmt::format("it has {} as before, but other labels, true parameters or values",
+    refuse(checkpoint, fmt::format("the content of source '{}' has changed", source),
+           fmt::format("it still has {}, but labels, true parameters or values differ",
                        counted(data.samples, "sample")));
   }
 }

@@ -1,5 +1,5 @@
-// The data sets of a run, as a checkpoint records them; a resumed run must read the same. Host
-// only.
+// Identities of a run's data sets, which checkpoints record; a resumed run must read the same data.
+// Host only.
 #pragma once
 
 #include "sources/mixture.h"
@@ -9,13 +9,14 @@
 
 namespace wellspring {
 
-/// Rows per data set whose bytes are in the digest, evenly spread.
+/// Rows per data set whose bytes enter the digest, evenly spaced.
 inline constexpr std::int64_t kDigestedRows = 64;
 
-/// The finite sources; generators have no end. A digest is a list of SHA-256 digests (the first 16
-/// hexadecimal digits), separated by spaces: of the label, latents and targets of all rows, then of
-/// the bytes of each of kDigestedRows rows. A row that cannot be read has "?", which equals any
-/// digest: it is an error when the row is needed, and its file may be restored before the resume.
+/// Identities of the finite sources; generators are endless and have none. A digest is a list of
+/// SHA-256 digests (their first 16 hexadecimal digits), separated by spaces: one of the labels,
+/// latents and targets of all rows, then one of the bytes of each of kDigestedRows rows. A row that
+/// cannot be read has "?", which matches any digest: it is an error only when the row is needed,
+/// and its file may be restored before the resume.
 DataIdentity data_identity(const Mixture& mixture);
 
 /// Error (data) if a data set differs from `before`, stored in `checkpoint`.

@@ -21,8 +21,8 @@ constexpr const char* kFormat = "wellspring model 2";
 constexpr std::string_view kOwnFormats = "wellspring ";
 
 [[noreturn]] void fail_metadata(const fs::path& file, const std::string& why) {
-  fail(ErrorKind::data, {fmt::format("{}: cannot read the metadata of the model", file.string()),
-                         why, "use a checkpoint written by this version of the program"});
+  fail(ErrorKind::data, {fmt::format("{}: cannot read the model's metadata", file.string()), why,
+                         "use a checkpoint written by this version of the program"});
 }
 
 std::string heads_json(const std::vector<HeadSpec>& heads) {
@@ -89,7 +89,7 @@ std::string input_json(const SampleLayout& input) {
       .dump();
 }
 
-/// 0 for values out of range, which the comparison with the run's layout refuses. Error
+/// Returns 0 for values out of range; the comparison with the run's layout then refuses them. Error
 /// (Json::exception) unless the value is a whole number.
 int extent(const Json& number) {
   const auto value = number.get_ref<const Json::number_unsigned_t&>();
@@ -119,7 +119,7 @@ std::uint64_t step_from(const std::string& text, const fs::path& file) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, step);
   if (error != std::errc{} || stop != end)
-    fail_metadata(file, fmt::format("its step is '{}'", text));
+    fail_metadata(file, fmt::format("its step '{}' is not a number", text));
   return step;
 }
 
@@ -129,7 +129,7 @@ SafetensorsFile open_tensors(const fs::path& path) {
   if (kind == FileKind::pytorch || kind == FileKind::pickle || kind == FileKind::zip)
     fail(ErrorKind::data,
          {fmt::format("{}: not a safetensors file", path.string()),
-          "it looks like a file of torch.save",
+          "it looks like a file written by torch.save",
           fmt::format("convert it: scripts/torch-weights from-torch {} weights.safetensors",
                       path.string())});
   refuse_other_kinds(file, {FileKind::safetensors}, "a safetensors file");
@@ -143,7 +143,7 @@ std::optional<ModelDescription> description_in(const SafetensorsFile& file) {
   if (format == metadata.end() || !format->second.starts_with(kOwnFormats)) return std::nullopt;
   if (format->second != kFormat)
     fail(ErrorKind::data,
-         {fmt::format("{}: not a model of this version of the program", file.path().string()),
+         {fmt::format("{}: not a model file of this version of the program", file.path().string()),
           fmt::format("its format is '{}', not '{}'", format->second, kFormat),
           "use the model.safetensors of a checkpoint written by `wellspring train`"});
   const auto text = [&](const std::string& key) {
@@ -176,9 +176,9 @@ ModelFile::ModelFile(const fs::path& path) : tensors_(open_tensors(path)) {
 const ModelDescription& ModelFile::described() const {
   if (description_) return *description_;
   fail(ErrorKind::config,
-       {fmt::format("{}: has no configuration", path().string()),
+       {fmt::format("{}: the file has no configuration", path().string()),
         "it was not written by `wellspring train`",
-        fmt::format("name a configuration: wellspring eval {} CONFIG.yaml", path().string())});
+        fmt::format("give a configuration: wellspring eval {} CONFIG.yaml", path().string())});
 }
 
 }  // namespace wellspring

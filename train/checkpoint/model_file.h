@@ -1,6 +1,6 @@
-// Model files: weights in safetensors, with the metadata that make them usable without their run.
-// Files of other programs have neither those metadata nor a digest. Called by checkpoints, weight
-// transfer and evaluation; host only.
+// Model files: weights in safetensors format, with the metadata needed to use them without their
+// run. Files of other programs have neither this metadata nor a digest. Called by checkpoints,
+// weight transfer and evaluation; host only.
 #pragma once
 
 #include "core/io/safetensors.h"
@@ -25,8 +25,8 @@ struct ModelDescription {
 
 TensorMetadata to_metadata(const ModelDescription& model);
 
-/// A note on foreign files.
-inline constexpr const char* kForeignFile = "no digest: a foreign file";
+/// Note on a foreign file.
+inline constexpr const char* kForeignFile = "written by another program, without a digest";
 
 class ModelFile {
  public:
@@ -36,7 +36,7 @@ class ModelFile {
 
   const std::filesystem::path& path() const { return tensors_.path(); }
   const SafetensorsFile& tensors() const { return tensors_; }
-  /// True without a digest: another program wrote the file, and nothing shows damage.
+  /// True if the file has no digest: another program wrote it, and damage cannot be detected.
   bool foreign() const { return !tensors_.has_digest(); }
   /// nullopt if the file has no metadata of this program.
   const std::optional<ModelDescription>& description() const { return description_; }

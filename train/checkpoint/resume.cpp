@@ -19,9 +19,10 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
   if (own == nullptr) return std::nullopt;
   const std::optional<std::filesystem::path> newest = own->newest();
   if (newest && choice.kind == ResumeChoice::Kind::never)
-    fail(ErrorKind::config, {fmt::format("{} holds checkpoints", own->run_folder().string()),
-                             "a new run would mix its checkpoints with them",
-                             "choose another out=FOLDER, remove the folder, or resume"});
+    fail(ErrorKind::config,
+         {fmt::format("{} already holds checkpoints", own->run_folder().string()),
+          "a new run would mix its checkpoints with them",
+          "choose another out=FOLDER, remove the folder, or resume"});
   return newest;
 }
 
@@ -34,10 +35,10 @@ void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::pa
   const std::string before = instruction_set_before(store.run_folder(), step);
   const std::string now = computing_instruction_set(device.to_string());
   if (!before.empty() && before != now)
-    notes.push_back(fmt::format(
-        "the steps before {} were computed with {}, the steps from here on with {}: the "
-        "weights may differ from an uninterrupted run's in their last bits",
-        step, before, now));
+    notes.push_back(
+        fmt::format("the steps before {} were computed with {}, later steps use {}: the weights "
+                    "may differ from those of an uninterrupted run in their last bits",
+                    step, before, now));
 }
 
 }  // namespace wellspring

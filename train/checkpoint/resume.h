@@ -13,9 +13,9 @@ namespace wellspring {
 
 struct ResumeChoice {
   enum class Kind : std::uint8_t {
-    automatic,  ///< the newest complete checkpoint of the run folder, else step 0
+    automatic,  ///< the newest complete checkpoint of the run folder, otherwise step 0
     never,      ///< step 0; Error (config) if the run folder holds checkpoints
-    path,       ///< this checkpoint, or the newest of this run folder
+    path,       ///< the checkpoint at `path`, or the newest of the run folder there
   };
   Kind kind = Kind::automatic;
   std::filesystem::path path;
@@ -24,12 +24,12 @@ struct ResumeChoice {
 };
 
 /// The checkpoint to resume from; nullopt: start at step 0. `own`: checkpoints of the run's folder,
-/// null without a folder. Errors: as in ResumeChoice; data if the path leads to no checkpoint.
+/// null without a folder. Errors: as in ResumeChoice; data if there is no checkpoint at the path.
 std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& choice,
                                                           const CheckpointStore* own);
 
-/// Notes of a run that goes on at `step` from `checkpoint`: which, incomplete checkpoints next to it,
-/// and another instruction set than that of the steps before.
+/// Adds notes on a run resumed at `step` from `checkpoint`: the checkpoint, incomplete checkpoints
+/// next to it, and a change of instruction set.
 void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
                       std::uint64_t step, const Device& device);
 

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `config` with the steps and the warm-up of `identity`; nullopt if it names no steps.
+/// `config` with the steps and the warm-up of `identity`; nullopt if `identity` does not give the
+/// steps.
 std::optional<RunConfig> of_other_length(const RunConfig& config, const std::string& identity) {
   RunConfig other = config;
   bool found = false;
@@ -64,9 +65,9 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
     return line.find("generator_version: ") != std::string::npos;
   });
   fail(ErrorKind::config,
-       {fmt::format("{} belongs to a run with another configuration", checkpoint.string()),
+       {fmt::format("{} belongs to a run with a different configuration", checkpoint.string()),
         listed(differences) +
-            (other_version ? "; another generator version makes other samples" : ""),
+            (other_version ? "; a different generator version makes different samples" : ""),
         "restore the configuration, or start a new run: set another out=FOLDER, and init.from to "
         "start with these weights"});
 }

@@ -16,7 +16,8 @@ namespace wellspring {
 /// with the differences, if the run cannot resume from it.
 std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
                               const CheckpointHeader& header, const RunConfig& config);
-/// Error (config): a longer run would have had other samples or learning rates at the steps so far.
+/// Error (config): a longer run would have used different samples or learning rates in the steps so
+/// far.
 [[noreturn]] void refuse_longer_run(const std::filesystem::path& checkpoint, std::uint64_t before,
                                     std::uint64_t now, const std::string& why);
 

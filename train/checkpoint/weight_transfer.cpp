@@ -1,5 +1,5 @@
-// Initialisation with another run's weights (declared in train/checkpoint/checkpoint.h): fits the
-// tensors of a model file to another network.
+// Initialisation with another run's weights (declared in train/checkpoint/checkpoint.h): matches
+// the tensors of a model file to those of this network.
 #include "core/io/safetensors.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
@@ -30,11 +30,11 @@ struct KeptHeads {
 
 [[noreturn]] void refuse_heads(const ModelFile& model, const std::vector<std::string>& why) {
   fail(ErrorKind::config,
-       {fmt::format("init.head=keep: {} has another output layer", model.path().string()),
-        listed(why), "set init.head=reset, which initialises the output layer again"});
+       {fmt::format("init.head=keep: {} has a different output layer", model.path().string()),
+        listed(why), "set init.head=reset to re-initialise the output layer"});
 }
 
-/// "4 classes", or the names if `other` has as many.
+/// "4 classes", or their names if `other` has the same number.
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.outputs() != other.outputs())
@@ -53,7 +53,7 @@ std::vector<std::string> names_of(const std::vector<HeadSpec>& heads) {
   return names;
 }
 
-/// Pairs heads by name. Error (config) without a pair, or if one differs.
+/// Pairs heads by name. Error (config) if there is no pair, or if the heads of a pair differ.
 KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here) {
   KeptHeads kept;
   std::vector<std::string> differences;
@@ -97,7 +97,7 @@ void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTen
     std::copy_n(held.begin() + rows.from * row, rows.count * row, values + rows.to * row);
 }
 
-/// The same for a file without a list of heads: keeps all rows.
+/// The same for a file that does not list its heads: keeps all rows.
 void keep_all(const ModelFile& model, const ParameterTensor& tensor, float* values) {
   const TensorInfo* info = model.tensors().find(tensor.name);
   if (info == nullptr || info->shape != tensor.file_shape() || !holds_floats(*info))
@@ -113,9 +113,10 @@ void keep_all(const ModelFile& model, const ParameterTensor& tensor, float* valu
     return names.empty() ? "none" : listed(names);
   };
   const std::string why =
-      unfit.empty() ? fmt::format("no tensor has a matching name; this network has {}; the file {}",
-                                  some(report.missing), some(report.unused))
-                    : listed(unfit);
+      unfit.empty()
+          ? fmt::format("no tensor has a matching name; this network has {}; the file has {}",
+                        some(report.missing), some(report.unused))
+          : listed(unfit);
   fail(ErrorKind::config,
        {fmt::format("init.from: {} does not fit this network", model.path().string()), why,
         model.description() ? "use the model section that it was trained with; only the head may "
@@ -124,7 +125,7 @@ void keep_all(const ModelFile& model, const ParameterTensor& tensor, float* valu
                               "scripts/torch-weights"});
 }
 
-/// Reads matching tensors into `values`, laid out as the arena; null: only compares.
+/// Reads matching tensors into `values`, laid out like the arena; if it is null, only compares.
 TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
                            const std::vector<HeadSpec>& heads, const ParameterArena& parameters,
                            float* values) {

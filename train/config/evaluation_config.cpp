@@ -14,7 +14,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
-/// Gives a standard error of at most 0.005 % of an accuracy, in hours on a CPU.
+/// Makes the standard error of an accuracy at most 0.005 %; takes hours on a CPU.
 constexpr double kMostSamples = 1e8;
 
 const ParamTable<EvaluationConfig>& evaluation_table() {
@@ -25,7 +25,8 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",
-                   "held-out samples per generator (ids from 2^48); files are used completely")
+                   "held-out samples per generator (ids from 2^48); of files, all held-out rows "
+                   "are used")
           .may_change();
   return table;
 }
@@ -33,22 +34,23 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
 const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
   static const auto table =
       ParamTable<EvaluationSourceConfig>("eval source")
-          .text("of", &EvaluationSourceConfig::of, "the training source that it is held out from")
+          .text("of", &EvaluationSourceConfig::of,
+                "the training source that these samples are held out from")
           .required()
           .may_change()
           .text("name", &EvaluationSourceConfig::name,
                 "name in reports (default: the name of the training source)")
           .may_change()
           .text("path", &EvaluationSourceConfig::path,
-                "(files only) folder or file of the held-out samples, with the format's keys that "
-                "differ from the training source, such as split; empty: the training path")
+                "(files only) folder or file of the held-out samples; empty: the training path; "
+                "format keys that differ from the training source, such as split, can be added")
           .may_change()
           .text("rows", &EvaluationSourceConfig::rows,
-                std::string("(files only) ") + kRowsHelp + "; by the order of the training source")
+                std::string("(files only) ") + kRowsHelp + "; in the order of the training source")
           .may_change()
           .real("fraction", &EvaluationSourceConfig::fraction, {0, 0.99}, "",
-                "(files only) hold out this part of the training source's rows; training then uses "
-                "the others; sets rows: of both")
+                "(files only) fraction of the training source's rows to hold out; training uses "
+                "the rest; sets rows for both sources")
           .may_change();
   return table;
 }
@@ -57,16 +59,16 @@ const ParamTable<EvaluationSourceConfig>& evaluation_source_table() {
 
 namespace {
 
-/// Divides the rows of the training source.
+/// Splits the rows of the training source.
 void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
                        SourceSpec& trained) {
   if (source.fraction == 0) return;
   if (!source.rows.empty() || !source.path.empty() || !source.params.empty())
-    node.refuse("a fraction with rows, path or keys of the format",
-                "a fraction is a part of the training source", "remove one of them");
+    node.refuse("a fraction cannot be combined with rows, path or format keys",
+                "it takes part of the training source's rows", "remove fraction, or the others");
   RowRange range = RowRange::parse(trained.rows, trained.rows_by, trained.place);
   if (range.numbers)
-    node.refuse("a fraction of numbered rows",
+    node.refuse("fraction does not apply to numbered rows",
                 fmt::format("'{}' has rows: {}", source.of, trained.rows),
                 "set rows: of both sources");
   RowRange held_out = range;
@@ -81,16 +83,16 @@ void expect_held_out(const ConfigNode& node, const EvaluationSourceConfig& sourc
                      const SourceSpec& trained) {
   if (!source.path.empty() || !source.params.empty()) return;
   if (source.rows.empty())
-    node.refuse("path, rows, fraction or split is missing",
-                "held-out files must differ from the training files",
-                "to hold out a tenth of the training files, set fraction: 0.1");
+    node.refuse("one of path, rows, fraction and split is required",
+                "held-out samples must differ from the training samples",
+                "to hold out a tenth of the training samples, set fraction: 0.1");
   const RowRange held_out = RowRange::parse(source.rows, trained.rows_by, node.location());
   if (held_out.overlaps(RowRange::parse(trained.rows, trained.rows_by, trained.place)))
-    node.refuse(fmt::format("rows {} are also trained on", held_out.text()),
-                fmt::format("source '{}' has {}", source.of,
-                            trained.rows.empty() ? "all rows" : "rows: " + trained.rows),
-                "set rows: of both sources, for example 0%..90% and 90%..100%, or fraction: 0.1 "
-                "here alone");
+    node.refuse(
+        fmt::format("rows {} are also trained on", held_out.text()),
+        fmt::format("source '{}' has {}", source.of,
+                    trained.rows.empty() ? "all rows" : "rows: " + trained.rows),
+        "set rows for both sources, for example 0%..90% and 90%..100%, or only fraction: 0.1 here");
 }
 
 }  // namespace
@@ -125,7 +127,7 @@ EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
                        "set another name");
     evaluation.sources.push_back(std::move(source));
   }
-  // After all fractions, which change the rows of the training sources.
+  // Check after all fractions are applied: they change the rows of the training sources.
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const EvaluationSourceConfig& source = evaluation.sources[i];
     const auto trained = std::ranges::find(names, source.of) - names.begin();

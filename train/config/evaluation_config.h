@@ -12,13 +12,13 @@
 
 namespace wellspring {
 
-/// A held-out source: other samples of a training source, without augmentation.
+/// A held-out source: samples of a training source that it does not train on, without augmentation.
 struct EvaluationSourceConfig {
-  std::string of;                    ///< the training source
-  std::string name;                  ///< in reports
-  std::string path;                  ///< (files only) the held-out files; empty: the training path
-  std::string rows;                  ///< (files only) see RowRange, with the order of `of`; "": all
-  double fraction = 0;               ///< (files only) of the rows of `of`; 0 once `rows` is set
+  std::string of;       ///< the training source
+  std::string name;     ///< in reports
+  std::string path;     ///< (files only) the held-out files; empty: the training path
+  std::string rows;     ///< (files only) see RowRange; in the order of `of`; "": all
+  double fraction = 0;  ///< (files only) share of the rows of `of`; 0 once `rows` is set
   std::vector<ParamSetting> params;  ///< (files only) keys of the format that differ from training
 };
 
@@ -28,8 +28,8 @@ struct EvaluationConfig {
   std::vector<EvaluationSourceConfig> sources;
 };
 
-/// A source with a `fraction` takes the last part of its training source's rows, which then ends
-/// before it: both get the key `rows`. Errors (config).
+/// A source with a `fraction` takes the last rows of its training source, which keeps the others;
+/// both get the key `rows`. Errors (config).
 EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data);
 void write_evaluation(ConfigWriter& writer, const EvaluationConfig& evaluation);
 std::vector<ConfigSection> evaluation_sections();

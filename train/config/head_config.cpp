@@ -13,7 +13,7 @@ namespace {
 const ParamTable<HeadConfig>& head_table() {
   static const auto table =
       ParamTable<HeadConfig>("head")
-          .text("name", &HeadConfig::name, "name of the head; sources refer to it by `head`")
+          .text("name", &HeadConfig::name, "name of the head; sources refer to it with `head`")
           .required()
           .choice("loss", &HeadConfig::loss,
                   {{"class", LossKind::class_label},
@@ -116,7 +116,7 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
                 "only a regression has targets");
   if (!regression && !head.sources.empty())
     node.refuse(fmt::format("sources does not apply to loss {}", to_string(head.loss)),
-                "each source names its head by `head`");
+                "each source names its head with `head`");
   const bool smooth = head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
   if (!smooth && head.label_smoothing > 0)
     node.refuse(fmt::format("label_smoothing does not apply to loss {}", to_string(head.loss)),

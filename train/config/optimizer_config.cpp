@@ -17,7 +17,7 @@ const ParamTable<ops::OptimizerSpec>& optimizer_spec_table() {
           .real("beta1", &Spec::beta1, {0, 0.9999}, "", "(adamw) decay of the first moment")
           .real("beta2", &Spec::beta2, {0, 0.99999}, "", "(adamw) decay of the second moment")
           .real("epsilon", &Spec::epsilon, {1e-12, 1}, "",
-                "(adamw) added to the root of the second moment")
+                "(adamw) added to the square root of the second moment")
           .real("weight_decay", &Spec::weight_decay, {0, 10}, "",
                 "weight decay of matrices; decoupled for adamw, added to the gradient for sgd");
   return table;

@@ -19,7 +19,7 @@ const ParamTable<RunConfig>& run_table() {
   static const auto table =
       ParamTable<RunConfig>("the run")
           .text("name", &RunConfig::name,
-                "name of the run, one part of a path (default: name of the file)")
+                "name of the run, used as a folder name (default: name of the file)")
           .may_change()
           .integer("seed", &RunConfig::seed, {0, kUnbounded}, "",
                    "seed of all random numbers: samples, order, augmentation, initial weights")
@@ -38,7 +38,7 @@ const ParamTable<RunConfig>& run_table() {
           .text("out", &RunConfig::out, "run folder (default: runs/<name>)")
           .may_change()
           .real("memory", &RunConfig::memory, {0, kUnbounded}, "GiB",
-                "limit of device memory; 0: all that is free")
+                "limit of device memory; 0: all free memory")
           .may_change();
   return table;
 }
@@ -51,7 +51,7 @@ const ParamTable<TrainConfig>& train_table() {
                    "number of training steps")
           .required()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
-                "largest L2 norm of the gradient; 0: no clipping")
+                "maximum L2 norm of the gradient; 0: no clipping")
           .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
                 "decay per step of the moving average of the weights, smaller in the first steps; "
                 "0: no average",
@@ -62,8 +62,8 @@ const ParamTable<TrainConfig>& train_table() {
           .integer("log_every", &TrainConfig::log_every, {1, 100000}, "steps", "logging interval")
           .may_change()
           .integer("checkpoint_every", &TrainConfig::checkpoint_every, {0, kUnbounded}, "steps",
-                   "checkpoint interval; 0: about every ten minutes; the last step and a signal "
-                   "also write one")
+                   "checkpoint interval; 0: about every ten minutes; the last step and signals "
+                   "also trigger one")
           .may_change()
           .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints",
                    "number of newest checkpoints to keep")
@@ -78,10 +78,9 @@ const ParamTable<TrainConfig>& train_table() {
 const ParamTable<InitConfig>& init_table() {
   static const auto table =
       ParamTable<InitConfig>("init")
-          .text(
-              "from", &InitConfig::from,
-              "initial weights: a run folder, a checkpoint or a safetensors file, also of another "
-              "program; scripts/torch-weights converts .pt and .pth")
+          .text("from", &InitConfig::from,
+                "initial weights: a run folder, a checkpoint or a safetensors file of any program; "
+                "scripts/torch-weights converts .pt and .pth")
           .may_change()
           .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
                   "keep or re-initialise the output layer")
@@ -119,20 +118,20 @@ std::vector<std::string> label_spaces(const DataConfig& data) {
   return spaces;
 }
 
-/// Refuses names that are no part of a path, because runs/NAME is the default folder.
+/// Refuses names that cannot be a single path component, because runs/NAME is the default folder.
 void expect_run_name(const std::string& name, const ConfigLocation& place) {
   constexpr std::size_t kLongest = 255;  // bytes; NAME_MAX of Linux
   std::string why;
   if (!is_utf8(name)) why = "the file's name, which names the run, is not UTF-8";
   if (name.find('/') != std::string::npos) why = "it contains a slash";
-  if (name == "." || name == "..") why = "it is a folder's own name or its parent's";
+  if (name == "." || name == "..") why = "it refers to a folder itself or to its parent";
   if (name.size() > kLongest) why = fmt::format("it is longer than {} bytes", kLongest);
   if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
     why = why.empty() ? "it contains control characters" : why;
   if (why.empty()) return;
   fail(ErrorKind::config,
        {fmt::format("{}'{}' cannot name a run: {}", place.prefix(), printable(name), why),
-        "the name is one part of the path of its folder, runs/NAME, and printed in reports",
+        "the name becomes a folder, runs/NAME, and appears in reports",
         "set name=NAME; for another folder, set out=FOLDER"});
 }
 
@@ -164,7 +163,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   return context;
 }
 
-/// make_source, with errors that name the source as held out.
+/// make_source with error messages that say that the source is held out.
 std::unique_ptr<Source> open_as_held_out(const SourceSpec& spec, const SourceContext& context) {
   try {
     return make_source(spec, context);
@@ -283,8 +282,8 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseLabels dense) cons
     const EvaluationSourceConfig& held_out = evaluation.sources[k];
     const SourceConfig& source = held_out_from(k);
     SourceSpec spec = source.spec;
-    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));  // independent of the held-out
-                                                                     // name
+    // Set before the name, so that the seed does not depend on the held-out name.
+    spec.seed = static_cast<std::int64_t>(source_seed(spec, seed));
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();

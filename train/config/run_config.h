@@ -61,7 +61,7 @@ struct RunConfig {
   std::int64_t threads = 0;
   Precision precision = Precision::automatic;
   std::string out;    ///< run folder
-  double memory = 0;  ///< limit of device memory in GiB; 0: all that is free
+  double memory = 0;  ///< limit of device memory in GiB; 0: all free memory
   DataConfig data;
   EvaluationConfig evaluation;
   ModelConfig model;
@@ -85,7 +85,7 @@ struct RunConfig {
   /// The same without paths of this machine (run folder, data root, initial weights). Stored in
   /// model files, so that equal runs write equal files.
   std::string portable_yaml() const;
-  /// The part that determines the weights at a given step; a resumed run must have the same.
+  /// The part that determines the weights at a given step; a resumed run must have the same one.
   std::string identity_yaml() const;
 
   std::filesystem::path folder() const { return out; }

@@ -11,7 +11,7 @@ std::optional<double> area_under_curve(std::span<ops::ScoredSample> samples) {
   if (std::any_of(samples.begin(), end, [](const auto& s) { return std::isnan(s.score); }))
     return std::nullopt;
   std::sort(samples.begin(), end, [](const auto& a, const auto& b) { return a.score < b.score; });
-  double below = 0;  // samples of label 0 with smaller scores
+  double below = 0;  // label-0 samples with smaller scores
   double won = 0, positives = 0;
   for (auto tie = samples.begin(); tie != end;) {
     double ones = 0, zeros = 0;

@@ -1,5 +1,4 @@
-// Area under the receiver operating characteristic of a two-class score. Called by the evaluation;
-// host only.
+// Area under the ROC curve of a two-class score. Called by the evaluation; host only.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -9,10 +8,10 @@
 
 namespace wellspring {
 
-/// The area under the receiver operating characteristic: the probability that a sample of label 1
-/// scores higher than one of label 0, with ties counted as one half (rank sum of Mann and Whitney
-/// 1947, mean ranks for ties). Sorts `samples`; ignores other labels. nullopt if either class is
-/// missing or a score is NaN.
+/// Area under the receiver operating characteristic: the probability that a sample with label 1
+/// scores higher than one with label 0, counting ties as one half (rank-sum statistic of Mann and
+/// Whitney 1947, with mean ranks for ties). Sorts `samples` and ignores other labels. Returns
+/// nullopt if either class is missing or a score is NaN.
 std::optional<double> area_under_curve(std::span<ops::ScoredSample> samples);
 
 }  // namespace wellspring

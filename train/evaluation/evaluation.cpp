@@ -16,7 +16,8 @@
 namespace wellspring {
 namespace {
 
-/// Adds the best possible values to the scores. An accuracy refers to the source's own labels.
+/// Adds the best possible values, where known, to the scores. The best accuracy applies only to the
+/// head that the source's labels belong to.
 void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   for (const BestResult& best : known) {
     for (HeadReport& head : result.heads)
@@ -27,8 +28,8 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
-/// The network's input and heads: the model's own, or, if it does not name them, a run's with this
-/// configuration. Error (config) if the held-out samples have another form.
+/// Input and heads of the network: from the model file or, if it does not describe them, from a run
+/// with this configuration. Error (config) if the held-out samples do not fit the input.
 SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
                                const SampleLayout& held_out, TrainObserver& observer) {
   if (!model.description()) {
@@ -37,11 +38,11 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
   }
   if (!held_out.same_input(model.description()->input))
     fail(ErrorKind::config,
-         {fmt::format("{} was trained on samples of another form: {} in the model, {} held out",
-                      model.path().string(), to_string(model.description()->input),
-                      to_string(held_out)),
-          "the network reads only the form that it was built for",
-          "set data.size, or evaluate other data"});
+         {fmt::format(
+              "{} was trained on samples of a different shape: {} in the model, {} held out",
+              model.path().string(), to_string(model.description()->input), to_string(held_out)),
+          "the network accepts only the shape that it was built for",
+          "set data.size to match, or evaluate on other data"});
   return {held_out, model.description()->heads};
 }
 
@@ -51,7 +52,8 @@ std::string seen_text(const EvaluationResult& result) {
   if (result.trained_on > 0)
     return fmt::format(", {} of them also in the training data", result.trained_on);
   if (result.distinct == 0) return "";
-  return fmt::format(", from {} distinct ones that training also draws from", result.distinct);
+  return fmt::format(", drawn from the same {} distinct samples as the training data",
+                     result.distinct);
 }
 
 Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
@@ -128,7 +130,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   const std::string what = "evaluating " + mixture_.source(source).name();
   const BatchView batch = batch_.view();
   const std::int32_t width = task.heads().back().begin + task.heads().back().outputs();
-  stream.fill_zero(sums_.data(), sums_.bytes(), "sums of the evaluation");
+  stream.fill_zero(sums_.data(), sums_.bytes(), "evaluation sums");
   for (std::uint64_t first = 0; first < samples_[k];
        first += static_cast<std::uint64_t>(batch.size)) {
     stop_if_interrupted();
@@ -145,9 +147,9 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   }
   for (const Ranking& ranking : rankings_)
     stream.copy(ranking.host.data(), ranking.device.data(), samples_[k] * sizeof(ops::ScoredSample),
-                CopyDirection::device_to_host, "scores of the evaluation");
+                CopyDirection::device_to_host, "evaluation scores");
   stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
-              "sums of the evaluation");
+              "evaluation sums");
   stream.synchronize();
   EvaluationResult result;
   result.name = mixture_.source(source).name();

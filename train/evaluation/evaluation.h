@@ -17,16 +17,16 @@
 
 namespace wellspring {
 
-/// How the samples overlap with training: ", 12 of them also in the training data", ", from 737280
-/// distinct ones that training also draws from"; "" if they do not.
+/// Overlap of the held-out samples with training as text: ", 12 of them also in the training data"
+/// or ", drawn from the same 737280 distinct samples as the training data"; "" without overlap.
 std::string seen_text(const EvaluationResult& result);
 
-/// The held-out sources of a run. Has its own batch, so that the training batch is unchanged.
-/// Forward passes run eagerly, outside the recorded step.
+/// Evaluates a network on the held-out sources of a run. Uses its own batch, so that the training
+/// batch stays unchanged. Forward passes run eagerly, outside the recorded step.
 class Evaluator {
  public:
-  /// Plans the memory. `mixture`: the held-out sources, RunConfig::open_held_out. Errors: data if
-  /// the classes of a source differ from its head's; config if a source has no head.
+  /// Plans the memory. `mixture`: the held-out sources, from RunConfig::open_held_out. Errors: data
+  /// if the classes of a source differ from its head's; config if a source has no head.
   Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
             MemoryPlan& memory);
   /// Finds held-out rows that are also in `training`; returns a line for each pair of data sets
@@ -45,7 +45,7 @@ class Evaluator {
   EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
                                    const WorkWatch& watch);
 
-  /// The scores of one source's samples by a two-class head, for the area under the curve.
+  /// Scores that a two-class head gives to the samples of one source, for the area under the curve.
   struct Ranking {
     std::size_t head;
     Planned<ops::ScoredSample> device, host;
@@ -53,19 +53,18 @@ class Evaluator {
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
-  std::vector<std::uint64_t> trained_on_;  ///< held-out rows also in the training data, found by
-                                           ///< compare()
+  std::vector<std::uint64_t> trained_on_;  ///< by source; found by compare()
   std::vector<std::string> head_names_;
-  std::vector<SampleInfo> known_;     ///< per source; empty for files
+  std::vector<SampleInfo> known_;     ///< by source; empty for files
   std::optional<HeadLosses> losses_;  ///< nullopt without sources
   BatchColumns batch_;
   Planned<double> sums_, host_sums_;
   std::vector<Ranking> rankings_;
 };
 
-/// Evaluates a trained network without training, from its checkpoint, optionally on another
-/// configuration's data. `where`: run folder, checkpoint folder or safetensors file; without
-/// metadata of this program, the network and its heads are the configuration's.
+/// Evaluates the network of a checkpoint, optionally on the data of another configuration. `where`:
+/// run folder, checkpoint folder or safetensors file. If the file has no metadata of this program,
+/// `config` defines the network and its heads.
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer);
 /// The configuration stored with a checkpoint.

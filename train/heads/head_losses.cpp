@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-/// Maps the target's range to [-1, 1]: (t - shift) * scale.
+/// The loss maps the range of a target to [-1, 1]: (t - shift) * scale.
 float shift_of(const HeadTarget& target) {
   return 0.5f * (target.low + target.high);
 }
@@ -32,16 +32,16 @@ HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSourc
     if (heads[h].loss != LossKind::regression) continue;
     const std::size_t targets = heads[h].targets.size();
     regressions_[h].column =
-        memory.reserve<std::int32_t>(group, "columns of targets", feeds_[h].column.size());
-    regressions_[h].shift = memory.reserve<float>(group, "shifts of targets", targets);
-    regressions_[h].scale = memory.reserve<float>(group, "scales of targets", targets);
+        memory.reserve<std::int32_t>(group, "target columns", feeds_[h].column.size());
+    regressions_[h].shift = memory.reserve<float>(group, "target shifts", targets);
+    regressions_[h].scale = memory.reserve<float>(group, "target scales", targets);
   }
 }
 
 void HeadLosses::load(Stream& stream) {
   const auto upload = [&stream](auto& block, const auto& values) {
     stream.copy(block.data(), values.data(), block.bytes(), CopyDirection::host_to_device,
-                "targets of a regression");
+                "regression targets");
     stream.synchronize();
   };
   for (std::size_t h = 0; h < heads_.size(); ++h) {

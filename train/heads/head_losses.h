@@ -16,27 +16,28 @@ namespace wellspring {
 
 class HeadLosses {
  public:
-  /// train: as configured. mixed: the same, but classifiers learn the probabilities that mixing
-  /// wrote to `target`, see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all weights
-  /// (samples, labels, heads) are 1.
+  /// train: as configured. mixed: like train, but classifiers learn the class probabilities that
+  /// mixing writes to `target`; see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all
+  /// weights (samples, labels, heads) are 1.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
-  /// Plans this rank's rows of batches with `sources` sources; `feeds` lists what each head learns
-  /// from them. `gradient`: type of the outputs' gradient. `heads` must outlive this object.
+  /// Plans the losses for this rank's rows of a batch. `sources`: number of sources in the batch;
+  /// `feeds`: the data that each head learns from; `gradient`: type of the output gradient. `heads`
+  /// must outlive this object.
   HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
              std::int32_t sources, const Share& share, DType gradient, Mode mode,
              MemoryPlan& memory, const std::string& group);
   /// Uploads the target columns. Call after commit.
   void load(Stream& stream);
 
-  /// Enqueues all losses: fills measures() and the gradient [batch, outputs] of all outputs.
+  /// Enqueues all losses: fills measures() and the output gradient [batch, outputs].
   void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
                void* gradient) const;
 
   /// Losses and scores of each row, valid after enqueue().
   ops::Measures measures() const;
   const MeasureLayout& layout() const { return layout_; }
-  /// Reports `sums` of these measures for the samples of a source, by head.
+  /// Reports the results of each head on the samples of a source. `sums`: sums of measures().
   std::vector<HeadReport> report(const double* sums, int source) const {
     return report_heads(heads_, feeds_, layout_, sums, source);
   }

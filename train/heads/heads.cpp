@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<HeadTarget>& targets) {
   return names;
 }
 
-/// A target, and its column in the source (see RegressionTargets::column).
+/// A target and its column in the source (see RegressionTargets::column).
 struct Found {
   std::int32_t column = 0;
   HeadTarget target;
@@ -51,7 +51,7 @@ std::string prefix_of(const HeadConfig& head) {
   return fmt::format("{}head '{}'", head.place.prefix(), head.name);
 }
 
-/// All target names of the sources, for advice.
+/// All target names of the sources, for error messages.
 std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
   std::vector<std::string> all;
   for (const SourceTruth& source : sources)
@@ -72,33 +72,33 @@ std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
     if (known) continue;
     fail(ErrorKind::config,
          {source != nullptr
-              ? fmt::format("{}: source '{}' has neither a latent nor a target '{}'",
-                            prefix_of(head), source->name, name)
-              : fmt::format("{}: no source has a latent or a target '{}'", prefix_of(head), name),
-          "targets of files are the latents that `export` wrote with their rows, and arrays that "
-          "the source lists as latents",
+              ? fmt::format("{}: source '{}' has no latent or target '{}'", prefix_of(head),
+                            source->name, name)
+              : fmt::format("{}: no source has a latent or target '{}'", prefix_of(head), name),
+          "the targets of a file source are the latents that `export` wrote with its rows, and the "
+          "arrays that the source lists as latents",
           name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
   }
-  fail(ErrorKind::config, {fmt::format("{}: no source has all of its targets ({})", prefix_of(head),
-                                       join(head.targets)),
-                           "each sample must provide either all targets of a regression or none",
-                           "use one head per group of targets that a source has"});
+  fail(ErrorKind::config,
+       {fmt::format("{}: no source has all its targets ({})", prefix_of(head), join(head.targets)),
+        "each sample must provide either all targets of a regression or none",
+        "define a separate head for each group of targets that a source provides"});
 }
 
 void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
   if (source.targets.empty())
     fail(ErrorKind::config,
-         {fmt::format("{}: source '{}' has no column `target`", prefix_of(head), source.name),
-          fmt::format("loss {} reads its probabilities from there", to_string(head.loss)),
-          "use loss class, which reads labels, or a source with targets"});
+         {fmt::format("{}: source '{}' has no `target` column", prefix_of(head), source.name),
+          fmt::format("loss {} reads its probabilities from that column", to_string(head.loss)),
+          "use loss: class, which reads labels, or a source with a `target` column"});
   const std::size_t outputs =
       head.loss == LossKind::soft_label ? source.classes.size() : source.targets.size();
   if (source.targets.size() < outputs)
     fail(ErrorKind::config,
-         {fmt::format("{}: source '{}' has {} and {} of `target`", prefix_of(head), source.name,
+         {fmt::format("{}: source '{}' has {} but {} in `target`", prefix_of(head), source.name,
                       counted(outputs, "class", "classes"),
                       counted(source.targets.size(), "column")),
-          "loss soft_label needs a probability for each class", ""});
+          "loss soft_label needs one probability per class", ""});
 }
 
 /// The class names of a classifier's outputs.
@@ -111,20 +111,21 @@ void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
   const std::vector<std::string> classes = classes_of(spec.loss, source);
   if (classes == spec.classes) return;
   fail(ErrorKind::config,
-       {fmt::format("{}: source '{}' has {} ({}), an earlier source {} ({})", prefix_of(head),
-                    source.name, counted(classes.size(), "class", "classes"), join(classes),
-                    spec.classes.size(), join(spec.classes)),
-        "the sources of a head share its label space", "give the source its own head"});
+       {fmt::format("{}: source '{}' has {} ({}), but an earlier source has {} ({})",
+                    prefix_of(head), source.name, counted(classes.size(), "class", "classes"),
+                    join(classes), spec.classes.size(), join(spec.classes)),
+        "all sources of a head must have the same classes", "give the source its own head"});
 }
 
 void require_equal_target(const HeadConfig& head, const HeadTarget& there, const HeadTarget& here,
                           const SourceTruth& source) {
   if (there == here) return;
   fail(ErrorKind::config, {fmt::format("{}: target '{}' of source '{}' has the range [{:g}, {:g}] "
-                                       "{}, that of an earlier source [{:g}, {:g}] {}",
+                                       "{}, but [{:g}, {:g}] {} in an earlier source",
                                        prefix_of(head), here.name, source.name, here.low, here.high,
                                        here.unit, there.low, there.high, there.unit),
-                           "a target has one range and one unit", "give each source its own head"});
+                           "a target must have the same range and unit in all sources",
+                           "give each source its own head"});
 }
 
 void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
@@ -132,7 +133,7 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
   if (!chooses || spec.classes.size() > 1) return;
   fail(ErrorKind::config,
        {fmt::format("{}: there is only one class, '{}'", prefix_of(head), join(spec.classes)),
-        "the loss is 0 before the first step",
+        "its loss is 0 from the start",
         "add samples of another class (for files: another folder or label), or use loss: "
         "regression"});
 }
@@ -147,13 +148,13 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
     fail(ErrorKind::config,
          {fmt::format("{}: target '{}' is {:g}{}{} in every sample", prefix_of(head), target.name,
                       target.low, target.unit.empty() ? "" : " ", target.unit),
-          "a constant cannot be learnt from the samples",
-          "remove it from the targets, or vary it in a source: by generator parameters or by other "
-          "rows"});
+          "a network learns nothing from a constant target",
+          "remove it from the targets, or make it vary in a source (by generator parameters or "
+          "other rows)"});
   }
 }
 
-/// Adds the classes or targets of `source` to the head; `first`: it is the head's first source.
+/// Adds the classes or targets of `source` to the head; `first`: true for the head's first source.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
   if (spec.loss != LossKind::regression) {
     if (spec.loss != LossKind::class_label) require_probabilities(head, source);
@@ -221,7 +222,7 @@ std::string to_string(LossKind kind) {
 LossKind loss_named(const std::string& name) {
   for (const auto& [known, value] : loss_names())
     if (known == name) return value;
-  fail(ErrorKind::data, {fmt::format("there is no loss '{}'", name), "", ""});
+  fail(ErrorKind::data, {fmt::format("unknown loss '{}'", name), "", ""});
 }
 
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
@@ -247,9 +248,10 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     if (first && config.loss == LossKind::regression && config.sources.empty())
       refuse_unknown_target(config, nullptr, sources);
     if (first)
-      fail(ErrorKind::config, {fmt::format("{}: no source trains it", prefix_of(config)),
-                               "a source names its head by `head` (default: the source's own name)",
-                               "remove the head, or name it in a source"});
+      fail(ErrorKind::config,
+           {fmt::format("{}: no source trains it", prefix_of(config)),
+            "a source names its head with `head` (default: the name of the source)",
+            "remove the head, or name it in a source"});
     require_a_choice(config, head);
     require_variety(config, head, sources);
     begin += head.outputs();
@@ -279,11 +281,11 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
         if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
       } else if (const auto classes = classes_of(head.loss, source); classes != head.classes) {
         fail(ErrorKind::data,
-             {fmt::format("source '{}' has {} ({}), head '{}' has {} ({})", source.name,
+             {fmt::format("source '{}' has {} ({}), but head '{}' has {} ({})", source.name,
                           counted(classes.size(), "class", "classes"), join(classes), head.name,
                           head.classes.size(), join(head.classes)),
-              "label i must mean the same class to the network and to the data",
-              "use data with the classes of the network"});
+              "each label must mean the same class in the network and in the data",
+              "use data with the network's classes"});
       }
       feed.sources |= 1u << s;
       feed.weight[s] = source.loss_weight * head.weight;
@@ -320,7 +322,7 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) 
     if (head.loss != LossKind::regression) continue;
     fail(ErrorKind::config, {fmt::format("{}: data.mix does not support loss {}", prefix_of(head),
                                          to_string(head.loss)),
-                             "a mixture of two samples has no latents",
+                             "two mixed samples have no common latents",
                              "remove data.mix, or train that head in a separate run"});
   }
 }
@@ -372,7 +374,7 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     if (heads[h].loss != LossKind::regression) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
       if (heads[h].loss == LossKind::multi_label) {
-        // Over all samples and labels; 0 if there are no positive labels or predictions.
+        // Pooled over all samples and labels; 0 without positive labels and predictions.
         report.scores.push_back({"f1", mean(at + 1) / std::max(mean(at + 2), 1 / samples), ""});
       }
     } else {

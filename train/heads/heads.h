@@ -29,7 +29,7 @@ std::string to_string(LossKind kind);
 /// Error (data) for an unknown name.
 LossKind loss_named(const std::string& name);
 
-/// A regression target and its range, which is scaled to [-1, 1].
+/// A regression target and its range, which the loss scales to [-1, 1].
 struct HeadTarget {
   std::string name;
   std::string unit;  ///< "" if dimensionless
@@ -41,7 +41,7 @@ struct HeadTarget {
 struct HeadConfig {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::vector<std::string> sources;  ///< (regression) sources that train it; empty: all that can
+  std::vector<std::string> sources;  ///< (regression) sources; empty: all with its targets
   std::vector<std::string> targets;  ///< (regression) names of latents or target columns
   double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
@@ -49,13 +49,13 @@ struct HeadConfig {
   ConfigLocation place = {};
 };
 
-/// A head of a network: HeadConfig with its classes or targets.
+/// A head of a network: the settings of HeadConfig, with its outputs and their classes or targets.
 struct HeadSpec {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::int32_t begin = 0;            ///< its first output
-  std::vector<std::string> classes;  ///< by output; empty for a regression
-  std::vector<HeadTarget> targets;   ///< by output of a regression; else empty
+  std::int32_t begin = 0;            ///< index of its first output
+  std::vector<std::string> classes;  ///< by output; empty for regressions
+  std::vector<HeadTarget> targets;   ///< by output; empty for classifiers
   float label_smoothing = 0;
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
@@ -64,7 +64,7 @@ struct HeadSpec {
     return static_cast<std::int32_t>(loss == LossKind::regression ? targets.size()
                                                                   : classes.size());
   }
-  /// Scores per sample that its loss computes: see kernels/ops/training.h.
+  /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
     if (loss == LossKind::regression) return 2 * outputs();
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
@@ -74,35 +74,35 @@ struct HeadSpec {
 /// The labels, latents and targets that a source provides.
 struct SourceTruth {
   std::string name;
-  std::string of;    ///< the training source of a held-out one; else its own name
-  std::string head;  ///< the head of its labels and its soft and multiple labels
+  std::string of;    ///< name of the training source; differs from `name` only for held-out sources
+  std::string head;  ///< head that learns its labels, soft labels or multi-labels
   std::vector<std::string> classes;
   std::vector<HeadTarget> latents;  ///< by column
   std::vector<HeadTarget> targets;  ///< by column of `target`
   float loss_weight = 1;
-  std::vector<std::string> constants = {};  ///< latents that are equal in all samples
+  std::vector<std::string> constants = {};  ///< latents with the same value in all samples
 };
 
-/// The heads that `configs` describe over these sources; their outputs are concatenated in that
-/// order. Errors (config): a head without sources, a source without a head, targets that a source
-/// lacks or that have another range or are constant, different label spaces.
+/// Makes the heads that `configs` describe for these sources. Their outputs are concatenated in the
+/// same order. Errors (config): a head without sources; a source without a head; a target that is
+/// missing or constant; targets or classes that differ between the sources of a head.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources);
 
-/// The samples that a head learns from.
+/// The sources that a head learns from.
 struct HeadSources {
   std::uint32_t sources = 0;         ///< bit s: source s trains it
-  float weight[kMaxSources] = {};    ///< by source, of its samples' loss
-  std::vector<std::int32_t> column;  ///< (regression) RegressionTargets::column
+  float weight[kMaxSources] = {};    ///< loss weight of its samples, by source
+  std::vector<std::int32_t> column;  ///< (regression) see RegressionTargets::column
   std::int32_t target_width = 0;     ///< width of the `target` column, if it is read
 };
-/// By head. `sources` are in the order of the slots: training or held-out sources. Errors (data): a
-/// held-out source whose classes differ from the head's.
+/// The sources of each head. `sources`: the training or the held-out sources, in slot order.
+/// Errors: data if the classes of a source differ from its head's; config if a source has no head.
 std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
                                     const std::vector<HeadConfig>& configs,
                                     const std::vector<SourceTruth>& sources);
 
-/// The labels of each source, for mixing. `heads` are not regressions, see expect_mixable.
+/// The labels of each source, for mixing. `heads` must not contain regressions; see expect_mixable.
 std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
                                       const std::vector<HeadSources>& feeds, int sources);
 /// Error (config) if `mix` is on and a head's targets cannot be mixed.
@@ -112,7 +112,7 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);
 
 /// "accuracy 98.10 +- 0.30 % (best possible 99.00 %)", "rmse of x 0.0123 mm (best possible 0.01
-/// mm), mae of x 0.009 mm"; each preceded by the head's name if there are several.
+/// mm), mae of x 0.009 mm"; preceded by the head's name if there are several heads.
 std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus = kPlusMinus);
 
 /// Layout of losses and scores in Measures and in the sums of metrics: all heads' losses, then all
@@ -123,7 +123,7 @@ class MeasureLayout {
   std::int32_t count() const { return count_; }
   std::int32_t heads() const { return static_cast<std::int32_t>(first_score_.size()); }
   std::int32_t sources() const { return sources_; }
-  /// First score array of a head; its loss is array `head`.
+  /// Index of a head's first score array; its loss is array `head`.
   std::int32_t first_score(std::size_t head) const { return first_score_[head]; }
   std::int64_t sums() const { return ops::metric_sums(count_, sources_); }
 
@@ -134,8 +134,8 @@ class MeasureLayout {
 
 /// Number of samples of `source` in the sums.
 double samples_in(const MeasureLayout& layout, const double* sums, int source);
-/// Reports `sums` (MeasureLayout::sums values) for the samples of `source`, by head that it trains.
-/// Empty without samples.
+/// The results on the samples of `source`, for each head that it trains; empty without samples.
+/// `sums` holds MeasureLayout::sums() values.
 std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
                                      const std::vector<HeadSources>& feeds,
                                      const MeasureLayout& layout, const double* sums, int source);

@@ -37,7 +37,7 @@ Json to_json(const std::vector<HeadReport>& heads) {
   return list;
 }
 
-/// nullopt if there is no such key.
+/// Returns nullopt if there is no such key.
 std::optional<double> number_from(const Json& object, const char* key) {
   if (!object.contains(key)) return std::nullopt;
   return object[key].get<double>();
@@ -200,7 +200,8 @@ EvaluationReport evaluation_from(const Json& line) {
   return report;
 }
 
-/// Calls add(tag, value) for every score; the tag contains the head's name if there are several.
+/// Calls add(tag, value) for every score; the tag contains the head's name if there are several
+/// heads.
 template <class Add>
 void for_each_score(const std::vector<HeadReport>& heads, Add add) {
   for (const HeadReport& head : heads)
@@ -212,7 +213,7 @@ void for_each_score(const std::vector<HeadReport>& heads, Add add) {
 bool stays(const Json& line, std::uint64_t step) {
   if (!line.is_object()) return false;
   const auto of = line.value("step", UINT64_MAX);
-  // Drop a process that began at `step`: its steps are cut off.
+  // Drop the record of a process that began at `step`: all its steps are removed.
   return line.value("kind", "") == "run" ? of < step : of <= step;
 }
 
@@ -307,7 +308,7 @@ MetricsHistory read_metrics(const fs::path& folder, std::uint64_t last_step) {
       if (line.at("kind") == "step") history.steps.push_back(step_from(line));
       if (line.at("kind") == "evaluation") history.evaluations.push_back(evaluation_from(line));
     } catch (const Json::exception& error) {
-      fail(ErrorKind::data, {fmt::format("{}:{}: not a line of metrics", path.string(), number),
+      fail(ErrorKind::data, {fmt::format("{}:{}: malformed metrics", path.string(), number),
                              json_reason(error.what()), "remove the line"});
     }
   }

@@ -13,9 +13,9 @@
 namespace wellspring {
 
 /// Appends to a run folder's metrics, one JSON object per line; "kind" is run (a process began or
-/// continued), step, evaluation or rate (a process ended). Opened at a step, it first drops all
-/// lines and TensorBoard points after it, left by a killed run, and the records of processes
-/// without any steps left.
+/// resumed), step, evaluation or rate (a process ended). The constructor removes what a killed
+/// process left after `step`: lines, TensorBoard points, and records of processes that have no
+/// steps left.
 class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::uint64_t step);
@@ -34,7 +34,7 @@ class MetricsLog {
   TensorBoardWriter events_;
 };
 
-/// The line of metrics.jsonl.
+/// The report as a line of metrics.jsonl.
 std::string to_line(const EvaluationReport& report);
 
 /// The content of metrics.jsonl.
@@ -43,12 +43,13 @@ struct MetricsHistory {
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
 };
-/// Reads the metrics up to and including `last_step`, without an incomplete last line. Error (data)
-/// for any other malformed line, with its number. No file: an empty history.
+/// Reads the metrics up to and including `last_step` and ignores an incomplete last line. Error
+/// (data), with the line number, for any other malformed line. Without a file, the history is
+/// empty.
 MetricsHistory read_metrics(const std::filesystem::path& folder,
                             std::uint64_t last_step = UINT64_MAX);
-/// RunRecord::instruction_set of the process that made the step before `step`; "" if unknown, also
-/// with damaged metrics, which do not matter then.
+/// RunRecord::instruction_set of the process that made the step before `step`; "" if it is unknown
+/// or the metrics are damaged.
 std::string instruction_set_before(const std::filesystem::path& folder, std::uint64_t step);
 
 }  // namespace wellspring

@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// The plan of the run, complete once memory is committed and before the first step.
+/// The plan of a run, complete once memory is committed, before the first step.
 struct PlanReport {
   std::string name;
   std::filesystem::path folder;
@@ -44,7 +44,7 @@ struct Score {
   double value = 0;
   std::string unit = {};             ///< "" for fractions and dimensionless targets
   std::optional<double> error = {};  ///< standard error of an accuracy, see share_error
-  std::optional<double> best = {};   ///< the best that any predictor can reach, if known
+  std::optional<double> best = {};   ///< best value that any predictor can reach, if known
 };
 
 /// A head's results on samples of one source.
@@ -58,9 +58,9 @@ struct HeadReport {
 struct SourceReport {
   std::string name;
   std::uint64_t samples = 0;
-  double wanted_share = 0;  ///< fraction of the window's samples by the configured weights
+  double wanted_share = 0;  ///< by the configured weights
   double achieved_share = 0;
-  double loss = 0;                 ///< all its heads, mean over its samples; 0 without samples
+  double loss = 0;                 ///< sum over its heads, mean over its samples
   std::optional<double> accuracy;  ///< its first head that has one
   std::vector<HeadReport> heads = {};
 };
@@ -86,11 +86,11 @@ struct EvaluationResult {
   std::string head;
   std::uint64_t samples = 0;
   std::uint64_t trained_on = 0;  ///< samples known to be in the training data; 0: none found
-  std::uint64_t distinct = 0;    ///< number of distinct samples, which training also draws from; 0:
-                                 ///< unbounded
-  double loss = 0;               ///< all its heads, mean over its samples
+  std::uint64_t distinct =
+      0;  ///< distinct samples of the source, which training also draws from; 0: unbounded
+  double loss = 0;                 ///< sum over heads, mean over samples
   std::optional<double> accuracy;  ///< its first head that has one
-  /// The upper bound of any classifier, if the generator knows it in closed form.
+  /// Upper bound for any classifier, if the generator knows it in closed form.
   std::optional<double> best_accuracy;
   std::vector<HeadReport> heads = {};
 };
@@ -99,7 +99,7 @@ struct EvaluationReport {
   std::uint64_t step = 0;
   double seconds = 0;
   std::vector<EvaluationResult> results;
-  std::vector<std::string> notes = {};  ///< "weights.safetensors: no digest: a foreign file"
+  std::vector<std::string> notes = {};  ///< for example that another program wrote the file
 };
 
 struct CheckpointReport {
@@ -109,10 +109,10 @@ struct CheckpointReport {
   double seconds = 0;
 };
 
-/// The rate of a run's steps.
+/// The training rate of a run.
 struct Throughput {
   double samples_per_second = 0;          ///< median over windows
-  std::uint64_t windows = 0;              ///< 0: not measured, no rate
+  std::uint64_t windows = 0;              ///< 0: the rate was not measured
   std::optional<Interval> interval = {};  ///< confidence interval of the median, see
                                           ///< median_interval
 };
@@ -134,13 +134,13 @@ struct FinishReport {
   std::filesystem::path folder, report, preview;  ///< empty if not written
 };
 
-/// Callbacks on the training thread, between steps. Must not throw to stop a run: raise the
-/// interrupt flag instead.
+/// Callbacks on the training thread, between steps. To stop a run, raise the interrupt flag; do not
+/// throw.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  /// The memory plan as a table, after its check and before the allocation, so that it is visible
-  /// even if the system kills the run.
+  /// Receives the memory plan as a table, checked but not yet allocated, so that it is visible even
+  /// if the system kills the run.
   virtual void on_memory(const std::string& /*table*/) {}
   /// Progress of reading data or evaluating: name, completed and total work. Called often.
   virtual void on_work(const std::string& /*what*/, std::uint64_t /*done*/,

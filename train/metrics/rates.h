@@ -1,4 +1,4 @@
-// Rates over windows of time, and their medians. Called by the trainer and reports; host only.
+// Rates over time windows and their median. Called by the trainer and reports; host only.
 #pragma once
 
 #include "train/metrics/observer.h"
@@ -12,7 +12,7 @@ namespace wellspring {
 /// Seconds since `begin`.
 double seconds_since(std::chrono::steady_clock::time_point begin);
 
-/// The median of `rates` (samples/s) and its interval. No rates: no windows.
+/// The median of `rates` (samples/s) and its confidence interval. `rates` may be empty.
 Throughput summarise_rates(const std::vector<double>& rates);
 
 /// "4.01 M (95 %: 3.95 M to 4.05 M; median of 31 windows)"; "4.01 M (1 window; an interval

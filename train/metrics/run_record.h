@@ -1,4 +1,5 @@
-// Where, when and with what program a run was trained: for metrics.jsonl and the report. Host only.
+// Records where, when and with which program a run was trained, for metrics.jsonl and the report.
+// Host only.
 #pragma once
 
 #include "train/metrics/observer.h"
@@ -9,26 +10,26 @@
 
 namespace wellspring {
 
-/// One process, which trains a run from a step on.
+/// A process that trains a run from `step` onwards.
 struct RunRecord {
   std::uint64_t step = 0;       ///< the first step of the process
   std::string time;             ///< start time: "2026-11-22T09:45:34Z"
   std::string host;             ///< host name
   std::string version, commit;  ///< program version; commit "" if unknown to the build
   std::string build;            ///< "Release"
-  std::string device;           ///< this and the following as in PlanReport
+  std::string device;           ///< this and the next five members as in PlanReport
   std::string precision, graph, model;
   std::int64_t parameters = 0;
   std::int64_t batch = 0;
   std::uint64_t last_step = 0;  ///< planned for the run
-  std::string instruction_set;  ///< "avx512"; "cuda"; "" in records of old versions
+  std::string instruction_set;  ///< "avx512"; "cuda"; "" in records written by old versions
 };
 
 /// The record of this process, which starts at `step`.
 RunRecord run_record(const PlanReport& plan, std::uint64_t step);
 
-/// RunRecord::instruction_set of this process on a device, "cpu" or "cuda:0", with or without its
-/// description.
+/// RunRecord::instruction_set of this process on `device`: "cpu" or "cuda:0", with or without the
+/// device name.
 std::string computing_instruction_set(const std::string& device);
 
 /// ISO 8601, in UTC.

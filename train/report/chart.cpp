@@ -12,15 +12,15 @@
 namespace wellspring {
 namespace {
 
-// In SVG user units: pixels at the natural size. A chart is as wide as a phone screen, to be
-// readable there.
+// In SVG user units: pixels at natural size. The chart fits a phone screen without shrinking, so
+// that its text stays readable.
 constexpr double kWidth = 440, kHeight = 240;
 constexpr double kLeft = 58, kRight = 14, kTop = 10, kBottom = 40;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = kHeight - kTop - kBottom;
 
-/// Palette of Okabe & Ito, distinguishable to colour-blind readers (Wong, Nature Methods 8, 2011),
-/// and the same hues, lighter, for dark pages.
+/// The Okabe-Ito palette, which colour-blind readers can distinguish (Wong, Nature Methods 8,
+/// 2011), and lighter shades of the same hues for dark pages.
 struct Colour {
   const char* on_light;
   const char* on_dark;
@@ -101,8 +101,7 @@ class Drawing {
 
   std::string draw() {
     if (x_.empty())
-      return fmt::format("<p class=\"empty\">{}: nothing was measured.</p>\n",
-                         html_escape(chart_.title));
+      return fmt::format("<p class=\"empty\">{}: no data.</p>\n", html_escape(chart_.title));
     if (x_.high == x_.low) x_.high = x_.low + 1;
     const std::vector<double> ticks = axis_ticks(y_.low, y_.high, 5);
     y_.include(ticks.front());
@@ -117,7 +116,8 @@ class Drawing {
   }
 
  private:
-  /// CSS classes of a series' group, in order of appearance; thin lines once the colours repeat.
+  /// CSS classes of a series. Groups get colours in order of appearance, and thin lines once the
+  /// colours repeat.
   std::string colour_of(const ChartSeries& series) {
     const std::string& group = series.group.empty() ? series.name : series.group;
     const auto found = std::find(groups_.begin(), groups_.end(), group);
@@ -155,7 +155,7 @@ class Drawing {
     std::string path, errors, dots;
     std::size_t run = 0;  // points since the last gap
     const auto end_run = [&] {
-      if (run == 1) path += "h0";  // an isolated point: drawn by the round line ends
+      if (run == 1) path += "h0";  // an isolated point: the round line caps draw a dot
       run = 0;
     };
     for (std::size_t i = 0; i < series.points.size(); ++i) {
@@ -199,7 +199,7 @@ class Drawing {
 
   const Chart& chart_;
   Range x_, y_;
-  std::vector<bool> drawn_;  ///< by series: it has a point
+  std::vector<bool> drawn_;  ///< by series: true if it has a point
   std::vector<std::string> groups_, colours_;
   std::string out_;
 };

@@ -14,7 +14,7 @@ enum class LineStyle : std::uint8_t { solid, dashed, dotted };
 
 struct ChartSeries {
   std::string name;
-  /// (x, y), in order of x. A non-finite point is a gap in the curve.
+  /// (x, y), sorted by x. A non-finite point is a gap in the curve.
   std::vector<std::pair<double, double>> points;
   LineStyle style = LineStyle::solid;
   bool marked = false;              ///< a dot at each point, for few points
@@ -27,19 +27,19 @@ struct Chart {
   std::string x_label;
   std::string y_label;
   std::vector<ChartSeries> series;
-  bool from_zero = false;           ///< the vertical axis begins at 0, as the horizontal one does
+  bool from_zero = false;           ///< start the vertical axis at 0, like the horizontal one
   std::optional<double> most = {};  ///< upper limit of the vertical axis
 };
 
-/// A <figure>: title, legend and drawing, or a sentence if no series has a point. Colours are
-/// defined by chart_style(). The axes end where the points end.
+/// Returns a <figure> with title, legend and drawing, or a sentence if no series has a point.
+/// chart_style() defines the colours. The horizontal axis ends at the last point.
 std::string to_html(const Chart& chart);
 
-/// The style sheet of all charts, for light and dark pages at least 360 pixels wide. Text has the
-/// page's colour.
+/// The style sheet of all charts, for light and dark pages at least 360 pixels wide. Text takes the
+/// colour of the page.
 std::string chart_style();
 
-/// Text with &, <, > and quotes replaced, for HTML and SVG.
+/// Escapes &, <, > and double quotes for HTML and SVG.
 std::string html_escape(const std::string& text);
 
 }  // namespace wellspring

@@ -42,7 +42,7 @@ pre { overflow-x: auto; background: var(--tint); padding: 1em; border-radius: 4p
 }
 )";
 
-/// 1234567 as "1,234,567".
+/// Formats 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
@@ -65,7 +65,7 @@ class SeriesList {
   void add(const std::string& name, std::uint64_t step, double value) {
     of(name).points.emplace_back(static_cast<double>(step), value);
   }
-  /// A held-out series of a group, with dots.
+  /// The held-out series of a group: dashed, with dots.
   ChartSeries& held_out(const std::string& group) {
     ChartSeries& line = of(group + ", held out");
     line.group = group;
@@ -73,7 +73,7 @@ class SeriesList {
     line.marked = true;
     return line;
   }
-  /// Adds a point to a horizontal line.
+  /// Adds a point to the horizontal line of a group's best possible value.
   void add_best(const std::string& group, std::uint64_t step, double value) {
     ChartSeries& line = of(group + ", best possible");
     line.group = group;
@@ -87,8 +87,8 @@ class SeriesList {
   std::vector<ChartSeries> lines_;
 };
 
-/// A series per source, with the values that `value` takes from each line. A gap where a source has
-/// weight zero; a rare source that only missed a window has no gap.
+/// Adds a series per source with the values that `value` returns. A source leaves a gap while its
+/// weight is zero, but not if it is rare and merely misses a window.
 template <class Value>
 void add_training(SeriesList& lines, const MetricsHistory& history, Value value) {
   for (const StepReport& report : history.steps)
@@ -111,7 +111,7 @@ Chart loss_chart(const MetricsHistory& history) {
   return {"Loss", "step", "loss", lines.take(), true};
 }
 
-/// In per cent, with standard errors for held-out data.
+/// Accuracies in percent, with standard errors for held-out data.
 Chart accuracy_chart(const MetricsHistory& history) {
   SeriesList lines;
   add_training(lines, history, [](const SourceReport& s) {
@@ -138,7 +138,7 @@ Chart accuracy_chart(const MetricsHistory& history) {
 
 constexpr std::string_view kRmse = "rmse of ";
 
-/// A chart per regression and unit: root mean square errors of its targets.
+/// Root mean square errors of regression targets, in one chart per head and unit.
 class ErrorCharts {
  public:
   explicit ErrorCharts(const MetricsHistory& history) {
@@ -207,13 +207,13 @@ Chart throughput_chart(const MetricsHistory& history) {
   return {"Throughput", "step", "samples/s", {rate}, true};
 }
 
-/// The share of a source without samples is zero, whatever its weight.
+/// A source without samples has a share of zero, whatever its weight.
 Chart share_chart(const MetricsHistory& history) {
   SeriesList lines;
   for (const StepReport& report : history.steps)
     for (const SourceReport& source : report.sources)
       lines.add(source.name, report.step, 100 * source.achieved_share);
-  return {"Share of the samples", "step", "share, %", lines.take(), true, 100};
+  return {"Share of samples", "step", "share, %", lines.take(), true, 100};
 }
 
 std::string charts(const ReportInput& input) {

@@ -22,10 +22,10 @@ struct ReportInput {
   MetricsHistory history;
   std::string config_yaml;
   std::string version;
-  std::vector<ReportPicture> pictures;  ///< first batches of the sources
+  std::vector<ReportPicture> pictures;  ///< first batch of each source
 };
 
-/// The whole page, light and dark, for screens at least 360 pixels wide.
+/// The complete page, with a light and a dark style, for screens at least 360 pixels wide.
 std::string report_html(const ReportInput& input);
 
 }  // namespace wellspring

@@ -4,7 +4,7 @@ namespace wellspring {
 
 namespace {
 
-/// One source's part of a window whose measures add up to `sums`.
+/// Report of one source in a window; `sums`: sums of the window's measures.
 SourceReport summarise_source(const HeadLosses& losses, const std::vector<double>& sums,
                               int source) {
   SourceReport report;

@@ -1,6 +1,5 @@
-// Transfer of a run's metrics: after every window of steps the lines written by the device are
-// copied to the host, concurrently with later steps, and become a report. Called by the trainer;
-// host only.
+// Transfers a run's metrics to the host. The lines of each window are copied while later steps run,
+// and then become a report. Called by the trainer; host only.
 #pragma once
 
 #include "kernels/ops/training.h"
@@ -22,9 +21,9 @@ struct WindowLines {
   std::uint64_t first = 0, last = 0;
   std::span<const ops::StepMetrics> ring;
   std::span<const double> ring_sums;
-  double seconds = 0;  ///< from the start of step `timed_from` to the end of the last
+  double seconds = 0;  ///< from the start of step `timed_from` to the end of the last step
   std::uint64_t timed_from = 0;
-  bool clean = true;  ///< all steps were timed and nothing else ran
+  bool clean = true;  ///< true if all steps were timed and nothing else ran
   const ops::StepMetrics& line(std::uint64_t step) const { return ring[step % ring.size()]; }
   /// Sums of a step's measures, in the order of MeasureLayout.
   std::span<const double> sums(std::uint64_t step) const {
@@ -33,12 +32,12 @@ struct WindowLines {
   }
 };
 
-/// Report of a window: means over all samples and by source. `batch`: samples per step; `steps`: in
-/// the whole run.
+/// Report of a window: means over all samples and by source. `batch`: samples per step; `steps`:
+/// planned length of the run.
 StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
                             const HeadLosses& losses, std::int64_t batch, std::uint64_t steps);
 
-/// The ring of metrics in device memory, with the lines of two windows.
+/// The metrics ring in device memory, which holds the lines of two windows.
 struct PlannedRing {
   Planned<ops::StepMetrics> lines;
   Planned<double> sums;
@@ -52,14 +51,14 @@ class MetricsWindows {
  public:
   using Sink = std::function<void(const WindowLines&)>;
 
-  /// Plans the host's copies of `ring`. `sink` receives every window once, in order, as soon as its
-  /// lines have arrived.
+  /// Plans host copies of `ring`. `sink` receives every window once, in order, as soon as its lines
+  /// have arrived.
   MetricsWindows(Device device, int threads, MemoryPlan& memory, const PlannedRing& ring,
                  Sink sink);
 
   /// Opens the window that begins with step `first`; steps before `now` are already done.
   void open(Stream& stream, std::uint64_t first, std::uint64_t now);
-  /// Restarts the clock of the open window at step `now`, after something else took time.
+  /// Restarts the clock of the open window at step `now`, after other work took time.
   void interrupt(Stream& stream, std::uint64_t now);
   /// Closes the open window before step `now` and opens the next.
   void close(Stream& stream, std::uint64_t now);

@@ -11,14 +11,14 @@
 
 namespace wellspring {
 
-/// The bytes of state blocks (MemoryPlan::state) at one time. `blocks` must be the same list in all
-/// calls.
+/// The bytes of state blocks (MemoryPlan::state) at one point in time. All calls must pass the same
+/// `blocks`.
 class Snapshot {
  public:
   /// Both wait for the stream.
   void save(Stream& stream, const std::vector<StateBlock>& blocks);
   void restore(Stream& stream, const std::vector<StateBlock>& blocks) const;
-  /// "group/name, byte N" of the first byte that differs; "": all are equal.
+  /// "group/name, byte N" of the first byte that differs; "" if all are equal.
   std::string difference(const Snapshot& other, const std::vector<StateBlock>& blocks) const;
   /// One copy per block.
   const std::vector<std::vector<std::uint8_t>>& copies() const { return copies_; }
@@ -27,7 +27,7 @@ class Snapshot {
   std::vector<std::vector<std::uint8_t>> copies_;
 };
 
-/// The part of `blocks` that a checkpoint holds: the stored blocks, concatenated. Blocks.
+/// The bytes of those `blocks` that a checkpoint stores, concatenated. Waits for the stream.
 std::vector<std::uint8_t> stored_bytes(Stream& stream, std::vector<StateBlock> blocks);
 
 }  // namespace wellspring

@@ -6,7 +6,7 @@
 namespace wellspring {
 namespace {
 
-/// True if augmentation changes the latent and updates its value.
+/// True if augmentation changes latents of this role and updates their values.
 bool moves(LatentRole role) {
   return role != LatentRole::fixed && role != LatentRole::colour && role != LatentRole::unmapped;
 }
@@ -40,7 +40,7 @@ SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
     for (const ValueInfo& target : rows->targets())
       truth.targets.push_back({target.name, target.unit, -1, 1});
   }
-  // Unnamed columns, as in arrays.
+  // Columns without a name, for example in arrays.
   for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)
     truth.targets.push_back({"target" + std::to_string(i), "", -1, 1});
   return truth;

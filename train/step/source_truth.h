@@ -1,4 +1,4 @@
-// Labels, latents and targets of a run's sources. Called when heads are made; host only.
+// Labels, latents and targets of a run's sources. Called to make heads; host only.
 #pragma once
 
 #include "sources/mixture.h"

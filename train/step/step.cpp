@@ -20,7 +20,7 @@ void TrainingStep::enqueue_resident(Stream& stream) {
   learn(stream);
 }
 
-/// From the batch to the updated parameters.
+/// Enqueues everything from the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream) {
   forward(stream);
   loss(stream);
@@ -30,7 +30,7 @@ void TrainingStep::learn(Stream& stream) {
   end(stream);
 }
 
-/// The learning rate of this step.
+/// Computes the learning rate of this step.
 void TrainingStep::begin(Stream& stream) {
   ops::begin_step(stream, schedule_, state_.data());
 }
@@ -53,12 +53,12 @@ Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
   return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
 }
 
-/// The loss of each sample by each of its heads, and the gradient of the network's outputs.
+/// Computes the loss of each sample for each of its heads, and the output gradient.
 void TrainingStep::loss(Stream& stream) {
   losses_.enqueue(stream, batch(), mixture_.slots(), task_.outputs(), task_.output_gradient());
 }
 
-/// The gradient of every parameter.
+/// Computes the gradient of every parameter.
 void TrainingStep::backward(Stream& stream) {
   const BatchView batch = this->batch();
   task_.backward(pass(stream, batch));
@@ -69,7 +69,8 @@ void TrainingStep::reduce(Stream& stream) {
   task_.parameters().reduce_gradients(stream, ranks_);
 }
 
-/// The norm of the gradient, clipping, and the update of masters and working copy in one pass.
+/// Computes the gradient norm and clips; one pass updates the master weights and their working
+/// copy.
 void TrainingStep::optimize(Stream& stream) {
   task_.optimize(stream, state_.data());
 }

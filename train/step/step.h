@@ -23,10 +23,10 @@ namespace wellspring {
 /// step. It can be enqueued, or recorded once and replayed.
 class TrainingStep {
  public:
-  /// Plans the batch, the losses, the counters and the ring of metrics. `mixture` and `task`
-  /// outlive it.
+  /// Plans the batch, the losses, the counters and the metrics ring. `mixture` and `task` must
+  /// outlive this object.
   TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, MemoryPlan& memory);
-  /// After commit: uploads the tables of the losses.
+  /// Uploads the tables of the losses. Call after commit.
   void load(Stream& stream) { losses_.load(stream); }
 
   /// Enqueues the whole step.
@@ -62,7 +62,7 @@ class TrainingStep {
   PlannedRing ring_;
 };
 
-/// The learning rate's schedule of a run.
+/// The learning-rate schedule of a run.
 ops::ScheduleSpec learning_rate_schedule(const RunConfig& config);
 
 }  // namespace wellspring

@@ -34,12 +34,11 @@ void StepRunner::check(Stream& stream, std::uint64_t step) {
   replayed_.save(stream, state);
   const std::string difference = eager_.difference(replayed_, state);
   if (!difference.empty())
-    fail(
-        ErrorKind::runtime,
-        {fmt::format("step {}: the recorded step and the eager one differ in {}", step, difference),
-         "both began with equal states; a node depends on something that is not device memory, or "
-         "adds in an order that changes",
-         "train with --graph off and report this"});
+    fail(ErrorKind::runtime,
+         {fmt::format("step {}: the recorded and the eager step differ in {}", step, difference),
+          "both started from the same state; a node reads something other than device memory, or "
+          "sums in a varying order",
+          "train with --graph off and report this"});
 }
 
 }  // namespace wellspring

@@ -1,5 +1,5 @@
-// Runs a training step repeatedly as train.graph asks: enqueued, recorded once and replayed, or
-// both and compared. Called by the trainer; host only.
+// Runs a training step repeatedly in the way that train.graph selects: eager, recorded once and
+// replayed, or both with a comparison. Called by the trainer; host only.
 #pragma once
 
 #include "kernels/runtime/memory_plan.h"
@@ -16,12 +16,12 @@ namespace wellspring {
 
 class StepRunner {
  public:
-  /// Eager steps before the recording. In the first, libraries choose kernels and create handles;
-  /// the second shows that nothing is created again. They count as steps.
+  /// Eager steps before the recording. In the first, libraries select kernels and create handles;
+  /// the second shows that nothing is created again. Both are part of the training.
   static constexpr std::uint64_t kWarmUpSteps = 2;
 
-  /// `enqueue` enqueues a step; `memory` holds all state changed by it. `warm_up`: 0 if the
-  /// libraries have executed all of it before.
+  /// `enqueue` enqueues a step; `memory` holds all state that it changes. `warm_up`: eager steps
+  /// before the recording; 0 if the whole step has already run in some other form.
   StepRunner(GraphMode mode, std::function<void(Stream&)> enqueue, const MemoryPlan& memory,
              std::uint64_t warm_up = kWarmUpSteps)
       : mode_(mode), enqueue_(std::move(enqueue)), memory_(memory), warm_up_(warm_up) {}
@@ -29,8 +29,8 @@ class StepRunner {
   /// `tell` is called with the census of the recorded step.
   void on_record(std::function<void(const GraphCensus&)> tell) { tell_ = std::move(tell); }
 
-  /// Enqueues a step; `step` is its number, for messages. Error (runtime): from equal states, the
-  /// recorded step and the enqueued one left different states.
+  /// Enqueues a step; `step` is its number, for messages. Error (runtime) if, from the same state,
+  /// the recorded and the eager step lead to different states.
   void run(Stream& stream, std::uint64_t step);
 
  private:

@@ -28,7 +28,7 @@ class SupervisedTask {
     /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
   };
-  /// Plans everything. Error (config): the model does not fit the input.
+  /// Plans all memory. Error (config) if the model does not fit the input.
   SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
                  Input input);
 
@@ -36,7 +36,7 @@ class SupervisedTask {
   void forward(const Pass& pass);
   /// [batch, outputs of all heads] f32, after forward().
   const float* outputs() const { return network_->outputs(); }
-  /// Memory for the gradient of the losses: [batch, outputs] in the compute type.
+  /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every parameter.
   void backward(const Pass& pass);

@@ -120,11 +120,11 @@ TEST_F(Checkpoints, IgnoreAFolderWithoutHeader) {
 
 TEST_F(Checkpoints, RefuseAnotherNetworkAndNameTheDifference) {
   const std::string message = resume_refused(ErrorKind::config, {"model.widths=[4, 12]"});
-  EXPECT_TRUE(contains(message, "another network")) << message;
+  EXPECT_TRUE(contains(message, "a different network")) << message;
   EXPECT_TRUE(contains(message, "stage1.stem.conv.weight is F32 [8, 4, 3, 3] in the file"))
       << message;
   EXPECT_TRUE(contains(resume_refused(ErrorKind::config, {"model.blocks=[0, 0]"}),
-                       "stage1.block0.0.conv.weight is unknown in this network"));
+                       "this network has no stage1.block0.0.conv.weight"));
 }
 
 TEST_F(Checkpoints, RefuseAnotherConfigurationAndNameTheDifference) {

@@ -207,7 +207,7 @@ TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
     write(first_value, last_label);
     expect_parts(
         message_of(ErrorKind::data, [&] { Trainer(run("train.steps=6"), listener, quick()); }),
-        {"source 'real' has other content than before", "40 samples"});
+        {"the content of source 'real' has changed", "40 samples"});
   }
   write(1, 1);  // same content, written at another time
   EXPECT_EQ(Trainer(run("train.steps=6"), listener, quick()).run().step, 6u);

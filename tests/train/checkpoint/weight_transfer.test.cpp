@@ -76,7 +76,7 @@ class WeightTransfer : public ::testing::Test {
 TEST_F(WeightTransfer, ReadsFilesOfOtherProgramsInAnyTypeOfFloats) {
   write(ElementType::f32);
   const std::vector<double> expected = initial_losses(foreign());
-  expect_parts(note_, {"no digest: a foreign file; loaded 14 tensors"});
+  expect_parts(note_, {"written by another program, without a digest; loaded 14 tensors"});
   EXPECT_EQ(note_.find("unused"), std::string::npos) << note_;
   EXPECT_EQ(note_.find("reset"), std::string::npos) << note_;
   EXPECT_NE(expected, initial_losses(model()));
@@ -96,7 +96,8 @@ TEST_F(WeightTransfer, EvaluatesFilesOfOtherPrograms) {
     const EvaluationReport report = evaluate_checkpoint(foreign(), small_run("unused"), listener_);
     EXPECT_EQ(losses(report), initial_losses(foreign()));
     ASSERT_EQ(report.notes.size(), 1u);
-    expect_parts(report.notes[0], {"weights.safetensors: no digest: a foreign file"});
+    expect_parts(report.notes[0],
+                 {"weights.safetensors: written by another program, without a digest"});
   }
   EXPECT_TRUE(evaluate_checkpoint(model(), small_run("unused"), listener_).notes.empty());
   expect_parts(message_of(ErrorKind::config, [&] { config_of_checkpoint(foreign()); }),
@@ -105,7 +106,7 @@ TEST_F(WeightTransfer, EvaluatesFilesOfOtherPrograms) {
   write(ElementType::f32);
   expect_parts(message_of(ErrorKind::config,
                           [&] { evaluate_checkpoint(foreign(), small_run("unused"), listener_); }),
-               {"is missing in the file"});
+               {"is missing from the file"});
 }
 
 TEST_F(WeightTransfer, ReadsEditedModelsWithoutTheirDigest) {
@@ -129,11 +130,11 @@ TEST_F(WeightTransfer, RefusesFalseMetadata) {
     write(ElementType::f32, changed);
     return refused(ErrorKind::data, foreign(), {"init.head=keep"});
   };
-  expect_parts(message("format", "wellspring state 2"), {"not a model of this version"});
-  expect_parts(message("step", "-1"), {"its step is '-1'"});
+  expect_parts(message("format", "wellspring state 2"), {"not a model file of this version"});
+  expect_parts(message("step", "-1"), {"its step '-1' is not a number"});
   expect_parts(message("heads", "[]"), {"its list of heads is empty"});
-  expect_parts(message("heads", R"([{"name": "shapes"}])"), {"cannot read the metadata"});
-  expect_parts(message("input", "{}"), {"cannot read the metadata"});
+  expect_parts(message("heads", R"([{"name": "shapes"}])"), {"cannot read the model's metadata"});
+  expect_parts(message("input", "{}"), {"cannot read the model's metadata"});
   // One class more than the output layer has.
   std::string heads = metadata_.at("heads");
   const std::string shape = "{\"classes\":[";
@@ -170,7 +171,7 @@ TEST_F(WeightTransfer, RefusesToKeepAnotherHead) {
   const std::vector<std::string> keep = {"init.head=keep", "data.sources.0.params.classes=3"};
   expect_parts(
       refused(ErrorKind::config, model(), keep),
-      {"init.head=keep: ", "has another output layer",
+      {"init.head=keep: ", "has a different output layer",
        "head 'shapes' has 4 classes in the file, 3 classes in this network", "init.head=reset"});
   expect_parts(refused(ErrorKind::config, model(),
                        {"init.head=keep", "eval.sources=[]",

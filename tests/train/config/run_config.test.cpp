@@ -159,7 +159,8 @@ TEST(RunConfigTest, HoldsOutRowsOfFiles) {
   EXPECT_TRUE(contains(refusal(with("", "rows: 30%..60%")), "rows 30%..60% are also trained on"));
   EXPECT_TRUE(contains(refusal(with(", rows: 0%..50%", "rows: 40%..60%")), "also trained on"));
   EXPECT_TRUE(contains(refusal(with("", "rows: 60%")), "not a range of rows"));
-  EXPECT_TRUE(contains(refusal(with("", "rows: 9%..10%, fraction: 0.1")), "a fraction with rows"));
+  EXPECT_TRUE(contains(refusal(with("", "rows: 9%..10%, fraction: 0.1")),
+                       "a fraction cannot be combined with rows"));
   EXPECT_TRUE(contains(refusal(with(", rows: 0..50", "fraction: 0.1")), "numbered rows"));
   EXPECT_TRUE(contains(refusal({"eval.sources=[{of: shapes, fraction: 0.1}]"}), "to a generator"));
 }

@@ -83,18 +83,18 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
                {"run.yaml:4:5", "head 'nobody': no source trains it"});
   expect_parts(refused({shapes}), {"source 'jets' trains no head", "head named 'jets'"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"siz"})}),
-               {"run.yaml:4:5", "no source has a latent or a target 'siz'", "size"});
+               {"run.yaml:4:5", "no source has a latent or target 'siz'", "size"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"size", "mass"})}),
-               {"no source has all of its targets (size, mass)"});
+               {"no source has all its targets (size, mass)"});
   expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"}, {"shapes", "files"})}),
-               {"source 'files' has neither a latent nor a target 'x'"});
+               {"source 'files' has no latent or target 'x'"});
   expect_parts(refused({head("shapes", LossKind::soft_label), jets}),
-               {"head 'shapes': source 'shapes' has no column `target`"});
-  expect_parts(refused({head("shapes", LossKind::multi_label), jets}), {"has no column `target`"});
+               {"head 'shapes': source 'shapes' has no `target` column"});
+  expect_parts(refused({head("shapes", LossKind::multi_label), jets}), {"has no `target` column"});
   std::vector<SourceTruth> sources = three_sources();
   sources[1].targets.pop_back();
   expect_parts(refused({shapes, head("jets", LossKind::soft_label)}, sources),
-               {"has 2 classes and 1 column of `target`"});
+               {"has 2 classes but 1 column in `target`"});
   sources = three_sources();
   sources[1].latents[1].high = 7;
   expect_parts(
@@ -111,8 +111,9 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
       << "another source varies it";
   sources = three_sources();
   sources[2].classes = {"ring", "disc"};
-  expect_parts(refused({shapes, jets}, sources),
-               {"source 'files' has 2 classes (ring, disc), an earlier source 2 (disc, ring)"});
+  expect_parts(
+      refused({shapes, jets}, sources),
+      {"source 'files' has 2 classes (ring, disc), but an earlier source has 2 (disc, ring)"});
 }
 
 TEST(Heads, RefuseASingleClass) {
@@ -124,7 +125,7 @@ TEST(Heads, RefuseASingleClass) {
                           [&] {
                             make_heads({shapes, jets}, sources);
                           }),
-               {"run.yaml:4:5", "head 'jets': there is only one class, 'jet'", "the loss is 0",
+               {"run.yaml:4:5", "head 'jets': there is only one class, 'jet'", "its loss is 0",
                 "samples of another class", "loss: regression"});
   // Other columns of the source can still be learnt.
   EXPECT_EQ(make_heads({shapes, head("p", LossKind::regression, {"mass"})}, sources).size(), 2u);

@@ -87,7 +87,7 @@ TEST(Report, StartsAndEndsCurvesWithTheirSources) {
     EXPECT_NEAR(photos.second, 426, 0.1) << title;
   }
   // A share of 0 is drawn, too.
-  EXPECT_NEAR(extent(figure(page, "Share of the samples"), "c0").second, 426, 0.1);
+  EXPECT_NEAR(extent(figure(page, "Share of samples"), "c0").second, 426, 0.1);
 }
 
 // A curve has a gap where its source is off, but not where a rare source misses a window.
