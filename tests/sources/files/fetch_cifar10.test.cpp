@@ -160,7 +160,7 @@ TEST_F(FetchCifar10, RefusesDamagedArchives) {
   };
   refused(archive(batch({0}, 1)).finish(), "or the download is damaged", "0");
   refused(archive(batch({2}, 1)).finish(), "label 2 at byte 0, but there are 2 classes", "");
-  refused(archive(Bytes(100, 0)).finish(), "no whole number of images", "");
+  refused(archive(Bytes(100, 0)).finish(), "not a whole number of images", "");
   refused(TarWriter().finish(), "holds no batches.meta.txt", "");
   refused(Bytes(2000, 'x'), "cifar.tar: it cannot be unpacked (", "");
 }
