@@ -70,8 +70,7 @@ WS_ON_EVERY_BACKEND(ScheduleTest);
 
 TEST(ScheduleOfARun, RoundsTheWarmUpToWholeSteps) {
   const auto warmup = [](const char* share) {
-    return learning_rate_schedule(
-               wellspring::test::small_run("unused", {share, "train.steps=100"}))
+    return learning_rate_schedule(wellspring::test::small_run("unused", {share, "train.steps=100"}))
         .warmup;
   };
   EXPECT_EQ(warmup("optimizer.warmup=0.29"), 29u);  // 0.29 * 100 is below 29 in double precision

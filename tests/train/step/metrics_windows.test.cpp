@@ -30,7 +30,7 @@ TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   WindowLines window{8, 12, lines, sums, 0.5, 8, true};
   const StepReport whole = summarise_window(window, mixture, losses, config.train.batch, 30);
   EXPECT_EQ(whole.window, 4u);
-  EXPECT_EQ(whole.loss, 1.5);  // of lines 0 to 3
+  EXPECT_EQ(whole.loss, 1.5) << "the mean of 0 to 3";
   EXPECT_EQ(whole.samples_per_second, 4 * 8 / 0.5);
   window.timed_from = 11;
   const StepReport part = summarise_window(window, mixture, losses, config.train.batch, 30);
