@@ -209,12 +209,13 @@ TEST_P(LossTest, IsNaNForALabelOutsideOfTheHead) {
   }
 }
 
-/// Probabilities of `classes` classes for `rows` rows; each row has one extra, unused column.
+/// Probabilities of `classes` classes for `rows` rows, which sum to 1 in even and to 1/2 in odd rows;
+/// each row has one extra, unused column.
 std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uint64_t seed) {
   std::vector<float> values = random_values<float>(rows * (classes + 1), seed, 0, 1);
   for (std::size_t row = 0; row < rows; ++row) {
     float* own = values.data() + row * (classes + 1);
-    const float sum = std::accumulate(own, own + classes, 0.0f);
+    const float sum = std::accumulate(own, own + classes, 0.0f) * (row % 2 == 0 ? 1.0f : 2.0f);
     for (std::size_t k = 0; k < classes; ++k) own[k] /= sum;
   }
   return values;

@@ -33,7 +33,7 @@ inline std::string deflated(const std::string& content) {
   return out;
 }
 
-/// A zip archive of these names and contents, all stored or all deflated.
+/// A zip archive of these names and contents, all stored or all deflated; members have comments.
 inline void write_zip(const std::filesystem::path& path,
                       const std::vector<std::pair<std::string, std::string>>& members,
                       std::uint16_t method) {
@@ -52,9 +52,12 @@ inline void write_zip(const std::filesystem::path& path,
     append_number<std::uint16_t>(common, 0);
     append_number<std::uint32_t>(directory, zip::kCentralHeader);
     append_number<std::uint16_t>(directory, zip::kPlain);
-    directory += common + std::string(10, '\0');
+    const std::string comment = "a comment";
+    directory += common;
+    append_number<std::uint16_t>(directory, static_cast<std::uint16_t>(comment.size()));
+    directory += std::string(8, '\0');
     append_number<std::uint32_t>(directory, static_cast<std::uint32_t>(file.size()));
-    directory += name;
+    directory += name + comment;
     append_number<std::uint32_t>(file, zip::kLocalHeader);
     file += common + name + data;
   }

@@ -393,17 +393,21 @@ TEST(AugmentationDraws, KeepTheirValuesWhenOtherOperationsChange) {
 }
 
 TEST(AugmentationDraws, AreIndependentBetweenViewsOfASample) {
-  const auto plan = plan_of("[rotate: 90]", {40, 40});
-  double product = 0;
+  const auto plan = plan_of("[rotate: 90, erase: 6]", {40, 40});
+  double product = 0, same_column = 0;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const Augmentation a = drawn(plan, i, 0), b = drawn(plan, i, 1);
     const double first = std::atan2(a.m10, a.m00), second = std::atan2(b.m10, b.m00);
     product += first * second;
+    same_column += a.erase_x0 == b.erase_x0 ? 1 : 0;
     ASSERT_EQ(drawn(plan, i, 1).m00, b.m00);
   }
   // Each angle is uniform with variance pi^2 / 12; products of independent angles average to 0.
   const double variance = 3.14159265358979323846 * 3.14159265358979323846 / 12;
   EXPECT_GT(test::normal_p(product / (std::sqrt(kCount) * variance)), test::kGate);
+  // The column of a box is one of 40, equally likely.
+  EXPECT_GT(test::normal_p((same_column - kCount / 40.) / std::sqrt(kCount * 39. / 1600)),
+            test::kGate);
 }
 
 }  // namespace

@@ -89,6 +89,22 @@ TEST(WholeImage, EqualsTorchvision) {
   expect_probes(emit("augment: [sharpen: {factor: 0.2, probability: 1}]"), tv::kSmooth);
 }
 
+TEST(WholeImage, LeavesTheBorderUnsharpened) {
+  Emitted emit;
+  const auto seen = emit("augment: [sharpen: {factor: 1.8, probability: 1}]"), plain = emit("");
+  for (int y = 0; y < kShape.height; ++y) {
+    for (int x = 0; x < kShape.width; ++x) {
+      const bool border = y == 0 || y + 1 == kShape.height || x == 0 || x + 1 == kShape.width;
+      for (int c = 0; c < 3; ++c) {
+        const auto i = static_cast<std::size_t>((y * kShape.width + x) * 3 + c);
+        if (border) {
+          ASSERT_EQ(seen[i], plain[i]) << y << ", " << x << ", " << c;
+        }
+      }
+    }
+  }
+}
+
 TEST(WholeImage, AppliesContrastAboutTheMean) {
   // The program draws the factor, while torchvision's values are for a fixed one. The red weight of
   // luma is 0.299 here and 0.2989 in torchvision, so a mean below 0.5 differs by 5e-5 and the
@@ -353,6 +369,10 @@ TEST(Augmentation, EqualsTorchvisionInBicubicScaling) {
   expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
   emit.shape = kShape;  // unchanged, so the operation is a copy
   expect_probes(emit(yaml), tv::kImage, 0);
+  // Next to edges the kernel overshoots: stripes of two pixels.
+  emit.shape = {72, 80, 3};
+  for (std::size_t i = 0; i < emit.bytes.size(); ++i) emit.bytes[i] = i / 6 % 2 == 0 ? 0 : 255;
+  for (const float v : emit(yaml)) ASSERT_TRUE(v >= 0 && v <= 1) << v;
 }
 
 TEST(Augmentation, AddsClampedNormalNoise) {
@@ -380,20 +400,27 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   const auto plan = test::plan_of("augment: [erase_box: {fill: noise}]", {200, 160, 3});
   std::vector<double> areas, ratios;
   double count = 0;
+  std::int32_t left = 160, top = 200, right = 0, bottom = 0;
   constexpr int kCount = 20000;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const Augmentation a = draw_augmentation(plan, {kImageSeed, i});
     if (a.erase_x1 == a.erase_x0) continue;
     count += 1;
     ASSERT_TRUE(a.erase_noise);
-    ASSERT_GE(a.erase_x0, 0);
-    ASSERT_GE(a.erase_y0, 0);
-    ASSERT_LE(a.erase_x1, 160);
-    ASSERT_LE(a.erase_y1, 200);
+    left = std::min(left, a.erase_x0);
+    top = std::min(top, a.erase_y0);
+    right = std::max(right, a.erase_x1);
+    bottom = std::max(bottom, a.erase_y1);
     const double w = a.erase_x1 - a.erase_x0, h = a.erase_y1 - a.erase_y0;
     ratios.push_back(h / w);
     areas.push_back(w * h / (200 * 160));
   }
+  // Boxes lie inside the image and reach its borders. One of 201 positions or fewer touches a given
+  // border, so the probability that none of about 10000 boxes does is below 1e-21.
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(top, 0);
+  EXPECT_EQ(right, 160);
+  EXPECT_EQ(bottom, 200);
   // All ten tries fail with a probability below 1e-6.
   EXPECT_GT(test::normal_p((count - kCount * 0.5) / std::sqrt(kCount * 0.25)), test::kGate);
   // Boxes that do not fit are resampled, so only small areas are uniform: below a share of 0.15 the

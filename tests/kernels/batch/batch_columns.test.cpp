@@ -80,6 +80,17 @@ TEST(BatchColumns, ReservesOnlyTheLayoutsColumns) {
   EXPECT_NE(view.overflow, nullptr);
 }
 
+TEST(BatchColumns, StoresOnlyTheOverflowInARunsState) {
+  MemoryPlan memory(Device::cpu());
+  BatchColumns columns;
+  columns.plan_state(memory, "data", 4, SampleLayout::set(3, 2), DType::f32);
+  memory.commit();
+  ASSERT_NE(columns.view().overflow, nullptr);
+  for (const StateBlock& block : memory.state())
+    EXPECT_EQ(block.persistence == Persistence::stored, block.data == columns.view().overflow)
+        << block.name;
+}
+
 TEST(BatchColumns, MapsEveryColumnToTheView) {
   SampleLayout layout = SampleLayout::set(3, 2);
   layout.globals = layout.targets = layout.latents = 1;

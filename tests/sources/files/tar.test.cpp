@@ -156,6 +156,21 @@ TEST_F(Tar, RefusesOtherFiles) {
   expect_parts(refused(sparse.finish()), {"sparse"});
 }
 
+TEST_F(Tar, GivesASizeInAnExtensionToOneMember) {
+  const std::string record = "10 size=5\n";
+  TarWriter writer;
+  writer.add("extension", Bytes(record.begin(), record.end()));
+  writer.add("one.jpg", kContent);
+  writer.add("two.jpg", Bytes(512, 9));
+  Bytes archive = writer.finish();
+  archive[156] = 'x';  // the first member becomes an extended header
+  update_checksum(archive);
+  const std::vector<TarMember> members = index(archive);
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_EQ(members[0].bytes, 5u);
+  EXPECT_EQ(members[1].bytes, 512u);
+}
+
 TEST_F(Tar, RefusesMalformedExtensions) {
   for (const std::string record : {"12 path=", "x path=a\n", "999999 path=a\n", "5 pth\n"}) {
     TarWriter writer;

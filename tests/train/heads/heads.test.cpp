@@ -36,10 +36,11 @@ HeadConfig head(const std::string& name, LossKind loss, std::vector<std::string>
 }
 
 TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
-  const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
-                                           head("jets", LossKind::soft_label),
-                                           head("place", LossKind::regression, {"y", "x"}),
-                                           head("size", LossKind::regression, {"size"})};
+  std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                     head("jets", LossKind::soft_label),
+                                     head("place", LossKind::regression, {"y", "x"}),
+                                     head("size", LossKind::regression, {"size"})};
+  configs[0].weight = 3;
   const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
   ASSERT_EQ(heads.size(), 4u);
   const std::int32_t begins[] = {0, 2, 4, 6}, outputs[] = {2, 2, 2, 1}, scores[] = {1, 1, 4, 2};
@@ -55,7 +56,7 @@ TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
   EXPECT_EQ(feeds[1].sources, 0b010u);
   EXPECT_EQ(feeds[2].sources, 0b011u);
   EXPECT_EQ(feeds[3].sources, 0b001u);
-  EXPECT_EQ(feeds[0].weight[2], 2);
+  EXPECT_EQ(feeds[0].weight[2], 6) << "2 of the source, 3 of the head";
   EXPECT_EQ(feeds[2].weight[1], 0.5f);
   // y and x: columns 1 and 0 of the shapes, 2 and 1 of the jets.
   EXPECT_EQ((std::vector<std::int32_t>(feeds[2].column.begin(), feeds[2].column.begin() + 4)),

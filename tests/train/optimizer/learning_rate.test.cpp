@@ -2,6 +2,8 @@
 
 #include "kernels/runtime/end_step.h"
 #include "tests/ops/operation_test.h"
+#include "tests/train/training_testing.h"
+#include "train/step/step.h"
 
 #include <gtest/gtest.h>
 
@@ -65,6 +67,16 @@ TEST_P(ScheduleTest, CountsStepsIn64Bits) {
 }
 
 WS_ON_EVERY_BACKEND(ScheduleTest);
+
+TEST(ScheduleOfARun, RoundsTheWarmUpToWholeSteps) {
+  const auto warmup = [](const char* share) {
+    return learning_rate_schedule(wellspring::test::small_run("unused", {share, "train.steps=100"}))
+        .warmup;
+  };
+  EXPECT_EQ(warmup("optimizer.warmup=0.29"), 29u);  // 0.29 * 100 is below 29 in double precision
+  EXPECT_EQ(warmup("optimizer.warmup=0.106"), 11u);
+  EXPECT_EQ(warmup("optimizer.warmup=0.104"), 10u);
+}
 
 }  // namespace
 }  // namespace wellspring::ops::test
