@@ -24,7 +24,7 @@
 namespace wellspring::cli {
 namespace {
 
-struct Options {
+struct BenchArguments {
   std::string group = "all", config;
   std::vector<std::string> settings;  ///< key=value, override the configuration
   std::string filter, json;
@@ -56,7 +56,7 @@ class ReadingView final : public TrainObserver {
 };
 
 /// The configuration to measure; nullopt: the built-in cases.
-std::optional<RunConfig> config_of(const Options& options) {
+std::optional<RunConfig> config_of(const BenchArguments& options) {
   if (options.config.empty()) return std::nullopt;
   if (options.group != "train")
     fail(ErrorKind::config,
@@ -71,7 +71,7 @@ std::optional<RunConfig> config_of(const Options& options) {
   return RunConfig::load(options.config, overrides);
 }
 
-int run(const Options& options) {
+int run(const BenchArguments& options) {
   const std::optional<RunConfig> config = config_of(options);
   bench::Report report{Device::parse(config ? config->device : options.device.value_or("auto")),
                        print_row};
@@ -123,7 +123,7 @@ Command add_bench(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "bench",
       "measure generators, augmentation, operations and training steps against their upper bounds");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchArguments>();
   app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("config", options->config,

@@ -19,7 +19,7 @@
 namespace wellspring::cli {
 namespace {
 
-struct Options {
+struct EvalArguments {
   std::string checkpoint;
   bool json = false;
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
@@ -34,7 +34,7 @@ void expect_checkpoint(const std::string& where) {
           fmt::format("use wellspring eval RUN_FOLDER {}", where)});
 }
 
-RunConfig config_of(const Options& options) {
+RunConfig config_of(const EvalArguments& options) {
   expect_checkpoint(options.checkpoint);
   std::vector<std::string> overrides = options.rest;
   if (overrides.empty() || overrides.front().find('=') != std::string::npos) {
@@ -59,7 +59,7 @@ class EvaluationView final : public TrainObserver {
   WorkBar work_{STDERR_FILENO};
 };
 
-int run(const Options& options) {
+int run(const EvalArguments& options) {
   EvaluationView view;
   const EvaluationReport report = evaluate_checkpoint(options.checkpoint, config_of(options), view);
   print_notes(report.notes);
@@ -77,7 +77,7 @@ int run(const Options& options) {
 
 Command add_eval(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("eval", "evaluate a checkpoint on its held-out samples");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalArguments>();
   app->add_option(
          "checkpoint", options->checkpoint,
          "run folder, checkpoint folder, or safetensors file; a file from another program needs a "

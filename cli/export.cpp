@@ -17,13 +17,13 @@
 namespace wellspring::cli {
 namespace {
 
-struct Options {
+struct ExportArguments {
   SampleOptions samples;
   std::string out, layout;
   std::string pixels = "f32", channels = "last";
 };
 
-int run(const Options& options) {
+int run(const ExportArguments& options) {
   const auto feed = open_samples(options.samples, [](SampleKind) { return 0; });
   ExportReport report;
   ImageForm images;
@@ -51,7 +51,7 @@ int run(const Options& options) {
 Command add_export(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "export", "write samples with labels and true parameters as NumPy or HDF5 arrays");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   add_sample_options(*app, options->samples,
                      "number of samples (with --split eval, default: all held-out samples)");
   app->add_option("--out", options->out,

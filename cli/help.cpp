@@ -100,12 +100,12 @@ complete -o filenames -F _wellspring wellspring
              kVersion, join(names, " "), cases, join(names, " "));
 }
 
-struct Options {
+struct HelpArguments {
   std::string command;
   bool manual = false, completion = false;
 };
 
-int run(const CLI::App& program, const Options& options) {
+int run(const CLI::App& program, const HelpArguments& options) {
   if (options.manual) print_manual(program);
   if (options.completion) print_completion(program);
   if (options.manual || options.completion) return 0;
@@ -130,7 +130,7 @@ int run(const CLI::App& program, const Options& options) {
 
 Command add_help(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("help", "print the help of the program or of a subcommand");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HelpArguments>();
   app->add_option("command", options->command, "the subcommand (default: the program)");
   app->add_flag("--man", options->manual, "print the manual page, for man(1)");
   app->add_flag("--completion", options->completion, "print the bash completion script");

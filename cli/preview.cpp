@@ -23,7 +23,7 @@ constexpr std::uint64_t kImages = 36;
 constexpr std::uint64_t kEvents = 20'000;
 constexpr std::uint64_t kRows = 8;  ///< events printed as numbers
 
-struct Options {
+struct PreviewArguments {
   SampleOptions samples;
   std::string out;
 };
@@ -70,7 +70,7 @@ void require_png_name(const std::string& out) {
                            "previews are PNG files", "use an --out name that ends in .png"});
 }
 
-int run(const Options& options) {
+int run(const PreviewArguments& options) {
   require_png_name(options.out);
   const auto feed = open_samples(options.samples, usual_count);
   const std::string out = options.out.empty()
@@ -102,7 +102,7 @@ int run(const Options& options) {
 Command add_preview(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "preview", "draw samples as a PNG: images in a grid, events as histograms");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PreviewArguments>();
   add_sample_options(
       *app, options->samples,
       "number of samples (default: 36 images, 20000 events, or all held-out samples)");

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kInterruptedExitCode = 75;  // EX_TEMPFAIL of sysexits.h: batch systems requeue on it
 
-struct Options {
+struct TrainArguments {
   std::string config, resume = "auto", graph;
   std::vector<std::string> overrides;
 };
 
-int run(const Options& options) {
+int run(const TrainArguments& options) {
   expect_single_task();
   std::vector<std::string> overrides = options.overrides;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
@@ -57,7 +57,7 @@ int run(const Options& options) {
 Command add_train(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "train", "train a network on generated samples, files, or a mixture of both");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainArguments>();
   app->add_option("config", options->config, kConfigurationHelp)->required();
   app->add_option("settings", options->overrides,
                   "key=value: overrides a key of the configuration");

@@ -43,9 +43,6 @@ target_link_libraries(wellspring_dependencies INTERFACE
   Threads::Threads OpenMP::OpenMP_CXX fmt::fmt yaml-cpp nlohmann_json::nlohmann_json
   DNNL::dnnl ZLIB::ZLIB PNG::PNG PkgConfig::turbojpeg PkgConfig::webp ${hdf5_libraries}
   $<$<BOOL:${WELLSPRING_OPENSSL}>:OpenSSL::Crypto>)
-if(NOT WELLSPRING_OPENSSL)
-  target_compile_definitions(wellspring_dependencies INTERFACE WELLSPRING_NO_OPENSSL=1)
-endif()
 
 if(WELLSPRING_HAS_CUDA_TOOLKIT)
   find_package(CUDAToolkit REQUIRED)

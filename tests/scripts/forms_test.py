@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """A functor that lacks a member its form requires, or misspells it, does not compile, and the error
-names the member.
+names the member. scripts/check-layers names a misspelt member that no form requires.
 
     forms_test.py COMPILER
 """
 
+import importlib.machinery
+import importlib.util
 import pathlib
 import subprocess
 import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOADER = importlib.machinery.SourceFileLoader("check_layers", str(ROOT / "scripts/check-layers"))
+CHECK = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_layers", LOADER))
+LOADER.exec_module(CHECK)
 
 CANVAS = """
 #include "kernels/emission/emitter.h"
@@ -94,6 +99,19 @@ class Forms(unittest.TestCase):
     def test_names_of_hooks_are_checked(self):
         self.expect(CANVAS, [(".settles", ".settels")], "settels")
         self.expect(GENERATOR, [(".blocks", ".block")], "block")
+
+    def test_members_that_nothing_uses_are_found(self):
+        folders = [ROOT / "kernels", ROOT / "generators"]
+        others = "".join(path.read_text() for folder in folders for path in folder.rglob("*.h"))
+
+        def unused(functor):
+            return list(CHECK.unused_members(functor, CHECK.words_of(others + functor)))
+
+        header = (ROOT / "generators/images/ifs_multi.h").read_text()
+        others = others.replace(header, "")
+        self.assertEqual(unused(header), [])
+        self.assertEqual(unused(header.replace("kLabels =", "kLabel =")), ["kLabel"])
+        self.assertEqual(unused(CANVAS.replace("void settle(", "void settel(")), ["settel"])
 
 
 if __name__ == "__main__":
