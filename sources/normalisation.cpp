@@ -32,13 +32,15 @@ struct ColumnSum {
 class Statistics {
  public:
   explicit Statistics(const SampleLayout& layout)
-      : features_(static_cast<std::size_t>(layout.features)),
+      : columns_(layout.features),
+        features_(static_cast<std::size_t>(columns_ > kMostMeasuredAlone ? 1 : columns_)),
         globals_(static_cast<std::size_t>(layout.globals)) {}
 
   /// `count`: number of existing items of the row.
   void add(const float* x, int count, const float* globals) {
     for (int item = 0; item < count; ++item)
-      for (ColumnSum& sum : features_) sum.add(*x++);
+      for (int f = 0; f < columns_; ++f)
+        features_[features_.size() == 1 ? 0 : static_cast<std::size_t>(f)].add(*x++);
     for (ColumnSum& sum : globals_) sum.add(*globals++);
   }
 
@@ -65,6 +67,7 @@ class Statistics {
     return values;
   }
 
+  int columns_;
   std::vector<ColumnSum> features_, globals_;
 };
 
@@ -126,9 +129,8 @@ std::pair<Normalisation, std::string> measure(const SourceConfig& source, const 
   }
   const auto generator =
       make_generator(spec.generator, static_cast<int>(size), spec.params, spec.place);
-  return {
-      measure_samples(*generator, source_seed(spec, context.seed), context.threads),
-      fmt::format("{} of '{}'", counted(kMeasuredSamples, "sample"), spec.name)};
+  return {measure_samples(*generator, source_seed(spec, context.seed), context.threads),
+          fmt::format("{} of '{}'", counted(kMeasuredSamples, "sample"), spec.name)};
 }
 
 }  // namespace
@@ -151,8 +153,9 @@ Normalisation measure_rows(const Dataset& data, int threads, const WorkWatch& wa
           reader.read(i * data.size() / count, reinterpret_cast<std::uint8_t*>(place(i)));
         },
         [&](std::int64_t done) {
-          if (watch) watch("measuring", static_cast<std::uint64_t>(begin + done),
-                           static_cast<std::uint64_t>(count));
+          if (watch)
+            watch("measuring", static_cast<std::uint64_t>(begin + done),
+                  static_cast<std::uint64_t>(count));
         });
     for (std::int64_t i = begin; i < end; ++i) {
       const float* const globals = place(i) + layout.elements();
@@ -192,8 +195,7 @@ std::string settle_normalisation(DataConfig& data, Mixture& training,
   std::string measured;
   if (is_open(from)) {
     const Dataset* const rows = training.source(static_cast<int>(*reference)).rows();
-    std::tie(from.augmentations.normalisation, measured) =
-        measure(from, rows, data.size, context);
+    std::tie(from.augmentations.normalisation, measured) = measure(from, rows, data.size, context);
   }
   for (SourceConfig& source : data.sources) give(source, from.augmentations.normalisation);
   for (std::size_t k = 0; k < data.sources.size(); ++k)

@@ -19,15 +19,19 @@ inline constexpr std::int64_t kMeasuredRows = 100'000;
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
 inline constexpr std::uint64_t kFirstMeasuredSample = std::uint64_t{1} << 49;
 
+/// More features, such as the cells of a calorimeter, share one mean and deviation: a cell that is
+/// rarely hit would be magnified.
+inline constexpr int kMostMeasuredAlone = 256;
+
 /// Means and standard deviations over existing items; 1 for the deviation of a constant. The sums
 /// are in f64 and in the order of the rows, for any number of threads. Errors (data): as for reading.
 Normalisation measure_rows(const Dataset& data, int threads, const WorkWatch& watch = {});
 /// The same of samples of a generator, which must not be used otherwise meanwhile.
 Normalisation measure_samples(Generator& generator, std::uint64_t seed, int threads);
 
-/// What is measured, if need be.
+/// Settings of a measurement.
 struct MeasureContext {
-  std::uint64_t seed = 0;  ///< of the run
+  std::uint64_t seed = 0;  ///< seed of the run
   int threads = 0;
   WorkWatch watch = {};
 };
@@ -36,9 +40,10 @@ struct MeasureContext {
 /// or else the last one with `auto`. Generators alone are not scaled by default, and neither are
 /// images. Returns what was measured, such as "80000 rows of 'jets'"; "" if nothing was. Errors: as
 /// for reading.
-std::string settle_normalisation(DataConfig& data, Mixture& training, const MeasureContext& context);
+std::string settle_normalisation(DataConfig& data, Mixture& training,
+                                 const MeasureContext& context);
 
-/// Which choices adopt_normalisation() replaces.
+/// Choices that adopt_normalisation() replaces.
 enum class Adopt : std::uint8_t { defaults, defaults_and_auto };
 /// Takes the scaling that a network was trained with from its configuration, so that its inputs stay
 /// the same: that of the source of the same name, or else that of the run. Takes nothing that does

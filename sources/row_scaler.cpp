@@ -14,10 +14,10 @@ void append(std::vector<float>& columns, const ColumnScaling& values, int count,
             const std::string& where, const std::string& key, const char* what) {
   const auto value = [&](const std::vector<double>& list, const char* name, int column) {
     if (list.size() != 1 && list.size() != static_cast<std::size_t>(count))
-      fail(ErrorKind::config, {fmt::format("{}: {}.{} has {}", where, key, name,
-                                           counted(list.size(), "value")),
-                               fmt::format("its samples have {}", counted(count, what)),
-                               fmt::format("give one value, or one per {}", what)});
+      fail(ErrorKind::config,
+           {fmt::format("{}: {}.{} has {}", where, key, name, counted(list.size(), "value")),
+            fmt::format("its samples have {}", counted(count, what)),
+            fmt::format("give one value, or one per {}", what)});
     return list[list.size() == 1 ? 0 : static_cast<std::size_t>(column)];
   };
   for (int column = 0; column < count; ++column) {

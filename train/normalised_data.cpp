@@ -76,7 +76,7 @@ std::string note_of(const RunConfig& config, const Mixture& mixture, const std::
 }
 
 Mixture open_as(RunConfig& config, const std::optional<std::filesystem::path>& resumed,
-             const WorkWatch& watch, DenseLabels dense, std::vector<std::string>& notes) {
+                const WorkWatch& watch, DenseLabels dense, std::vector<std::string>& notes) {
   Mixture mixture = config.open_training(watch, dense);
   std::string how = adopt(config, mixture.layout(), resumed);
   const std::string measured = settle_normalisation(
@@ -98,7 +98,7 @@ Mixture open_normalised(RunConfig& config, const TrainerOptions& options, const 
                         std::vector<std::string>& notes) {
   const CheckpointStore own(config.folder());
   return open_as(config, checkpoint_to_resume(options.resume, options.write_files ? &own : nullptr),
-              watch, DenseLabels::none, notes);
+                 watch, DenseLabels::none, notes);
 }
 
 }  // namespace wellspring

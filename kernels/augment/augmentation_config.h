@@ -93,7 +93,7 @@ struct Normalisation : ColumnScaling {
     given,       ///< numbers, or `none`
   };
   Choice choice = Choice::by_default;
-  ColumnScaling globals;  ///< of sets
+  ColumnScaling globals;  ///< scaling of the globals of sets
 
   /// True if it changes no value, as before automatic numbers are measured.
   bool is_identity() const;

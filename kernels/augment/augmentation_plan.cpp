@@ -63,7 +63,7 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   }
 }
 
-/// Refuses scalings of events and sets, and those of colours from 0 to 255.
+/// Refuses scalings of events and sets, and means of colours from 0 to 255.
 void expect_colours(const Normalisation& values, const ConfigLocation& place) {
   const auto refuse = [&](const std::string& problem, const std::string& why,
                           const std::string& advice) {

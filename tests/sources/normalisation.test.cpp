@@ -111,6 +111,13 @@ TEST_F(Normalising, SurvivesLargeOffsetsAndConstants) {
   expect_statistics(values, 2, rare);
 }
 
+TEST_F(Normalising, GivesManyFeaturesOneScaling) {
+  std::vector<std::vector<float>> columns(300, std::vector<float>{0, 2});
+  EXPECT_EQ(measured(events(columns)).mean, (std::vector<double>{1}));
+  columns.resize(256);
+  EXPECT_EQ(measured(events(columns)).mean.size(), 256u);
+}
+
 TEST_F(Normalising, TakesEmptySetsForWhatTheyHold) {
   write_hdf5(folder / "sets.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {5, 2}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -211,8 +218,8 @@ struct Settled : Normalising {
 
 TEST_F(Settled, AllSourcesShareTheScalingOfTheLastFile) {
   exported();
-  const auto all = settle(files("a", ", rows: 0..100") + "," + files("b", ", rows: 100..400") +
-                          "," + made("c"));
+  const auto all =
+      settle(files("a", ", rows: 0..100") + "," + files("b", ", rows: 100..400") + "," + made("c"));
   EXPECT_EQ(measured_rows, "300 rows of 'b'");
   const Normalisation expected =
       measure_rows(*view_rows(open_dataset({.path = folder / "jets.npz"}),
