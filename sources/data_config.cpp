@@ -14,6 +14,8 @@
 namespace wellspring {
 namespace {
 
+using Choice = Normalisation::Choice;
+
 const ParamTable<DataConfig>& data_table() {
   static const auto table =
       ParamTable<DataConfig>("data")
@@ -62,6 +64,20 @@ void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
                   : "the same images would be repeated; add augment, or remove repeats");
 }
 
+/// Reads `normalise` of a generator of events; the images that some of them make are not scaled.
+void read_event_scaling(const ConfigNode& node, SourceConfig& source, const Augmentations& shared,
+                        int size) {
+  const SourceSpec& spec = source.spec;
+  const auto generator = make_generator(spec.generator, size, spec.params, spec.place);
+  if (generator->layout().kind != SampleKind::image) {
+    source.augmentations.normalisation = shared.normalisation;
+    read_normalisation(node, source.augmentations.normalisation);
+  } else if (node.is_present("normalise")) {
+    node.refuse("normalise on images of events", "the generator's own settings scale its pixels",
+                "remove normalise; see wellspring describe " + spec.generator);
+  }
+}
+
 SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
                          const Augmentations& shared, std::int64_t limit_per_class) {
   SourceConfig source;
@@ -72,12 +88,13 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   node.read(source_table(spec.kind), spec);
   if (spec.name.empty()) node.refuse("name is empty");
   if (spec.head.empty()) spec.head = spec.name;
+  const int size = static_cast<int>(data.size);
   if (spec.kind == SourceKind::generator) {
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
     const ConfigLocation place = name ? name->place : node.location();
     // Constructed only to check every parameter here, where its location is known.
-    make_generator(spec.generator, static_cast<int>(data.size), spec.params, place);
+    make_generator(spec.generator, size, spec.params, place);
   } else {
     if (const auto format = node.scalar("format"); format && !format->value.empty())
       find_format(format->value, format->place);
@@ -85,17 +102,23 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     RowRange::parse(spec.rows, spec.rows_by, node.location());
   }
   if (is_event(spec)) {
-    for (const char* const key : {"augment", "normalise", "padding", "interpolation"})
+    for (const char* const key : {"augment", "padding", "interpolation"})
       if (node.is_present(key))
         node.refuse(fmt::format("{} on a source of events", key), "only images are augmented");
+    read_event_scaling(node, source, shared, size);
     expect_repeats_differ(node, source);
     return source;
   }
   source.augmentations = shared;
   read_augmentations(node, source.augmentations);
   expect_repeats_differ(node, source);
-  const int size = static_cast<int>(data.size);
-  plan_augmentation(source.augmentations, {size, size}, {size, size});
+  Normalisation& normalisation = source.augmentations.normalisation;
+  if (spec.kind == SourceKind::generator && normalisation.choice == Choice::by_default)
+    normalisation.choice = Choice::given;  // colours stay as they are
+  Augmentations checked = source.augmentations;
+  // Files may have events or sets, which their source checks.
+  if (spec.kind == SourceKind::files) checked.normalisation = {};
+  plan_augmentation(checked, {size, size}, {size, size});
   return source;
 }
 
@@ -214,9 +237,10 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
   } else {
     write_format_settings(writer, spec.params);
   }
-  if (!is_event(spec)) {
+  if (is_event(spec))
+    write_normalisation(writer, source.augmentations.normalisation);
+  else
     write_augmentations(writer, source.augmentations);
-  }
 }
 
 void write_point(ConfigWriter& writer, const SchedulePoint& point, const DataConfig& data) {
@@ -329,7 +353,10 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
   sections.push_back({place + ".augment[]", "images only", std::move(short_forms), ""});
   for (const AugmentEntry& entry : augmentation_table())
     sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
-  sections.push_back({place + ".normalise", "images only", normalisation_table().rows(), ""});
+  sections.push_back({place + ".normalise", "", normalisation_table().rows(),
+                      "normalise: none, or normalise: auto, the default for files of events or "
+                      "sets: measured"});
+  sections.push_back({place + ".normalise.globals", "sets only", normalisation_table().rows(), ""});
 }
 
 }  // namespace

@@ -57,7 +57,13 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
     const FrameSize frame = frame_of(layout.sample.shape());
     training_ = plan_augmentation(context.training, frame, frame);
     evaluation_ = plan_augmentation(context.evaluation, frame, frame);
+  } else {
+    normalise(context.training.normalisation);
   }
+}
+
+void DatasetSource::normalise(const Normalisation& values) {
+  scaler_.set(values, layout(), fmt::format("{}source '{}'", spec_.place.prefix(), name()));
 }
 
 std::string DatasetSource::summary() const {
@@ -95,6 +101,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   };
   latents_ = columns("latents of ", data_->latents().size());
   targets_ = columns("targets of ", data_->targets().size());
+  scaler_.plan(plan, name());
   if (data_->held_bytes() > 0)
     held_ = plan.reserve<std::byte>("data", "arrays of " + name(), data_->held_bytes(),
                                     MemorySpace::host);
@@ -133,6 +140,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
 void DatasetSource::load(Stream& stream) {
   if (held_) data_->hold({held_.data(), held_.size()});
   load_truth(stream);
+  scaler_.load(stream);
   if (resident_) {
     load_resident(stream);
   } else {
@@ -231,7 +239,7 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
   }
   visit_float(batch.dtype, [&]<class T>(T) {
     map(stream, name(), batch.size * layout.sample.elements(),
-        EmitStoredFeatures<T>{rows, slots, index, batch});
+        EmitStoredFeatures<T>{rows, slots, index, batch, scaler_.table()});
   });
 }
 

@@ -7,6 +7,7 @@
 #include "sources/datasets/dataset.h"
 #include "sources/datasets/row_ring.h"
 #include "sources/datasets/stored_rows.h"
+#include "sources/row_scaler.h"
 #include "sources/source.h"
 #include "sources/source_spec.h"
 
@@ -36,6 +37,7 @@ class DatasetSource final : public Source {
   std::uint64_t size() const override { return static_cast<std::uint64_t>(data_->size()); }
   std::uint64_t first_evaluation_sample() const override { return 0; }
   std::string summary() const override;
+  void normalise(const Normalisation& values) override;
   void plan(MemoryPlan& plan, const Share& share) override;
   void load(Stream& stream) override;
   Order order() const override;
@@ -67,6 +69,7 @@ class DatasetSource final : public Source {
   int threads_;
   std::unique_ptr<Dataset> data_;
   AugmentationPlan training_, evaluation_;  ///< images only
+  RowScaler scaler_;                        ///< events and sets only
   std::vector<std::string> latent_names_;
 
   Device device_;

@@ -250,6 +250,15 @@ double Mixture::target(std::uint64_t step, int source) const {
                           static_cast<double>(step) * static_cast<double>(share_.global_batch));
 }
 
+std::vector<std::string> Mixture::notes() const {
+  std::vector<std::string> all;
+  for (const auto& source : sources_) {
+    std::vector<std::string> own = source->notes();
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
 std::string Mixture::summary() const {
   std::string text;
   for (int k = 0; k < size(); ++k) {

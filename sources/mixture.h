@@ -83,6 +83,8 @@ class Mixture {
   /// Samples given by `source` before `step`, and the number that its weights ask for.
   std::int64_t achieved(std::uint64_t step, int source) const;
   double target(std::uint64_t step, int source) const;
+  /// Notes of all sources, after load().
+  std::vector<std::string> notes() const;
   /// A paragraph for the head of a run: each source, its requested and its actual share.
   std::string summary() const;
 

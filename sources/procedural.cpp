@@ -33,21 +33,28 @@ SampleLayout ProceduralSource::layout() const {
 void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {
   generator_->plan(memory, share.rows, settings_.dense);
   passes_.plan(memory, name_, share.rows, layout().shape(), settings_.training);
+  if (layout().kind != SampleKind::image)
+    scaling_.plan(memory, name_, share.rows, layout(), settings_.normalisation);
 }
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
                             const BatchView& batch) {
-  EmitCall call = {slots, index, settings_.seed, settings_.training, passes_.target(batch)};
+  EmitCall call = {slots, index, settings_.seed, settings_.training,
+                   passes_.target(scaling_.target(batch))};
   generator_->emit(stream, call);
   call.seed = generator_->key(settings_.seed);
   call.batch = batch;
   passes_.finish(StreamLauncher{stream}, call);
+  scaling_.finish(stream, call);
 }
 
 void ProceduralSource::emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                                   std::uint64_t /*first*/, std::int64_t /*count*/,
                                   const BatchView& batch) {
-  generator_->emit(stream, {slots, index, settings_.seed, settings_.evaluation, batch});
+  EmitCall call = {slots, index, settings_.seed, settings_.evaluation, scaling_.target(batch)};
+  generator_->emit(stream, call);
+  call.batch = batch;
+  scaling_.finish(stream, call);
 }
 
 }  // namespace wellspring

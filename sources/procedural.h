@@ -3,6 +3,7 @@
 
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_passes.h"
+#include "sources/row_scaler.h"
 #include "sources/source.h"
 
 #include <memory>
@@ -22,6 +23,7 @@ class ProceduralSource final : public Source {
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
     DenseLabels dense = DenseLabels::none;  ///< none if the generator has no dense labels
     std::uint32_t repeats = 1;              ///< see SampleOrder
+    Normalisation normalisation = {};       ///< scaling of events and sets
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);
 
@@ -30,7 +32,11 @@ class ProceduralSource final : public Source {
   const std::string& name() const override { return name_; }
   SampleLayout layout() const override;
   void plan(MemoryPlan& memory, const Share& share) override;
-  void load(Stream& stream) override { generator_->load(stream); }
+  void load(Stream& stream) override {
+    generator_->load(stream);
+    scaling_.load(stream);
+  }
+  void normalise(const Normalisation& values) override { settings_.normalisation = values; }
   std::vector<std::string> notes() const override { return generator_->notes(); }
   const std::vector<std::string>& classes() const override { return generator_->info().classes; }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
@@ -48,6 +54,7 @@ class ProceduralSource final : public Source {
   std::unique_ptr<Generator> generator_;
   Settings settings_;
   AugmentationPasses passes_;  ///< passes of training batches
+  ScalingPass scaling_;        ///< events and sets only
   std::vector<std::string> latent_names_;
 };
 

@@ -2,6 +2,7 @@
 // called by the mixture; host only.
 #pragma once
 
+#include "kernels/augment/augmentation_config.h"
 #include "kernels/batch/batch.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
@@ -36,6 +37,9 @@ class Source {
   /// A few lines for the start of a run: what it is, its size, where it is stored and why.
   virtual std::string summary() const = 0;
 
+  /// Sets the normalisation of events and sets; call it before plan(). Images have theirs in the
+  /// augmentation.
+  virtual void normalise(const Normalisation& /*values*/) {}
   /// Reserves the source's memory: drawn scenes, tables, a resident data set, staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads resident data. Blocks.

@@ -96,6 +96,8 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
     const FrameSize frame = {shape.width, shape.height};
     settings.training = plan_augmentation(own.training, frame, frame);
     settings.evaluation = plan_augmentation(own.evaluation, frame, frame);
+  } else {
+    settings.normalisation = own.training.normalisation;
   }
   return std::make_unique<ProceduralSource>(spec.name, std::move(generator), settings);
 }

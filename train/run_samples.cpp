@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/datasets/dataset.h"
+#include "train/normalised_data.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,13 @@
 
 namespace wellspring {
 namespace {
+
+/// Normalised values have no units, and other ranges.
+void forget_units(SampleOrigin& origin) {
+  origin.has_range = false;
+  for (std::vector<ValueInfo>* const values : {&origin.info.features, &origin.info.globals})
+    for (ValueInfo& value : *values) value.unit.clear();
+}
 
 SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
                        const Source& source) {
@@ -36,7 +44,11 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
     }
   }
   origin.info.classes = source.classes();
-  origin.augmentation = plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});
+  if (source.layout().kind == SampleKind::image)
+    origin.augmentation =
+        plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});
+  else if (!configured.augmentations.normalisation.is_identity())
+    forget_units(origin);
   return origin;
 }
 
@@ -48,12 +60,15 @@ std::vector<SampleOrigin> held_out_origins(const RunConfig& config, const Mixtur
   return origins;
 }
 
-Mixture open(const RunConfig& config, const RunSampleRange& range) {
-  if (range.split == RunSampleRange::Split::train) return config.open_training({}, range.dense);
+Mixture open(RunConfig& config, const RunSampleRange& range) {
+  if (range.split == RunSampleRange::Split::train) return open_normalised(config, range.dense);
   if (config.evaluation.sources.empty())
     fail(ErrorKind::config,
          {fmt::format("{} has no held-out samples", config.name), "eval.sources is empty",
           "add sources to eval.sources, or use --split train"});
+  Mixture held_out = config.open_held_out({}, range.dense);
+  if (held_out.layout().kind == SampleKind::image) return held_out;
+  open_normalised(config);
   return config.open_held_out({}, range.dense);
 }
 
@@ -201,9 +216,7 @@ void RunSamples::make_held_out(Stream& stream,
 }
 
 std::vector<std::string> RunSamples::notes() const {
-  std::vector<std::string> all;
-  for (int i = 0; i < mixture_.size(); ++i)
-    for (std::string& note : mixture_.source(i).notes()) all.push_back(std::move(note));
+  std::vector<std::string> all = mixture_.notes();
   if (!held_out() && config_.data.mix.on())
     all.emplace_back("data.mix is not applied: these are the samples before training mixes them");
   return all;

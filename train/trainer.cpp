@@ -2,13 +2,13 @@
 
 #include "core/signals.h"
 #include "core/text/plural.h"
-#include "core/text/text.h"
 #include "kernels/runtime/threads.h"
 #include "train/checkpoint/data_identity.h"
 #include "train/checkpoint/same_run.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
+#include "train/normalised_data.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
 #include "train/step/metrics_windows.h"
@@ -117,7 +117,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       device_(Device::parse(config.device)),
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
-      mixture_(training ? *std::move(training) : config.open_training(observer.watch())),
+      mixture_(training ? *std::move(training)
+                        : open_normalised(config, options_, observer.watch(), plan.notes)),
       task_(config, stream_, memory_, config.compute_type(device_),
             SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, config.open_held_out(observer.watch()), task_, memory_),
@@ -132,8 +133,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   // Lock the folder before reading its checkpoint: another process could be replacing it.
   if (options_.write_files) folder_.emplace(config);
   mixture_.load(stream_);
-  for (int i = 0; i < mixture_.size(); ++i)
-    for (std::string& note : mixture_.source(i).notes()) plan.notes.push_back(std::move(note));
+  for (std::string& note : mixture_.notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
   evaluator_.load(stream_);
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))

@@ -47,15 +47,6 @@ void expect_one_erasure(const AugmentSetting& before, const AugmentSetting& sett
                            "only one box per sample is erased", "remove one of the two"});
 }
 
-double channel(const std::vector<double>& values, std::size_t c, const char* name,
-               const ConfigLocation& place) {
-  if (values.size() == 1) return values[0];
-  if (values.size() == 3) return values[c];
-  fail(ErrorKind::config,
-       {fmt::format("{}normalise.{} has {}", place.prefix(), name, counted(values.size(), "value")),
-        "images have one or three channels", "give one value or three"});
-}
-
 /// Rejects mixup and cutmix, because they mix several samples.
 void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
   if (name != "mixup" && name != "cutmix") return;
@@ -142,6 +133,40 @@ Augmentations Augmentations::without_list() const {
   return plain;
 }
 
+bool Normalisation::is_identity() const {
+  return *this == ColumnScaling{} && globals == ColumnScaling{};
+}
+
+void read_normalisation(const ConfigNode& node, Normalisation& values) {
+  if (!node.has("normalise")) return;
+  using Choice = Normalisation::Choice;
+  if (node.kind("normalise") == ConfigKind::scalar) {
+    const std::string word = node.scalar("normalise")->value;
+    if (word != "auto" && word != "none")
+      node.at("normalise")
+          .refuse(fmt::format("'{}' is no normalisation", word), "",
+                  "write auto, none, or normalise: {mean: [0.5], std: [0.25]}");
+    values = {};
+    values.choice = word == "auto" ? Choice::automatic : Choice::given;
+    return;
+  }
+  const ConfigNode section = node.section("normalise");
+  values.choice = Choice::given;
+  section.read<ColumnScaling>(normalisation_table(), values);
+  section.section("globals").read(normalisation_table(), values.globals);
+}
+
+void write_normalisation(ConfigWriter& writer, const Normalisation& values) {
+  using Choice = Normalisation::Choice;
+  if (values.choice == Choice::automatic) writer.value("normalise", "auto");
+  if (values.choice != Choice::given) return;
+  writer.section("normalise", [&] {
+    writer.table<ColumnScaling>(normalisation_table(), values);
+    if (values.globals != ColumnScaling{})
+      writer.section("globals", [&] { writer.table(normalisation_table(), values.globals); });
+  });
+}
+
 void read_augmentations(const ConfigNode& node, Augmentations& values) {
   if (node.is_present("view"))
     node.at("view").refuse("`view` was replaced by a list of operations",
@@ -153,7 +178,7 @@ void read_augmentations(const ConfigNode& node, Augmentations& values) {
     for (const ConfigNode& element : node.list("augment"))
       values.list.push_back(read_operation(element));
   }
-  node.section("normalise").read(normalisation_table(), values.normalisation);
+  read_normalisation(node, values.normalisation);
   node.read(reading_table(), values);
   if (node.has("augment") || node.has("normalise") || node.has("padding") ||
       node.has("interpolation"))
@@ -176,7 +201,7 @@ void write_augmentations(ConfigWriter& writer, const Augmentations& values) {
       });
     }
   });
-  writer.section("normalise", [&] { writer.table(normalisation_table(), values.normalisation); });
+  write_normalisation(writer, values.normalisation);
   writer.table(reading_table(), values);
 }
 
@@ -194,8 +219,6 @@ void check_augmentations(const Augmentations& values) {
       expect_one_erasure(values.list[j], setting);
     }
   }
-  channel(values.normalisation.mean, 0, "mean", values.place);
-  channel(values.normalisation.std, 0, "std", values.place);
 }
 
 }  // namespace wellspring

@@ -6,7 +6,7 @@
 //       - crop_resize: {scale: [0.08, 1], ratio: [0.75, 1.3333]}
 //       - flip_x: 0.5              a single value sets the main parameter
 //       - grey                     default parameters
-//     normalise: {mean: [0.5], std: [0.25]}
+//     normalise: {mean: [0.5], std: [0.25]}   or auto or none
 #pragma once
 
 #include "core/config/config.h"
@@ -16,6 +16,7 @@
 #include "kernels/augment/latent_map.h"
 #include "kernels/augment/operations/operations.h"
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -74,12 +75,35 @@ struct AugmentSetting {
   std::string where() const;
 };
 
-/// The final scaling of colours.
-struct Normalisation {
+/// Mean and standard deviation of some columns; one value each applies to all of them.
+struct ColumnScaling {
   std::vector<double> mean = {0};
   std::vector<double> std = {1};
+  friend bool operator==(const ColumnScaling&, const ColumnScaling&) = default;
 };
-const ParamTable<Normalisation>& normalisation_table();
+
+/// Smaller deviations have no reciprocal in f32.
+inline constexpr double kLeastStd = 1e-37;
+
+/// The final scaling of colours, or of the values of events and sets: (value - mean) / std.
+struct Normalisation : ColumnScaling {
+  enum class Choice : std::uint8_t {
+    by_default,  ///< images: none; events and sets: see settle_normalisation
+    automatic,   ///< `auto`: to be measured; for events and sets
+    given,       ///< numbers, or `none`
+  };
+  Choice choice = Choice::by_default;
+  ColumnScaling globals;  ///< scaling of the globals of sets
+
+  /// True if it changes no value, as before automatic numbers are measured.
+  bool is_identity() const;
+};
+const ParamTable<ColumnScaling>& normalisation_table();
+
+/// Reads the key `normalise` of `node`, if present. Error (config): neither a map nor auto or none.
+void read_normalisation(const ConfigNode& node, Normalisation& values);
+/// Writes the key; not if it is by default.
+void write_normalisation(ConfigWriter& writer, const Normalisation& values);
 
 /// The list of a source, its normalisation, and the interpolation and padding of stored images.
 struct Augmentations {
@@ -103,12 +127,12 @@ void read_augmentations(const ConfigNode& node, Augmentations& values);
 /// Writes the same keys as read_augmentations().
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
-/// Errors (config) that concern more than one row: inverted ranges, lists of a wrong length, a
-/// duplicate operation, an impossible order.
+/// Errors (config) that concern more than one row: inverted ranges, a duplicate operation, an
+/// impossible order.
 void check_augmentations(const Augmentations& values);
 
 /// Plans for a source image size and an output size. Errors (config): as for check_augmentations,
-/// and a blur wider than the image.
+/// a blur wider than the image, and a normalisation that is not one of colours.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
 /// Error (config) if the geometric operations make a latent of this role undefined. The error names

@@ -1,5 +1,7 @@
 // The planner: converts settings in user units to an AugmentationPlan for one image size.
 #include "core/error.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
 #include "kernels/augment/augmentation_config.h"
 #include "kernels/augment/setting_check.h"
 
@@ -8,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
+#include <utility>
 
 namespace wellspring {
 
@@ -59,6 +63,27 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   }
 }
 
+/// Refuses scalings of events and sets, and means of colours from 0 to 255.
+void expect_colours(const Normalisation& values, const ConfigLocation& place) {
+  const auto refuse = [&](const std::string& problem, const std::string& why,
+                          const std::string& advice) {
+    fail(ErrorKind::config, {place.prefix() + "normalise" + problem, why, advice});
+  };
+  if (values.choice == Normalisation::Choice::automatic)
+    refuse(": auto on images", "it measures the features of events and sets; colours are in [0, 1]",
+           "write normalise: {mean: [0.5], std: [0.25]}");
+  if (values.globals != ColumnScaling{})
+    refuse(".globals on images", "only sets have globals", "remove globals");
+  for (const auto& [name, list] : {std::pair("mean", &values.mean), std::pair("std", &values.std)})
+    if (list->size() != 1 && list->size() != 3)
+      refuse(fmt::format(".{} has {}", name, counted(list->size(), "value")),
+             "images have one or three channels", "give one value or three");
+  for (const double mean : values.mean)
+    if (std::abs(mean) > 10)
+      refuse(fmt::format(".mean is {}", shortest(mean)), "colours are in [0, 1]",
+             "divide by 255, if it is of colours from 0 to 255");
+}
+
 }  // namespace
 
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out) {
@@ -69,6 +94,7 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
   plan.padding = values.padding;
   plan.interpolation = values.interpolation;
   const Normalisation& n = values.normalisation;
+  expect_colours(n, values.place);
   for (std::size_t c = 0; c < 3; ++c) {
     plan.mean[c] = static_cast<float>(n.mean[n.mean.size() == 3 ? c : 0]);
     plan.inv_std[c] = static_cast<float>(1 / n.std[n.std.size() == 3 ? c : 0]);

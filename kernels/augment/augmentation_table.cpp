@@ -56,13 +56,14 @@ const AugmentEntry& augmentation_entry(AugmentOp op) {
   return *found;
 }
 
-const ParamTable<Normalisation>& normalisation_table() {
+const ParamTable<ColumnScaling>& normalisation_table() {
   static const auto table =
-      ParamTable<Normalisation>("normalise")
-          .real_list("mean", &Normalisation::mean, {-10, 10}, "",
-                     "subtracted from colours in [0, 1]; one value, or one per channel")
-          .real_list("std", &Normalisation::std, {1e-6, 1e6}, "",
-                     "then divided by; one value, or one per channel");
+      ParamTable<ColumnScaling>("normalise")
+          .real_list("mean", &ColumnScaling::mean, {-3e38, 3e38}, "",
+                     "subtracted from colours in [0, 1], or from features; one value, or one per "
+                     "channel or feature")
+          .real_list("std", &ColumnScaling::std, {kLeastStd, 3e38}, "",
+                     "then divided by; one value, or one per channel or feature");
   return table;
 }
 

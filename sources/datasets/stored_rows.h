@@ -4,6 +4,7 @@
 
 #include "kernels/batch/set_count.h"
 #include "kernels/emission/byte_images.h"
+#include "sources/datasets/row_scaling.h"
 
 #include <cstdint>
 
@@ -65,6 +66,7 @@ struct EmitStoredFeatures {
   const Slot* slots;
   std::uint32_t source;
   BatchView batch;
+  ScalingTable scaling = {};
 
   WS_HD void operator()(std::int64_t i) const {
     const std::int64_t features = batch.layout.elements(), b = i / features, f = i % features;
@@ -73,18 +75,24 @@ struct EmitStoredFeatures {
     const float* const row =
         reinterpret_cast<const float*>(rows.bytes) +
         static_cast<std::int64_t>(rows.row_of(slot)) * stored_numbers(batch.layout);
-    static_cast<T*>(batch.x)[i] = static_cast<T>(row[f]);
+    const int count = batch.layout.kind == SampleKind::set ? count_of(row + features) : 1;
+    static_cast<T*>(batch.x)[i] =
+        static_cast<T>(scaling.element(row[f], f, batch.layout.features, count));
     if (f == 0) write_rest(b, slot.sample, row + features);
   }
 
  private:
+  /// Number of items of a stored set; `row`: the stored values after x.
+  WS_INLINE std::int32_t count_of(const float* row) const {
+    return *reinterpret_cast<const std::int32_t*>(row + batch.layout.globals);
+  }
   /// Writes all columns but x; `row`: the stored values after x.
   WS_INLINE void write_rest(std::int64_t b, std::uint64_t sample, const float* row) const {
     const int globals = batch.layout.globals;
     for (int k = 0; k < globals && batch.globals != nullptr; ++k)
-      batch.globals[b * globals + k] = row[k];
-    if (batch.layout.kind == SampleKind::set)
-      detail::write_count(batch, b, *reinterpret_cast<const std::int32_t*>(row + globals));
+      batch.globals[b * globals + k] =
+          scaling ? scaling.apply(row[k], batch.layout.features + k) : row[k];
+    if (batch.layout.kind == SampleKind::set) detail::write_count(batch, b, count_of(row));
     Truth<0> truth;
     truth.label = rows.labels[sample];
     detail::write_truth(batch, b, truth);

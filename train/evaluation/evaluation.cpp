@@ -2,6 +2,7 @@
 
 #include "core/signals.h"
 #include "generators/generator.h"
+#include "sources/normalisation.h"
 #include "sources/overlap.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/area_under_curve.h"
@@ -44,6 +45,15 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
           "the network accepts only the shape that it was built for",
           "set data.size to match, or evaluate on other data"});
   return {held_out, model.description()->heads};
+}
+
+/// Scales held-out events and sets as the network was trained with.
+void normalise_as(const ModelDescription& model, RunConfig& config, Mixture& held_out) {
+  if (model.input.kind == SampleKind::image) return;
+  adopt_normalisation(config.data, model.input, model.config_yaml, Adopt::defaults_and_auto);
+  for (int i = 0; i < held_out.size(); ++i)
+    held_out.source(i).normalise(
+        config.held_out_from(static_cast<std::size_t>(i)).augmentations.normalisation);
 }
 
 }  // namespace
@@ -196,6 +206,7 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   MemoryPlan memory(device);
   Mixture mixture = config.open_held_out(observer.watch());
   SupervisedTask::Input input = input_of(model, config, mixture.layout(), observer);
+  if (model.description()) normalise_as(*model.description(), config, mixture);
   SupervisedTask task(config, stream, memory, config.compute_type(device), std::move(input));
   Evaluator held_out(config, std::move(mixture), task, memory);
   memory.commit(config.memory_limit());

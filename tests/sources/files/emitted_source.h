@@ -38,8 +38,10 @@ inline SourceSpec file_source(const std::filesystem::path& path,
 struct EmittedSource {
   static constexpr std::int64_t kRows = 12;
 
-  explicit EmittedSource(const SourceSpec& spec, std::uint64_t first = 0, DType dtype = DType::f32)
+  explicit EmittedSource(const SourceSpec& spec, std::uint64_t first = 0, DType dtype = DType::f32,
+                         const Normalisation& normalisation = {})
       : source(make_source(spec, {})) {
+    source->normalise(normalisation);
     source->plan(memory, Share::whole(kRows));
     memory.commit();
     source->load(stream);
