@@ -37,7 +37,7 @@ void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::pa
   if (!before.empty() && before != now)
     notes.push_back(
         fmt::format("the steps before {} were computed with {}, later steps use {}: the weights "
-                    "may differ from those of an uninterrupted run in their last bits",
+                    "may deviate in their last bits from an uninterrupted run",
                     step, before, now));
 }
 

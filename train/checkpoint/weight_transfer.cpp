@@ -1,5 +1,5 @@
 // Initialisation with another run's weights (declared in train/checkpoint/checkpoint.h): matches
-// the tensors of a model file to those of this network.
+// the tensors of a model file to the tensors of this network.
 #include "core/io/safetensors.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"

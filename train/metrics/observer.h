@@ -58,7 +58,7 @@ struct HeadReport {
 struct SourceReport {
   std::string name;
   std::uint64_t samples = 0;
-  double wanted_share = 0;  ///< by the configured weights
+  double wanted_share = 0;  ///< fraction of the samples according to the configured weights
   double achieved_share = 0;
   double loss = 0;                 ///< sum over its heads, mean over its samples
   std::optional<double> accuracy;  ///< its first head that has one
@@ -86,8 +86,8 @@ struct EvaluationResult {
   std::string head;
   std::uint64_t samples = 0;
   std::uint64_t trained_on = 0;  ///< samples known to be in the training data; 0: none found
-  std::uint64_t distinct =
-      0;  ///< distinct samples of the source, which training also draws from; 0: unbounded
+  /// Number of distinct samples that the source and training draw from; 0: unbounded.
+  std::uint64_t distinct = 0;
   double loss = 0;                 ///< sum over heads, mean over samples
   std::optional<double> accuracy;  ///< its first head that has one
   /// Upper bound for any classifier, if the generator knows it in closed form.

@@ -1,5 +1,5 @@
-// Small convolutional network: stages of one 3x3 convolution, optional 2x2 max pooling and residual
-// blocks; global mean; one dense layer with the outputs of all heads.
+// Small convolutional network. Each stage has one 3x3 convolution, optional 2x2 max pooling, and
+// residual blocks. A global mean and one dense layer for the outputs of all heads follow.
 #include "core/text/plural.h"
 #include "train/models/model.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 enum class Norm : std::uint8_t { none, group };
 
-/// One entry of the lists.
+/// One entry of each list.
 struct Stage {
   int width = 1;
   int blocks = 0;
@@ -41,11 +41,11 @@ struct Cnn {
             .integer_list("blocks", &Cnn::blocks, {0, 64}, "blocks",
                           "residual blocks at the end of each stage", "He et al. 2016, figure 2")
             .integer_list("pool", &Cnn::pool, {0, 1}, "",
-                          "1: the stage halves height and width by max pooling; 0: it does not")
+                          "1: max pooling halves the height and width of the stage; 0: no pooling")
             .choice("norm", &Cnn::norm, {{"none", Norm::none}, {"group", Norm::group}},
                     "normalisation after each convolution", "Wu & He 2018")
             .integer("group_width", &Cnn::group_width, {1, 4096}, "channels",
-                     "channels per group of the normalisation; a narrower stage is one group",
+                     "channels per normalisation group; a narrower stage is one group",
                      "16 as in Wu & He 2018, table 3");
     return table;
   }
@@ -67,7 +67,7 @@ struct Cnn {
   }
 
  private:
-  /// Without a bias if a normalisation follows and removes it.
+  /// Omits the bias if a normalisation follows, which would cancel it.
   Tensor convolution(Tape& tape, Tensor x, const std::string& name, int channels) const {
     return tape.conv(x, name + ".conv",
                      {.channels = channels, .bias = norm == Norm::none, .weight = Init::he_normal});
@@ -79,11 +79,11 @@ struct Cnn {
     return tape.group_norm(x, name + ".norm", {.groups = std::max(1, x.shape.channels / width)});
   }
 
-  /// Before the normalisation, which then sees a quarter of the values.
+  /// Pools before the normalisation, which then processes a quarter of the values.
   static Tensor halved(Tape& tape, Tensor x) {
     if (x.shape.height % 2 != 0 || x.shape.width % 2 != 0)
       fail(ErrorKind::config,
-           {fmt::format("model cnn: a stage halves images of {}x{}", x.shape.height, x.shape.width),
+           {fmt::format("model cnn: cannot halve images of {}x{}", x.shape.height, x.shape.width),
             "pooling needs even sides",
             "choose data.size with more factors of two, or fewer pooling stages"});
     return tape.max_pool(x);
@@ -102,20 +102,20 @@ struct Cnn {
     const std::size_t n = widths.size();
     if (n == 0)
       fail(ErrorKind::config,
-           {"model cnn: widths is empty", "a network has at least one stage", ""});
+           {"model cnn: widths is empty", "a network needs at least one stage", ""});
     if (blocks.size() != n || pool.size() != n)
       fail(ErrorKind::config,
            {fmt::format("model cnn: widths has {}, blocks {} and pool {}", counted(n, "stage"),
                         blocks.size(), pool.size()),
-            "each list has one entry per stage", "make the three lists equally long"});
+            "each list has one entry per stage", "give the three lists the same length"});
     std::vector<Stage> rows;
     for (std::size_t i = 0; i < n; ++i) {
       const Stage stage{widths[i], blocks[i], pool[i] == 1};
       if (norm == Norm::group && stage.width > group_width && stage.width % group_width != 0)
         fail(ErrorKind::config,
-             {fmt::format("model cnn: a stage of {} channels does not divide into groups of {}",
+             {fmt::format("model cnn: a stage of {} channels cannot be divided into groups of {}",
                           stage.width, group_width),
-              "every group has the same number of channels", "change widths or group_width"});
+              "all groups must have the same number of channels", "change widths or group_width"});
       rows.push_back(stage);
     }
     return rows;

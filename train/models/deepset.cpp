@@ -1,5 +1,5 @@
-// Network on sets: a perceptron on every item, mean or sum over the existing items, then a
-// perceptron on the pooled vector, concatenated with the set's global columns.
+// Network for sets: a perceptron on each item, mean or sum over the existing items, then a
+// perceptron on the pooled vector concatenated with the global columns of the set.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -32,9 +32,9 @@ struct DeepSet {
     static const auto table =
         ParamTable<DeepSet>("model deepset")
             .integer_list("item_widths", &DeepSet::item_widths, {1, 65536}, "values",
-                          "values of each layer on single items, in order")
+                          "width of each layer of the item perceptron, in order")
             .integer_list("widths", &DeepSet::widths, {1, 65536}, "values",
-                          "values of each layer on whole sets, in order")
+                          "width of each layer of the set perceptron, in order")
             .choice("pooling", &DeepSet::pooling, {{"mean", Pooling::mean}, {"sum", Pooling::sum}},
                     "pooling over the items of a set",
                     "a sum depends on the number of items; a mean does not");

@@ -1,4 +1,4 @@
-// Multilayer perceptron: dense layers with ReLU between.
+// Multilayer perceptron: dense layers with ReLUs in between.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,8 @@ namespace {
 
 struct Mlp {
   static constexpr const char* kName = "mlp";
-  static constexpr const char* kSummary = "dense layers with ReLU between; images are flattened";
+  static constexpr const char* kSummary =
+      "dense layers with ReLUs in between; images are flattened";
   static constexpr const char* kReference = "";
   static SampleLayout example() { return SampleLayout::image(32, 32, 3); }
 
@@ -18,7 +19,7 @@ struct Mlp {
     static const auto table =
         ParamTable<Mlp>("model mlp")
             .integer_list("widths", &Mlp::widths, {1, 65536}, "values",
-                          "values of each hidden layer, in order; empty: a linear model");
+                          "width of each hidden layer, in order; empty: a linear model");
     return table;
   }
 

@@ -21,10 +21,10 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const std::string& name() const = 0;
-  /// The parameters in force, as YAML lines "name: value", in table order.
+  /// The effective parameters as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
   /// The network for samples of `input`, with `outputs` values per sample for all heads together.
-  /// Error (config): the input does not fit.
+  /// Error (config) if the input does not fit.
   virtual Tape record(const SampleLayout& input, int outputs) const = 0;
 };
 
@@ -35,7 +35,7 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  SampleLayout example;  ///< input layout of its description
+  SampleLayout example;  ///< input layout to describe it with
 };
 
 /// All models, by name.
@@ -45,12 +45,12 @@ std::unique_ptr<Model> make_model(const std::string& name,
                                   const std::vector<ParamSetting>& settings = {},
                                   const ConfigLocation& place = {});
 
-/// Registry entry from `Params`, the struct of a model's parameters:
+/// Makes a registry entry from `Params`, the struct of a model's parameters:
 ///
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-///       static SampleLayout example();   // input layout of its description
+/// static SampleLayout example(); // input layout to describe it with
 ///       static const ParamTable<Mlp>& table();
 ///       void check() const;              // error (config): contradictory parameters
 ///       void record(Tape& tape) const;   // records the network

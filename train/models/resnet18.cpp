@@ -1,6 +1,6 @@
-// Residual network of 18 layers with batch normalisation. Parameters and buffers have the names of
-// torchvision's and timm's resnet18 (the two agree) and, in files, their shapes, so that weights go
-// both ways without a table of names.
+// Residual network with 18 layers and batch normalisation. Parameters and buffers have the same
+// names and, in files, the same shapes as in the resnet18 of torchvision and timm (the two agree),
+// so that weights can be exchanged without a table of names.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ enum class Stem : std::uint8_t { imagenet, cifar };
 struct Resnet18 {
   static constexpr const char* kName = "resnet18";
   static constexpr const char* kSummary =
-      "residual network of 18 layers with batch normalisation, weights named as in torchvision and "
-      "timm";
+      "residual network with 18 layers and batch normalisation, with weights named as in "
+      "torchvision and timm";
   static constexpr const char* kReference =
       "He et al. 2016, table 1 and figure 2; Ioffe & Szegedy "
       "2015";
@@ -28,12 +28,13 @@ struct Resnet18 {
   static const ParamTable<Resnet18>& table() {
     static const auto table =
         ParamTable<Resnet18>("model resnet18")
-            .choice("stem", &Resnet18::stem, {{"imagenet", Stem::imagenet}, {"cifar", Stem::cifar}},
-                    "imagenet: 7x7 convolution and 3x3 pooling, which divide the sides by 4; "
-                    "cifar: 3x3 convolution, for images of about 32 pixels",
-                    "He et al. 2016, table 1 and section 4.2")
+            .choice(
+                "stem", &Resnet18::stem, {{"imagenet", Stem::imagenet}, {"cifar", Stem::cifar}},
+                "imagenet: 7x7 convolution and 3x3 pooling, which divide height and width by 4; "
+                "cifar: 3x3 convolution, for images of about 32 pixels",
+                "He et al. 2016, table 1 and section 4.2")
             .flag("zero_init_residual", &Resnet18::zero_init_residual,
-                  "initial weights of 0 in the last normalisation of each block",
+                  "initialise the weights of each block's last normalisation to 0",
                   "Goyal et al. 2017, section 5.1");
     return table;
   }

@@ -1,4 +1,4 @@
-// Description of a recorded list as text.
+// Describes a recorded list as text.
 #include "core/text/plural.h"
 #include "train/network/tape.h"
 
@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-/// Words for an operation: its kind and constants, and the formula that it computes.
+/// Text for an operation: its kind and constants, and the formula that it computes.
 struct Words {
   std::string kind, constants, formula;
 };
@@ -38,14 +38,14 @@ struct WordsOf {
   Words operator()(const GroupNorm& g) const {
     return {"group_norm", fmt::format("{}, epsilon {:g}", counted(g.groups, "group"), g.epsilon),
             "y = weight (x - mean) / sqrt(variance + epsilon) + bias, with mean and biased "
-            "variance of a sample's pixels and the channels of one group (consecutive ones)"};
+            "variance over a sample's pixels and the (consecutive) channels of one group"};
   }
   Words operator()(const BatchNorm& b) const {
     return {"batch_norm", fmt::format("momentum {:g}, epsilon {:g}", b.momentum, b.epsilon),
             "y = weight (x - mean) / sqrt(variance + epsilon) + bias, per channel. "
-            "Training: mean and biased variance of the batch, and running_mean += momentum (mean - "
-            "running_mean), likewise running_var with the unbiased variance. Evaluation: the "
-            "running statistics"};
+            "Training uses mean and biased variance of the batch, and updates running_mean += "
+            "momentum (mean - running_mean), likewise running_var with the unbiased variance. "
+            "Evaluation uses the running statistics"};
   }
   Words operator()(const MaxPool& p) const {
     return {"max_pool",
@@ -62,7 +62,7 @@ struct WordsOf {
   }
   Words operator()(const Dropout& d) const {
     return {"dropout", fmt::format("rate {:g}", d.rate),
-            "training: 0 with probability rate, else x / (1 - rate); evaluation: x"};
+            "training: 0 with probability rate, otherwise x / (1 - rate); evaluation: x"};
   }
   Words operator()(const ItemPool& p) const {
     if (p.mean)

@@ -21,8 +21,8 @@ class Peephole {
   }
 
  private:
-  /// Index of the node that writes `input`, if `reader` is its only reader and sees it in its
-  /// shape.
+  /// Index of the node that writes `input`, if `reader` is its only reader and reads it in its
+  /// original shape.
   std::optional<std::size_t> producer(const Tensor& input, std::size_t reader) const {
     std::size_t readers = 0;
     for (const Node& node : nodes_)
@@ -68,7 +68,8 @@ class Peephole {
     return takes;
   }
 
-  /// Fuses into the later of two normalisations, so that the other's output is ready.
+  /// If both inputs are normalisations, fuses into the later one, so that the output of the other
+  /// is ready.
   bool fuse_add(std::size_t i) {
     std::optional<std::size_t> chosen;
     std::size_t operand = 0;

@@ -1,5 +1,5 @@
-// Fusion of recorded operations. Models never see it: initialisation and parameter names stay the
-// same. Called by train/network/network.cpp; host only.
+// Fusion of recorded operations. It is invisible to models: initialisation and parameter names stay
+// the same. Called by train/network/network.cpp; host only.
 #pragma once
 
 #include "train/network/tape.h"
@@ -8,13 +8,14 @@
 
 namespace wellspring {
 
-/// The same computation in fewer nodes, where no other node reads an intermediate value:
+/// Returns the same computation with fewer nodes. Fuses only where no other node reads an
+/// intermediate value:
 ///
 ///     conv, 2x2 max_pool, relu      one convolution, pooling before the ReLU (they commute)
 ///     conv, relu   dense, relu      bias and ReLU in the library's epilogue
 ///     norm, add, relu               one normalisation; the other operand of add is its residual
 ///
-/// Values keep their numbers; intermediate ones are no longer written.
+/// Values keep their numbers; intermediate values are no longer written.
 std::vector<Node> fuse(std::vector<Node> nodes);
 
 }  // namespace wellspring

@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-// FNV-1a, 64 bit (Fowler, Noll, Vo): the name of a tensor as a Philox sample id.
+// 64-bit FNV-1a hash (Fowler, Noll, Vo), which turns a tensor's name into a Philox sample id.
 std::uint64_t hash_of(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325ull;
   for (const char c : name) {
@@ -21,7 +21,7 @@ std::uint64_t hash_of(const std::string& name) {
   return hash;
 }
 
-// Standard normal values, two from two words of the stream.
+// Draws standard normal values, in pairs from two words of the stream.
 class NormalDrawer {
  public:
   NormalDrawer(std::uint64_t seed, std::uint64_t sample)

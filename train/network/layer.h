@@ -1,5 +1,5 @@
-// A layer executes one operation of a network: planned from its node, then enqueued forwards and
-// backwards. A new operation needs one. Called by train/network; host only.
+// A layer executes one operation of a network: it is planned from its node, then enqueued forwards
+// and backwards. Every operation needs a layer. Called by train/network; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -16,14 +16,15 @@
 
 namespace wellspring {
 
-/// Spec of a convolution node for `batch` rows, without its pooling and input gradient.
+/// Spec of a convolution node for `batch` rows, without pooling and input gradient.
 ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute);
 
-/// Requests of a layer while it is planned. Indices count a layer's own requests, in order.
+/// Collects the requests of a layer during planning. Indices count the layer's own requests, in
+/// order.
 class LayerPlanner {
  public:
-  /// `batch`: rows of the layer. `again`: the layer of another shard has registered the node's
-  /// parameters.
+  /// `batch`: rows of the layer. `again`: true if the layer of another shard has already registered
+  /// the node's parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
                bool again = false)
@@ -41,23 +42,23 @@ class LayerPlanner {
   const Stream& stream() const { return stream_; }
   std::int64_t batch() const { return batch_; }
   DType compute() const { return compute_; }
-  /// The run's seed, the key of random numbers.
+  /// The seed of the run, which keys random numbers.
   std::uint64_t seed() const { return seed_; }
   /// True if the gradient of an input is needed.
   bool input_gradient(std::size_t input) const { return wanted_[input]; }
 
-  /// Parameter "<layer>.<name>": `layer` is the node's own name, or another node's to share its
-  /// parameter. Errors of ParameterArena.
+  /// Requests parameter "<layer>.<name>". `layer` is the node's own name, or that of another node
+  /// to share its parameter. Errors as in ParameterArena.
   void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
               std::vector<std::int64_t> shape, Init initial);
   void vector(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
   /// Like vector(), but not trained.
   void buffer(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
-  /// Memory kept from the forward to the backward pass.
+  /// Requests memory that is kept from the forward to the backward pass.
   void save(std::size_t bytes) { saved_.push_back(bytes); }
-  /// Scratch memory for one pass of the layer.
+  /// Requests scratch memory for one pass of the layer.
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
-  /// The backward pass reads an input, or the output.
+  /// Keeps an input, or the output, for the backward pass.
   void keep_input(std::size_t input) { kept_inputs_[input] = true; }
   void keep_output() { keeps_output_ = true; }
 
@@ -86,8 +87,8 @@ class LayerPlanner {
   std::vector<std::size_t> saved_;
 };
 
-/// Memory of one run of a layer. Pointers are device memory; activations and their gradients have
-/// the compute type unless the layer says otherwise.
+/// Memory of one run of a layer. Pointers refer to device memory; activations and their gradients
+/// have the compute type unless the layer says otherwise.
 struct LayerRun {
   const Pass& pass;
   const ParameterArena& arena;
@@ -117,7 +118,7 @@ class Layer {
   virtual void backward(const LayerRun& run) = 0;
 };
 
-/// The layer of the planner's node. Errors: as in planning its operation.
+/// Makes the layer of the planner's node. Errors: as in planning its operation.
 std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
 // One per operation, in train/network/layers/.

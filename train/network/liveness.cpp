@@ -23,7 +23,7 @@ BlockAssignment assign_blocks(const std::vector<Lifetime>& tensors) {
         return tensors[other].last < tensor.first || tensor.last < tensors[other].first;
       });
     };
-    // Blocks are sorted by falling size: the last free one is the smallest.
+    // Blocks are in descending order of size, so the last free one is the smallest.
     std::optional<std::size_t> chosen;
     for (std::size_t block = 0; block < tenants.size(); ++block)
       if (is_free(block)) chosen = block;

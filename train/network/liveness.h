@@ -7,7 +7,7 @@
 
 namespace wellspring {
 
-/// Size of a tensor and the first and last time (inclusive) at which it is needed.
+/// Size of a tensor, and the first and last times at which it is needed (both inclusive).
 struct Lifetime {
   std::size_t bytes = 0;
   int first = 0, last = 0;
@@ -18,9 +18,9 @@ struct BlockAssignment {
   std::vector<std::size_t> block_of;  ///< by tensor; 0 for tensors of 0 bytes
 };
 
-/// Largest tensor first, each into the smallest block that is free during its lifetime, or a new
-/// one ("greedy by size" with shared objects; Pisarchyk & Lee 2020, section 4.3). A function of the
-/// list alone: equal networks get equal layouts.
+/// Assigns tensors from the largest to the smallest. Each goes into the smallest block that is free
+/// during its lifetime, or into a new one ("greedy by size" with shared objects; Pisarchyk & Lee
+/// 2020, section 4.3). The result depends only on the list, so equal networks get equal layouts.
 BlockAssignment assign_blocks(const std::vector<Lifetime>& tensors);
 
 }  // namespace wellspring

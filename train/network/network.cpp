@@ -20,7 +20,7 @@ std::string label_of(const Node& node) {
   return node.name.empty() ? fmt::format("value {}", node.output.value) : node.name;
 }
 
-/// Rounded up to a cache line, 64 bytes.
+/// Rounds up to a cache line of 64 bytes.
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -55,7 +55,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
 }
 
 // ---------------------------------------------------------------------------------------------
-// Planning. Times are numbered: node i runs forwards at time i, then follows the loss, and node i
+// Planning. Times are numbered: node i runs forwards at time i, then the loss follows, and node i
 // runs backwards at backward_time(i). Within a stage, shards are not synchronised.
 
 bool Network::goes_in_shards(const Node& node) const {
@@ -174,7 +174,8 @@ void Network::plan_backward() {
         int& gradient = gradient_[index(input.value)];
         target.written =
             store("gradient before " + name, bytes_of(input.shape, spec_.compute), now);
-        // The last reader in the list writes first; the others add.
+        // The backward pass reaches the last reader first, which writes the gradient; the others
+        // add to it.
         if (gradient == kNone) {
           gradient = target.written;
         } else {

@@ -1,12 +1,12 @@
-// An executable network: a recorded list with its parameters, memory and planned operations. Called
-// by training and evaluation; host only.
+// An executable network: a recorded list of operations with its parameters, memory and plans.
+// Called by training and evaluation; host only.
 //
-// On a GPU every operation is launched for the whole batch. On the CPU a thread takes one shard of
-// the batch after another through all operations up to the next one that combines rows (a batch
-// norm), so that activations stay in its cache. Convolutions with many weights are the exception:
-// all threads share them. Shards and the order of their sums depend on the network and the batch
-// alone, so all bits are equal for any number of threads, on one kind of processor and one set of
-// libraries.
+// On a GPU, each operation is launched for the whole batch. On the CPU, a thread takes one shard of
+// the batch through all operations up to the next one that combines rows (a batch norm), so that
+// activations stay in its cache; then it takes the next shard. Convolutions with many weights are
+// an exception: all threads work on them together. The shards and the order of their sums depend
+// only on the network and the batch, so results are bitwise equal for any number of threads, given
+// the same type of processor and the same libraries.
 #pragma once
 
 #include "kernels/runtime/memory_plan.h"
@@ -30,36 +30,36 @@ namespace wellspring {
 struct NetworkSpec {
   std::int64_t batch = 1;
   DType compute = DType::f32;
-  std::uint64_t seed = 0;       ///< the run's seed, the key of dropout
+  std::uint64_t seed = 0;       ///< seed of the run, which keys dropout
   bool input_gradient = false;  ///< also compute the gradient of the samples
   std::int64_t shards = 0;      ///< CPU only; 0: chosen by make_shards()
-  /// Value of `shards`: a CPU takes the whole batch at once with all threads, as a GPU does.
+  /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;
 };
 
 class Network {
  public:
-  /// Registers parameters and reserves memory. The caller, which knows the optimizer, plans the
-  /// arena's memory with parameters().plan(). Errors: as in planning the operations;
+  /// Registers parameters and reserves memory, except for the arena: the caller, which knows the
+  /// optimizer, plans it with parameters().plan(). Errors: as in planning the operations;
   /// std::logic_error for an invalid list.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory);
 
-  /// Enqueues the forward pass of pass.batch: x [batch, shape] in the compute type.
+  /// Enqueues the forward pass of pass.batch; x is [batch, shape] in the compute type.
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   const float* outputs() const;
-  /// Memory for the loss's gradient after forward(): [batch, outputs] in the compute type. The
-  /// backward pass overwrites it.
+  /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
+  /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
-  /// Enqueues the backward pass of the same batch; writes every parameter's gradient.
+  /// Enqueues the backward pass of the same batch, which writes the gradient of every parameter.
   void backward(const Pass& pass);
-  /// After backward(): the gradient of x, if NetworkSpec::input_gradient.
+  /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
 
   ParameterArena& parameters() { return arena_; }
   const ParameterArena& parameters() const { return arena_; }
   DType compute() const { return spec_.compute; }
-  /// Memory of a step's tensors without and with reuse, for the head of a run.
+  /// Memory of a step's tensors without and with reuse, for the summary of a run.
   std::string memory_summary() const;
 
  private:
@@ -69,16 +69,17 @@ class Network {
   static constexpr Place kWhole{static_cast<std::size_t>(-1), 0};
   static constexpr bool whole(Place place) { return place.shard == kWhole.shard; }
 
-  /// A tensor in memory: an activation, a gradient, a layer's saved values or scratch.
+  /// A tensor in memory: an activation, a gradient, or the saved values or scratch memory of a
+  /// layer.
   struct StoredTensor {
     std::string name;
     std::vector<std::size_t> bytes;  ///< by shard, or one for all rows
     Lifetime life;
     std::size_t block = 0;
-    /// It lives within one stage: every thread has its own copy, of the size of a shard.
+    /// True if it lives within one stage; then each thread has its own copy, the size of a shard.
     bool per_thread = false;
   };
-  /// Destination of a layer's gradient, and the sum that it is added to.
+  /// Destination of a layer's gradient, and the sum that it is then added to.
   struct Target {
     int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
@@ -93,13 +94,13 @@ class Network {
     std::vector<Target> parameter_gradients;  ///< always added to the arena: added_to is unused
     /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;
-    bool backward = false;  ///< it or an operation before it has parameters
+    bool backward = false;  ///< true if this or an earlier operation has parameters
   };
   /// Sum of a parameter's gradient over all shards.
   struct ShardSum {
     ParameterId parameter;
     std::vector<std::size_t> begins;  ///< as PlannedNode::shard_gradients
-    bool kept = false;                ///< add to the arena's value instead of overwriting it
+    bool kept = false;                ///< true: add to the arena's value instead of overwriting it
   };
   /// Nodes [first, end) that run without a barrier between threads.
   struct Stage {
@@ -128,7 +129,7 @@ class Network {
     return 2 * static_cast<int>(nodes_.size()) - static_cast<int>(node);
   }
   int end_time() const { return 2 * static_cast<int>(nodes_.size()) + 1; }
-  /// Times without an order among shards: the times of a stage, or a single one.
+  /// Times that are not ordered among shards: all times of a stage, or a single one.
   struct Window {
     int first = 0, last = 0;
     bool sharded = false;
@@ -162,7 +163,7 @@ class Network {
   std::vector<Stage> stages_;
   std::vector<int> activation_;       ///< by value: stored index, kNone for the input
   std::vector<int> gradient_;         ///< by value
-  std::vector<bool> needs_gradient_;  ///< by value: its gradient is needed
+  std::vector<bool> needs_gradient_;  ///< by value: true if its gradient is needed
   std::vector<StoredTensor> stored_;
   std::vector<Planned<std::byte>> blocks_;         ///< for all rows
   std::vector<Planned<std::byte>> thread_blocks_;  ///< one part per thread

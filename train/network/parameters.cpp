@@ -12,8 +12,8 @@
 namespace wellspring {
 namespace {
 
-// Tensors begin on multiples of this many elements: 128 bytes in bf16, a full line of the GPU's
-// cache and more than any library asks for.
+// Alignment of tensors in elements: 128 bytes in bf16, which is a full GPU cache line and more than
+// any library requires.
 constexpr std::int64_t kAlignment = 64;
 
 std::int64_t align(std::int64_t n) {
@@ -56,7 +56,7 @@ ParameterId ParameterArena::vector(std::string name, std::int64_t n, Init initia
 ParameterId ParameterArena::add(ParameterTensor tensor) {
   if (planned_) throw std::logic_error("parameter '" + tensor.name + "' registered after plan()");
   if (!tensor.trained() && tensor.layout != TensorLayout::vector)
-    throw std::logic_error("buffer '" + tensor.name + "' is no vector");
+    throw std::logic_error("buffer '" + tensor.name + "' is not a vector");
   for (const ParameterTensor& other : tensors_)
     if (other.name == tensor.name)
       throw std::logic_error("parameter '" + tensor.name + "' registered twice");
@@ -69,7 +69,8 @@ ParameterId ParameterArena::find(const ParameterTensor& asked) const {
     if (tensors_[i].name != asked.name) continue;
     if (tensors_[i].layout != asked.layout || tensors_[i].shape != asked.shape ||
         tensors_[i].kind != asked.kind)
-      throw std::logic_error("parameter '" + asked.name + "' has another shape than who shares it");
+      throw std::logic_error("parameter '" + asked.name +
+                             "' cannot be shared: its layout, shape or kind differs");
     return {static_cast<int>(i)};
   }
   throw std::logic_error("there is no parameter '" + asked.name + "' to share");

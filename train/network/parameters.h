@@ -1,4 +1,4 @@
-// Parameters of a network: named tensors in flat arenas, so that an optimizer step is one launch
+// Parameters of a network: named tensors in flat arenas, so that an optimizer step takes one launch
 // and a checkpoint one pass. Called by layers, training and checkpoints; host only.
 #pragma once
 
@@ -24,14 +24,14 @@ enum class TensorLayout : std::uint8_t {
 };
 
 enum class TensorKind : std::uint8_t {
-  parameter,  ///< trained: has a gradient and the optimizer's moments
-  buffer,     ///< not trained but part of the model: running statistics
+  parameter,  ///< trained: has a gradient and optimizer moments
+  buffer,     ///< part of the model, but not trained: running statistics
 };
 
 /// Part of the network that a tensor belongs to.
 enum class ParameterGroup : std::uint8_t {
   body,
-  head,  ///< the output layer: re-initialised if the classes change
+  head,  ///< output layer, which is re-initialised if the classes change
 };
 
 /// Index of a tensor in its arena.
@@ -54,24 +54,24 @@ struct ParameterTensor {
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 
-/// An array of persistent values of an arena, one per parameter: [length] f32, with the tensors at
+/// An array of persistent values, one per element of the arena: [length] f32, with the tensors at
 /// their offsets.
 struct ArenaArray {
-  std::string prefix;  ///< before the tensors' names in files; "": the weights
+  std::string prefix;  ///< prefix of tensor names in files; "": the weights
   float* data = nullptr;
 };
 
-/// Tensors are registered while a network is planned, laid out by `plan` and addressable after
-/// MemoryPlan::commit. Matrices come first (weight decay, compute type), then vectors (f32, no
-/// decay), then buffers (f32, not trained). Every tensor begins at a multiple of 64 elements; gaps
-/// stay 0.
+/// Holds all parameters. Tensors are registered while a network is planned, laid out by plan(), and
+/// addressable after MemoryPlan::commit. Matrices come first (weight decay, compute type), then
+/// vectors (f32, no decay), then buffers (f32, not trained). Every tensor begins at a multiple of
+/// 64 elements; gaps stay 0.
 class ParameterArena {
  public:
-  /// Errors (std::logic_error): a name registered twice, a buffer that is no vector, or anything
+  /// Errors (std::logic_error): a name registered twice, a buffer that is not a vector, or any call
   /// after plan().
   ParameterId add(ParameterTensor tensor);
-  /// The tensor called asked.name. Error (std::logic_error): it does not exist, or its layout,
-  /// shape or kind differs and it cannot be shared. Its initialisation stays that of its owner.
+  /// The tensor called asked.name, for sharing; it keeps the initialisation of its owner. Error
+  /// (std::logic_error) if it does not exist, or its layout, shape or kind differs.
   ParameterId find(const ParameterTensor& asked) const;
   ParameterId matrix(std::string name, TensorLayout layout, std::vector<std::int64_t> shape,
                      Init initial);
@@ -92,7 +92,7 @@ class ParameterArena {
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
   float* buffer(ParameterId id) const;       ///< buffer
-  /// Gradient of a matrix in the compute type, of a vector in f32; null for a buffer.
+  /// Gradient of a matrix (in the compute type) or vector (f32); null for a buffer.
   void* gradient(ParameterId id) const;
   float* master() const { return master_.data(); }  ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }
@@ -104,8 +104,8 @@ class ParameterArena {
   /// Enqueues the sum of every gradient over all ranks.
   void reduce_gradients(Stream& stream, Communicator& ranks) const;
 
-  /// Writes every tensor's initial values, a pure function of (seed, name): a new layer changes no
-  /// other. Sets the optimizer's moments to 0. Blocks.
+  /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
+  /// leaves the others unchanged. Sets the optimizer moments to 0. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
   /// Updates the working copy from the master weights.
   void refresh_working(Stream& stream);
@@ -114,7 +114,7 @@ class ParameterArena {
   /// Exchanges weights and average; a second call restores both exactly.
   void swap_average(Stream& stream);
 
-  /// Copies of whole arrays ([length]) between host and device. Block.
+  /// Copy whole arrays ([length]) between host and device. Both block.
   std::vector<float> download(Stream& stream, const float* array) const;
   void upload(Stream& stream, const std::vector<float>& values, float* array);
 

@@ -11,7 +11,7 @@ namespace wellspring {
 
 enum class PassMode : std::uint8_t {
   train,     ///< batch statistics, dropout
-  evaluate,  ///< running statistics, nothing random
+  evaluate,  ///< running statistics, no randomness
 };
 
 struct Pass {

@@ -8,7 +8,7 @@ namespace wellspring {
 namespace {
 
 struct Cost {
-  std::int64_t multiplications = 0;  ///< a row, forward
+  std::int64_t multiplications = 0;  ///< per row, in the forward pass
   std::int64_t parameters = 0;
 };
 

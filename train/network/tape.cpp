@@ -17,13 +17,13 @@ std::string text(const TensorShape& shape) {
   return fmt::format("an image of {}x{}x{}", shape.height, shape.width, shape.channels);
 }
 
-/// Windows along one side; 0 where not one fits.
+/// Number of windows along one side; 0 if none fits.
 int windows(int side, int window, int stride, int padding) {
   const int room = side + 2 * padding - window;
   return room < 0 ? 0 : room / stride + 1;
 }
 
-/// Refuses samples of a kind that the network does not take, and names the models that do.
+/// Refuses samples that the network does not accept, and names the models that do.
 [[noreturn]] void refuse_kind(const std::string& model, SampleKind kind, const char* why) {
   const char *samples = "images", *fitting = "cnn, resnet18 or mlp";
   if (kind == SampleKind::event) samples = "events", fitting = "mlp";
@@ -51,7 +51,8 @@ Tensor Tape::record(Operation operation, const std::string& name, std::vector<Te
 
 Tensor Tape::globals() {
   if (!has_globals())
-    refuse("the samples have no global columns", "this network reads what belongs to whole sets");
+    refuse("the samples have no global columns",
+           "this network reads values that describe whole sets");
   if (!globals_) globals_ = record(Globals{}, "", {}, {1, 1, input_.globals});
   return *globals_;
 }
@@ -65,8 +66,8 @@ Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
   };
   const TensorShape shape{side(x.shape.height), side(x.shape.width), options.channels};
   if (shape.positions() == 0)
-    refuse(fmt::format("convolution '{}' of {}", name, text(x.shape)),
-           fmt::format("its kernel has a side of {}", options.kernel));
+    refuse(fmt::format("convolution '{}' does not fit {}", name, text(x.shape)),
+           fmt::format("its kernel is {0}x{0}", options.kernel));
   return record(operation, name, {x}, shape);
 }
 
@@ -87,7 +88,7 @@ Tensor Tape::group_norm(Tensor x, const std::string& name, GroupNormOptions opti
   if (options.groups < 1 || x.shape.channels % options.groups != 0)
     refuse(fmt::format("group norm '{}': {} in {}", name, counted(x.shape.channels, "channel"),
                        counted(options.groups, "group")),
-           "every group has the same number of channels");
+           "all groups must have the same number of channels");
   GroupNorm operation;
   static_cast<GroupNormOptions&>(operation) = options;
   return record(operation, name, {x}, x.shape);
@@ -105,15 +106,15 @@ Tensor Tape::relu(Tensor x) {
 
 Tensor Tape::add(Tensor a, Tensor b) {
   if (!(a.shape == b.shape))
-    refuse(fmt::format("{} and {} are added", text(a.shape), text(b.shape)),
-           "both must have one shape");
+    refuse(fmt::format("cannot add {} and {}", text(a.shape), text(b.shape)),
+           "both must have the same shape");
   return record(Add{}, "", {a, b}, a.shape);
 }
 
 Tensor Tape::concatenate(Tensor a, Tensor b) {
   if (a.shape.height != b.shape.height || a.shape.width != b.shape.width)
-    refuse(fmt::format("{} and {} are concatenated", text(a.shape), text(b.shape)),
-           "both must have one height and width");
+    refuse(fmt::format("cannot concatenate {} and {}", text(a.shape), text(b.shape)),
+           "both must have the same height and width");
   return record(Concatenate{}, "", {a, b},
                 {a.shape.height, a.shape.width, a.shape.channels + b.shape.channels});
 }
@@ -124,8 +125,8 @@ Tensor Tape::max_pool(Tensor x, PoolOptions options) {
   };
   const TensorShape shape{side(x.shape.height), side(x.shape.width), x.shape.channels};
   if (shape.positions() == 0)
-    refuse(fmt::format("max pooling of {}", text(x.shape)),
-           fmt::format("its windows have a side of {}", options.window));
+    refuse(fmt::format("max pooling does not fit {}", text(x.shape)),
+           fmt::format("its window is {0}x{0}", options.window));
   MaxPool operation;
   static_cast<PoolOptions&>(operation) = options;
   return record(operation, "", {x}, shape);

@@ -1,5 +1,5 @@
-// A network as a recorded list of operations, one line per operation. The rest follows from the
-// list: the backward pass, memory, parameter names, the network's description, and fused
+// A network as a recorded list of operations, one line per operation. Everything else follows from
+// the list: the backward pass, memory, parameter names, the description of the network, and fused
 // operations. Called by models; host only.
 //
 //     Tensor x = tape.conv(tape.input(), "conv1", {.channels = 64, .kernel = 7, .stride = 2});
@@ -23,7 +23,7 @@
 
 namespace wellspring {
 
-/// Shape of one sample's tensor, channels fastest: an image, a vector of `channels` values, or a
+/// Shape of a tensor per sample, channels fastest: an image, a vector of `channels` values, or a
 /// set of `width` items (height 1) with `channels` features each.
 struct TensorShape {
   int height = 1, width = 1, channels = 1;
@@ -35,7 +35,7 @@ struct TensorShape {
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };
 
-/// Operand or result of an operation: a value of the tape, viewed in a shape.
+/// Operand or result of an operation: a value of the tape, viewed with a given shape.
 struct Tensor {
   int value = -1;
   TensorShape shape;
@@ -49,7 +49,7 @@ struct ConvOptions {
   int stride = 1;
   std::optional<int> padding = {};  ///< on each side; default kernel / 2
   bool bias = true;
-  Init weight = Init::he_normal;  ///< initialisation; suits a ReLU after it
+  Init weight = Init::he_normal;  ///< initialisation; the default suits a ReLU that follows
   std::string weights_of = {};    ///< name of a convolution whose parameters this one shares
 };
 /// y = x w^T + b over the channels of every position.
@@ -62,27 +62,28 @@ struct DenseOptions {
 struct PoolOptions {
   int window = 2;
   int stride = 2;
-  int padding = 0;  ///< on each side; never wins
+  int padding = 0;  ///< on each side; never the maximum
 };
 struct GroupNormOptions {
   int groups = 1;
   float epsilon = 1e-5f;  ///< Wu & He 2018
 };
 struct BatchNormOptions {
-  float momentum = 0.1f;     ///< share of the newest batch in the running statistics, as PyTorch
-  float epsilon = 1e-5f;     ///< as PyTorch; Ioffe & Szegedy 2015 give no value
-  Init weight = Init::ones;  ///< initialisation; zeros: a residual branch starts at 0
+  float momentum =
+      0.1f;  ///< weight of the newest batch in the running statistics; PyTorch's default
+  float epsilon = 1e-5f;     ///< PyTorch's default; Ioffe & Szegedy 2015 give no value
+  Init weight = Init::ones;  ///< initialisation; with zeros, a residual branch starts at 0
 };
 struct DropoutOptions {
   float rate = 0.5f;  ///< [0, 1): probability that a value becomes 0; Srivastava et al. 2014
 };
 
-/// Operations as recorded. Members after "fused" are set by train/network/fusion.h only.
+/// Recorded operations. Only train/network/fusion.h sets the members after "fused".
 struct Convolution : ConvOptions {
   int margin() const { return padding.value_or(kernel / 2); }
   // fused
   bool pool = false;  ///< 2x2 max pooling after the convolution
-  bool relu = false;  ///< last
+  bool relu = false;  ///< after the pooling
 };
 struct Dense : DenseOptions {
   bool head = false;  ///< writes the network's outputs, in f32
@@ -110,7 +111,7 @@ struct Dropout : DropoutOptions {};
 struct ItemPool {
   bool mean = true;  ///< false: sum
 };
-/// The set's global columns: one vector per sample.
+/// The global columns of the set: one vector per sample.
 struct Globals {};
 
 using Operation = std::variant<Convolution, Dense, GroupNorm, BatchNorm, MaxPool, Relu, Add,
@@ -125,20 +126,21 @@ struct Node {
 
 class Tape {
  public:
-  /// `model`: the network's name in messages. Errors of all operations (config): shapes that do not
-  /// fit. Misuse that no configuration can cause: std::logic_error.
+  /// `model`: name of the network in messages. All operations throw Error (config) for shapes that
+  /// do not fit, and std::logic_error for misuse that no configuration can cause.
   Tape(std::string model, const SampleLayout& input, int outputs);
 
   const std::string& model() const { return model_; }
   /// The samples of the batch.
   Tensor input() const { return {0, TensorShape::of(input_.shape())}; }
-  /// The set's global columns, [globals]. Error (config): the samples have no globals.
+  /// The global columns of the set, [globals]. Error (config) if the samples have none.
   Tensor globals();
   bool has_globals() const { return input_.globals > 0; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
   Tensor dense(Tensor x, const std::string& name, DenseOptions options);
-  /// The dense layer of the outputs, all heads concatenated; ends the list. Init::lecun_normal.
+  /// The dense layer for the outputs of all heads, concatenated; ends the list. Uses
+  /// Init::lecun_normal.
   void head(Tensor x, const std::string& name);
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
   Tensor batch_norm(Tensor x, const std::string& name, BatchNormOptions options = {});
@@ -152,21 +154,21 @@ class Tape {
   /// Training sets values to 0 at random and divides the others by 1 - rate; evaluation changes
   /// nothing. `name` keys the random numbers.
   Tensor dropout(Tensor x, const std::string& name, DropoutOptions options);
-  /// Over the existing items, BatchView::count of them; 0 for an empty set. Error (config): the
-  /// samples are not sets.
+  /// Mean or sum over the existing items (BatchView::count); 0 for an empty set. Error (config) if
+  /// the samples are not sets.
   Tensor item_mean(Tensor x);
   Tensor item_sum(Tensor x);
-  /// The same values as one vector per sample.
+  /// The same values, as one vector per sample.
   static Tensor flatten(Tensor x) {
     return {x.value, {1, 1, static_cast<int>(x.shape.elements())}};
   }
 
   const SampleLayout& layout() const { return input_; }
   int outputs() const { return outputs_; }
-  /// Number of values, the input included.
+  /// Number of values, including the input.
   int values() const { return values_; }
-  /// In the order of recording, which is a valid order of execution. Error (std::logic_error): no
-  /// head at the end, or a value that no operation reads.
+  /// The nodes in recording order, which is a valid execution order. Error (std::logic_error) if
+  /// the list does not end with a head or no operation reads a value.
   const std::vector<Node>& nodes() const;
 
  private:
@@ -184,7 +186,8 @@ class Tape {
 };
 
 /// The list as text: a line per operation with inputs, shape and constants, then a definition of
-/// each kind of operation. The text and the parameters suffice to rebuild the forward pass.
+/// each kind of operation. Together with the parameters, the text suffices to rebuild the forward
+/// pass.
 std::string describe(const Tape& tape);
 
 }  // namespace wellspring

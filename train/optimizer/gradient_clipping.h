@@ -1,4 +1,5 @@
-// The global gradient norm and the factor that clips it. Called by train/step; the functors run on host and device.
+// The global gradient norm and its clipping factor. Called by train/step; the functors run on host
+// and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
@@ -15,17 +16,18 @@
 namespace wellspring::ops {
 
 /// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
-/// gradient_scale = min(1, clip / norm) (clip 0: off). If the norm is not finite, the scale is 0,
-/// the update is skipped and the sticky flag is set. `partials`: gradient_norm_partials() floats.
+/// gradient_scale = min(1, clip / norm) (no clipping if `clip` is 0). If the norm is not finite,
+/// the scale is 0, the update is skipped and the sticky flag is set. `partials`:
+/// gradient_norm_partials() floats.
 void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
                    StepState* state);
 std::size_t gradient_norm_partials();
 
-/// Partial sums of the gradient norm: enough teams to fill a large GPU, few enough for one team to
-/// add in one pass. The norm's bits depend on it.
+/// Number of partial sums of the gradient norm: enough teams to fill a large GPU, and few enough
+/// for one team to add in one pass. It affects the rounding of the norm.
 inline constexpr std::int64_t kNormParts = 256;
 
-/// First of two passes: the sum of squares of one of kNormParts equal ranges, matrices first.
+/// First of two passes: sums the squares of one of kNormParts equal ranges, matrices first.
 template <class T>
 struct GradientSquares {
   const T* matrix_gradient;
@@ -54,7 +56,7 @@ struct GradientSquares {
   }
 };
 
-/// Second pass: the norm, and the factor that clips it.
+/// Second pass: computes the norm and the clipping factor.
 struct GradientScale {
   const float* partials;
   float clip;

@@ -16,11 +16,11 @@ struct ScheduleSpec {
   float peak = 1e-3f, floor = 0;
   std::uint64_t warmup = 0, total = 1;
 };
-/// First node of a step: state->learning_rate from state->step.
+/// First node of a step: sets state->learning_rate from state->step.
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
 
-/// The learning rate of a step (see ScheduleSpec). Each fraction is one division in double
-/// precision, where step numbers are exact, so host and device agree.
+/// The learning rate of a step (see ScheduleSpec). Each fraction is a single division in double
+/// precision, which represents step numbers exactly, so host and device agree.
 WS_INLINE float learning_rate_at(const ScheduleSpec& s, std::uint64_t step) {
   const auto fraction = [](std::uint64_t part, std::uint64_t whole) {
     return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));

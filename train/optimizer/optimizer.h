@@ -16,18 +16,18 @@ namespace wellspring::ops {
 enum class OptimizerKind : std::uint8_t { sgd, adamw };
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
-  float momentum = 0.9f;                                ///< sgd; 0: plain
+  float momentum = 0.9f;                                ///< sgd; 0: plain SGD
   bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
   float weight_decay = 0;  ///< matrices only; decoupled for adamw, added to the gradient for sgd
   int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };
-/// `first`, `second`: [matrices + vectors] f32 each, or null, see state_arrays(). Bias correction
+/// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Bias correction
 /// uses state->step + 1. Writes master and working copy in one pass.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// base^exponent by squaring. It only uses products in double precision, so host and device agree.
+/// base^exponent by squaring. It uses only products in double precision, so host and device agree.
 WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -37,8 +37,8 @@ WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
   return result;
 }
 
-/// Common part of SGD and AdamW: one team updates one chunk of the arena. The end of the matrices
-/// may be inside the chunk. `Rule`: SgdRule or AdamWRule.
+/// Common part of SGD and AdamW: one team updates one chunk of the arena. The boundary between
+/// matrices and vectors may lie inside the chunk. `Rule`: SgdRule or AdamWRule.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
@@ -52,10 +52,10 @@ struct OptimizerStep {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const float gradient_scale = state->gradient_scale;
-    if (gradient_scale == 0) return;  // the gradient is not finite: skips this update
+    if (gradient_scale == 0) return;  // skip the update: the gradient is not finite
     typename Rule::Factors factors;
     if constexpr (Rule::kScratch > 0) {
-      // One member computes the factors for all.
+      // One member computes the factors for the whole team.
       auto* shared = team.template scratch<typename Rule::Factors>(1);
       if (team.rank() == 0) *shared = rule.factors(*state);
       team.sync();
@@ -95,7 +95,7 @@ struct OptimizerStep {
 
 /// v = momentum v + g; w -= rate v, or, with Nesterov, w -= rate (g + momentum v). The weight decay
 /// is added to the gradient. Source: I. Sutskever et al., "On the importance of initialization and
-/// momentum in deep learning", ICML 2013, in the form in which v does not contain the learning
+/// momentum in deep learning", ICML 2013, in the variant where v does not include the learning
 /// rate.
 struct SgdRule {
   float momentum;

@@ -9,7 +9,7 @@
 
 namespace wellspring::ops {
 
-/// Moves `average` [n] towards `weights` [n] as AverageWeights does, after optimizer_step.
+/// Moves `average` [n] towards `weights` [n], see AverageWeights. Called after optimizer_step.
 void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
                      float* average, const StepState* state);
 /// Exchanges two arrays of n values.
@@ -17,7 +17,7 @@ void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b);
 
 /// average += (1 - keep) (weight - average), with keep = min(decay, (1 + t) / (10 + t)) at step t,
 /// like TensorFlow's ExponentialMovingAverage with num_updates. Early in a run, the average covers
-/// about the last tenth of the steps and forgets the initial weights. If the optimiser skips an
+/// about the last tenth of the steps and forgets the initial weights. If the optimizer skips an
 /// update, the average still moves towards the unchanged weights.
 struct AverageWeights {
   float decay;

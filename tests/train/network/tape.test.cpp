@@ -151,7 +151,7 @@ TEST(Tape, RefusesWhatDoesNotFit) {
   expect_refused("side of 9", [](Tape& t) { t.max_pool(t.input(), {.window = 9}); });
   expect_refused("3 channels in 2 groups",
                  [](Tape& t) { t.group_norm(t.input(), "n", {.groups = 2}); });
-  expect_refused("must have one shape",
+  expect_refused("must have the same shape",
                  [](Tape& t) { t.add(t.input(), Tape::flatten(t.input())); });
   expect_refused("no global columns", [](Tape& t) { t.globals(); });
 }

@@ -87,7 +87,7 @@ class DropoutLayer : public Layer {
   void apply(const LayerRun& run, const void* from, void* to) const {
     const bool random = run.pass.mode == PassMode::train && spec_.rate > 0;
     if (random && (run.pass.state == nullptr || run.pass.slots == nullptr))
-      throw std::logic_error("dropout: a training pass without a step or slots");
+      throw std::logic_error("dropout: a training pass needs a step and slots");
     if (random) {
       ops::dropout(run.stream(), spec_, run.pass.slots, run.pass.state, from, to);
     } else {

@@ -13,7 +13,7 @@ const std::string& owner(const std::string& weights_of, const LayerPlanner& plan
   return weights_of.empty() ? planner.node().name : weights_of;
 }
 
-/// y = relu(max_pool(conv(x))); pooling and ReLU only if they are fused into the node.
+/// y = relu(max_pool(conv(x))), with pooling and ReLU only if they are fused into the node.
 class ConvolutionLayer : public Layer {
  public:
   ConvolutionLayer(const Convolution& operation, LayerPlanner& planner) {
@@ -29,7 +29,7 @@ class ConvolutionLayer : public Layer {
     if (operation.pool) {
       pooled_ = ops::ConvPool2d::plan(spec_, planner.stream());
       planner.workspace(pooled_->workspace_bytes());
-      planner.save(static_cast<std::size_t>(outputs_));  // the winners
+      planner.save(static_cast<std::size_t>(outputs_));  // position of the maximum in each window
     } else {
       convolution_ = ops::Conv2d::plan(spec_, planner.stream());
       planner.workspace(convolution_->workspace_bytes());

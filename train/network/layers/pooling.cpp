@@ -93,7 +93,7 @@ class GlobalsLayer : public Layer {
         elements_(planner.batch() * planner.node().output.shape.elements()) {}
   void forward(const LayerRun& run) override {
     if (run.pass.batch.globals == nullptr)
-      throw std::logic_error("globals: the batch has no such columns");
+      throw std::logic_error("globals: the batch has no global columns");
     ops::convert(run.stream(), elements_, DType::f32, run.pass.batch.globals, compute_, run.output);
   }
   void backward(const LayerRun&) override {}
