@@ -228,6 +228,15 @@ TEST_F(FaultInjection, ALineOfMetricsIsTriedAgain) {
   EXPECT_EQ(run.weights(), weights_);
 }
 
+TEST_F(FaultInjection, AFailedSyncOfACheckpointEndsTheRun) {
+  const RunFolder run(pictures_.path());
+  const Outcome outcome =
+      run.train_with(fmt::format("sync:1:{}", EIO), run.run_folder() / "checkpoints");
+  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault";
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find(std::strerror(EIO)), std::string::npos) << outcome.err;
+}
+
 /// A run makes about 100,000 allocations, so even the full sweep tries only a sample of them. Half
 /// of the sample is among the first 6000.
 TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {

@@ -217,9 +217,9 @@ TEST(Mixture, RefusesBadWeightsAndSchedules) {
     return config_error([&] { mixture.set_schedule(points); });
   };
   expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weight for 2 sources"});
-  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0: none"});
+  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "a weight of 0 excludes one"});
   expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
-  expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});
+  expect_parts(refused({{0, {1, -2}, place}}), {"source 'b' weight -2"});
   expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});
   expect_parts(refused({{0.5, {1, 1}}, {0.2, {1, 1}, place}}), {"run.yaml:9:5", "0.2", "after"});
   // The table of two sources over 10^9 steps would need 15 GiB.

@@ -57,9 +57,9 @@ TEST(RowRange, RefusesOtherTexts) {
                                                         {"80%..20%", "must be below its end"},
                                                         {"20%..20%", "must be below its end"},
                                                         {"0%..101%", "must be below its end"},
-                                                        {"-5..5", "from 0 up"},
+                                                        {"-5..5", "must be at least 0"},
                                                         {"nan%..5%", "must be below its end"},
-                                                        {"0.5..5", "whole"}})
+                                                        {"0.5..5", "row numbers are integers"}})
     expect_parts(message_of(ErrorKind::config, [&] { hashed(text); }), {text, why});
   EXPECT_EQ(hashed("0%..12.5%").text(), "0%..12.5%");
   EXPECT_EQ(hashed("10 .. 20").text(), "10..20");

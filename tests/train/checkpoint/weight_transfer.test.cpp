@@ -159,7 +159,7 @@ TEST_F(WeightTransfer, RefusesTensorsThatDoNotFit) {
   write(ElementType::f32);
   expect_parts(refused(ErrorKind::config, foreign(), {}),
                {"no tensor has a matching name", "this network has stage0.stem.conv.weight",
-                "the file encoder.", "scripts/torch-weights"});
+                "the file has encoder.", "scripts/torch-weights"});
   write_plain_safetensors(
       foreign(),
       {{"stage0.stem.conv.weight", ElementType::u8, {4, 3, 3, 3}, std::vector<std::byte>(108)}});

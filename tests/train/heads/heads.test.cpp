@@ -100,7 +100,7 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
   sources[1].latents[1].high = 7;
   expect_parts(
       refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-      {"target 'x' of source 'jets' has the range [-2, 7] mm", "earlier source [-2, 6] mm"});
+      {"target 'x' of source 'jets' has the range [-2, 7] mm, but [-2, 6] mm in an earlier source"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
@@ -139,7 +139,7 @@ TEST(Heads, RefuseHeldOutDataWithOtherClasses) {
   std::vector<SourceTruth> sources = {three_sources()[0]};
   sources[0].classes.push_back("square");
   expect_parts(message_of(ErrorKind::data, [&] { feed_heads(heads, configs, sources); }),
-               {"source 'shapes' has 3 classes (disc, ring, square), head 'shapes' has 2"});
+               {"source 'shapes' has 3 classes (disc, ring, square), but head 'shapes' has 2"});
   sources[0].head = "squares";
   expect_parts(message_of(ErrorKind::config, [&] { feed_heads(heads, configs, sources); }),
                {"source 'shapes': the network has no head for it"});
