@@ -13,8 +13,8 @@
 
 namespace wellspring {
 
-/// Rejects values of one operation. Errors (config) begin with the operation's location in the
-/// file, if known, and "augment.NAME".
+/// Rejects values of one operation with config errors, which begin with the operation's location in
+/// the file, if known, and "augment.NAME".
 class SettingCheck {
  public:
   explicit SettingCheck(const AugmentSetting& setting) : where_(setting.where()) {}
