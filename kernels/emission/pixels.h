@@ -4,7 +4,7 @@
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
-//     static constexpr forms::Pixels kForm;              with the hooks that it has
+//     static constexpr forms::Pixels kForm;              states the optional hooks
 //     Rgb at(const Scene&, PixelCoordinate) const;       a colour per pixel, or
 //     template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const;
 //
