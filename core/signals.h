@@ -28,7 +28,7 @@ class SignalGuard {
   SignalGuard() : SignalGuard(Words{}) {}
   /// `one_interrupt`: how long SIGINTs count as the first one.
   explicit SignalGuard(Words words, std::chrono::nanoseconds one_interrupt = kOneInterrupt);
-  /// Other messages from now on.
+  /// Uses other messages from now on.
   void say(Words words) noexcept;
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;

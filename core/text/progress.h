@@ -34,7 +34,7 @@ struct ProgressStatus {
   std::vector<std::string> more = {};  ///< dropped from the end if the terminal is too narrow
 };
 
-/// Progress of a task with a known number of parts. Makes its texts printable. Nothing throws,
+/// Progress of a task with a known number of parts. Escapes control characters. Nothing throws,
 /// because a failed display must not end a run. Thread-safe.
 class Progress {
  public:
