@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kTrainingBatch = 1024;  ///< events
 
 /// Number of events that keeps every core or multiprocessor busy for a short while, estimated from
-/// their random numbers; at most 1 GiB of values.
+/// the random numbers that they need; at most 1 GiB of values.
 std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                Device device) {
   const std::int64_t most = device.is_cuda() ? 1 << 24 : 1 << 20;
