@@ -68,7 +68,7 @@ void bench_against_memory(Report& report, const GeneratorEntry& entry,
     MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
     const auto samples = static_cast<double>(bench.samples());
     Row row = measure(named(entry, bench, variant.what), bench.unit(), work_of(bench),
-                      {"memory write of as many bytes", traffic.work(samples)},
+                      {"memory write of the same size", traffic.work(samples)},
                       choice.repeats.value_or(kUsualPairs));
     row.bytes = static_cast<double>(bench.sample_bytes());
     row.gpu = gpu_ceilings(entry.name, variant.what, size.side,

@@ -81,7 +81,7 @@ struct Work {
 };
 /// Work to compare with, in the same unit.
 struct Reference {
-  std::string what;  ///< "memory write of as many bytes"
+  std::string what;  ///< "memory write of the same size"
   Work work;
 };
 

@@ -123,7 +123,7 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
   const double work = static_cast<double>(bytes) / kGiga;
   MemoryTraffic traffic(report.device, MemoryTraffic::Kind::copy, bytes);
   report.add(measure(name + " forward", "GB/s", {run, work, [&] { bench.stream.synchronize(); }},
-                     {"a copy of as many bytes", traffic.work(work)}));
+                     {"a copy of the same size", traffic.work(work)}));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  /// Signals from people, terminals and batch systems, the soft limit of CPU time, and a pipe
-  /// without a reader (the write then fails with EPIPE).
+  /// Signals from people, terminals and batch systems, the soft CPU time limit, and a pipe without
+  /// a reader (the write then fails with EPIPE).
   static constexpr std::array<int, 7> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2,
                                                   SIGHUP, SIGXCPU, SIGPIPE};
 

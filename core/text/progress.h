@@ -42,7 +42,7 @@ class Progress {
   struct Options {
     std::string title;
     std::uint64_t total = 0;  ///< 0: unknown; no bar and no time left
-    std::uint64_t first = 0;  ///< parts done before, as after a resume
+    std::uint64_t first = 0;  ///< parts done earlier, for example before a resume
     Style style = Style::automatic;
     int descriptor = 2;       ///< stderr
     std::size_t columns = 0;  ///< width of the bar's line; 0: the terminal's current width

@@ -1,4 +1,4 @@
-// Checks of a configured operation that concern more than one row. Called by the reader and the
+// Checks on a configured operation that involve more than one row. Called by the reader and the
 // planner of lists of augmentations; host only.
 #pragma once
 

@@ -22,7 +22,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// Size of the largest statistics of an operation.
+/// Size of the largest Statistics type among the operations.
 constexpr std::size_t most_statistics() {
   std::size_t most = 1;
   augment::DrawnOperations::each([&]<class Op>() {

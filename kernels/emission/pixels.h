@@ -1,6 +1,6 @@
-// Emission of images by a formula per pixel. One pass goes from coordinates to stored values:
-// place, evaluate, colour, normalise, cast, write NHWC. There is no intermediate image in memory.
-// Called by the emitters; host and device.
+// Emission of images that a per-pixel formula defines. One pass goes from coordinates to stored
+// values: place, evaluate, colour, normalise, cast, write NHWC. There is no intermediate image in
+// memory. Called by the emitters; host and device.
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //

@@ -1,4 +1,4 @@
-// Batch normalisation and its gradient. Called by train/network; host, functors host and device.
+// Batch normalisation and its gradient. Called by train/network. Functors: host and device.
 //
 // Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2. Over the n
 // rows (pixels of all samples) of one channel, with mean mu, biased variance, rstd = 1 /

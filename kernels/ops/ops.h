@@ -9,9 +9,9 @@
 // count. Libraries choose kernels by shape, so a row's bits may change with the number of rows,
 // within the rounding of the sums. Nothing allocates after planning.
 //
-// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are to
-// memory of the stream's device and aligned to 16 bytes: inside a flat arena, every tensor starts
-// at a multiple of 16 bytes. Workspace is aligned to 256 bytes and may be shared within one stream.
+// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers refer
+// to memory of the stream's device and are aligned to 16 bytes, as is every tensor inside a flat
+// arena. Workspace is aligned to 256 bytes and may be shared within one stream.
 #pragma once
 
 #include "kernels/runtime/device.h"

@@ -1,5 +1,5 @@
 // Operations of networks on sets: pooling over existing items, and concatenation. Called by
-// train/network; host, functors host and device.
+// train/network; host; functors for host and device.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"

@@ -66,7 +66,7 @@ ThreadLimits limits_here(std::int64_t configured) {
 }  // namespace
 
 std::string ThreadChoice::to_string() const {
-  return counted(count, "thread") + " by " + decided_by;
+  return counted(count, "thread") + " set by " + decided_by;
 }
 
 int most_sensible_threads(int processors) {

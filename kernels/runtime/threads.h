@@ -29,7 +29,7 @@ struct ThreadLimits {
 struct ThreadChoice {
   int count = 1;
   std::string decided_by;  ///< "OMP_NUM_THREADS=4", "the affinity mask"
-  /// For example, "4 threads by OMP_NUM_THREADS=4".
+  /// For example, "4 threads set by OMP_NUM_THREADS=4".
   std::string to_string() const;
 };
 
@@ -41,7 +41,7 @@ int most_sensible_threads(int processors);
 
 /// Number of threads for OpenMP loops of this process at this moment.
 ThreadChoice compute_threads(std::int64_t configured);
-/// For example, "cpu (AMD EPYC 9555, 4 threads by OMP_NUM_THREADS=4)" or "cuda:0 (NVIDIA H200)".
+/// "cpu (AMD EPYC 9555, 4 threads set by OMP_NUM_THREADS=4)" or "cuda:0 (NVIDIA H200)".
 std::string summarise_device(Device device, std::int64_t configured_threads);
 /// Number of the program's own threads that read files; OMP_THREAD_LIMIT does not apply to them.
 int reading_threads(std::int64_t configured);

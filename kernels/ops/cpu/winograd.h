@@ -18,7 +18,7 @@
 // cache.
 //
 // With stride 2, the image is split by even and odd lines and columns into four images, the phases,
-// each with a quarter of the pixels. Odd lines meet two of the three taps and even lines one, so
+// each with a quarter of the pixels. Odd lines use two of the three taps and even lines one, so
 // F(4x4, 2x2) is enough: 25 points if lines and columns are odd, 20 if one of them is odd, 16 if
 // both are even.
 //
