@@ -88,7 +88,7 @@ TEST(MetricsLogTest, DropsLaterRecordsWhenOpenedAtAStep) {
 
 RunRecord run_from(std::uint64_t step) {
   PlanReport plan;
-  plan.device = "cpu (Imagined, 2 threads by the affinity mask)";
+  plan.device = "cpu (Imagined, 2 threads set by the affinity mask)";
   plan.precision = "f32";
   plan.graph = "on";
   plan.model = "cnn";
@@ -110,7 +110,7 @@ TEST(MetricsLogTest, RecordsWhereWhenAndByWhatARunWasTrained) {
   EXPECT_EQ(record.version, kVersion);
   EXPECT_EQ(record.commit, kCommit);
   EXPECT_EQ(record.build, kBuildType);
-  EXPECT_EQ(record.device, "cpu (Imagined, 2 threads by the affinity mask)");
+  EXPECT_EQ(record.device, "cpu (Imagined, 2 threads set by the affinity mask)");
   EXPECT_EQ(record.precision, "f32");
   EXPECT_EQ(record.graph, "on");
   EXPECT_EQ(record.model, "cnn");
