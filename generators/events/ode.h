@@ -47,8 +47,8 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
-  /// softening of gravity; n_body with a spread.
+  /// Errors (config) for more than kMostSteps steps; a step that is too long for the system or for
+  /// the softening of gravity; n_body with a spread.
   explicit Ode(const Params& params);
   /// The generator of n_body (n_body.h) if `params` select that system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,

@@ -23,7 +23,7 @@ double exponent_of(const Tracks::Params& params) {
   return std::abs(exponent) < 1e-6 ? 0 : exponent;
 }
 
-/// Area of all measuring layers, mm^2.
+/// Total area of the active layers, mm^2.
 double area_of(const Tracker& tracker) {
   double area = 0;
   for (int i = 0; i < tracker.cylinders; ++i) {
