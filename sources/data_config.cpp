@@ -116,7 +116,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (spec.kind == SourceKind::generator && normalisation.choice == Choice::by_default)
     normalisation.choice = Choice::given;  // colours stay as they are
   Augmentations checked = source.augmentations;
-  // Files may have events or sets, which their source checks.
+  // Files may contain events or sets; their source checks that.
   if (spec.kind == SourceKind::files) checked.normalisation = {};
   plan_augmentation(checked, {size, size}, {size, size});
   return source;
@@ -354,8 +354,8 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
   for (const AugmentEntry& entry : augmentation_table())
     sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
   sections.push_back({place + ".normalise", "", normalisation_table().rows(),
-                      "normalise: none, or normalise: auto, the default for files of events or "
-                      "sets: measured"});
+                      "normalise: none switches it off; normalise: auto measures the values "
+                      "(default for files of events or sets)"});
   sections.push_back({place + ".normalise.globals", "sets only", normalisation_table().rows(), ""});
 }
 
