@@ -37,9 +37,9 @@ struct MeasureContext {
 };
 /// Replaces `auto` and the default with numbers, in `data` and in its sources, before plan(). All
 /// events and sets get one scaling, measured on the source that a run finishes on: the last one
-/// that reads files, or else the last one with `auto`. By default, images
-/// and runs with generators alone are not scaled. Returns what was measured, such as "80000 rows of
-/// 'jets'"; "" if nothing was. Errors: as for reading.
+/// that reads files, or else the last one with `auto`. By default, images and runs that use only
+/// generators are not scaled. Returns what was measured, such as "80000 rows of 'jets'"; "" if
+/// nothing was. Errors: as for reading.
 std::string settle_normalisation(DataConfig& data, Mixture& training,
                                  const MeasureContext& context);
 

@@ -57,12 +57,12 @@ ParamTable<SourceSpec> file_rows() {
                {{"auto", Storage::automatic},
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
-               "keep all rows on the device, or read and decode ahead of every step");
+               "keep all rows on the device, or read and decode them ahead of every step");
   table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory for storage: auto; 0: the run's budget");
   table.may_change();
-  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
+  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "number read ahead when streamed");
   table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "reading and decoding threads; 0: `threads` of the run");

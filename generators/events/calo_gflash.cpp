@@ -72,7 +72,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
   const Range asked = energies_of(params);
   const auto refuse = [&](const std::string& what, double low, double high) {
     fail(ErrorKind::config,
-         {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),
+         {fmt::format("calo_gflash: energies range from {} to {} GeV", shortest(asked.low),
                       shortest(asked.high)),
           fmt::format("{} are modelled from {:.5g} to {:.5g} GeV in this medium", what, low, high),
           asked.low < low ? fmt::format("choose energies of at least {:.5g} GeV", low)
@@ -408,8 +408,8 @@ CaloGflash::CaloGflash(const Params& params)
   const Range energies = energies_of(params);
   if (params.threshold >= energies.low * 1000) {
     fail(ErrorKind::config,
-         {fmt::format("calo_gflash: a threshold of {} MeV", shortest(params.threshold)),
-          fmt::format("a cell with the whole energy of {} GeV would be below it",
+         {fmt::format("calo_gflash: threshold is {} MeV", shortest(params.threshold)),
+          fmt::format("even a cell with the full energy of {} GeV is below it",
                       shortest(energies.low)),
           fmt::format("choose less than {} MeV", shortest(energies.low * 1000))});
   }

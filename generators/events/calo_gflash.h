@@ -305,7 +305,7 @@ struct CaloGflash {
     return slice;
   }
 
-  /// Called by one member: sets the end of each slice in spots; returns the number of spots.
+  /// Called by one member: sets where each slice ends, in spots; returns the number of spots.
   WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {

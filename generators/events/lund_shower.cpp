@@ -53,7 +53,7 @@ void expect_scales(const LundShower::Params& params) {
   }
   if (has(params, "top") && params.w_mass >= params.top_mass) {
     fail(ErrorKind::config,
-         {fmt::format("lund_shower: w_mass {} GeV, top_mass {} GeV", shortest(params.w_mass),
+         {fmt::format("lund_shower: w_mass is {} GeV, top_mass is {} GeV", shortest(params.w_mass),
                       shortest(params.top_mass)),
           "a top decays into a W and a massless b", "choose a top_mass above w_mass"});
   }

@@ -188,7 +188,7 @@ struct NuTelescope {
   struct Particle {
     telescope::Event event;
     float cosine, azimuth, energy, log_energy;
-    std::uint32_t kept_word;  ///< chooses the kept pulses
+    std::uint32_t kept_word;  ///< random word that selects the kept pulses
   };
 
   struct Shared {

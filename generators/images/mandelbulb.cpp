@@ -152,7 +152,7 @@ Mandelbulb::Mandelbulb(const Params& params) : params_(params) {
   table().expect_ordered(params, {"power"});
   if (params.form == Form::classic && params.second_rules > 0) {
     fail(ErrorKind::config,
-         {fmt::format("mandelbulb: second_rules = {} with the classic form", params.second_rules),
+         {fmt::format("mandelbulb: second_rules = {} in the classic form", params.second_rules),
           "the classic form has no rules", "use second_rules: 0, or form: variations"});
   }
 }

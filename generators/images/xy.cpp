@@ -96,7 +96,7 @@ SampleInfo Xy::describe(const Params& params) {
 
 Xy::Xy(const Params& params) : params_(params) {
   if (params.label == Label::phase && params.coupling != 1) {
-    fail(ErrorKind::config, {"xy: label: phase with coupling = " + shortest(params.coupling),
+    fail(ErrorKind::config, {"xy: label: phase cannot have coupling = " + shortest(params.coupling),
                              "the critical temperature 0.8929 holds for equal couplings only",
                              "set label: temperature, or coupling: 1"});
   }
