@@ -7,7 +7,7 @@
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
 //     static SampleInfo describe(const Params&);            without the layout of an image
-//     explicit F(const Params&);                            derived constants; may fail (config)
+//     explicit F(const Params&);                            derived constants; errors: config
 //
 // and these hooks, if it names them in kHooks (sample_info.h):
 //

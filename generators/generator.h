@@ -33,7 +33,7 @@ class Generator {
   virtual std::string parameters_yaml() const = 0;
 
   const SampleLayout& layout() const { return info().layout; }
-  /// Key of its random numbers under `seed`; no two generators of a run share a key.
+  /// Key of the generator's random numbers under `seed`; no two generators of a run share a key.
   std::uint64_t key(std::uint64_t seed) const { return named_key(seed, info().name); }
   /// The best mean accuracy that any classifier of x can reach, if known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }

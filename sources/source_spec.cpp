@@ -90,7 +90,7 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
   ProceduralSource::Settings settings{
       own.seed, {}, {}, own.dense, static_cast<std::uint32_t>(spec.repeats)};
-  // By the generator's kind: images made by event generators are not augmented.
+  // The generator's kind decides: images made by event generators are not augmented.
   if (find_generator(spec.generator).kind == SampleKind::image) {
     const SampleShape shape = generator->layout().shape();
     const FrameSize frame = {shape.width, shape.height};

@@ -1,5 +1,5 @@
-// Distributes a shower's energy spots from slices to cells, shared by the members of a team. Used
-// by generator `calo_gflash`; host and device.
+// Distributes the energy spots of a shower's slices to cells; the members of a team share the work.
+// Used by generator `calo_gflash`; host and device.
 #pragma once
 
 #include "generators/events/calo_geometry.h"

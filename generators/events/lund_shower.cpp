@@ -59,7 +59,7 @@ void expect_scales(const LundShower::Params& params) {
   }
 }
 
-/// Probabilities of one number of emissions from a quark and from a gluon; their ratio is
+/// Probabilities of a given number of emissions from a quark and from a gluon; their ratio is
 /// exp(score).
 struct Atom {
   double score, quark, gluon;

@@ -149,8 +149,8 @@ struct HalveFills {
   }
 
  private:
-  /// Part of pixel 2 place + tap that pixel `place` covers. A full pixel has the weight `half`; the
-  /// weights add up to `side`.
+  /// Part of pixel (2 place + tap) that pixel `place` covers. A full pixel has the weight `half`;
+  /// the weights add up to `side`.
   WS_HD float weight(std::int32_t place, int tap) const {
     const std::int32_t half = side / 2, odd = side % 2;
     if (tap == 1) return static_cast<float>(half);

@@ -123,7 +123,7 @@ struct Mandelbulb {
 
   struct Scene {
     mandelbulb::Bulb bulb;
-    solids::Vector3 right, up, back;  ///< axes of the image; the camera is kDistance back
+    solids::Vector3 right, up, back;  ///< axes of the image; the camera is at kDistance * back
     solids::Vector3 light;            ///< towards the light, in the solid's axes
     float centre_x, centre_y;         ///< image centre in pixels
     float tangent;                    ///< width of a pixel at unit distance

@@ -304,7 +304,7 @@ struct Shapes {
       return second - 0.51695245f;
     } else if constexpr (S == Shape::cross) {  // bars three times as long as wide
       return larger(larger(ax, ay) - 1.1889982f, smaller(ax, ay) - 0.39633273f);
-    } else {  // heart: a square on its corner, discs on its upper sides
+    } else {  // heart: a square on its corner, with discs on its upper sides
       const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return smaller(diamond, disc);

@@ -334,7 +334,7 @@ struct Spectrum {
         put(scene, cells, (side - ky) & (side - 1), half - k, there[i]);
       }
     }
-    // The partner of column 0 is column N/2. Within each of them, rows are each other's opposites.
+    // The partner of column 0 is column N/2. Both contain their own opposite frequencies.
     for (std::int32_t ky = team.rank(); ky <= half; ky += team.size()) {
       const Waves a = edge_waves(scene, work, ky, 0), b = edge_waves(scene, work, ky, half);
       put(scene, cells, ky, 0, folded(a, b, {1, 0}));

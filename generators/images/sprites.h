@@ -321,7 +321,7 @@ struct Sprites {
       // = 2, b^2 = 1 / 2, which is correct to first order (G. Taubin, PAMI 13 (1991) 1115).
       const float gx = 0.5f * x, gy = 2 * y;
       return math::fma(gx, x, math::fma(gy, y, -1.f)) / (2 * length(gx, gy));
-    } else {  // heart: a square on its corner, discs on its upper sides
+    } else {  // heart: a square on its corner, with discs on its upper sides
       const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return math::min(diamond, disc);
