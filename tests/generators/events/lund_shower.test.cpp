@@ -422,7 +422,7 @@ TEST(LundShower, RefusesImpossibleParameters) {
   test::expect_parts(refused([](auto& p) { p.classes = {}; }), {"classes is empty", "quark"});
   test::expect_parts(refused([](auto& p) { p.pt_low = 600; }), {"pt_low = 600 is larger"});
   test::expect_parts(refused([](auto& p) { p.kt_cut = 400; }), {"400 GeV", "raise pt_low"});
-  test::expect_parts(refused([](auto& p) { p.w_mass = 200; }), {"w_mass 200", "larger one"});
+  test::expect_parts(refused([](auto& p) { p.w_mass = 200; }), {"w_mass is 200", "above w_mass"});
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST(RunConfigTest, ListsOnlyKeysThatApply) {
   EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;
   EXPECT_FALSE(contains(events, "augment")) << events;
   EXPECT_TRUE(contains(refusal({"data.sources=[{name: a, generator: ee_mumu, augment: []}]"}),
-                       "augment on a source of events"));
+                       "augment cannot be used for events"));
 }
 
 TEST(RunConfigTest, SuggestsTheNearestName) {
