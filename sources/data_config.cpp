@@ -353,9 +353,12 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
   sections.push_back({place + ".augment[]", "images only", std::move(short_forms), ""});
   for (const AugmentEntry& entry : augmentation_table())
     sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
-  sections.push_back({place + ".normalise", "", normalisation_table().rows(),
-                      "normalise: none switches it off; normalise: auto measures the values "
-                      "(default for files of events or sets)"});
+  ParamRow word;
+  word.name = "normalise";
+  word.type = ParamType::text;
+  word.help = "none, auto (measured; the default for files of events or sets), or a mapping:";
+  sections.push_back({place, "", {std::move(word)}, ""});
+  sections.push_back({place + ".normalise", "", normalisation_table().rows(), ""});
   sections.push_back({place + ".normalise.globals", "sets only", normalisation_table().rows(), ""});
 }
 

@@ -113,7 +113,7 @@ TEST(TableCache, WorksWithoutAUsableFolder) {
     EXPECT_EQ(asked.table, bytes(1000, 7));
     EXPECT_EQ(cache.notes().size(), static_cast<std::size_t>(round));
   }
-  EXPECT_NE(cache.notes()[0].find("cannot be kept"), std::string::npos) << cache.notes()[0];
+  EXPECT_NE(cache.notes()[0].find("cannot be stored"), std::string::npos) << cache.notes()[0];
 }
 
 TEST(TableCache, StoresNothingWithoutAFolder) {

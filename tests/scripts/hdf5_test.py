@@ -24,6 +24,7 @@ PROGRAM = sys.argv.pop()
 CALO = ["calo_gflash", "layers=2", "unit=GeV", "--count", "30", "--seed", "4"]
 CONFIG = """
 data:
+  normalise: none
   sources:
     - {{name: full, kind: files, path: {path}, {keys}}}
 model: {{name: mlp, widths: [8]}}

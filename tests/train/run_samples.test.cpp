@@ -370,6 +370,7 @@ TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   const std::string generator = "kind: generator, generator: ginkgo, params: {items: 12}";
   files.replace(files.find(generator), generator.size(), "kind: files, path: jets.npz");
   files.replace(files.find("eval:"), files.find("model:") - files.find("eval:"), "");
+  files.replace(files.find("data:"), 5, "data:\n  normalise: none");
   const RunSamples read(config(files.c_str()), {Split::train, 0, 16});
   const SampleInfo &before = made.origins()[0].info, &after = read.origins()[0].info;
   const auto equal = [](const auto& a, const auto& b) {

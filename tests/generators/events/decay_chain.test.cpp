@@ -207,7 +207,7 @@ TEST(DecayChain, RefusesImpossibleDecays) {
       make_generator("rambo", 1, {{"masses", "[50, 50, 50, 50]", {}}, {"decays", decays, {}}});
     });
   };
-  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "no ->", "172.5 -> 80.377"});
+  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "it has no '->'", "172.5 -> 80.377"});
   test::expect_parts(refused("[x -> 1 + 2]"), {"before ->", "172.5"});
   test::expect_parts(refused("[50 -> 1 + two]"), {"a product is not a mass"});
   test::expect_parts(refused("[50 -> 1 + -2]"), {"a product is not a mass"});

@@ -145,10 +145,10 @@ TEST(Tape, RefusesWhatDoesNotFit) {
     Tape tape = image_tape();
     test::expect_parts(test::message_of(ErrorKind::config, [&] { record(tape); }), {part});
   };
-  expect_refused("model test: convolution 'c' of an image of 8x8x3", [](Tape& t) {
+  expect_refused("model test: convolution 'c' does not fit an image of 8x8x3", [](Tape& t) {
     t.conv(t.input(), "c", {.channels = 4, .kernel = 11, .padding = 0});
   });
-  expect_refused("side of 9", [](Tape& t) { t.max_pool(t.input(), {.window = 9}); });
+  expect_refused("its window is 9x9", [](Tape& t) { t.max_pool(t.input(), {.window = 9}); });
   expect_refused("3 channels in 2 groups",
                  [](Tape& t) { t.group_norm(t.input(), "n", {.groups = 2}); });
   expect_refused("must have the same shape",
