@@ -293,7 +293,7 @@ TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   agrees(Kind::circle, "augment: [zoom: [0.5, 0.5]]", 300, 2);
   agrees(Kind::square, "augment: [shift: 0.2]", 500, 1);
   const auto paper = differing(Kind::circle, Law::paper, "", 3000);
-  EXPECT_LT(p_value(Kind::circle, paper[2], 3000, 1), test::kGate) << "the paper's law differs here";
+  EXPECT_LT(p_value(Kind::circle, paper[2], 3000, 1), test::kGate) << "paper: edges must differ";
   EXPECT_GT(paper[2], paper[0]);
 }
 
