@@ -112,7 +112,7 @@ std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one 
 TEST(SignalGuard, PrintsItsMessageImmediately) {
   EXPECT_EQ(stderr_after({SIGTERM, SIGTERM}), "stopping\n");
   EXPECT_EQ(stderr_after({SIGINT, SIGTERM}), "stopping\n");
-  EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own message";
+  EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}), "stopping\nended\n");
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}, std::chrono::hours(1)), "stopping\n");
 }

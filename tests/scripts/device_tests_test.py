@@ -68,7 +68,7 @@ TEST(Conv2d, Refuses) {}
         ).stdout
         self.assertIn("kernels StepGraph.CapturesTheSameCensusAndResultOnCuda\n", listing)
         # Its source is in a folder without a program of its own.
-        self.assertIn("sources DatasetSourceTest.EmitsHostBatchesOnAGpu\n", listing)
+        self.assertIn("sources DatasetSourceTest.EmitsTheSameBatchesOnAGpu\n", listing)
 
 
 if __name__ == "__main__":
