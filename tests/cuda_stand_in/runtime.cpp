@@ -447,7 +447,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* kernel) {
-  kernel->func = node;  // which cudaFuncGetName below accepts
+  kernel->func = node;  // cudaFuncGetName below accepts it
   return cudaSuccess;
 }
 

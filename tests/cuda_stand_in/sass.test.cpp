@@ -51,8 +51,8 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
   return lines;
 }
 
-// Of 32 threads, 10 take one branch and 22 the other. Both branches are issued once, and so is the
-// code after them.
+// 10 of the 32 threads take one branch and 22 the other. Both branches are issued once, and so is
+// the code after them.
 TEST(Sass, ReconvergesDivergedThreads) {
   Code code =
       code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",

@@ -495,7 +495,7 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   }
 }
 
-// Headers are checked before the first step, even those of images that no step uses.
+// Headers are checked before the first step, even in images that no step uses.
 TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
   const Bytes rgb = noise_rgb(kSide, kSide, 1);
   const fs::path path = root_ / "class2/zz.png";
@@ -566,7 +566,7 @@ TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
   }
 }
 
-// The large image comes first, but its failure occurs after that of the small one behind it.
+// The large image comes first but fails later than the small image that follows it.
 TEST_F(DatasetSourceTest, ReportsTheFirstFailureInOrder) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);

@@ -216,7 +216,7 @@ class MandelbulbTest(TruthTest):
 
     def test_no_ray_passes_through_the_inside(self):
         """Points that stay near for all powers are inside, so a ray must stop before its first such point. The estimate
-        is not a bound, so a few rays may emerge behind a thin part."""
+        is not a bound, so a few rays may emerge from a thin part."""
         for settings in (["preset=mandelbulb-8"], []):
             count, size = 4, 10
             made = self.samples("mandelbulb", count, *settings, "palette=depth", seed=21, size=size)

@@ -3,7 +3,7 @@
 Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within 4
 ULP of its radius. This error propagates term by term through a fixed number of f32 operations. Values after theta are
 computed from the program's own theta, once that has been compared. Integrations run in f64 with the documented steps;
-those of the program, in f32, may be off by the documented error.
+the program's, in f32, may be off by the documented error.
 """
 
 import numpy as np

@@ -86,7 +86,7 @@ def colour(hue, value, white):
 
 
 def quadratic(a, b, c):
-    """Both roots of a t^2 + 2 b t + c; NaN if there are none."""
+    """Both roots of a t^2 + 2 b t + c; NaN if there is no root."""
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(b * b - a * c)
         return (-b - root) / a, (-b + root) / a

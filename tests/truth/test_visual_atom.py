@@ -151,7 +151,7 @@ class ContourTest(TruthTest):
                     self.assertLess(np.mean(wrong), 1e-3)
 
     def check_ranges(self, name, of_class, classes):
-        """The ranges of the latents from index `of_class` on must equal those of the classes."""
+        """The ranges of the latents from index `of_class` on must equal the ranges in the classes."""
         for latent in self.samples(name, 1, size=16)["metadata"]["sources"][0]["latents"][of_class:]:
             values = classes[latent["name"]].astype(F)
             values = values / F(512) if latent["unit"] == "image side" else values

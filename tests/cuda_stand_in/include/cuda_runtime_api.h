@@ -159,7 +159,7 @@ cudaError_t cudaFuncGetName(const char** name, const void* function);
 
 namespace wellspring::stand_in {
 
-/// What a KernelHandle points to here: the host's loop with the kernel's parameters.
+/// The target of a KernelHandle here: the host's loop with the kernel's parameters.
 using HostKernel = void (*)(const void* parameters);
 
 /// Replaces cudaLaunchKernel in the stand-in: enqueues a kernel, which is host work. `stream` is a

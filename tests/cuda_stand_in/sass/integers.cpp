@@ -173,8 +173,7 @@ Operation predicate_logic(const Line& line) {
   };
 }
 
-/// Funnel shift: shifts the 64 bits made of c (upper half) and a (lower half), and returns one
-/// half.
+/// Funnel shift: shifts 64 bits, with upper half c and lower half a, and returns one half.
 Operation shift(const Line& line) {
   const Form form = form_with_target(line);
   const bool left = line.has("L"), upper = line.has("HI"), wraps = line.has("W");

@@ -4,9 +4,9 @@
 //
 // A warp consists of groups of threads that are at the same instruction. A divergent branch splits
 // a group; BSYNC joins the threads that its BSSY held together, like the convergence barriers of
-// Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions are
-// those of NVIDIA's "CUDA Binary Utilities", instruction set of Hopper. That document does not say
-// how they work, so this was found by running them and comparing the samples with the host's.
+// Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). NVIDIA's
+// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper), but not how they work;
+// this was found by running them and comparing the samples with the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once
@@ -65,7 +65,7 @@ struct Block {
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
 };
 
-/// Whether an operand is negated as an integer, by complement, or as a floating-point number.
+/// The way to negate an operand: as an integer, by complement, or as a floating-point number.
 enum class Sense : std::uint8_t { whole, wholes_complement, real };
 
 class Warp {

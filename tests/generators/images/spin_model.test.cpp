@@ -1,4 +1,4 @@
-// What the spin lattice generators have in common: temperatures, classes and refused settings.
+// Common behaviour of the spin lattice generators: temperatures, classes and refused settings.
 #include "generators/images/spin_model.h"
 
 #include "generators/generator.h"

@@ -1,4 +1,4 @@
-// What every data set format reads and refuses. Equal images must give equal batches in every
+// Input that every data set format reads or refuses. Equal images must give equal batches in every
 // format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
