@@ -51,7 +51,7 @@ bool is_covered_elsewhere(const std::string& command) {
 }
 
 /// Folder with `cifar10-train.tar` and `cifar10-test.tar`, which the configurations for CIFAR-10
-/// read. Empty if there is none.
+/// read. Empty if no folder has them.
 fs::path cifar10() {
   const char* shared = std::getenv("WELLSPRING_SHARED");
   const fs::path root = shared != nullptr ? fs::path(shared) : source_folder() / ".." / "shared";

@@ -1,5 +1,4 @@
-// Longer than 500 lines because tests of resident, streamed, resumed and damaged data sets share
-// fixtures.
+// Longer than 500 lines: resident, streamed, resumed and damaged data sets share the fixtures.
 #include "sources/dataset_source.h"
 
 #include "core/io/sha256.h"

@@ -1,6 +1,6 @@
 """ifs: labels, latents and images rebuilt from docs/generators/algorithms/ifs.md, with the program's roundings.
 
-Longer than 500 lines because three modes share systems, surveys and walks.
+Longer than 500 lines: three modes share systems, surveys and walks.
 """
 
 import functools

@@ -5,8 +5,8 @@
 // A warp consists of groups of threads that are at the same instruction. A divergent branch splits
 // a group; BSYNC joins the threads that its BSSY held together, like the convergence barriers of
 // Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). NVIDIA's
-// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper), but not how they work;
-// this was found by running them and comparing the samples with the host's.
+// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but not how they work,
+// which was found by running them and comparing the samples with the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once

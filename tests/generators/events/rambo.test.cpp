@@ -87,8 +87,8 @@ double beta_cdf(int a, int b, double x) {
 
 // Fractions 2 E / w follow Beta(2, n - 2), directions are uniform, and s_ij / w^2 of two bodies has
 // the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), which for n = 3 are
-// the moments of Beta(1, 2). There are 32 tests at a significance of 10^-6, so 1 in 30,000 new seeds
-// fails by chance.
+// the moments of Beta(1, 2). There are 32 tests at a significance of 10^-6, so 1 in 30,000 new
+// seeds fails by chance.
 TEST(Rambo, MasslessBodiesFollowPhaseSpace) {
   constexpr std::uint64_t kEvents = 8000;
   for (const int n : {3, 4, 7}) {

@@ -1,5 +1,5 @@
-// Written by scripts/torch-weights from PyTorch 1.13.0a0: results of resnet18 in double precision,
-// for weights and images computed by a formula. Host only.
+// Written by scripts/torch-weights from PyTorch 1.13.0a0: what resnet18 computes in double
+// precision on weights and images from a formula. Host only.
 // clang-format off
 #pragma once
 
