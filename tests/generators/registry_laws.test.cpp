@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws,
                          ::testing::ValuesIn(test::generator_names()),
                          [](const auto& test) { return test.param; });
 
-TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {
+TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
   // A range is wrong if samples never come close to its ends. If all of 4096 latents are uniform,
   // they miss a given end by more than 1 % with a probability of 1e-18.
   const auto generator = make_small(GetParam());
@@ -66,7 +66,7 @@ TEST(Latents, HaveASingleValueRangeIfParametersFixThem) {
   EXPECT_EQ(range("ifs", {{"mode", "one_parameter", {}}}, "variation"), Range(0, 0));
 }
 
-TEST_P(EveryGeneratorsLaws, BalanceLabelsAndMakeNeighboursIndependent) {
+TEST_P(EveryGeneratorsLaws, LabelsAreBalancedAndNeighboursIndependent) {
   const auto generator = make_small(GetParam());
   const std::size_t classes = generator->info().classes.size();
   const auto label = test::collect(*generator, {12, 0, 20000}).label;

@@ -66,7 +66,7 @@ TEST(Emission, FlipsReverseExactly) {
   }
 }
 
-TEST(Emission, ShiftsAreWholePixelsAndCropTheFormula) {
+TEST(Emission, ShiftsMoveByWholePixels) {
   const SampleShape shape = {16, 24, 3};
   const std::string yaml = "augment: [shift: 0.25]";
   bool moved = false;

@@ -131,7 +131,7 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
 // The best possible results, from this test's own posterior: for theta_i, the root of its variance
 // and the mean absolute deviation of a normal distribution; for theta_i^2, the root of 2 S^2 + 4
 // m^2 S with m^2 = 1 - S on average.
-TEST(GaussianLinearRun, KnowsTheBestPossibleResult) {
+TEST(GaussianLinearRun, ReportsTheBestPossibleResult) {
   for (const GaussianLinear::Params params : {GaussianLinear::Params{.mixing = 0.5, .noise = 0.5},
                                               {.mixing = 0, .noise = 2},
                                               {.mixing = 1, .noise = 0.01}}) {

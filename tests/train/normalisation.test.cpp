@@ -104,7 +104,7 @@ TEST_F(NormalisedRun, WritesNumbersThatReadBack) {
   EXPECT_TRUE(same(scaling(config_of_checkpoint(folder / "out")), scaling(again)));
 }
 
-TEST_F(NormalisedRun, KeepsItsNumbersWhenItResumes) {
+TEST_F(NormalisedRun, KeepsItsNumbersOnAResume) {
   Trainer whole(run("whole"), listener, quick());
   whole.run();
   {

@@ -145,7 +145,7 @@ TEST(ConfigDocument, RefusesTheWrongKindOfNode) {
             "train.yaml:1:1: 'd' is missing in the configuration (why)");
 }
 
-TEST(ConfigDocument, NamesMissingRowsByTheirPath) {
+TEST(ConfigDocument, ReportsMissingRowsByTheirPath) {
   struct Required {
     int size = 0;
   };

@@ -86,7 +86,7 @@ TEST(ConfigIdentity, OmitsRowsThatMayChange) {
   EXPECT_EQ(config_identity(example()).size() + 2, example().size());
 }
 
-TEST(ConfigDifferences, NamesPathsAndValues) {
+TEST(ConfigDifferences, ListPathsAndValues) {
   const std::string there = "seed: 1\ndata:\n  sources:\n    - name: a\n      size: 3\n";
   const std::string here =
       "seed: 2\ndata:\n  sources:\n    - name: a\n      size: 3\n    - name: b\n";

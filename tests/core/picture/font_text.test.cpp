@@ -36,7 +36,7 @@ TEST(FontText, ReplacesUnknownCharactersWithBoxes) {
 }
 
 // Every printable ASCII character must have its own glyph; only the space is blank.
-TEST(Font, HasAGlyphForAllOfAscii) {
+TEST(Font, HasAGlyphForEveryAsciiCharacter) {
   for (char c = 0x20; c < 0x7F; ++c) {
     const font::Glyph& glyph = font::glyph(c);
     EXPECT_EQ(glyph.character, c);

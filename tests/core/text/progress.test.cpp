@@ -310,7 +310,7 @@ TEST(Progress, AcceptsUnknownAndExceededTotals) {
   expect_parts(pipe.text(), {"100% 11/10"});
 }
 
-TEST(Progress, KeepsLinesOfSeveralThreadsApart) {
+TEST(Progress, SeparatesLinesOfSeveralThreads) {
   const Pipe pipe;
   Progress progress(options(pipe, Progress::Style::lines));
   std::vector<std::thread> threads;

@@ -386,7 +386,7 @@ test::Samples read_out(Settings more, std::uint64_t count = 3000) {
 }
 
 // Gamma variates of the same scale add up, so the distribution of the sum over cells is known.
-TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
+TEST(CaloGflash, SamplingTermIsGammaDistributed) {
   const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
   std::vector<double> levels;

@@ -127,7 +127,7 @@ TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
 }
 
 // Pixels are whole numbers of units, so the order of constituents does not matter.
-TEST(JetViews, PixelsSumWholeUnits) {
+TEST(JetViews, PixelsAreSumsOfWholeUnits) {
   const Jet jet = {{3, 0.5, 0.02}, {1, -0.5, 0.01}, {1, -0.5, 0.01}, {1, -0.5, 0.01}};
   const Drawn image = draw(jet, {25, 0.1f, jets::Norm::sum, 1});
   // Both halves have equal weight, so the middle is at 0. The second of three subjets points down.

@@ -372,7 +372,7 @@ double poisson(double mean, int n) {
 
 // The optimal score is the number of emissions. With 20,000 jets, areas have a standard error below
 // 0.5 / sqrt(10,000), and accuracies one below 0.5 / sqrt(20,000).
-TEST(LundShower, KnowsTheOptimumForQuarksAgainstGluons) {
+TEST(LundShower, ReportsTheOptimumForQuarksAgainstGluons) {
   Params params;
   params.classes = {"quark", "gluon"};
   params.cascade = LundShower::Cascade::primary;

@@ -112,7 +112,7 @@ double lower_gamma(double shape, double x) {
 // With more than 80,000 delays, an error of 2 % in rate or shape moves the mean and the largest bin
 // by 6 standard errors. Rounding to f32 moves a delay by 1e-6 of its value, or by 2^-24 of a time
 // of 5000 ns. A delay is never negative.
-TEST(NuTelescope, DelaysFollowPandelsLaw) {
+TEST(NuTelescope, DelaysFollowPandelsDistribution) {
   std::map<int, std::vector<double>> bins;
   double sum = 0, shapes = 0;
   std::size_t count = 0;
@@ -239,7 +239,7 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
   EXPECT_GT(test::kolmogorov_p(values, [](double u) { return u; }), test::kGate);
 }
 
-TEST(NuTelescope, EventsFollowTheirLaws) {
+TEST(NuTelescope, EventsHaveTheExpectedDistributions) {
   const auto events =
       make({{"noise_rate", "0"}, {"strings", "1"}, {"modules", "1"}, {"items", "64"}}, 8000);
   std::map<std::string, std::vector<double>> even;

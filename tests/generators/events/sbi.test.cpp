@@ -220,7 +220,7 @@ struct MoonPosterior {
 // Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, because both signs of s = (theta0 + theta1) /
 // sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. A lattice over x with a spacing
 // of 0.02 gives the mean variance, 0.0045, to 1e-3, which changes the result by 2e-6.
-TEST(Sbi, TwoMoonsKnowsTheOptimum) {
+TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
   for (double x0 = -1.4 + kStep / 2; x0 < 0.42; x0 += kStep)
@@ -297,7 +297,7 @@ class NumPy42 {
 
 // Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
 // (num_observation_1 of both tasks). These numbers equal those without distractors, bit for bit.
-TEST(Sbi, DistractorsKeepTheNumbersOfSlcp) {
+TEST(Sbi, DistractorsLeaveTheNumbersOfSlcpUnchanged) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
   const Draws plain("slcp", 500), distracted("slcp_distractors", 500);
   for (std::size_t i = 0; i < plain.count(); ++i) {

@@ -10,7 +10,7 @@ namespace wellspring {
 namespace {
 
 // Tries all starts equally often, using one word from the middle of each interval of below().
-TEST(SystematicSample, KeepsEachItemWithTheSameChance) {
+TEST(SystematicSample, KeepsEachItemWithTheSameProbability) {
   for (const auto& [all, most] : {std::pair{7u, 3u}, {1000u, 512u}, {513u, 512u}, {90u, 1u}}) {
     std::vector<std::uint32_t> times(all);
     for (std::uint32_t start = 0; start < all; ++start) {

@@ -365,7 +365,7 @@ TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
 
 // Tests the law of the paper. The number of leaves until one covers a point is geometric. For
 // discs, its mean follows from the distribution of radii and centres, integrated over the image.
-TEST(DeadLeaves, PaperLawCoversPointsAtItsRate) {
+TEST(DeadLeaves, PaperLawCoversPointsAtTheExpectedRate) {
   const double r_min = 3, r_max = 100, side = 100;
   const auto survival = [&](double d) {
     if (d <= r_min) return 1.0;

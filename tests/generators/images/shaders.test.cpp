@@ -205,7 +205,7 @@ TEST(Shaders, TruchetTilesJoin) {
 }
 
 // In a hexagonal lattice, the chosen centre must be the nearest one.
-TEST(Shaders, HoneycombCellsHaveTheNearestCentre) {
+TEST(Shaders, HoneycombPointsBelongToTheNearestCentre) {
   Numbers numbers;
   for (int i = 0; i < 2000; ++i) {
     const Point p = {numbers.between(-9, 9), numbers.between(-9, 9)};

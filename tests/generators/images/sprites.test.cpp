@@ -369,7 +369,7 @@ TEST(Sprites, DrawsFactorsUniformly) {
   }
 }
 
-TEST(Sprites, KnowsTheNumberOfPictures) {
+TEST(Sprites, ReportsTheNumberOfPictures) {
   EXPECT_EQ(make_generator("sprites", 16)->info().distinct, 737280u);
   EXPECT_EQ(make_generator("sprites", 16, settings({{"mode", "shapes3d"}}))->info().distinct,
             480000u);

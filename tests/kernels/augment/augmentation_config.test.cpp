@@ -56,7 +56,7 @@ TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
   EXPECT_EQ(names.size(), 23u);
 }
 
-TEST(AugmentationOps, KeepTheOrderOfTheList) {
+TEST(AugmentationOps, RunInListOrder) {
   const Augmentations values = read(R"(
 augment:
   - crop_resize: {scale: [0.2, 1], ratio: [0.8, 1.25]}

@@ -95,7 +95,7 @@ TEST(Blur, MatchesADoublePrecisionSum) {
 }
 
 // Operations run before or after the blur, as listed; erasing leaves exact zeros.
-TEST(Blur, KeepsTheOrderOfTheList) {
+TEST(Blur, RunsInListOrder) {
   const SampleShape shape = {20, 20, 3};
   const auto lit = emit("augment: [brightness: 0.8]", shape, 1);
   const auto seen = emit(

@@ -272,7 +272,7 @@ TEST(WholeImage, IdentitiesLeaveEveryByteUnchanged) {
 }
 
 // Tests operations before, between and after those on whole images, with and without a blur.
-TEST(WholeImage, KeepsTheOrderOfTheList) {
+TEST(WholeImage, RunsInListOrder) {
   Emitted emit;
   const auto lit = emit("augment: [brightness: 0.4]");
   const auto whole = emit(

@@ -45,7 +45,7 @@ TEST(RunConfigTest, RefusesEndlessEvaluations) {
                        "out of range [1, 100000000] samples"));
 }
 
-TEST(RunConfigTest, NamesAMissingSection) {
+TEST(RunConfigTest, ReportsAMissingSection) {
   const std::string text = "data: {sources: [{name: s, generator: shapes}]}\ntrain: {steps: 1}\n";
   EXPECT_TRUE(contains(message_of(ErrorKind::config, [&] { parse(text); }),
                        "the section 'model' is missing (its key 'name' is required"));
