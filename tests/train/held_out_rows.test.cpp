@@ -1,4 +1,4 @@
-// Trains, evaluates and resumes on one file with a held-out fraction of rows, in both storages,
+// Trains, evaluates and resumes on one file with a held-out fraction of its rows, in both storages,
 // with arrays that are held in memory.
 #include "tests/support/dataset_fixtures.h"
 #include "tests/support/image_fixtures.h"

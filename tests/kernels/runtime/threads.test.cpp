@@ -51,7 +51,7 @@ TEST(ChooseThreads, IgnoresAMalformedEnvironment) {
   EXPECT_EQ(choose_threads(limits).count, 3);
 }
 
-TEST(ChooseThreads, RefusesOrCutsAbsurdCounts) {
+TEST(ChooseThreads, RefusesOrLimitsAbsurdCounts) {
   ThreadLimits limits = eight_processors();
   EXPECT_EQ(most_sensible_threads(8), 64);
   EXPECT_EQ(most_sensible_threads(128), 512);

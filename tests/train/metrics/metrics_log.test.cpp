@@ -98,7 +98,7 @@ RunRecord run_from(std::uint64_t step) {
   return run_record(plan, step);
 }
 
-TEST(MetricsLogTest, RecordsWhereWhenAndByWhatARunWasTrained) {
+TEST(MetricsLogTest, RecordsWhereWhenAndWithWhatARunWasTrained) {
   EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
   EXPECT_EQ(utc_text(1794996334), "2026-11-18T10:05:34Z");
   const TemporaryFolder folder;
@@ -173,7 +173,7 @@ TEST(MetricsLogTest, KeepsTheRate) {
       << none;
 }
 
-TEST(MetricsLogTest, NamesALineThatIsNoRecord) {
+TEST(MetricsLogTest, ReportsALineThatIsNotARecord) {
   const TemporaryFolder folder;
   spill(folder / "metrics.jsonl", "{\"kind\":\"step\"}\n");
   const std::string message = message_of(ErrorKind::data, [&] { read_metrics(folder.path()); });
