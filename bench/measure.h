@@ -79,7 +79,7 @@ struct Work {
   /// not all of the work is timed.
   std::function<double(int)> seconds = {};
 };
-/// Work to compare with, in the same unit.
+/// Baseline work, in the same unit.
 struct Reference {
   std::string what;  ///< "memory write of the same size"
   Work work;

@@ -106,7 +106,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       refuse(
           fmt::format("schedule point at {} has {} for {}", point.at,
                       counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
-          "every point sets the weight of every source",
+          "every point must set a weight for every source",
           "list all of them; a weight of 0 excludes one");
     }
     double sum = 0;

@@ -12,8 +12,8 @@ namespace wellspring {
 
 /// A folder that appears complete at `commit` and replaces an old folder of that name by an atomic
 /// exchange. File systems without the exchange (NFS) may leave the old folder as PATH.old if the
-/// process is killed at that moment. Before `commit` the files are in a temporary folder next to
-/// it, which is locked for the lifetime of this object if the file system has locks. As with
+/// process is killed at that moment. Until `commit` the files are in a temporary folder next to
+/// `path`, locked while this object lives if the file system supports locks. As with
 /// AtomicFile, a symbolic link is kept.
 class AtomicFolder {
  public:

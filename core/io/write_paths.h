@@ -32,7 +32,7 @@ std::filesystem::path resolve_links(const std::filesystem::path& path);
 /// without this check, the error would name a temporary file.
 void require_writable_folder_of(const std::filesystem::path& path);
 
-/// Makes renames and new names in this folder survive a power failure.
+/// Makes renames and new entries in this folder durable across a power failure.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace wellspring::detail

@@ -150,7 +150,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
   static const auto rows =
       ParamTable<Params>("calo_gflash")
           .text_list("particles", &Params::particles,
-                     "incident particles, one class each: some of electron, photon, pion")
+                     "incident particles, one class each: one or more of electron, photon, pion")
           .choice(
               "mode", &Params::mode,
               {{"gflash", Mode::gflash}, {"gflash_lite", Mode::gflash_lite}, {"mean", Mode::mean}},

@@ -1,6 +1,6 @@
 // Generator `nu_telescope`: neutrino events in a telescope of strings in ice, as sets of pulses or
 // as a few features; the class is the hypothesis, cascade or track. Photon delays follow Pandel's
-// distribution. There is noise, and pulses without a coincidence on their string are auxiliary
+// distribution. Noise is added, and pulses without a coincidence on their string are auxiliary
 // (telescope.h). Created through the registry; host and device.
 //
 // Most modules see no light. A team visits four at a time with one random block: each word sets the

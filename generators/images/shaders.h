@@ -91,10 +91,9 @@ struct Shaders {
          LatentRole::length},
         {"turn", "direction of the plane's first axis, counterclockwise from the right", "rad", 0,
          math::kTau, LatentRole::direction},
-        {"phase0", "phase of the program's first waves", "turns", 0, 1},
-        {"phase1", "phase of the program's second waves", "turns", 0, 1},
-        {"phase2", "phase of the program's third waves, and of the deformation along x", "turns", 0,
-         1},
+        {"phase0", "phase of the first set of waves", "turns", 0, 1},
+        {"phase1", "phase of the second set of waves", "turns", 0, 1},
+        {"phase2", "phase of the third set of waves and of the deformation along x", "turns", 0, 1},
         {"phase3", "phase of the program's fourth waves, and of the deformation along y", "turns",
          0, 1},
         {"hue", "hue of the darkest colour", "turns", 0, 1, LatentRole::colour}};
