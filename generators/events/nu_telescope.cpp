@@ -209,7 +209,7 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "smallest zenith angle of the particle's origin; uniform in its cosine")
           .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest zenith angle")
           .real("azimuth_low", &Params::azimuth_low, {0, 2 * kPi}, "rad",
-                "smallest azimuth; uniform up to the largest")
+                "smallest azimuth; uniform between the two")
           .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest azimuth")
           .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
                 "radius of the vertical cylinder in which vertices or track points are uniform")

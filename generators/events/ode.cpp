@@ -24,8 +24,8 @@ constexpr double kStepsOfSwing = 2;
 /// Largest sum of the masses of three_bodies; for n_body the sum is 1.
 constexpr double kThreeMasses = 3.6;
 
-/// Prior of a latent: uniform within half_width of the centre, or log-normal, in which case centre
-/// and half_width are the mean and standard deviation of the logarithm.
+/// Prior of a latent: uniform within half_width of the centre, or log-normal, where centre and
+/// half_width are the mean and standard deviation of the logarithm.
 struct Prior {
   const char* name;
   const char* help;
@@ -139,7 +139,7 @@ const SystemFacts& facts(System system) {
   return all[static_cast<std::size_t>(system)];
 }
 
-/// State at a point, for the given number of bodies.
+/// State variables of a system with the given number of bodies.
 std::vector<ValueInfo> state_of(System system, int bodies) {
   if (system != System::n_body) return facts(system).state;
   std::vector<ValueInfo> state;
@@ -157,7 +157,7 @@ struct ClusterBounds {
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times the product of two masses
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times a product of masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;

@@ -86,7 +86,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                 "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
-  // Blocks for position and outline of each leaf, for a tile that is never fully covered. With the
+  // Two blocks for each leaf, position and outline, in a tile that is never fully covered. With the
   // defaults there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
   return info;

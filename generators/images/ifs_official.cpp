@@ -73,7 +73,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
     int j = 0;
     while (j < system.maps && !(points[i - 1] <= upto[j])) ++j;
     const double x = xs[i - 1], y = ys[i - 1];
-    // Rounding may leave the last sum below 1. For a number above it, the point stays where it is.
+    // Rounding may leave the last sum below 1. If the random number exceeds it, the point stays.
     if (j == system.maps) {
       xs[i] = x;
       ys[i] = y;

@@ -274,7 +274,7 @@ struct Shaders {
     }
   }
 
-  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue.
+  /// A dark, a middle and a light colour of neighbouring hues, and one of roughly the opposite hue.
   /// The hues change in a random direction. Returns the hue of the first.
   WS_INLINE float draw_colours(SampleRng rng, Scene& scene) const {
     RngStream draw(rng, Purpose::colour);
