@@ -33,7 +33,7 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
           .real("r_max", &Params::r_max, {0.005, 2}, "image side", "largest circumradius of a leaf",
                 "Baradad et al., NeurIPS 2021: 1")
           .real("spread", &Params::spread, {1, 4}, "",
-                "smallest radius of a sample: log-uniform in [r_min / spread, r_min * spread]")
+                "a sample's smallest radius is log-uniform in [r_min / spread, r_min * spread]")
           .integer("max_leaves", &Params::max_leaves, {1, kMostLeaves}, "",
                    "maximum number of leaves on the image; pixels that remain uncovered show "
                    "one background leaf",
