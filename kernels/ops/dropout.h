@@ -1,4 +1,4 @@
-// Dropout: training sets values to 0 at random and scales the others up. Called by train/network;
+// Dropout: in training, sets random values to 0 and scales up the others. Called by train/network;
 // host; functor for host and device.
 //
 // Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training).

@@ -29,7 +29,7 @@ struct Relu {
   }
 };
 
-/// dx = dy where y > 0, else 0.
+/// dx = dy where y > 0, otherwise 0.
 template <class T>
 struct ReluBackward {
   const T* y;

@@ -10,9 +10,9 @@
 
 namespace wellspring::ops {
 
-/// All members call it. Computes y = activation((x - centre) scale + shift (+ residual)) for `rows`
-/// rows of `channels` values, starting at the pointers; `residual` may be null. Centre, scale and
-/// shift: [channels].
+/// Called by all members. Computes y = activation((x - centre) scale + shift (+ residual)) for
+/// `rows` rows of `channels` values, starting at the pointers; `residual` may be null. Centre,
+/// scale and shift: [channels].
 template <class Team, class T>
 WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, const T* residual,
                             const float* centre, const float* scale, const float* shift,

@@ -33,8 +33,8 @@ struct ThreadChoice {
   std::string to_string() const;
 };
 
-/// Throws a config error for a configured number below 0 or above most_sensible_threads(); a larger
-/// number from the environment is capped, because it is not meant for this program alone.
+/// Throws a config error for a configured number below 0 or above most_sensible_threads(). A larger
+/// number from the environment is capped instead, because it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
 /// Four per processor, and at least 64, so that a configuration for a larger machine still runs.
 int most_sensible_threads(int processors);

@@ -6,7 +6,7 @@
 //
 //   dw[k][r][s][c] += g x [p + r][q + s][c]        dx[p + r][q + s][c] += g w[k][r][s][c]
 //
-// (x and dx with a border of one zero pixel). For each r, the 3 * channels values over (s, c) are
+// (x and dx have a border of one zero pixel). For each r, the 3 * channels values over (s, c) are
 // contiguous in all four arrays. So a row of 3 * channels stays in registers while scaled rows are
 // added to it: for dw, the rows at all winners of one k; for dx, the rows of all k whose winner is
 // at one position.

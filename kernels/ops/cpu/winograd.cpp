@@ -91,8 +91,8 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
       });
 }
 
-/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column];
-/// `add`: adds to the old value. ask(k) prefetches later operands.
+/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column].
+/// With `add`, it is added to the old value. ask(k) prefetches later operands.
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
@@ -254,7 +254,7 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
 }
 
 /// Writes a panel from the transformed tiles of an image with `depth` channels in each of `phases`,
-/// block by block: transform(block, u) writes the transformed weights; vanishes(phase, p) is true
+/// block by block. transform(block, u) writes the transformed weights; vanishes(phase, p) is true
 /// if the weights are known to be 0 there.
 template <class F, class Transform, class Vanishes>
 void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
