@@ -48,7 +48,7 @@ constexpr std::array kRetryWaits = {std::chrono::milliseconds(50), std::chrono::
                                     std::chrono::milliseconds(450),
                                     std::chrono::milliseconds(1350)};
 
-/// True for failures that may pass.
+/// True for failures that may be temporary.
 bool may_pass(int error) {
   return error == ENOSPC || error == EDQUOT || error == EIO || error == ESTALE;
 }
@@ -67,7 +67,7 @@ void write_fully(const fs::path& path, int descriptor, Bytes bytes, std::size_t 
   }
 }
 
-/// True if the path exists; an unreadable path is an error, not an absence.
+/// True if the path exists. An unreadable path is an error, not a missing path.
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool found = fs::exists(path, error);
