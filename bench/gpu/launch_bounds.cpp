@@ -36,7 +36,7 @@ namespace wellspring::bench {
 namespace {
 
 constexpr int kWindows = 7;            // per variant; variants alternate
-constexpr double kShortest = 0.02;     // seconds per window, to make clock and scheduler negligible
+constexpr double kShortest = 0.02;     // seconds per window, long compared with clock and scheduler
 constexpr std::int64_t kCompared = 8;  // samples per batch compared with the program's kernel
 
 struct Options {

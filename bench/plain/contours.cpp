@@ -154,7 +154,7 @@ Contour rcdb(const SampleRng& rng) {
   return contour;
 }
 
-/// Pictures of one generator.
+/// All pictures of one generator.
 PlainLoop loop(const char* generator, int side, Contour (*contour_of)(const SampleRng&)) {
   auto canvas = std::make_shared<Canvas>();
   canvas->side = side;

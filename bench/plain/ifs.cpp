@@ -72,7 +72,7 @@ struct Ifs {
     }
   }
 
-  /// Each pixel shows the latest of the nine patches that can cover it.
+  /// Each pixel shows the latest of the nine patches that may cover it.
   void show(std::span<float> x) const {
     for (int row = 0; row < side; ++row) {
       for (int column = 0; column < side; ++column) {

@@ -97,7 +97,7 @@ class LeafByLeaf {
       for (int i = 0; i < lanes; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
-  /// Uses one row and one column: lanes of place_run() do not depend on where a run begins.
+  /// Stores one row and one column. Lanes of place_run() do not depend on where a run begins.
   WS_INLINE void place_columns_and_rows() const {
     for (int x = 0; x < tile_.width; x += kRun) {
       const PixelRun<kRun> run = detail::place_run<kRun>(seen_, tile_, tile_.x0 + x, tile_.y0);
