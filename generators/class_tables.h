@@ -1,4 +1,4 @@
-// Builds tables of many classes, one class per thread at a time. Called by generators whose
+// Builds tables of many classes in parallel, with one thread per class. Called by generators whose
 // classes need a search; host only.
 #pragma once
 

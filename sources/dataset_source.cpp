@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Resident data are uploaded through two page-locked buffers: one is filled while one is copied.
+/// Resident data are uploaded through two page-locked buffers: one is copied, one is being filled.
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 

@@ -40,7 +40,7 @@ struct SourceSpec {
 
   // kind: generator
   std::string generator;
-  std::vector<ParamSetting> params;  ///< of the generator or format, checked against its table
+  std::vector<ParamSetting> params;  ///< for the generator or format, checked against its table
 
   // kind: files
   std::string path;

@@ -1,6 +1,6 @@
-// Strict reader of YAML configurations with overrides. Every value knows its file, line and column.
-// Keys that no reader asked for are errors, so no key is silently ignored. Called by the trainer,
-// the sources and the command line; host only.
+// Strict reader of YAML configurations with overrides. Every value carries its file, line and
+// column. Keys that no reader asked for are errors, so no key is silently ignored. Called by the
+// trainer, the sources and the command line; host only.
 #pragma once
 
 #include "core/config/params.h"

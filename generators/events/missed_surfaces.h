@@ -2,8 +2,8 @@
 // computing its helix there. Used by generator `tracks`; host and device.
 //
 // Paths move away from the axis, so a particle misses a ring once it is beyond the ring's outer
-// radius. It misses a cylinder once it has passed the cylinder's end, as long as |z| grows.
-// Requires paths that start inside the innermost ring, as all vertices of `tracks` do.
+// radius. It misses a cylinder once it has passed the cylinder's end, as long as |z| grows. Paths
+// must start inside the innermost ring, as all vertices of `tracks` do.
 #pragma once
 
 #include "generators/events/helix.h"

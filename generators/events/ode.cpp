@@ -209,7 +209,7 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config) if the step is too long for bodies that approach each other.
+/// Throws a config error if the step is too long for bodies that approach each other.
 void check_gravity(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double mass = params.system == System::n_body ? 1 : kThreeMasses;

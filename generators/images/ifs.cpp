@@ -219,8 +219,8 @@ SampleInfo Ifs::describe(const Params& params) {
          params.zoom_high, role},
         {"mask", "patch of all points, one bit per pixel", "", 1, 511},
         {"hue",
-         "hue at zero coverage, in units of 2 degrees; increases by 255 units to the largest "
-         "coverage",
+         "hue at zero coverage, in units of 2 degrees; at the largest coverage, it is 255 units "
+         "higher",
          "", 0, 255, LatentRole::colour},
         {"saturation", "saturation of the points", "", 0.3f, 1, LatentRole::colour},
         {"value", "value (HSV) of the points", "", 0.5f, 1, LatentRole::colour},

@@ -90,8 +90,8 @@ SampleInfo IfsMulti::describe(const Params& params) {
     info.latents.push_back({name("size"), "side of its square, before rounding down to pixels",
                             "image side", smallest, params.size_high, LatentRole::length});
     info.latents.push_back({name("hue"),
-                            "hue at zero coverage, in units of 2 degrees; increases by 255 units "
-                            "to the largest coverage",
+                            "hue at zero coverage, in units of 2 degrees; at the largest coverage, "
+                            "it is 255 units higher",
                             "", 0, 255, LatentRole::colour});
   }
   info.draws.scene = 2 + (1 + 6 * most + 3) / 4 + most;

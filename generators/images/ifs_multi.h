@@ -37,7 +37,7 @@ struct IfsMulti {
   static const ParamTable<Params>& table();
 
   static constexpr int kLabels = kMostInstances;
-  /// Number of latents of the image and of each instance.
+  /// Number of latents per image and per instance.
   static constexpr int kImageLatents = 2, kInstanceLatents = 6;
   static constexpr int kLatents = kImageLatents + kInstanceLatents * kMostInstances;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::in_place, .settles = true};

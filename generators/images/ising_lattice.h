@@ -141,7 +141,7 @@ struct IsingLattice {
     return (spins[at.word] << 1 & at.all) | (before >> (shape.filled(column) - 1) & 1u);
   }
 
-  /// Sets all spins up, or to random values: bit `lane` of word w is bit `lane` of word w % 4 of
+  /// Sets all spins up or, if `hot`, to random values: word w of the spins is word w % 4 of random
   /// block w / 4.
   template <class Team>
   WS_INLINE void begin(Team& team, const IsingWork& work, bool hot) const {

@@ -1,5 +1,5 @@
 // Generator `shaders`: a formula per pixel, composed of a deformation of the plane, a program drawn
-// on it, and a colour gradient. The class consists of program, deformation and cell of the
+// on it, and a colour gradient. The class combines the program, the deformation and the cell of the
 // program's parameters. Called through the registry; host and device.
 //
 // Pretraining on classes of procedural programs follows M. Baradad et al., "Procedural Image

@@ -1,5 +1,5 @@
 // Generator `textures`: noise on the plane, coloured by a gradient of four colours. The class
-// consists of kind of noise, scale, number of octaves and warp. Each pixel is a function of its
+// combines the kind of noise, scale, number of octaves and warp. Each pixel is a function of its
 // position, so geometric augmentation costs nothing and blurs nothing. Called through the registry;
 // host and device.
 //

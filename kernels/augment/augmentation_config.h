@@ -85,7 +85,7 @@ struct ColumnScaling {
 /// Smallest standard deviation: the reciprocal of a much smaller one overflows f32.
 inline constexpr double kLeastStd = 1e-37;
 
-/// The final scaling of colours, or of the values of events and sets: (value - mean) / std.
+/// The final scaling of colours, or of event and set values: (value - mean) / std.
 struct Normalisation : ColumnScaling {
   enum class Choice : std::uint8_t {
     by_default,  ///< images: none; events and sets: see settle_normalisation

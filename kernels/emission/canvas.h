@@ -46,7 +46,7 @@
 
 namespace wellspring {
 
-/// A member's share of the pieces of work of a sample.
+/// A member's share of a sample's pieces of work.
 struct ScatterWork {
   std::int64_t first = 0, stride = 1;
 };

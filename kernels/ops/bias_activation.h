@@ -32,7 +32,7 @@ struct BiasActivation {
   WS_HD void operator()(std::int64_t i) const {
     float value = static_cast<float>(y[i]);
     if (bias != nullptr) value += bias[i % columns];
-    // Written so that NaN passes through and is noticed.
+    // Written so that NaN propagates and is detected.
     if (activation == Activation::relu && value < 0) value = 0;
     y[i] = T(value);
   }

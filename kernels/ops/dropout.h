@@ -70,7 +70,7 @@ struct DropoutApply {
          i += 4 * std::int64_t{team.size()}) {
       const Philox4 words = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4));
       for (std::int64_t k = 0; k < 4 && i + k < range.end; ++k) {
-        // Uses a product, so that NaN passes through and is noticed.
+        // Uses a product, so that NaN propagates and is detected.
         const float factor = words.word[k] < threshold ? 0.0f : scale;
         to[i + k] = T(static_cast<float>(from[i + k]) * factor);
       }

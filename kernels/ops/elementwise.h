@@ -10,7 +10,7 @@
 
 namespace wellspring::ops {
 
-/// y = max(x, 0), written so that NaN passes through and is noticed.
+/// y = max(x, 0), written so that NaN propagates and is detected.
 template <class T>
 struct Relu {
   const T* x;

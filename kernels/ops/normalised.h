@@ -21,7 +21,7 @@ WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, cons
   const auto normalised = [=](std::int64_t i, int k) {
     return (static_cast<float>(x[i]) - centre[k]) * scale[k] + shift[k];
   };
-  // Written so that NaN passes through and is noticed.
+  // Written so that NaN propagates and is detected.
   const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
   if (residual != nullptr) {
     team_for_grid(team, rows, channels, [=](int row, int k) {

@@ -52,7 +52,7 @@ struct MaxWindowForward {
           if (left + s < 0 || left + s >= g.width) continue;
           const float value = static_cast<float>(
               image[(std::int64_t{top + r} * g.width + left + s) * g.channels + channel]);
-          // The first of equal values wins. NaN wins, so that it is noticed.
+          // The first of equal values wins. NaN wins, so that it is detected.
           const bool wins = (which < 0) | (value > best) | (value != value);
           best = wins ? value : best;
           which = wins ? r * g.window + s : which;

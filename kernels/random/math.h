@@ -137,7 +137,7 @@ WS_INLINE Split split(float x) {
   return {from_bits((distance & 0x007fffffu) + 0x3f3504f3u), static_cast<float>(exponent) + base};
 }
 
-/// sin and cos from their values in a quadrant: quadrant 0..3 (mod 4) rotates by 90 degrees.
+/// sin and cos from their first-quadrant values; `quadrant` (mod 4) is the number of right angles.
 WS_INLINE float sine_of(std::int32_t quadrant, float s, float c) {
   const float value = (quadrant & 1) != 0 ? c : s;
   return from_bits(bits(value) ^ (static_cast<std::uint32_t>(quadrant & 2) << 30));
@@ -390,7 +390,7 @@ WS_INLINE float cbrt(float x) {
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
   // Divides the exponent by three. The constant makes this first guess accurate to 5 % (as in W.
-  // Kahan's cube root). Two steps of Halley's method follow; each triples the digits.
+  // Kahan's cube root). Two steps of Halley's method follow; each triples the correct digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;

@@ -161,7 +161,7 @@ std::uint64_t statistics(const Group& group, std::string_view key, std::string_v
   return sum;
 }
 
-/// Memory files of one version of control groups.
+/// The memory files of one version of control groups.
 struct MemoryFiles {
   std::vector<const char*> limits;  ///< the smallest limit applies
   const char* used;

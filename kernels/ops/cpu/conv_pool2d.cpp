@@ -102,7 +102,7 @@ class WinnerConvPool2d final : public ConvPool2d {
     return static_cast<float*>(at(workspace, bias_partials_)) + range * shape_.out_channels;
   }
 
-  /// Computes the partial sums of every range of samples and block of output channels.
+  /// Computes the partial sums for every range of samples and block of output channels.
   void sum_ranges(const float* x, const float* dy, const std::uint8_t* winner,
                   Workspace workspace) const {
     const std::int64_t blocks = shape_.out_channels / kWinnerBlock;

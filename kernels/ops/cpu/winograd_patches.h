@@ -20,8 +20,8 @@ struct Plane {
   int step, row, column;
 };
 
-/// Offsets of the pixels of a square around a tile of a plane, and masks of those inside it. The
-/// square begins `before` pixels before the tile.
+/// Offsets of the pixels in a square around a tile of a plane, and masks of those inside the plane.
+/// The square begins `before` pixels before the tile.
 template <int kWidth>
 struct Patch {
   std::ptrdiff_t offset[kWidth * kWidth];  ///< first channel of a pixel; 0 outside the image
