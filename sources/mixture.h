@@ -80,7 +80,7 @@ class Mixture {
   bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
   /// The slots of a step, computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
-  /// Samples given by `source` before `step`, and the number that its weights call for.
+  /// Samples drawn from `source` before `step`, and the number that its weights call for.
   std::int64_t achieved(std::uint64_t step, int source) const;
   double target(std::uint64_t step, int source) const;
   /// Notes of all sources, after load().

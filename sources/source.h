@@ -55,7 +55,7 @@ class Source {
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
   /// Emits samples [first, first + count) without augmentation. `slots` (device memory) already
-  /// hold them, see RangeSlots. Not for recorded steps; may block.
+  /// contain them; see RangeSlots. Not for recorded steps; may block.
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 

@@ -46,7 +46,7 @@ struct Options {
   std::vector<std::string> generators;
 };
 
-/// The program's own launch first, then all others.
+/// The variants to time: the program's own launch first, then all others.
 template <class F>
 std::vector<Variant> variants() {
   constexpr bool kPaintsBands =

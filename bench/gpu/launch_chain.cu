@@ -145,7 +145,7 @@ class Way {
     }
   }
 
-  /// One launch at a time: host time of the launch, and time until the device has finished.
+  /// Measures one launch at a time: host time of the launch, and time until the device is done.
   void measure_idle() {
     for (int i = 0; i < kIdleLaunches; ++i) {
       streams_.first.synchronize();
@@ -157,7 +157,7 @@ class Way {
     }
     launches_ = static_cast<int>(std::ceil(1e6 * kShortest / (spread_of(alone_).median * steps_)));
   }
-  /// Enough launches to fill a window; the queue never runs empty.
+  /// Measures enough launches to fill a window; the queue never runs empty.
   void measure_window() {
     streams_.first.synchronize();
     const auto begin = Clock::now();

@@ -42,7 +42,7 @@ struct Canvas {
     value[static_cast<std::size_t>(y) * static_cast<std::size_t>(side) +
           static_cast<std::size_t>(x)] = shade;
   }
-  /// Bresenham's line between two pixels, without the end pixel.
+  /// Bresenham's line between two pixels, excluding the end pixel.
   void line(int x, int y, int x_end, int y_end, float shade) {
     const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
     const int sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;

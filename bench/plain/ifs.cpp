@@ -20,7 +20,7 @@ struct Ifs {
   int side, points;
   ifs::CategoryTable table;
   std::vector<std::uint64_t>
-      cell;  ///< latest point of each pixel, and its patch; with a border of one
+      cell;  ///< latest point of each pixel, and its patch; the border is one wide
 
   std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row + 1) * static_cast<std::size_t>(side + 2) +

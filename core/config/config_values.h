@@ -79,7 +79,7 @@ struct ConfigSection {
   std::string path;       ///< "data.sources[]"; "" for the top level
   std::string condition;  ///< "kind: files"; "" if the section always has these keys
   std::vector<ParamRow> rows;
-  std::string others;  ///< origin of further keys of the section, in words
+  std::string others;  ///< source of the section's further keys, in words
 };
 
 }  // namespace wellspring

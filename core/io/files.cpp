@@ -319,7 +319,7 @@ fs::path OutputFile::reopen_path() const {
 
 bool OutputFile::publish(const fs::path& name) {
   sync();
-  // See open(2), O_TMPFILE; the alternative without /proc needs a privilege.
+  // See open(2), O_TMPFILE; without /proc, naming the file needs extra privileges.
   const fs::path self = reopen_path();
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
   if (errno != EEXIST) fail_write(name, "create", errno);

@@ -59,7 +59,7 @@ void expect_scales(const LundShower::Params& params) {
   }
 }
 
-/// Probabilities of some number of emissions from a quark and from a gluon; their ratio is
+/// Probabilities that a quark and a gluon emit a given number of gluons; their ratio is
 /// exp(score).
 struct Atom {
   double score, quark, gluon;

@@ -343,8 +343,8 @@ struct LundShower {
     truth.latents[kEmissions] = static_cast<float>(emissions);
   }
 
-  /// Applies the splittings in order. Each emission takes the share z and moves to the distance
-  /// theta.
+  /// Applies the splittings in order. Each emission gets the share z of the momentum and moves to
+  /// the distance theta.
   WS_INLINE static void split(Jet& jet) {
     in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
       const int k = jet.prongs + i;

@@ -132,8 +132,8 @@ const SystemFacts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
-      // The duration is a crossing time of D. Heggie and R. Mathieu. State and reach depend on
-      // `bodies`.
+      // The duration is one crossing time as defined by D. Heggie and R. Mathieu. State and reach
+      // depend on `bodies`.
       {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];

@@ -43,7 +43,7 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
               "image generator that textures the leaves, with its parameters as on the command "
               "line: textures, or [textures, kind=perlin]; empty: one colour per leaf")
           .integer("fills", &Params::fills, {1, 65536}, "",
-                   "number of fills: the first samples of that generator")
+                   "number of fills, which are the first samples of that generator")
           .only_where(kFilled, "a fill")
           .integer("fill_side", &Params::fill_side, {2, 1024}, "pixels",
                    "side of a fill; fills are mirrored at their borders")

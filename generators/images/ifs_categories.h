@@ -117,8 +117,8 @@ std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& s
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows);
 
-/// Precomputed attempts of categories 0, 1, ... for the default seed and rate; empty for other
-/// values.
+/// Precomputed attempts for categories 0, 1, ... with the default seed and rate; empty for any
+/// other values.
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`.

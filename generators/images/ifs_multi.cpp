@@ -47,9 +47,9 @@ const ParamTable<IfsMulti::Params>& IfsMulti::table() {
               "points per fractal; 0: the published density, 100,000 on a grid of 112x112 cells",
               "Anderson and Farrell: 100,000")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "concurrent walkers per fractal, at most a quarter of the points")
+                   "number of concurrent walkers per fractal, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "initial steps of each walker that are not drawn")
+                   "number of initial steps of each walker that are not drawn")
           .choice("background", &Params::background,
                   {{"plasma", Ifs::Background::plasma}, {"black", Ifs::Background::black}},
                   "background of the fractals", "Anderson and Farrell: plasma")

@@ -58,7 +58,7 @@ struct Pde {
     float amplitude, cosine, sine;
   };
   struct Scene {
-    float per_cell;  ///< sides of the square per cell
+    float per_cell;  ///< side lengths of the square per cell
     Wave waves[kMostWaves];
   };
 

@@ -42,7 +42,7 @@ struct Shaders {
             .integer("domains", &Params::domains, {1, shaders::kDomains}, "",
                      "number of deformations of the plane used; 1: only the plain plane")
             .integer("cells", &Params::cells, {1, 8}, "",
-                     "number of cells that divide each of a program's two parameters; class: "
+                     "number of cells per program parameter (each program has two); class: "
                      "program, deformation and both cells")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},

@@ -49,7 +49,7 @@ class Dataset {
   /// Names of the features (of an event or item) and of a set's globals; empty if unknown.
   virtual const std::vector<ValueInfo>& features() const;
   virtual const std::vector<ValueInfo>& globals() const;
-  /// Regression targets besides the label (events and sets): the columns of `latents`.
+  /// Regression targets in addition to the label (events and sets): the columns of `latents`.
   virtual const std::vector<LatentInfo>& latents() const;
   /// Writes the row's latents to `out` [latents().size()].
   virtual void read_latents(std::int64_t row, float* out) const;

@@ -14,8 +14,8 @@
 namespace wellspring {
 
 struct SlotAssignment {
-  /// [steps + 1][sources]: samples given by each source before a step, on all ranks. Null for a
-  /// single source, which has given step * global batch.
+  /// [steps + 1][sources]: samples drawn from each source before a step, on all ranks. Null for a
+  /// single source, from which step * global batch samples have been drawn.
   const std::int64_t* before = nullptr;
   std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last step
   Share share = Share::whole(1);
@@ -23,7 +23,7 @@ struct SlotAssignment {
   std::uint64_t seed = 0;  ///< key of the order of rows within a batch
   SampleOrder order[kMaxSources];
 
-  /// Number of samples given by `source` before `step`.
+  /// Number of samples drawn from `source` before `step`.
   WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
     if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
     if (step <= steps) return before[step * sources + source];

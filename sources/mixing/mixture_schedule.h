@@ -53,7 +53,7 @@ class WeightSchedule {
   std::vector<Segment> segments_;  ///< each has a length above 0
 };
 
-/// Number of samples given by each source before each step.
+/// Number of samples drawn from each source before each step.
 struct SlotTable {
   std::uint64_t steps = 0;
   int sources = 0;

@@ -23,8 +23,8 @@ namespace wellspring {
 
 /// How pairs are mixed: probability and distributions.
 struct MixLaw {
-  float mixup = 0;        ///< a of the share's distribution Beta(a, a); 0: off
-  float cutmix = 0;       ///< a of the box's area, Beta(a, a); 0: off
+  float mixup = 0;        ///< a in Beta(a, a), the share's distribution; 0: off
+  float cutmix = 0;       ///< a in Beta(a, a), the box area's distribution; 0: off
   float probability = 1;  ///< probability of mixing a pair; mixup and cutmix are equally likely
 };
 

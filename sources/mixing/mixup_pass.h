@@ -22,7 +22,7 @@ namespace wellspring {
 /// The section `data.mix` of a configuration. As in timm, a pair is mixed with `probability`; if
 /// both methods are enabled, they are equally likely.
 struct MixConfig {
-  double mixup = 0;  ///< a of the share's distribution Beta(a, a); 0: off
+  double mixup = 0;  ///< a in Beta(a, a), the share's distribution; 0: off
   double cutmix = 0;
   double probability = 1;
   ConfigLocation place = {};

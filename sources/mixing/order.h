@@ -1,4 +1,4 @@
-// Order of a source's samples: a pure function of the number of samples given before. Called by
+// Order of a source's samples: a pure function of the number of samples drawn before. Called by
 // sources/mixing/assignment.h; host and device.
 #pragma once
 

@@ -34,7 +34,7 @@ class ShareSequence {
   std::int64_t start(std::uint64_t step) const {
     return whole_ ? assignment_.given(step, source_) : starts_[step % starts_.size()];
   }
-  /// Ordinal of entry `n`: the number of samples given by the source before it, on all ranks. Any
+  /// Ordinal of entry `n`: the number of samples drawn from the source before it, on all ranks. Any
   /// thread may call it for an entry that was listed before the thread was told about that entry.
   std::uint64_t ordinal(std::int64_t n) const {
     return whole_ ? static_cast<std::uint64_t>(n)

@@ -265,7 +265,7 @@ void write_panel(const WinogradImages& images, int phases, int depth, TileGroups
                        to = point_stride(images.group(), kPanel);
   const std::size_t size = winograd_tiles(images, kPanel);  // floats of a group's products
   float* const u = scratch + kGroupsAtOnce * size;
-  // Starts with the last phase, whose kernels vanish nowhere.
+  // Starts with the last phase, whose kernels vanish at no point.
   for (int phase = phases; phase-- > 0;)
     for (int begin = 0; begin < depth; begin += kBlock) {
       const Block block(phase, begin, depth);

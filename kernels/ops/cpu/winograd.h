@@ -86,7 +86,7 @@ void winograd_forward(const WinogradImages& images, int in_channels, int out_cha
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch);
-/// Writes one panel of dw, which has as many panels as dx, from x and from the dy of all groups,
+/// Writes one panel of dw, which has as many panels as dx, from x and the dy of all groups as
 /// transformed by winograd_gradient. Overwrites dw [out, 3, 3, in].
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,
