@@ -65,7 +65,7 @@ class Source {
   /// Called before step `step` is launched: makes `stream` wait until the step's data is on the
   /// device. Throws the data errors of the decoding threads.
   virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
-  /// After step `step` was launched on `stream`: its data may be overwritten when the step is done.
+  /// Called after step `step` was launched on `stream`: frees its data for reuse when it is done.
   virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
 };
 

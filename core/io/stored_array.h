@@ -65,7 +65,7 @@ class NpzFile {
   explicit NpzFile(const std::filesystem::path& path);
   /// Names without ".npy", in archive order.
   std::vector<std::string> names() const;
-  /// Throws a data error for a missing array (with the nearest name), and as StoredArray does.
+  /// Throws a data error for a missing array (with the nearest name), and StoredArray's errors.
   std::shared_ptr<StoredArray> array(const std::string& name) const;
   /// A scalar string, as UTF-8. Throws data errors.
   std::string text(const std::string& name) const;

@@ -16,7 +16,7 @@ namespace {
 
 /// Number of candidates evaluated at once.
 constexpr int kBatch = 32;
-/// Larger than anything a picture can show together with the origin, and far from overflow.
+/// Points this far from the origin cannot be seen in a picture that contains it; no overflow yet.
 constexpr double kOverflow = 1e300;
 /// Number of consecutive rejections before the search gives up; see kMostAttempts.
 constexpr std::uint32_t kMostRefused = kMostAttempts;

@@ -297,8 +297,8 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// Distance per unit length of a ray at which it counts as a hit, for rays of this breadth in
-  /// pixels.
+  /// A ray counts as a hit below this distance per unit of its length. `breadth`: breadth of the
+  /// ray in pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
@@ -322,7 +322,7 @@ struct Mandelbulb {
       rays.from.x[i] = kDistance * scene.back.x;
       rays.from.y[i] = kDistance * scene.back.y;
       rays.from.z[i] = kDistance * scene.back.z;
-      // Ball of radius kBall: the point of the ray nearest to its centre is kDistance / length
+      // The ball has radius kBall. The point of the ray nearest to its centre is kDistance / length
       // after the camera.
       const float middle = kDistance * inverse;
       const float half2 = math::fma(middle, middle, kBall * kBall - kDistance * kDistance);

@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// What sets the number of threads, in order of precedence:
+/// The number of threads is set by, in order of precedence:
 ///   1. `threads` of the configuration (--threads of a command), unless it is 0;
 ///   2. OMP_NUM_THREADS, the first entry of its list;
 ///   3. the smaller of the affinity mask and the control group's processor quota, rounded up.

@@ -1,6 +1,6 @@
 // Gradients of a 3x3 convolution before 2x2 max pooling, from the pooled gradient and the winners.
-// Three quarters of the convolution's gradient are 0, so this takes a quarter of the products of
-// the dense method. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
+// Three quarters of the convolution's gradient are 0, so this takes a quarter of the
+// multiplications of the dense method. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
 //
 // Both gradients reduce to one loop. Winner (p, q) of output channel k with gradient g gives
 //
