@@ -173,7 +173,7 @@ struct GrayScott {
                      "some classes die out; below 12, chains of all classes do",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
-                     "number of concurrent chains; sample i is a frame of chain i modulo lanes")
+                     "number of concurrent chains; sample i is a frame from lane i modulo lanes")
             .integer("frames", &Params::frames, {1, 4096}, "frames", "number of frames per chain")
             .integer("warm_up", &Params::warm_up, {0, 1000000}, "steps",
                      "unit time steps before the first frame", "200000 in Pearson 1993")
