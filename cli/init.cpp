@@ -74,8 +74,9 @@ Command add_init(CLI::App& parent) {
   app->add_option("data", options->data,
                   "folder or archive of images, or file of arrays; see docs/data-sets.md")
       ->required();
-  app->add_option("settings", options->settings,
-                  "key=value: keys of the data's format that init shall not choose, such as labels=y");
+  app->add_option(
+      "settings", options->settings,
+      "key=value: keys of the data's format that init shall not choose, such as labels=y");
   app->add_option("--out", options->out, "the configuration (default: NAME.yaml, after the data)");
   return {app, [options] { return run(*options); }};
 }

@@ -38,7 +38,8 @@ void measure_pixels(const Dataset& data, DataSurvey& survey) {
       squares[v % channels] += value * value;
     }
   }
-  const double count = static_cast<double>(survey.measured * values) / static_cast<double>(channels);
+  const double count =
+      static_cast<double>(survey.measured * values) / static_cast<double>(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     const double mean = sum[c] / count;
     survey.mean.push_back(mean);
@@ -81,9 +82,10 @@ fs::path without_end_slash(const fs::path& path) {
 }  // namespace
 
 std::string SourceKey::yaml() const {
-  const bool is_list = name == "latents";
+  if (name == "latents")
+    if (const auto names = split_yaml_list(value)) return yaml_list(*names);
   const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
-  return is_list || (is_number && !value.empty()) ? value : yaml_scalar(value);
+  return is_number && !value.empty() && value[0] != '0' ? value : yaml_scalar(value);
 }
 
 const SourceKey* DataSurvey::find(std::string_view name) const {
@@ -174,7 +176,9 @@ std::vector<fs::path> held_out_siblings(const fs::path& path) {
       found.push_back(path.parent_path() / name);
   }
   std::ranges::sort(found, [](const fs::path& a, const fs::path& b) {
-    const auto is_test = [](const fs::path& p) { return p.stem().string().find("test") != std::string::npos; };
+    const auto is_test = [](const fs::path& p) {
+      return p.stem().string().find("test") != std::string::npos;
+    };
     return std::pair(is_test(a), a) < std::pair(is_test(b), b);
   });
   return found;

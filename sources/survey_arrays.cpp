@@ -99,8 +99,8 @@ class ArraySurvey {
       if (best == nullptr || size(found) > size(*best)) best = &found;
     }
     if (best != nullptr)
-      survey_.keys.push_back({"array", best->array.name(),
-                              "the array of rows, " + best->array.text()});
+      survey_.keys.push_back(
+          {"array", best->array.name(), "the array of rows, " + best->array.text()});
     return best;
   }
 
@@ -126,9 +126,10 @@ class ArraySurvey {
     const char* const range = low >= 0 && high <= 1    ? "0..1"
                               : low >= -1 && high <= 1 ? "-1..1"
                                                        : "0..255";
+    if (shape.size() == 4 && low >= 0 && high <= 1) return;  // the default
     survey_.keys.push_back(
-        {"range", range, fmt::format("values of {} are from {:g} to {:g}", counted(count, "row"),
-                                     low, high)});
+        {"range", range,
+         fmt::format("values of {} are from {:g} to {:g}", counted(count, "row"), low, high)});
   }
 
   /// Labels or regression targets of `count` rows: by name, or the only array that fits.
@@ -175,7 +176,7 @@ class ArraySurvey {
 
   /// Adds the held-out rows, if their truth can be found, too.
   void add_held_out(const FoundArray& rows, const FoundArray* truth) {
-    if (!npy_ && rows.words.part != DataName::Part::train && survey_.find("array") == nullptr) {
+    if (!npy_ && rows.words.part == DataName::Part::whole) {
       const auto files = held_out_siblings(survey_.path);
       if (!files.empty())
         survey_.held_out = {{"path", files.front().string(), "the same data by its name"}};
@@ -218,8 +219,7 @@ class ArraySurvey {
       std::erase_if(other.keys, [&](const SourceKey& own) { return own.name == key.name; });
       other.keys.push_back(key);
     }
-    const auto held_out =
-        other.open()->classes().size();
+    const auto held_out = other.open()->classes().size();
     const auto trained = survey_.open()->classes().size();
     if (held_out == trained) return;
     survey_.keys.push_back({"classes", fmt::format("{}", std::max(held_out, trained)),

@@ -162,15 +162,17 @@ void choose_size(DataSurvey& survey, ImageScan& scan) {
                                         : "sizes differ: shorter side, then centre crop"});
 }
 
-bool has_array_files(const fs::path& path) {
-  std::error_code unreadable;
+/// A file of arrays in a folder, for messages; "" if there is none.
+std::string array_file_in(const fs::path& path) {
+  std::string first;
+  std::error_code unreadable;  // the folder's own error is reported
   fs::directory_iterator entry(path, unreadable);
   for (; !unreadable && entry != fs::directory_iterator(); entry.increment(unreadable)) {
-    const std::string extension = entry->path().extension().string();
+    const std::string name = entry->path().string();
     for (const char* const known : {".npy", ".npz", ".h5", ".hdf5"})
-      if (extension == known) return true;
+      if (name.ends_with(known) && (first.empty() || name < first)) first = name;
   }
-  return false;
+  return first;
 }
 
 /// The set with images in class folders, or below them; sets `nested`.
@@ -186,9 +188,10 @@ ImageSet open_training(const DataSurvey& survey, const ImagePlace& place, bool& 
     nested = true;
     return open(place, Subfolders::include, watch);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data || !has_array_files(survey.path)) throw;
-    fail(ErrorKind::data, {survey.path.string() + ": a folder of arrays, without images",
-                           "a configuration names the file of arrays", "give the file to init"});
+    const std::string arrays = array_file_in(survey.path);
+    if (error.kind() != ErrorKind::data || arrays.empty()) throw;
+    fail(ErrorKind::data, {survey.path.string() + ": a folder of arrays, without class folders", "",
+                           "name the file: wellspring init " + arrays});
   }
 }
 
@@ -238,17 +241,16 @@ void survey_images(DataSurvey& survey, const WorkWatch& watch) {
   const ImageSet set = open_training(survey, place, nested, watch);
   if (nested && survey.find("subfolders") == nullptr)
     survey.keys.push_back({"subfolders", "include", "images are in subfolders of the classes"});
-  const auto held_out = find_held_out(
-      survey, set, names, nested ? Subfolders::include : Subfolders::refuse, watch);
+  const auto held_out =
+      find_held_out(survey, set, names, nested ? Subfolders::include : Subfolders::refuse, watch);
 
   ImageScan scan;
   scan_images(set, watch, scan);
   if (held_out) scan_images(*held_out, watch, scan);
   if (!scan.short_sides.empty()) choose_size(survey, scan);
   if (scan.converted > 0 && survey.find("on_convert") == nullptr)
-    survey.keys.push_back(
-        {"on_convert", "convert",
-         some_of(scan, scan.converted, "not 8-bit RGB", scan.first_converted)});
+    survey.keys.push_back({"on_convert", "convert",
+                           some_of(scan, scan.converted, "not 8-bit RGB", scan.first_converted)});
   if (scan.damaged > 0 && survey.find("on_error") == nullptr)
     survey.keys.push_back(
         {"on_error", "skip", some_of(scan, scan.damaged, "damaged", scan.first_damaged)});

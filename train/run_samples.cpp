@@ -108,6 +108,11 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
 }
 
 void RunSamples::plan_mixing() {
+  if (range_.dense == DenseLabels::plane)
+    fail(ErrorKind::config,
+         {config_.name + ": dense labels of mixed images",
+          "data.mix blends images and their classes, not their dense labels",
+          "omit --plane, or set data.mix.probability=0 for the images before mixing"});
   const auto truth = training_truth(config_, mixture_);
   const auto heads = make_heads(config_.heads, truth);
   const auto labels = mixed_labels(heads, feed_heads(heads, config_.heads, truth), mixture_.size());

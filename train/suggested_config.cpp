@@ -74,18 +74,20 @@ class Writer {
  public:
   Writer(const DataSurvey& survey, const std::string& file)
       : survey_(survey), recipe_(recipe_for(survey)), name_(source_name_of(survey.path)) {
-    const std::int64_t held_out =
-        survey.held_out.empty() ? rows_of_fraction(survey.rows) : 0;
+    const std::int64_t held_out = survey.held_out.empty() ? rows_of_fraction(survey.rows) : 0;
     has_fraction_ = held_out > 0 && held_out < survey.rows;
     rows_ = survey.rows - (has_fraction_ ? held_out : 0);
-    const auto fitting = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(2, rows_)));
+    const auto fitting =
+        std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(2, rows_)));
     batch_ = std::min(recipe_.batch, static_cast<std::int64_t>(fitting));
-    const double steps = std::ceil(kPasses * static_cast<double>(rows_) / static_cast<double>(batch_));
+    const double steps =
+        std::ceil(kPasses * static_cast<double>(rows_) / static_cast<double>(batch_));
     steps_ = static_cast<std::int64_t>(std::clamp(steps, double{kFewestSteps}, double{kMostSteps}));
     out_ = fmt::format(
         "#{}\n# Written by wellspring init. `wellspring describe config` explains every key.\n"
         "#{}\nseed: 1\n\n",
-        comment(survey.summary).substr(3), comment("  wellspring train " + yaml_scalar(file)).substr(3));
+        comment(survey.summary).substr(3),
+        comment("  wellspring train " + yaml_scalar(file)).substr(3));
   }
 
   std::string write() {
@@ -143,8 +145,7 @@ class Writer {
     line("  sources:");
     line("    - of: " + name_);
     if (has_fraction_)
-      line(fmt::format("      fraction: {}", kFraction),
-           "no held-out files found: not trained on");
+      line(fmt::format("      fraction: {}", kFraction), "no held-out files found: not trained on");
     for (const SourceKey& key : survey_.held_out)
       line(fmt::format("      {}: {}", key.name, key.yaml()), key.reason);
     line("");
