@@ -21,9 +21,9 @@ namespace {
 constexpr const char* kIceCube = "icecube";
 
 /// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events are concatenated,
-/// each event's by increasing time (whole ns). Each event has its first and last pulse (inclusive)
-/// and the true direction. The published tables of pulses and events are arrays here;
-/// sensor_geometry, in m, has one row per sensor.
+/// sorted by time (whole ns) within each event. Each event has the indices of its first and last
+/// pulse (inclusive) and the true direction. The published tables of pulses and events are arrays
+/// here; sensor_geometry, in m, has one row per sensor.
 class IceCubeArrays final : public ValueArrays {
  public:
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {

@@ -40,10 +40,10 @@ struct Shaders {
             .integer("programs", &Params::programs, {1, shaders::kPrograms}, "",
                      "number of programs used, in the order of the class list")
             .integer("domains", &Params::domains, {1, shaders::kDomains}, "",
-                     "number of deformations of the plane used; 1: none")
+                     "number of deformations of the plane used; 1: only the plain plane")
             .integer("cells", &Params::cells, {1, 8}, "",
-                     "number of cells of each of a program's two parameters; class: program, "
-                     "deformation and cell of both")
+                     "number of cells that divide each of a program's two parameters; class: "
+                     "program, deformation and both cells")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
                     "colour: four random colours per sample; grey: shades of grey")

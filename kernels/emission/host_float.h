@@ -59,7 +59,7 @@ template <class F>
 inline constexpr bool kIsPlane = false;
 
 /// Calls visit(T{}) with the type of x in the launches of functor F: HostFloat on a host, f32 or
-/// bf16 on a device. Dense labels are always f32, because depths need it.
+/// bf16 on a device. Dense labels are always f32, because depths need the precision.
 template <class F, class Visit>
 void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
 #if WELLSPRING_CUDA

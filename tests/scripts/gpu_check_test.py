@@ -1,4 +1,4 @@
-"""Runs scripts/gpu-check with a program that imitates Wellspring on a machine with a GPU."""
+"""Runs scripts/gpu-check with programs that imitate Wellspring's on a machine with a GPU."""
 
 import concurrent.futures
 import json
@@ -14,7 +14,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
-# These programs answer as the real ones do on a healthy GPU; `fault` selects what is broken.
+# These programs answer like the real ones on a healthy GPU; `fault` selects what is broken.
 HEAD = f"#!{sys.executable} -IS\nimport json, os, pathlib, struct, sys, time, zipfile\nfault = os.environ.get('FAULT', '')\n"
 PROGRAM = r"""
 command = sys.argv[1]
@@ -131,7 +131,7 @@ NVIDIA_SMI = r"""
 print("Imagined GPU" + ", 390.1, 8 GiB, 1, 1, 1" * ("," in sys.argv[1]))
 """
 FORWARD = "forward of conv2d a"
-# (fault, arguments, pattern for the names of the failing checks, a text in the report).
+# (fault, arguments, pattern for the names of the checks that must fail, a text in the report).
 FAULTS = [
     ("digest", "--part A", "^shapes, ", "x: 1 of 6 values differ, first in sample 9 at [0]: host 5.0, "
      "device 5.00000095367431"),
@@ -168,7 +168,7 @@ FAULTS = [
     ("accuracy", "--only accuracy", "bf16 reaches", "allowed by chance"),
     ("test", "--part B", "test_kernels", "2 passed, 0 skipped"),
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
-    # A crash hides no other suite; the budget ends a hang.
+    # A crash must not hide other suites; the budget must end a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
     ("hang", "--part B --budget 6", "test_kernels$", "its time was up"),
     ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
@@ -198,7 +198,7 @@ class GpuCheck(unittest.TestCase):
         path.chmod(0o755)
 
     def check(self, fault="", *arguments, code=0, out="out"):
-        """(standard output, the report as JSON and as Markdown, if there is one)."""
+        """Returns standard output and, if there is a report, its JSON and Markdown."""
         environment = {**os.environ, "FAULT": fault, "PATH": f"{self.folder / 'tools'}:/usr/bin:/bin",
                        "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder / "modules")}  # fmt: skip
         command = [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / out, *arguments]
@@ -248,7 +248,7 @@ class GpuCheck(unittest.TestCase):
         with tarfile.open(logs) as tar:
             for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
                 self.assertTrue(any(log in name for name in tar.getnames()), log)
-        # The four parts together make the same checks.
+        # The four parts together must make the same checks.
         parts = [self.check("", "--part", part, "--budget", "570", out=part)[1][0]["checks"] for part in "ABCD"]
         self.assertEqual([c["name"] for part in parts for c in part], [c["name"] for c in report["checks"]])
 
@@ -269,7 +269,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual({c["section"] for c in report["checks"]}, {"Host digest = device digest", "Rates"})
         self.assertTrue(list((self.folder / "out").glob("*-digests-rates.md")))
 
-    def test_what_the_machine_lacks_is_not_made(self):
+    def test_checks_without_their_tools_are_not_made(self):
         _, (report, markdown) = self.check("no cupti", "--only", "nodes")
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
         self.assertIn("libcupti.so.13: cannot open shared object file", markdown)

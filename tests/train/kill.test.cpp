@@ -31,7 +31,7 @@ pid_t start(const fs::path& config, const fs::path& work) {
   posix_spawnattr_setsigdefault(&attributes, &ours);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const fs::path back = fs::current_path();
-  fs::current_path(work);  // `out` is relative: both runs have one configuration
+  fs::current_path(work);  // `out` is relative, so both runs have the same configuration
   pid_t child = 0;
   const int error =
       posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, &attributes, pointers.data(), environ);
