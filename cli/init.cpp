@@ -1,6 +1,7 @@
 // `wellspring init`: writes a configuration that trains on a data set.
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/samples.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
@@ -41,7 +42,7 @@ void write_config(const std::string& data, const std::vector<ParamSetting>& sett
         bar.show(what, done, total);
       });
   bar.end();
-  const std::string text = suggested_config(survey, out);
+  const std::string text = suggested_config(survey, shell_word(out));
   check_run(RunConfig::parse(text, out));
   OutputFile file(out, OutputFile::Mode::create);
   file.write(bytes_of(text));

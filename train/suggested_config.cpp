@@ -27,11 +27,11 @@ constexpr double kFraction = 0.2;  ///< held out if no file or array is
 constexpr double kPasses = 20;     ///< over the training rows
 constexpr std::int64_t kFewestSteps = 100, kMostSteps = 20000;
 
-/// Names from outside, in a comment: one line.
-std::string comment(const std::string& text) {
+/// Names from outside, for a comment.
+std::string one_line(const std::string& text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');
-  return "  # " + line;
+  return line;
 }
 
 /// Widths and pooling of a `cnn` that halves the images while their sides are even.
@@ -73,7 +73,10 @@ std::int64_t rows_of_fraction(std::int64_t rows) {
 class Writer {
  public:
   Writer(const DataSurvey& survey, const std::string& file)
-      : survey_(survey), recipe_(recipe_for(survey)), name_(source_name_of(survey.path)) {
+      : survey_(survey),
+        recipe_(recipe_for(survey)),
+        name_(source_name_of(survey.path)),
+        file_(one_line(file)) {
     const std::int64_t held_out = survey.held_out.empty() ? rows_of_fraction(survey.rows) : 0;
     has_fraction_ = held_out > 0 && held_out < survey.rows;
     rows_ = survey.rows - (has_fraction_ ? held_out : 0);
@@ -84,10 +87,9 @@ class Writer {
         std::ceil(kPasses * static_cast<double>(rows_) / static_cast<double>(batch_));
     steps_ = static_cast<std::int64_t>(std::clamp(steps, double{kFewestSteps}, double{kMostSteps}));
     out_ = fmt::format(
-        "#{}\n# Written by wellspring init. `wellspring describe config` explains every key.\n"
-        "#{}\nseed: 1\n\n",
-        comment(survey.summary).substr(3),
-        comment("  wellspring train " + yaml_scalar(file)).substr(3));
+        "# {}\n# Written by wellspring init; `wellspring describe config` explains every key.\n"
+        "#   wellspring train {}\nseed: 1\n\n",
+        one_line(survey.summary), file_);
   }
 
   std::string write() {
@@ -101,7 +103,7 @@ class Writer {
   bool is_image() const { return survey_.layout.type == ElementType::u8; }
 
   void line(const std::string& text, const std::string& reason = "") {
-    out_ += text + (reason.empty() ? "" : comment(reason)) + "\n";
+    out_ += text + (reason.empty() ? "" : "  # " + one_line(reason)) + "\n";
   }
 
   void write_data() {
@@ -164,7 +166,18 @@ class Writer {
     const double passes = static_cast<double>(steps_ * batch_) / static_cast<double>(rows_);
     line(fmt::format("train: {{batch: {}, steps: {}}}", batch_, steps_),
          fmt::format("{:.3g} passes over {}", passes, counted(rows_, "row")));
-    line("# init: {from: runs/NAME}", "to begin with the weights of another run");
+    if (is_image() && survey_.layout.sample.channels == 3) write_pretraining();
+  }
+
+  /// Commands that train this network on generated images first.
+  void write_pretraining() {
+    line("");
+    line("# Pretraining on generated images (wellspring list generators), then fine-tuning:");
+    line(fmt::format("#   wellspring train {} name=pretrained \\", file_));
+    line(
+        "#     'data.sources=[{name: atoms, generator: visual_atom}]' 'eval.sources=[{of: "
+        "atoms}]'");
+    line(fmt::format("#   wellspring train {} init.from=runs/pretrained", file_));
   }
 
   /// "3 classes: cat, dog, owl".
@@ -180,7 +193,7 @@ class Writer {
 
   const DataSurvey& survey_;
   Recipe recipe_;
-  std::string name_, out_;
+  std::string name_, file_, out_;  ///< file_: a word of a command
   bool has_fraction_ = false;
   std::int64_t rows_ = 0, batch_ = 0, steps_ = 0;  ///< rows: trained on
 };

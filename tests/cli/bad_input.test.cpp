@@ -230,13 +230,15 @@ TEST_F(TrainInput, ReportsAMissingHeldOutFolder) {
 
 TEST_F(TrainInput, RefusesLabelsThatDoNotMatchTheHead) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
-  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the same class in the network and in the data"},
+  expect_refused(3,
+                 {"'real' has 3 classes", "head 'real' has 2",
+                  "the same class in the network and in the data"},
                  {"eval.sources.0.path=three"});
-  expect_refused(
-      2,
-      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "but an earlier source has 2"},
-      {"data.sources=[{name: real, kind: files, path: images}, "
-       "{name: more, kind: files, path: three, head: real}]"});
+  expect_refused(2,
+                 {"head 'real': source 'more' has 3 classes (class0, class1, class2)",
+                  "but an earlier source has 2"},
+                 {"data.sources=[{name: real, kind: files, path: images}, "
+                  "{name: more, kind: files, path: three, head: real}]"});
   ASSERT_EQ(train().exit_code, 0);
   const Outcome evaluated =
       wellspring({"eval", "runs/files", "files.yaml", "eval.sources.0.path=three"}, folder());

@@ -31,6 +31,22 @@ TEST_F(Init, WritesAConfigurationThatTrains) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/my_photos/report.html"));
 }
 
+// The commands are in comments, one of them over two lines.
+TEST_F(Init, SuggestsPretraining) {
+  ASSERT_EQ(run({"init", "my photos", "--out", "my run.yaml"}).exit_code, 0);
+  const std::string text = slurp(folder_ / "my run.yaml");
+  std::string commands = text.substr(text.find("fine-tuning:\n") + 13);
+  for (std::size_t at; (at = commands.find("# ")) != std::string::npos;) commands.erase(at, 2);
+  spill(folder_ / "commands", "wellspring() { '" + wellspring_path() +
+                                  "' \"$@\" train.steps=2 train.batch=4 device=cpu "
+                                  "eval.samples=8; }\nset -e\n" +
+                                  commands);
+  const Outcome outcome = shell("source ./commands", folder_.path());
+  EXPECT_EQ(outcome.exit_code, 0) << commands << outcome.err;
+  expect_parts(outcome.out, {"weights from runs/pretrained: loaded", "reset head.weight",
+                             "held out, my_photos"});
+}
+
 TEST_F(Init, OverwritesNothing) {
   spill(folder_ / "run.yaml", "mine");
   const Outcome outcome = run({"init", "my photos", "--out", "run.yaml"});

@@ -217,7 +217,8 @@ TEST(Mixture, RefusesBadWeightsAndSchedules) {
     return config_error([&] { mixture.set_schedule(points); });
   };
   expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weight for 2 sources"});
-  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "a weight of 0 excludes one"});
+  expect_parts(refused({{0, {1, 1, 1}, place}}),
+               {"3 weights for 2 sources", "a weight of 0 excludes one"});
   expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
   expect_parts(refused({{0, {1, -2}, place}}), {"source 'b' weight -2"});
   expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});

@@ -62,13 +62,13 @@ TEST(TrainerTest, ReportsTheLargestOverlapOfItsSources) {
   write_as_folder(folder / "other", images);
   Listener listener;
   Trainer trainer(
-      RunConfig::parse("name: a\ndevice: cpu\nthreads: 1\ndata: {size: 8, root: " +
-                           folder.path().string() +
-                           ", sources: [{name: same, kind: files, path: same}, {name: other, kind: "
-                           "files, path: other, head: same}]}\n"
-                           "eval: {sources: [{of: same, path: held}]}\nmodel: {name: mlp, widths: "
-                           "[4]}\ntrain: {batch: 4, steps: 1}\n",
-                       "a.yaml", std::vector<std::string>{"out=" + (folder / "run").string()}),
+      RunConfig::parse(
+          "name: a\ndevice: cpu\nthreads: 1\ndata: {size: 8, root: " + folder.path().string() +
+              ", sources: [{name: same, kind: files, path: same}, {name: other, kind: "
+              "files, path: other, head: same}]}\n"
+              "eval: {sources: [{of: same, path: held}]}\nmodel: {name: mlp, widths: "
+              "[4]}\ntrain: {batch: 4, steps: 1}\n",
+          "a.yaml", std::vector<std::string>{"out=" + (folder / "run").string()}),
       listener, quick());
   EXPECT_EQ(trainer.run().evaluation->results[0].trained_on, 6u);
 }

@@ -206,10 +206,12 @@ TEST_F(SuggestedConfig, ReadsPlanarImagesWithOneHotLabels) {
   EXPECT_EQ(key(config, "labels"), "photos_labels.npy");
   EXPECT_EQ(config.data.size, 16);
   // Real numbers in three dimensions are images if they are square.
-  write_npy("photos.npy", {ElementType::f32, {30, 16, 16}}, values<float>(std::size_t{30} * 256, 0, 1));
+  write_npy("photos.npy", {ElementType::f32, {30, 16, 16}},
+            values<float>(std::size_t{30} * 256, 0, 1));
   config = config_of(path("photos.npy"));
   EXPECT_EQ(key(config, "range"), "0..1");
-  write_npy("photos.npy", {ElementType::f32, {30, 16, 2}}, values<float>(std::size_t{30} * 32, 0, 1));
+  write_npy("photos.npy", {ElementType::f32, {30, 16, 2}},
+            values<float>(std::size_t{30} * 32, 0, 1));
   expect_parts(refused(path("photos.npy")), {"sequences or padded sets"});
 }
 

@@ -98,9 +98,9 @@ TEST(Heads, RefuseTargetsThatCannotBeLearnt) {
                {"has 2 classes but 1 column in `target`"});
   sources = three_sources();
   sources[1].latents[1].high = 7;
-  expect_parts(
-      refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-      {"target 'x' of source 'jets' has the range [-2, 7] mm, but [-2, 6] mm in an earlier source"});
+  expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
+               {"target 'x' of source 'jets' has the range [-2, 7] mm, but [-2, 6] mm in an "
+                "earlier source"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
