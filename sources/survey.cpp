@@ -96,8 +96,13 @@ const SourceKey* DataSurvey::find(std::string_view name) const {
 std::unique_ptr<Dataset> DataSurvey::open(const WorkWatch& watch) const {
   DatasetRequest request;
   request.path = path;
-  for (const SourceKey& key : keys)
-    request.settings.push_back({key.name, key.value, {"command line"}});
+  for (const SourceKey& key : keys) {
+    if (key.name == "format") {
+      request.format = key.value;
+    } else {
+      request.settings.push_back({key.name, key.value, {"command line"}});
+    }
+  }
   request.watch = watch;
   return open_dataset(request);
 }
@@ -108,8 +113,12 @@ DataSurvey survey_data(const fs::path& path, const std::vector<ParamSetting>& gi
   survey.path = without_end_slash(path);
   for (const ParamSetting& setting : given)
     survey.keys.push_back({setting.name, setting.value, "as given to init"});
-  const std::string format = format_of(survey.path).name;
-  check_format_settings(format, given);
+  const SourceKey* const named = survey.find("format");
+  const std::string format = named != nullptr ? find_format(named->value, {"command line"}).name
+                                              : format_of(survey.path).name;
+  std::vector<ParamSetting> own = given;
+  std::erase_if(own, [](const ParamSetting& setting) { return setting.name == "format"; });
+  check_format_settings(format, own);
   const bool images = format == "folder" || format == "tar" || format == "zip";
   if (format == "cifar") {
     survey_cifar(survey);
@@ -166,7 +175,7 @@ std::vector<fs::path> held_out_siblings(const fs::path& path) {
   const DataName own = DataName::of(path.stem().string());
   std::vector<fs::path> found;
   if (own.part != DataName::Part::train) return found;
-  std::error_code unreadable;  // then there are none
+  std::error_code unreadable;  // an unreadable folder has no siblings
   fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : ".", unreadable);
   for (; !unreadable && entry != fs::directory_iterator(); entry.increment(unreadable)) {
     const fs::path name = entry->path().filename();

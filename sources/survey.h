@@ -1,5 +1,5 @@
-// What a data set is and how a source reads it, found out from its files: the keys of the source,
-// and the figures that a configuration depends on. Called by train/suggested_config.h; host only.
+// Finds out from files how a source reads them: its keys, and the figures that a configuration
+// depends on. Called by train/suggested_config.h; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -42,8 +42,8 @@ struct DataSurvey {
   std::unique_ptr<Dataset> open(const WorkWatch& watch = {}) const;
 };
 
-/// Opens the data set at `path` and reads a sample of its rows. `given`: keys of its format that
-/// need not be found out. Errors: the same as for open_dataset, and (data) without labels and
+/// Opens the data set at `path` and reads a sample of its rows. `given`: `format` and keys of the
+/// format that need not be found out. Errors: the same as for open_dataset, and (data) without labels and
 /// targets.
 DataSurvey survey_data(const std::filesystem::path& path, const std::vector<ParamSetting>& given,
                        const WorkWatch& watch = {});

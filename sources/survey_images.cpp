@@ -74,7 +74,7 @@ std::string training_split(const std::set<std::string>& names) {
 /// Figures of decoded images.
 struct ImageScan {
   std::vector<int> short_sides;
-  int width = 0, height = 0;  ///< of the first image
+  int width = 0, height = 0;  ///< size of the first image
   bool same_size = true;
   std::int64_t images = 0, decoded = 0, converted = 0, damaged = 0;
   std::string first_converted, first_damaged;
@@ -162,7 +162,7 @@ void choose_size(DataSurvey& survey, ImageScan& scan) {
                                         : "sizes differ: shorter side, then centre crop"});
 }
 
-/// A file of arrays in a folder, for messages; "" if there is none.
+/// A file of arrays in a folder, for messages; "" without one.
 std::string array_file_in(const fs::path& path) {
   std::string first;
   std::error_code unreadable;  // the folder's own error is reported

@@ -28,7 +28,7 @@ constexpr double kPasses = 20;     ///< over the training rows
 constexpr std::int64_t kFewestSteps = 100, kMostSteps = 20000;
 
 /// Names from outside, for a comment.
-std::string one_line(const std::string& text) {
+std::string flattened(const std::string& text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');
   return line;
@@ -76,7 +76,7 @@ class Writer {
       : survey_(survey),
         recipe_(recipe_for(survey)),
         name_(source_name_of(survey.path)),
-        file_(one_line(file)) {
+        file_(flattened(file)) {
     const std::int64_t held_out = survey.held_out.empty() ? rows_of_fraction(survey.rows) : 0;
     has_fraction_ = held_out > 0 && held_out < survey.rows;
     rows_ = survey.rows - (has_fraction_ ? held_out : 0);
@@ -89,7 +89,7 @@ class Writer {
     out_ = fmt::format(
         "# {}\n# Written by wellspring init; `wellspring describe config` explains every key.\n"
         "#   wellspring train {}\nseed: 1\n\n",
-        one_line(survey.summary), file_);
+        flattened(survey.summary), file_);
   }
 
   std::string write() {
@@ -103,7 +103,7 @@ class Writer {
   bool is_image() const { return survey_.layout.type == ElementType::u8; }
 
   void line(const std::string& text, const std::string& reason = "") {
-    out_ += text + (reason.empty() ? "" : "  # " + one_line(reason)) + "\n";
+    out_ += text + (reason.empty() ? "" : "  # " + flattened(reason)) + "\n";
   }
 
   void write_data() {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using Shape = std::vector<std::int64_t>;
 
 template <class T>
-std::vector<T> values(std::size_t count, double low, double high) {
+std::vector<T> spread_values(std::size_t count, double low, double high) {
   std::vector<T> all(count);
   for (std::size_t i = 0; i < count; ++i)  // equally spaced, in a scattered order
     all[i] = static_cast<T>(low + (high - low) * static_cast<double>(i * 7919 % 1000) / 999);
@@ -173,7 +173,7 @@ TEST_F(SuggestedConfig, ReadsCifar) {
 }
 
 TEST_F(SuggestedConfig, ReadsEventsAndTheirLabels) {
-  write_npy("x.npy", {ElementType::f64, {60, 3}}, values<double>(180, -1, 1000));
+  write_npy("x.npy", {ElementType::f64, {60, 3}}, spread_values<double>(180, -1, 1000));
   write_npy("y.npy", {ElementType::i64, {60}}, classes_of(60, 4));
   const RunConfig config = config_of(path("x.npy"));
   EXPECT_EQ(key(config, "labels"), "y.npy");
@@ -185,7 +185,7 @@ TEST_F(SuggestedConfig, ReadsEventsAndTheirLabels) {
 
 TEST_F(SuggestedConfig, ReadsRealNumbersAsRegressionTargets) {
   NpzWriter file(path("set.npz"));
-  const auto x = values<float>(120, 0, 1), y = values<float>(40, 100, 200);
+  const auto x = spread_values<float>(120, 0, 1), y = spread_values<float>(40, 100, 200);
   file.add("features", {ElementType::f32, {40, 3}}, std::as_bytes(std::span(x)));
   file.add("energy", {ElementType::f32, {40}}, std::as_bytes(std::span(y)));
   file.commit();
@@ -197,7 +197,7 @@ TEST_F(SuggestedConfig, ReadsRealNumbersAsRegressionTargets) {
 
 TEST_F(SuggestedConfig, ReadsPlanarImagesWithOneHotLabels) {
   write_npy("photos.npy", {ElementType::f32, {30, 3, 16, 16}},
-            values<float>(std::size_t{30} * 768, -1, 1));
+            spread_values<float>(std::size_t{30} * 768, -1, 1));
   std::vector<float> hot(90);
   for (std::size_t i = 0; i < 30; ++i) hot[3 * i + i % 3] = 1;
   write_npy("photos_labels.npy", {ElementType::f32, {30, 3}}, hot);
@@ -207,19 +207,19 @@ TEST_F(SuggestedConfig, ReadsPlanarImagesWithOneHotLabels) {
   EXPECT_EQ(config.data.size, 16);
   // Real numbers in three dimensions are images if they are square.
   write_npy("photos.npy", {ElementType::f32, {30, 16, 16}},
-            values<float>(std::size_t{30} * 256, 0, 1));
+            spread_values<float>(std::size_t{30} * 256, 0, 1));
   config = config_of(path("photos.npy"));
   EXPECT_EQ(key(config, "range"), "0..1");
   write_npy("photos.npy", {ElementType::f32, {30, 16, 2}},
-            values<float>(std::size_t{30} * 32, 0, 1));
+            spread_values<float>(std::size_t{30} * 32, 0, 1));
   expect_parts(refused(path("photos.npy")), {"sequences or padded sets"});
 }
 
 // As in keras' mnist.npz. The held-out rows lack the last class.
 TEST_F(SuggestedConfig, PairsArraysOfTrainingAndTest) {
   NpzWriter file(path("mnist.npz"));
-  const auto x = values<std::uint8_t>(std::size_t{40} * 64, 0, 255),
-             other = values<std::uint8_t>(std::size_t{12} * 64, 0, 200);
+  const auto x = spread_values<std::uint8_t>(std::size_t{40} * 64, 0, 255),
+             other = spread_values<std::uint8_t>(std::size_t{12} * 64, 0, 200);
   const auto y = classes_of(40, 3), other_y = classes_of(12, 2);
   file.add("x_test", {ElementType::u8, {12, 8, 8}}, std::as_bytes(std::span(other)));
   file.add("x_train", {ElementType::u8, {40, 8, 8}}, std::as_bytes(std::span(x)));
@@ -259,8 +259,14 @@ TEST_F(SuggestedConfig, QuotesNames) {
   }
 }
 
+TEST_F(SuggestedConfig, ReadsTheFormatThatIsGiven) {
+  write_as_tar(path("set.bundle"), labelled_noise(2, 8, 16));
+  EXPECT_EQ(config_of(path("set.bundle"), {{"format", "tar", {}}}).data.sources[0].spec.format,
+            "tar");
+}
+
 TEST_F(SuggestedConfig, RefusesDataWithoutLabels) {
-  write_npy("x.npy", {ElementType::f32, {60, 3}}, values<float>(180, 0, 1));
+  write_npy("x.npy", {ElementType::f32, {60, 3}}, spread_values<float>(180, 0, 1));
   expect_parts(refused(path("x.npy")), {"x.npy: all 60 rows have the class '0'", "labels=NAME",
                                         "latents=[NAME]", "NAME_labels.npy"});
   write_as_folder(path("one"), labelled_noise(1, 6, 16));
@@ -272,7 +278,7 @@ TEST_F(SuggestedConfig, RefusesWhatCannotBeRead) {
   fs::create_directory(path("empty"));
   expect_parts(refused(path("empty")), {"no images", "arrange the images as"});
   fs::create_directory(path("arrays"));
-  write_npy("arrays/x.npy", {ElementType::f32, {6, 3}}, values<float>(18, 0, 1));
+  write_npy("arrays/x.npy", {ElementType::f32, {6, 3}}, spread_values<float>(18, 0, 1));
   expect_parts(refused(path("arrays")), {"a folder of arrays", "wellspring init", "arrays/x.npy"});
   write_as_folder(path("set"), labelled_noise(2, 3, 16));
   spill(path("set/class0/a.bmp"), "BM");
