@@ -56,7 +56,11 @@ int run(const InitArguments& options) {
     settings.push_back(parse_setting(text, "labels=y"));
   const std::string out =
       options.out.empty() ? source_name_of(options.data) + ".yaml" : options.out;
+  if (!is_utf8(options.data))
+    fail(ErrorKind::config, {options.data + ": the path is not UTF-8",
+                             "configurations are UTF-8 text", "give init a symbolic link to it"});
   refuse_existing(out);
+  require_creatable(out);
   const SignalGuard signals({.stopping = "\nwellspring: stopping; nothing is kept\n",
                              .ended = "\nwellspring: aborted\n"});
   try {

@@ -168,7 +168,7 @@ class ArraySurvey {
     }
     if (survey_.open()->layout().type == ElementType::u8)
       file_->refuse(array, "regression targets are read for events and sets only",
-                    "store class indices: y.astype('int64')");
+                    "store class indices, integers [rows]");
     const std::string names[] = {array.name()};
     survey_.keys.push_back(
         {"latents", yaml_list(names), "real numbers: regression targets, " + array.text()});

@@ -62,6 +62,8 @@ TEST_F(Init, WritesNothingForDataThatItRefuses) {
   EXPECT_EQ(run({"init", "my photos", "resize=three"}).exit_code, 2);
   expect_parts(run({"init", "my photos", "rezise=8"}).err, {"did you mean 'resize'"});
   expect_parts(run({"init", "my photos", "resize"}).err, {"'resize' is not key=value"});
+  expect_parts(run({"init", "b\xff"}).err, {"b\\xff: the path is not UTF-8", "symbolic link"});
+  EXPECT_EQ(run({"init", "my photos", "--out", "no/run.yaml"}).exit_code, 1);
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"my photos"});
 }
 
