@@ -18,7 +18,7 @@ namespace {
 /// Largest accepted table: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
 
-/// Checkpoints, metrics and exports contain class names and are UTF-8.
+/// Checkpoints, metrics and exports contain class names and must be UTF-8.
 void expect_text(const Source& source) {
   for (const std::string& name : source.classes()) {
     if (is_utf8(name)) continue;
@@ -106,7 +106,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       refuse(
           fmt::format("schedule point at {} has {} for {}", point.at,
                       counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
-          "every point sets the weight of every source",
+          "every point must set a weight for every source",
           "list all of them; a weight of 0 excludes one");
     }
     double sum = 0;

@@ -29,7 +29,8 @@ class IceCubeArrays final : public ValueArrays {
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::set || info->name != "nu_telescope")
-      refuse(kIceCube, "it needs telescope pulses: sets from one source of nu_telescope");
+      refuse(kIceCube,
+             "it needs telescope pulses, that is, sets from a single nu_telescope source");
     for (const auto& [feature, unit] :
          {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
       const auto place = place_of(feature, info->features);

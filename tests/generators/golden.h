@@ -35,8 +35,8 @@ struct Golden {
   std::string file;
   std::vector<GoldenSamples> samples;  ///< empty if the file does not exist
   GoldenTeams teams;
-  /// Parameters for the tests of all generators, if samples with the defaults are slow or if
-  /// consecutive samples share a label.
+  /// Parameters for tests that run on every generator; set where samples with the defaults are
+  /// slow or consecutive samples share a label.
   std::vector<ParamSetting> quick;
 };
 

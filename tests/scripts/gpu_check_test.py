@@ -152,7 +152,7 @@ FAULTS = [
     ("plans cut", "--only plans launches", "plans", "without its last line"),
     ("plans device", "--only plans launches", "plans", "AttributeError"),
     ("plans chosen", "--only plans launches", "plans", f"no plan of {FORWARD} is the chosen one"),
-    ("plans hang", "--only plans --budget 6", "plans", "its time was up"),
+    ("plans hang", "--only plans --budget 6", "plans", "timed out"),
     ("no injection", "--only nodes launches", "of a step", "the driver did not load"),
     ("cut trace", "--only nodes launches", "of a step", "is not JSON"),
     ("clock", "--only nodes launches", "of a step", "ends before it begins"),
@@ -163,14 +163,14 @@ FAULTS = [
     ("transfer", "--part C", "(f32|bf16), --graph", "1 host transfers"),
     ("graph", "--part C", "--graph check", "exit code 1"),
     ("ring", "--part C", "streamed", "streamed"),
-    ("resume", "--part C", "resumed half way", "straight"),
+    ("resume", "--part C", "resumed halfway", "uninterrupted"),
     ("resident", "--part C", "streamed", "the files were not streamed"),
     ("accuracy", "--only accuracy", "bf16 reaches", "allowed by chance"),
     ("test", "--part B", "test_kernels", "2 passed, 0 skipped"),
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
     # A crash must not hide other suites; the budget must end a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
-    ("hang", "--part B --budget 6", "test_kernels$", "its time was up"),
+    ("hang", "--part B --budget 6", "test_kernels$", "timed out"),
     ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
 ]  # fmt: skip
 
@@ -235,7 +235,7 @@ class GpuCheck(unittest.TestCase):
         for words in (
             "graph: 60.0 us per step (1.20 per kernel), alone 70.0, on the host 5.0",
             "shapes: 5000000 samples/s; 2.00 times as many with 4 blocks per multiprocessor, bands of 4096 pixels",
-            "1 passes, 3 plans, 2 timed; 1 have a faster one than cuDNN's choice; 4 convolutions were not reached",
+            "1 passes, 3 plans, 2 timed; 1 with a faster plan than cuDNN's choice; 4 convolutions were not reached",
             f"{FORWARD}: eng0 20.0 us, eng1 10.0 us", "2 nodes in 0.2 us, busy 82%; gaps of 0.04 us on average",
             "resident: 1000000 images/s, ours 3.00 times as many", "this Python has no jax", "0 host transfers",
             "Imagined GPU", "this machine has no ncu", "this machine has no compute-sanitizer", "memory write: 3e+06 (50.0%)", "shapes, dense labels",
@@ -274,7 +274,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
         self.assertIn("libcupti.so.13: cannot open shared object file", markdown)
         _, (_, markdown) = self.check("peer without gpu", "--only", "peers", out="peers")
-        self.assertIn("| the training step in torch | not made | PyTorch 9 cannot use a GPU here |", markdown)
+        self.assertIn("| the training step in torch | not run | PyTorch 9 cannot use a GPU here |", markdown)
         shutil.rmtree(self.folder / "libexec/wellspring/tools")
         _, (report, _) = self.check("", "--only", "launches", "bounds", "nodes", "plans", out="tools")
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
@@ -282,7 +282,7 @@ class GpuCheck(unittest.TestCase):
     def test_a_spent_budget_is_not_a_pass(self):
         _, (report, markdown) = self.check("", "--part", "A", "--budget", "1", code=3)
         self.assertEqual(self.failures(report), set())
-        self.assertRegex(markdown, r"\n0 of (\d+) checks passed, \1 not made")
+        self.assertRegex(markdown, r"\n0 of (\d+) checks passed, \1 not run")
 
     def test_a_report_that_cannot_be_written_is_printed(self):
         self.write("full", "")

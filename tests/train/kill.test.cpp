@@ -1,4 +1,4 @@
-// A run that is killed at any moment and restarted ends with the bytes of an uninterrupted run.
+// A run that is killed at any moment and restarted has the same results as an uninterrupted run.
 #include "core/signals.h"
 #include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"

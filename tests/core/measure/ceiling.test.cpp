@@ -55,7 +55,7 @@ TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
 TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
   EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict,
             Verdict::conclusive);
-  // Two windows of the same work, where the second has warmer caches.
+  // Two timed windows of the same work; caches are warmer in the second.
   EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
             Verdict::conclusive);
   EXPECT_EQ(share_of_ceiling(pairs_of({1.03, 1.03, 1.03, 1.03, 1.03, 1.03})).verdict,

@@ -47,7 +47,7 @@ class MirroredFill {
     if (depth == whole) return fine;
     return fine + (depth - whole) * (in_level(levels_[level + 1], column, row) - fine);
   }
-  /// Depth for an image pixel as wide as 2^log_width pixels of the fill, clamped to the levels.
+  /// Level at which an image pixel spans 2^log_width fill pixels, clamped to the existing levels.
   double depth_of(double log_width) const {
     return std::clamp(log_width, 0.0, static_cast<double>(levels_.size() - 1));
   }

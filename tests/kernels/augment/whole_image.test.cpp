@@ -126,7 +126,7 @@ TEST(WholeImage, AppliesContrastAboutTheMean) {
     ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
 }
 
-/// An ordinal for which rand_augment draws these operations; for the word layout see augment_rng.h.
+/// An ordinal at which rand_augment draws these operations; augment_rng.h gives the word layout.
 std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp second,
                          int second_sign) {
   for (std::uint64_t ordinal = 0;; ++ordinal) {

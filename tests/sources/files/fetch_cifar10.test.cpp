@@ -148,7 +148,7 @@ TEST_F(FetchCifar10, RunsNothingFromPickles) {
       "\x80\2cos\nsystem\n" + short_text("touch " + (folder_ / "harm").string()) + "\x85R.";
   writer.add("py/batches.meta", Bytes(harm.begin(), harm.end()));
   EXPECT_EQ(convert(writer.finish()), 3);
-  expect_logged("batches.meta: not a batch of CIFAR-10 (it asks for os.system)");
+  expect_logged("batches.meta: not a batch of CIFAR-10 (it names os.system)");
   EXPECT_FALSE(fs::exists(folder_ / "harm"));
 }
 
@@ -161,17 +161,17 @@ TEST_F(FetchCifar10, RefusesDamagedArchives) {
   refused(archive(batch({0}, 1)).finish(), "or the download is damaged", "0");
   refused(archive(batch({2}, 1)).finish(), "label 2 at byte 0, but there are 2 classes", "");
   refused(archive(Bytes(100, 0)).finish(), "not a whole number of images", "");
-  refused(TarWriter().finish(), "holds no batches.meta.txt", "");
-  refused(Bytes(2000, 'x'), "cifar.tar: it cannot be unpacked (", "");
+  refused(TarWriter().finish(), "contains no batches.meta.txt", "");
+  refused(Bytes(2000, 'x'), "cifar.tar: cannot unpack the archive (", "");
 }
 
 TEST_F(FetchCifar10, ReportsFailuresWithAdvice) {
   // Port 1 of this machine refuses connections, as if the network were down.
   EXPECT_EQ(fetch("--url http://127.0.0.1:1/cifar.tar.gz"), 1);
-  expect_logged("cannot fetch http://127.0.0.1:1/cifar.tar.gz (");
+  expect_logged("cannot download http://127.0.0.1:1/cifar.tar.gz (");
   expect_logged("scripts/fetch-cifar10 DIR --archive cifar.tar.gz");
   EXPECT_EQ(fetch("--url nonsense"), 1);
-  expect_logged("cannot fetch nonsense (");
+  expect_logged("cannot download nonsense (");
   EXPECT_EQ(fetch("--archive " + (folder_.path() / "nowhere").string()), 3);
   expect_logged("nowhere: No such file or directory");
   EXPECT_EQ(fetch("--limit 39"), 2);

@@ -359,7 +359,7 @@ TEST_F(ImageSetTest, NeverOpensPipesAndDevices) {
   const ImageSet set = skipping();
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.skipped(), 2);
-  fs::rename(pipe, folder_.path() / "a/control");  // does not end like an image
+  fs::rename(pipe, folder_.path() / "a/control");  // no image extension
   fs::remove(folder_.path() / "b/2.png");
   EXPECT_EQ(open().other_files(), 1);
   fs::rename(folder_.path() / "a/control", folder_.path() / "x.tar");
