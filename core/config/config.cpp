@@ -259,8 +259,12 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
                                     std::span<const std::string> overrides) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
+    const std::filesystem::path own = std::filesystem::path(file) += ".yaml";
     fail(ErrorKind::config,
-         {fmt::format("{}: is a folder", file.string()), "", "give the name of a YAML file"});
+         {fmt::format("{}: is a folder", file.string()), "a configuration is a YAML file",
+          std::filesystem::is_regular_file(own, error)
+              ? fmt::format("did you mean {}?", own.string())
+              : "for a folder of data, `wellspring init FOLDER` writes one"});
   }
   errno = 0;
   std::ifstream stream(file, std::ios::binary);

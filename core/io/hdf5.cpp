@@ -2,6 +2,7 @@
 #include "core/io/hdf5.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -429,6 +430,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   };
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) {
+    refuse_other_kinds(InputFile(path), {FileKind::hdf5}, "an HDF5 file");
     fail(ErrorKind::data,
          {path.string() + ": not an HDF5 file", "its first bytes are not the HDF5 signature",
           "correct path:, or set format:"});

@@ -1,6 +1,7 @@
 #include "core/io/stored_array.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/text/text.h"
 #include "core/text/unicode.h"
 
@@ -142,7 +143,8 @@ void check_method(const ZipEntry& entry, const std::string& name) {
 
 StoredArray::StoredArray(std::shared_ptr<const InputFile> file)
     : file_(std::move(file)),
-      name_(file_->path().string()),
+      name_((refuse_other_kinds(*file_, {FileKind::npy}, "a NumPy array (.npy)"),
+             file_->path().string())),
       entry_(stored(file_->size())),
       header_(parse_npy_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {}
 
@@ -229,10 +231,22 @@ NpyArray StoredArray::whole() const {
   return array;
 }
 
-NpzFile::NpzFile(const std::filesystem::path& path)
-    : file_(std::make_shared<const InputFile>(path)), entries_(read_zip_directory(*file_)) {
-  std::erase_if(entries_, [](const ZipEntry& entry) { return !entry.name.ends_with(".npy"); });
+namespace {
+
+/// Opens a file that may be a zip archive of arrays, and reads its directory.
+std::vector<ZipEntry> read_archive(const InputFile& file) {
+  constexpr const char* kWanted = "a NumPy archive (.npz)";
+  refuse_other_kinds(file, {FileKind::npz, FileKind::zip}, kWanted);
+  std::vector<ZipEntry> entries = read_zip_directory(file);
+  std::erase_if(entries, [](const ZipEntry& entry) { return !entry.name.ends_with(".npy"); });
+  if (entries.empty()) refuse_other_kinds(file, {FileKind::npz}, kWanted);
+  return entries;
 }
+
+}  // namespace
+
+NpzFile::NpzFile(const std::filesystem::path& path)
+    : file_(std::make_shared<const InputFile>(path)), entries_(read_archive(*file_)) {}
 
 std::vector<std::string> NpzFile::names() const {
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #include "sources/files/format.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
 
@@ -39,21 +40,26 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-/// Format of a path. Defaults to `folder` for unrecognised folders and for missing paths, because
-/// the folder reader also searches for archives in related places.
-const DatasetFormat& detect_format(const DatasetRequest& request) {
+}  // namespace
+
+// `folder` is also the format of missing paths, because the folder reader searches for archives in
+// related places.
+const DatasetFormat& format_of(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   for (const DatasetFormat& format : format_registry()) {
-    if (format.matches(request.path)) return format;
+    if (format.matches(path)) return format;
   }
-  if (fs::is_directory(request.path) || !fs::exists(request.path)) return find_format("folder");
-  fail(ErrorKind::data,
-       {fmt::format("{}: cannot tell the format from the file name", request.path.string()),
-        fmt::format("known formats: {}", fmt::join(format_names(), ", ")),
-        "correct path: or set format: (see wellspring list formats)"});
+  if (fs::is_directory(path) || !fs::exists(path)) return find_format("folder");
+  require_file(path);
+  const FileKind kind = file_kind(InputFile(path));
+  std::string advice(kind_advice(kind));
+  if (!advice.empty()) advice += ", or ";
+  fail(
+      ErrorKind::data,
+      {fmt::format("{}: cannot tell the format from the file name", path.string()),
+       fmt::format("it is {}; known formats: {}", kind_name(kind), fmt::join(format_names(), ", ")),
+       advice + "correct path: or set format: (see wellspring list formats)"});
 }
-
-}  // namespace
 
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place) {
   for (const DatasetFormat& format : format_registry()) {
@@ -65,7 +71,7 @@ const DatasetFormat& find_format(const std::string& name, const ConfigLocation& 
 
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request) {
   const DatasetFormat& format =
-      request.format.empty() ? detect_format(request) : find_format(request.format, request.place);
+      request.format.empty() ? format_of(request.path) : find_format(request.format, request.place);
   return format.open(request);
 }
 

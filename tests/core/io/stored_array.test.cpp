@@ -125,5 +125,40 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
   expect_parts(refused(lying), {"'x'", "too short for its size"});
 }
 
+TEST(NumpyFiles, NameFilesOfOtherKinds) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& bytes, bool archive) {
+    spill(folder / "f", bytes);
+    return message_of(ErrorKind::data, [&] {
+      if (archive) NpzFile(folder / "f");
+      read_npy(folder / "f");
+    });
+  };
+  for (const bool archive : {false, true}) {
+    const std::string what = archive ? "f: not a NumPy archive (.npz)" : "f: not a NumPy array";
+    expect_parts(refused("\xff\xd8\xff\xe0", archive), {what, "it is a JPEG image"});
+    expect_parts(refused("\x1f\x8b\x08", archive), {what, "compressed with gzip", "gunzip"});
+    expect_parts(refused(std::string("\x80\x04\x95", 3), archive),
+                 {what, "a Python pickle", "numpy.savez"});
+    expect_parts(refused(std::string("\x40\0\0\0\0\0\0\0{\"a\"", 12), archive),
+                 {what, "a safetensors file"});
+    write_zip(folder / "torch", {{"m/data.pkl", "x"}}, zip::kStored);
+    expect_parts(refused(slurp(folder / "torch"), archive),
+                 {what, "a PyTorch checkpoint", "scripts/torch-weights"});
+    write_zip(folder / "zip", {{"a.txt", "x"}}, zip::kStored);
+    expect_parts(refused(slurp(folder / "zip"), archive), {what, "a zip archive", "unpack it"});
+  }
+  expect_parts(refused("text", false), {"cannot read the NumPy array", "NumPy's signature"});
+}
+
+// The first member of an archive need not be an array.
+TEST(NumpyFiles, ReadArchivesWithOtherMembers) {
+  const TemporaryFolder folder;
+  write_zip(folder / "a.npz",
+            {{"notes.txt", "x"}, {"x.npy", npy_file({ElementType::f32, {2}}, rising(2))}},
+            zip::kStored);
+  EXPECT_EQ(NpzFile(folder / "a.npz").names(), std::vector<std::string>{"x"});
+}
+
 }  // namespace
 }  // namespace wellspring::test
