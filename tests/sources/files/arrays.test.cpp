@@ -102,7 +102,7 @@ TEST_F(ArrayFiles, RefuseAmbiguousImages) {
   expect_parts(refused("three.npy"), {"may be grey images, sequences", "range: 0..1"});
   EXPECT_EQ(open("three.npy", {{"range", "0..1"}})->layout().sample, SampleLayout::image(3, 4, 1));
   write("events.npy", {ElementType::f32, {2, 3}}, std::vector<float>(6));
-  expect_parts(refused("events.npy", {{"range", "0..1"}}), {"apply to images"});
+  expect_parts(refused("events.npy", {{"range", "0..1"}}), {"apply only to images"});
   EXPECT_EQ(open("events.npy")->layout().sample, SampleLayout::event(3));
 }
 
