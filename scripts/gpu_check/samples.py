@@ -4,10 +4,8 @@ import ast
 import bisect
 import itertools
 import json
-import pathlib
 import re
 import struct
-import tempfile
 import zipfile
 from array import array
 
@@ -26,36 +24,31 @@ CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moo
 CODES = {"<f4": ("f", "I"), "<i4": ("i", "i"), "<i8": ("q", "q"), "<u8": ("Q", "Q")}  # value, bits
 
 
-def digest(context, name, arguments, seconds):
-    result = context.run(f"digest {name}", [context.program, "digest", *arguments], seconds)
-    try:
-        return json.loads(result.stdout)["sha256"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Failed(f"not a digest ({error})\n{result.tail()}") from error
+def same_digest(context, name, host, device, seconds=300):
+    """A check that two digests are equal. `host` and `device` are the arguments of digest and export."""
+
+    def judge(result):
+        seen = json.loads(result.output())["sha256"]
+        if tuple(host) not in context.known:
+            own = context.run([context.program, "digest", *host], "host")
+            context.known[tuple(host)] = json.loads(own.output())["sha256"]
+        expected = context.known[tuple(host)]
+        detail = f"host {expected[:16]} device {seen[:16]}"
+        if seen != expected:
+            raise Failed(f"{detail}\n{difference(context, host, device)}")
+        return detail
+
+    return Check(name, [context.program, "digest", *device], judge, seconds)
 
 
-def compare(context, name, host, device, seconds):
-    """Compares the digests of host and device. `host` and `device` are the arguments of digest and export."""
-    key = ("digest", *map(str, host))
-    if key not in context.known:
-        context.known[key] = digest(context, f"{name}, host", host, seconds)
-    expected, seen = context.known[key], digest(context, f"{name}, device", device, seconds)
-    detail = f"host {expected[:16]} device {seen[:16]}"
-    if seen != expected:
-        raise Failed(f"{detail}\n{difference(context, name, host, device, seconds)}")
-    return detail
-
-
-def difference(context, name, host, device, seconds):
+def difference(context, host, device):
     """Exports the same samples on both and describes the first difference."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [pathlib.Path(folder) / "host.npz", pathlib.Path(folder) / "device.npz"]
-        for arguments, file in zip((host, device), files):
-            command = [context.program, "export", *arguments, "--out", file]
-            result = context.run(f"export {name}", command, seconds, must_pass=False)
-            if result.returncode != 0:
-                return "cannot export the samples to compare them: " + result.tail(3)
-        return first_difference(*files) or "exports of the same samples are equal"
+    files = [context.folder / "host.npz", context.folder / "device.npz"]
+    for arguments, file in zip((host, device), files):
+        result = context.run([context.program, "export", *arguments, "--out", file], "export")
+        if result.returncode != 0:
+            return "cannot export the samples to compare them: " + result.tail(3)
+    return first_difference(*map(read_arrays, files)) or "exports of the same samples are equal"
 
 
 def read_arrays(path):
@@ -70,9 +63,8 @@ def read_arrays(path):
     return arrays
 
 
-def first_difference(host, device):
+def first_difference(one, other):
     """For each array that differs: number of differing values; sample id, index and both values of the first one."""
-    one, other = read_arrays(host), read_arrays(device)
     ids, offsets = (array("q", one[name][2]) if name in one else () for name in ("sample", "offsets"))
     words = []
     for name, (kind, shape, expected) in one.items():
@@ -89,10 +81,10 @@ def first_difference(host, device):
         row, *index = next(itertools.islice(itertools.product(*map(range, shape)), at, None))
         if name == "x" and offsets:  # rows of sets are items: find the sample of the item
             row = bisect.bisect_right(offsets, row) - 1
+        sample = f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}"
         values = f"host {array(code, expected)[at]!r}, device {array(code, seen)[at]!r}"
         ulps = f", {abs(ordered(a[at]) - ordered(b[at]))} ulp" if code == "f" else ""
-        words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample "
-                     f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}: {values}{ulps}")  # fmt: skip
+        words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample {sample}: {values}{ulps}")
     return "; ".join(words)
 
 
@@ -102,42 +94,37 @@ def ordered(bits):
 
 
 def smoke(context):
-    def first_steps(seconds):
-        with tempfile.TemporaryDirectory() as folder:
-            command = [context.program, "train", context.configs / "quickstart.yaml", f"out={folder}/run",
-                       f"device={context.device}", "train.steps=20", "eval.samples=128"]  # fmt: skip
-            return context.run("train the first steps", command, seconds).tail(3)
-
-    sides = [["noise", "--count", 1, "--device", device] for device in ("cpu", context.device)]
-    yield Check("the first sample", compare, context, "the first", *sides, seconds=120)
-    yield Check("the first 20 steps of the quickstart", first_steps, seconds=120)
+    one = ["noise", "--count", 1, "--device"]
+    yield same_digest(context, "the first sample", [*one, "cpu"], [*one, context.device], seconds=120)
+    steps = context.train("quickstart.yaml", "train.steps=20", "eval.samples=128")
+    yield Check("the first 20 steps of the quickstart", steps, seconds=120)
 
 
 def generators(context):
-    """Generator names and whether they have dense labels, from `wellspring list` and `describe`."""
-    listing = context.run("list", [context.program, "list", "generators"], 60)
-    names = re.findall(r"^  (\w+) ", listing.stdout, re.MULTILINE)
+    """Generator names and whether they have dense labels."""
+    listing = context.run([context.program, "list", "generators"])
+    names = re.findall(r"^  (\w+) ", listing.output(), re.MULTILINE)
     if not names:
-        raise Failed("no generator is listed: " + listing.tail())
+        raise ValueError("no generator is listed")
     for name in names:
-        described = context.run(f"describe {name}", [context.program, "describe", name, "--json"], 60, must_pass=False)
+        described = context.run([context.program, "describe", name, "--json"])
         yield name, bool(re.search(r'"plane": *\{', described.stdout))
 
 
 def digests(context):
     """Every generator at small and large ids with two batch sizes, then augmented configurations."""
     count = 40 if context.quick else 1000
+    near, far = ["--count", count], ["--count", 50, "--first", FAR, "--seed", 7]
     for generator, dense in generators(context):
-        near = (f"first {count}", ["--count", count])
-        far = ("ids from 2^40", ["--count", 50, "--first", FAR, "--seed", 7])
-        cases = [(f"{ids}, batch {batch}", chosen, batch) for ids, chosen in (near, far) for batch in (64, 7)]
+        cases = [(f"first {count}, batch 64", near, 64), (f"first {count}, batch 7", near, 7),
+                 ("ids from 2^40, batch 64", far, 64), ("ids from 2^40, batch 7", far, 7)]  # fmt: skip
         cases += [("dense labels", ["--count", count // 4, "--plane"], 64)] if dense else []
-        for case, chosen, batch in cases:
-            host = [generator, *(QUICK_SETTINGS.get(generator, []) if context.quick else []), *chosen, "--device"]
-            device, name = [*host, context.device, "--batch", batch], f"{generator}, {case}"
-            yield Check(name, compare, context, name, [*host, "cpu"], device)
+        settings = QUICK_SETTINGS.get(generator, []) if context.quick else []
+        for case, ids, batch in cases:
+            host = [generator, *settings, *ids, "--device", "cpu"]
+            device = [generator, *settings, *ids, "--device", context.device, "--batch", batch]
+            yield same_digest(context, f"{generator}, {case}", host, device)
     for name in CONFIGURATIONS:
-        arguments = [context.configs / f"{name}.yaml", *([AUGMENTED] if name == "quickstart" else []),
-                     "eval.sources=[]", "--count", 128 if context.quick else 512]  # fmt: skip
-        sides = [[*arguments, f"device={device}"] for device in ("cpu", context.device)]
-        yield Check(f"{name}.yaml", compare, context, f"{name}.yaml", *sides)
+        settings = ["eval.sources=[]", *([AUGMENTED] if name == "quickstart" else [])]
+        samples = [context.configs / f"{name}.yaml", *settings, "--count", 128 if context.quick else 512]
+        yield same_digest(context, f"{name}.yaml", [*samples, "device=cpu"], [*samples, f"device={context.device}"])

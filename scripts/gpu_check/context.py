@@ -1,0 +1,81 @@
+"""What the checks share: paths in a build tree or a bundle, options, tools of this machine, a runner of commands."""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+from gpu_check.running import Result, run
+
+
+class Context:
+    def __init__(self, script, arguments):
+        here = pathlib.Path(script).resolve().parent
+        self.source = None if here.name == "bin" else here.parent  # None: a bundle
+        if self.source:
+            build = pathlib.Path(arguments.build or self.source / "build/release")
+            self.program, self.tests, self.tools = build / "wellspring", build / "tests", build / "bench/gpu"
+            self.configs, self.peers = self.source / "configs", self.source / "bench/peers"
+        else:
+            self.program, self.tests = here / "wellspring", here.parent / "libexec/wellspring"
+            self.tools, self.peers = self.tests / "tools", self.tests / "peers"
+            self.configs = here.parent / "share/wellspring/configs"
+        if not self.program.is_file():
+            raise SystemExit(f"gpu-check: {self.program} does not exist; build the program first")
+        self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
+        self.steps = arguments.steps or (30 if arguments.quick else 300)
+        self.end = self.deadline = time.monotonic() + arguments.budget  # of all checks; of one check
+        self.name, self.last = "", Result(0, "", "")  # of the check; of its last command
+        self.report, self.stand_in = None, False  # known after the first command
+        self.known = {}  # results shared by several checks
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name) / "check"  # empty at the beginning of each check
+
+    def limit(self, seconds):
+        """These seconds, or fewer if the budget ends earlier."""
+        return min(seconds, self.end - time.monotonic())
+
+    def prepare(self, name, seconds):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self.name, self.deadline = name, time.monotonic() + seconds
+
+    def run(self, command, log=""):
+        """Runs a command until the deadline and keeps its output under the names of the check and the log."""
+        begin = time.monotonic()
+        self.last = run(command, self.deadline - begin, env={**os.environ, "NO_COLOR": "1"})
+        words = " ".join(map(str, command))
+        head = f"$ {words}\n# exit code {self.last.returncode}, {time.monotonic() - begin:.2f} s\n"
+        self.report.keep_log(f"{self.name} {log}".strip(), head + self.last.stdout + self.last.stderr)
+        return self.last
+
+    def train(self, config, *words):
+        """The command of a training run in the check's folder."""
+        return [self.program, "train", self.configs / config, f"out={self.folder}/run", f"device={self.device}", *words]
+
+    def tool(self, name):
+        """(path, why it cannot run) of a program of bench/gpu."""
+        path = self.tools / name
+        return path, "" if path.is_file() else f"this build has no {name}"
+
+    def nvidia_tool(self, name):
+        """(path, why it cannot run) of a tool that inspects a GPU."""
+        path = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin:/opt/cuda/bin")
+        return path, "there is no GPU" if self.stand_in else "" if path else f"this machine has no {name}"
+
+    def test_program(self, folder):
+        return self.tests / (folder.replace("_", "/") if self.source else "") / f"test_{folder}"
+
+    def device_tests(self):
+        """{test program: [Suite.Name]} for the tests that need a device."""
+        if self.source:
+            text = run([sys.executable, self.source / "scripts/device-tests"]).stdout
+        else:
+            listing = self.tests / "device-tests.txt"
+            text = listing.read_text() if listing.is_file() else ""
+        programs = {}
+        for folder, name in map(str.split, text.splitlines()):
+            programs.setdefault(self.test_program(folder), []).append(name)
+        return programs
