@@ -1,13 +1,17 @@
-"""What the checks share: paths in a build tree or a bundle, options, tools of this machine, a runner of commands."""
+"""What the checks share: paths in a build tree or a bundle, this machine and its tools, a runner of commands."""
 
+import datetime
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
 import time
 
 from gpu_check.running import Result, run
+
+STAND_IN = "stand-in for a GPU"  # name of the device if the program was built with WELLSPRING_CUDA_STAND_IN
 
 
 class Context:
@@ -24,11 +28,11 @@ class Context:
             self.configs = here.parent / "share/wellspring/configs"
         if not self.program.is_file():
             raise SystemExit(f"gpu-check: {self.program} does not exist; build the program first")
-        self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
-        self.steps = arguments.steps or (30 if arguments.quick else 300)
+        self.device, self.quick = arguments.device, arguments.quick
+        self.steps = 8 if self.quick else 300  # of a training run that only has to finish
         self.end = self.deadline = time.monotonic() + arguments.budget  # of all checks; of one check
         self.name, self.last = "", Result(0, "", "")  # of the check; of its last command
-        self.report, self.stand_in = None, False  # known after the first command
+        self.report, self.stand_in = None, False  # set when the device is known
         self.known = {}  # results shared by several checks
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.temporary.name) / "check"  # empty at the beginning of each check
@@ -79,3 +83,26 @@ class Context:
         for folder, name in map(str.split, text.splitlines()):
             programs.setdefault(self.test_program(folder), []).append(name)
         return programs
+
+    def nvidia_smi(self, *fields):
+        """{field: value} for the device; empty without a driver."""
+        query = [f"--query-gpu={','.join(fields)}", "--format=csv,noheader", "-i", self.device.partition(":")[2] or "0"]
+        row = run(["nvidia-smi", *query]).stdout.strip().split(", ")
+        return dict(zip(fields, row)) if len(row) == len(fields) and row[0] else {}
+
+    def describe_machine(self):
+        """The first part of the report, as {key: value}."""
+        doctor = run([self.program, "doctor"], 120).stdout
+        named = self.nvidia_smi("name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem",
+                                "power.limit")  # fmt: skip
+        match = re.search(rf"^\s*{re.escape(self.device)}\s+([^,\n]+)", doctor, re.MULTILINE)
+        name = match[1].strip() if match else named.get("name", "GPU")
+        self.stand_in = name == STAND_IN
+        return {
+            "gpu": name,
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+            "device": self.device,
+            "program": run([self.program, "--version"]).stdout.strip().partition("\n")[0],
+            **{f"nvidia-smi {key}": value for key, value in named.items() if not self.stand_in},
+            "doctor": doctor,
+        }

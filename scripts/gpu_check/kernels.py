@@ -117,8 +117,8 @@ def plan_words(rows):
         best = min(times, key=times.get)
         if times[chosen] > FASTER * times[best]:
             slower.append(f"{name} of {convolution}: {chosen} {times[chosen]:.1f} us, {best} {times[best]:.1f} us")
-    head = f"{len(graphs)} passes, {len(rows)} plans, {timed} timed; {len(slower)} with a faster plan than cuDNN's choice"
-    return [head, *slower]
+    timing = f"{timed} timed; {len(slower)} with a faster plan than cuDNN's choice"
+    return [f"{len(graphs)} passes, {len(rows)} plans, {timing}", *slower]
 
 
 def nodes(context):

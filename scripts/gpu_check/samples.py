@@ -4,6 +4,7 @@ import ast
 import bisect
 import itertools
 import json
+import math
 import re
 import struct
 import zipfile
@@ -22,6 +23,7 @@ AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3,
 CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
                   "lund_quark_gluon", "nu_telescope", "pde")  # fmt: skip
 CODES = {"<f4": ("f", "I"), "<i4": ("i", "i"), "<i8": ("q", "q"), "<u8": ("Q", "Q")}  # value, bits
+ULP = 2**29  # the spacing of f32 divided by the spacing of Python's numbers
 
 
 def same_digest(context, name, host, device, seconds=300):
@@ -42,13 +44,35 @@ def same_digest(context, name, host, device, seconds=300):
 
 
 def difference(context, host, device):
-    """Exports the same samples on both and describes the first difference."""
-    files = [context.folder / "host.npz", context.folder / "device.npz"]
+    """Exports the same samples on both and describes, for each array that differs, the number of differing values, and
+    sample id, index and both values of the first one."""
+    files = context.folder / "host.npz", context.folder / "device.npz"
     for arguments, file in zip((host, device), files):
-        result = context.run([context.program, "export", *arguments, "--out", file], "export")
-        if result.returncode != 0:
-            return "cannot export the samples to compare them: " + result.tail(3)
-    return first_difference(*map(read_arrays, files)) or "exports of the same samples are equal"
+        if context.run([context.program, "export", *arguments, "--out", file], "export").returncode != 0:
+            return "cannot export the samples to compare them: " + context.last.tail(3)
+    one, other = map(read_arrays, files)
+    ids, offsets = (array("q", one[name][2]) if name in one else () for name in ("sample", "offsets"))
+    words = []
+    for name, (kind, shape, expected) in one.items():
+        seen = other[name][2]
+        if expected == seen or kind not in CODES:
+            continue
+        if len(expected) != len(seen):
+            words.append(f"{name}: {len(expected)} bytes on the host, {len(seen)} on the device")
+            continue
+        code, bits = CODES[kind]
+        a, b = array(bits, expected), array(bits, seen)
+        different = [i for i in range(len(a)) if a[i] != b[i]]
+        at = different[0]
+        row, *index = next(itertools.islice(itertools.product(*map(range, shape)), at, None))
+        if name == "x" and offsets:  # rows of sets are items: find the sample of the item
+            row = bisect.bisect_right(offsets, row) - 1
+        sample = f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}"
+        x, y = array(code, expected)[at], array(code, seen)[at]
+        ulps = f", {abs(x - y) / (math.ulp(x) * ULP):.0f} ulp" if code == "f" else ""
+        words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample {sample}: "
+                     f"host {x!r}, device {y!r}{ulps}")  # fmt: skip
+    return "; ".join(words) or "exports of the same samples are equal"
 
 
 def read_arrays(path):
@@ -63,36 +87,6 @@ def read_arrays(path):
     return arrays
 
 
-def first_difference(one, other):
-    """For each array that differs: number of differing values; sample id, index and both values of the first one."""
-    ids, offsets = (array("q", one[name][2]) if name in one else () for name in ("sample", "offsets"))
-    words = []
-    for name, (kind, shape, expected) in one.items():
-        seen = other[name][2]
-        if expected == seen or kind not in CODES:
-            continue
-        if len(expected) != len(seen):
-            words.append(f"{name}: {len(expected)} bytes on the host, {len(seen)} on the device")
-            continue
-        code, bits = CODES[kind]
-        a, b = array(bits, expected), array(bits, seen)
-        different = [i for i, (x, y) in enumerate(zip(a, b)) if x != y]
-        at = different[0]
-        row, *index = next(itertools.islice(itertools.product(*map(range, shape)), at, None))
-        if name == "x" and offsets:  # rows of sets are items: find the sample of the item
-            row = bisect.bisect_right(offsets, row) - 1
-        sample = f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}"
-        values = f"host {array(code, expected)[at]!r}, device {array(code, seen)[at]!r}"
-        ulps = f", {abs(ordered(a[at]) - ordered(b[at]))} ulp" if code == "f" else ""
-        words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample {sample}: {values}{ulps}")
-    return "; ".join(words)
-
-
-def ordered(bits):
-    """Maps consecutive floats to consecutive integers."""
-    return -(bits & 0x7FFFFFFF) if bits & 0x80000000 else bits
-
-
 def smoke(context):
     one = ["noise", "--count", 1, "--device"]
     yield same_digest(context, "the first sample", [*one, "cpu"], [*one, context.device], seconds=120)
@@ -100,25 +94,20 @@ def smoke(context):
     yield Check("the first 20 steps of the quickstart", steps, seconds=120)
 
 
-def generators(context):
-    """Generator names and whether they have dense labels."""
-    listing = context.run([context.program, "list", "generators"])
-    names = re.findall(r"^  (\w+) ", listing.output(), re.MULTILINE)
-    if not names:
-        raise ValueError("no generator is listed")
-    for name in names:
-        described = context.run([context.program, "describe", name, "--json"])
-        yield name, bool(re.search(r'"plane": *\{', described.stdout))
-
-
 def digests(context):
     """Every generator at small and large ids with two batch sizes, then augmented configurations."""
     count = 40 if context.quick else 1000
     near, far = ["--count", count], ["--count", 50, "--first", FAR, "--seed", 7]
-    for generator, dense in generators(context):
+    listing = context.run([context.program, "list", "generators"]).output()
+    generators = re.findall(r"^  (\w+) ", listing, re.MULTILINE)
+    if not generators:
+        raise ValueError("no generator is listed")
+    for generator in generators:
         cases = [(f"first {count}, batch 64", near, 64), (f"first {count}, batch 7", near, 7),
                  ("ids from 2^40, batch 64", far, 64), ("ids from 2^40, batch 7", far, 7)]  # fmt: skip
-        cases += [("dense labels", ["--count", count // 4, "--plane"], 64)] if dense else []
+        described = context.run([context.program, "describe", generator, "--json"]).output()
+        if json.loads(described)["plane"]:
+            cases.append(("dense labels", ["--count", count // 4, "--plane"], 64))
         settings = QUICK_SETTINGS.get(generator, []) if context.quick else []
         for case, ids, batch in cases:
             host = [generator, *settings, *ids, "--device", "cpu"]

@@ -6,7 +6,6 @@ import re
 import sys
 
 from gpu_check.kernels import positive
-from gpu_check.machine import nvidia_smi
 from gpu_check.running import Check, NotMade
 
 # State that determines a rate: clocks, power, and throttling.
@@ -27,7 +26,7 @@ HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 def bench(context, seconds, *arguments):
     """A check that runs `wellspring bench` and adds its rows to the report."""
-    path, before = context.folder / "rows.json", nvidia_smi(context.device, *STATE)
+    path, before = context.folder / "rows.json", context.nvidia_smi(*STATE)
 
     def judge(result):
         result.output()
@@ -38,7 +37,7 @@ def bench(context, seconds, *arguments):
         if not rows:
             raise ValueError("no rows")
         context.report.rates += rows
-        states = {"before": before, "after": before and nvidia_smi(context.device, *STATE)}
+        states = {"before": before, "after": before and context.nvidia_smi(*STATE)}
         words = [f"{when}: " + ", ".join(f"{key} {value}" for key, value in state.items())
                  for when, state in states.items() if state]  # fmt: skip
         return "\n".join([f"{len(rows)} rows", *words])

@@ -31,14 +31,13 @@ def image_set(context):
     return root
 
 
-def train(context, config, settings, graph="on", resume="never"):
-    words = (f"data.root={image_set(context)}", *settings, "--graph", graph, "--resume", resume)
-    return context.train(config, *words)
+def train(context, config, *words):
+    return context.train(config, f"data.root={image_set(context)}", *words)
 
 
 def short(context, precision="bf16"):
     """Settings of a run that only has to finish."""
-    batch = [f"train.batch={context.batch}"] if context.batch else []
+    batch = ["train.batch=24"] if context.quick else []
     return [f"train.steps={context.steps}", *batch, "eval.samples=512", f"precision={precision}"]
 
 
@@ -68,7 +67,7 @@ def without_transfers(result):
 
 def graph(context):
     for config, precision, mode in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
-        command = train(context, config, short(context, precision), mode)
+        command = train(context, config, *short(context, precision), "--graph", mode)
         yield Check(f"{config} {precision}, --graph {mode}", command, without_transfers)
 
 
@@ -80,19 +79,19 @@ def streaming(context):
         streamed = weights(context)
         if "resident" not in context.known:
             shutil.rmtree(context.folder / "run")
-            context.run(train(context, FILES, short(context)), "resident").output()
+            context.run(train(context, FILES, *short(context)), "resident").output()
             context.known["resident"] = weights(context)
         return same("resident", context.known["resident"], "streamed", streamed)
 
     for mode in ("on", "off", "check"):
-        command = train(context, FILES, [*short(context), *STREAMED], mode)
+        command = train(context, FILES, *short(context), *STREAMED, "--graph", mode)
         yield Check(f"{FILES} bf16, streamed, --graph {mode}", command, like_resident)
 
 
 def resuming(context):
     """Resumes a run from the middle; its final weights must equal the weights of the uninterrupted run."""
     half = context.steps // 2
-    settings = [*short(context), f"train.checkpoint_every={half}", "train.keep=9"]
+    command = train(context, FILES, *short(context), f"train.checkpoint_every={half}", "train.keep=9")
 
     def like_uninterrupted(result):
         result.output()
@@ -100,10 +99,10 @@ def resuming(context):
         shutil.rmtree(checkpoints / f"step-{context.steps}", ignore_errors=True)
         if not (checkpoints / f"step-{half}").is_dir():
             raise Failed("the first run left no checkpoint halfway")
-        context.run(train(context, FILES, settings, resume="auto"), "resumed").output()
+        context.run([*command, "--resume", "auto"], "resumed").output()
         return same("uninterrupted", whole, "resumed", weights(context))
 
-    yield Check(f"{FILES} bf16, resumed halfway", train(context, FILES, settings), like_uninterrupted)
+    yield Check(f"{FILES} bf16, resumed halfway", command, like_uninterrupted)
 
 
 def accuracy(context):
@@ -133,6 +132,6 @@ def accuracy(context):
 
     for seed, precision in itertools.product(SEEDS[: 1 if context.quick else None], seen):
         settings = short(context, precision) if context.quick else [f"precision={precision}"]
-        command = train(context, "quickstart.yaml", [f"seed={seed}", *settings])
+        command = train(context, "quickstart.yaml", f"seed={seed}", *settings)
         yield Check(f"quickstart {precision}, seed {seed}", command, keep, seconds=120)
     yield Check("bf16 reaches the accuracy of f32", [], compare)
