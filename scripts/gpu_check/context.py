@@ -41,11 +41,6 @@ class Context:
         """These seconds, or fewer if the budget ends earlier."""
         return min(seconds, self.end - time.monotonic())
 
-    def prepare(self, name, seconds):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-        self.name, self.deadline = name, time.monotonic() + seconds
-
     def run(self, command, log=""):
         """Runs a command until the deadline and keeps its output under the names of the check and the log."""
         begin = time.monotonic()

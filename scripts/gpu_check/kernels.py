@@ -20,11 +20,11 @@ def read_lines(text, key):
     objects = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            objects.append(dict(json.loads(line)))
+            objects.append({**json.loads(line)})
         except (ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not JSON: {line[:80]!r}") from error
     rows, others = ([row for row in objects if (key in row) is wanted] for wanted in (True, False))
-    if not rows or objects[-1].get("end") is None:
+    if not rows or key in objects[-1] or "end" not in objects[-1]:
         raise ValueError(f"it ends after {len(rows)} rows, without its last line")
     if objects[-1]["end"] != len(rows):
         raise ValueError(f"{len(rows)} rows instead of {objects[-1]['end']}")

@@ -1,6 +1,7 @@
 """Commands and checks with time limits; no check can stop another one."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -8,6 +9,7 @@ import traceback
 from typing import Callable, NamedTuple
 
 LEAST_SECONDS = 5  # no check starts with less time, because a CUDA program takes seconds to start
+LISTING_SECONDS = 60  # limit for finding the next check of a section
 NO_TIME = "no time was left"
 TIMED_OUT, NO_COMMAND = 124, 127  # exit codes, as in a shell
 
@@ -38,11 +40,10 @@ class Result(NamedTuple):
             raise Failed(self.tail())
         return self.stdout
 
-
-def succeeds(result):
-    """The simplest judge."""
-    result.output()
-    return result.tail(3)
+    def succeeded(self):
+        """The simplest judge."""
+        self.output()
+        return self.tail(3)
 
 
 class Check(NamedTuple):
@@ -50,7 +51,7 @@ class Check(NamedTuple):
 
     name: str
     command: list
-    judge: Callable = succeeds
+    judge: Callable = Result.succeeded
     seconds: float = 300  # for the command and for what the judge runs
     obstacle: str = ""  # why the check cannot run here
 
@@ -77,7 +78,9 @@ def run_check(context, check):
     seconds = context.limit(check.seconds)
     if seconds < LEAST_SECONDS or check.obstacle:
         raise NotMade(NO_TIME if seconds < LEAST_SECONDS else check.obstacle)
-    context.prepare(check.name, seconds)
+    context.name, context.deadline = check.name, time.monotonic() + seconds
+    shutil.rmtree(context.folder, ignore_errors=True)
+    context.folder.mkdir(exist_ok=True)
     return check.judge(context.run(check.command) if check.command else None)
 
 
@@ -86,7 +89,7 @@ def run_section(context, title, section):
     checks = section(context)
     while True:
         begin, name = time.monotonic(), "the list of checks"
-        context.prepare(name, 60)
+        context.name, context.deadline = name, begin + LISTING_SECONDS
         try:
             check = next(checks, None)
             if check is None:

@@ -23,7 +23,6 @@ AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3,
 CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
                   "lund_quark_gluon", "nu_telescope", "pde")  # fmt: skip
 CODES = {"<f4": ("f", "I"), "<i4": ("i", "i"), "<i8": ("q", "q"), "<u8": ("Q", "Q")}  # value, bits
-ULP = 2**29  # the spacing of f32 divided by the spacing of Python's numbers
 
 
 def same_digest(context, name, host, device, seconds=300):
@@ -69,7 +68,8 @@ def difference(context, host, device):
             row = bisect.bisect_right(offsets, row) - 1
         sample = f"{ids[row] if row < len(ids) else row}{f' at {index}' if index else ''}"
         x, y = array(code, expected)[at], array(code, seen)[at]
-        ulps = f", {abs(x - y) / (math.ulp(x) * ULP):.0f} ulp" if code == "f" else ""
+        spacing = max(2**29 * math.ulp(x), 2**-149)  # of f32; math.ulp is the spacing of f64
+        ulps = f", {abs(x - y) / spacing:.0f} ulp" if code == "f" else ""
         words.append(f"{name}: {len(different)} of {len(a)} values differ, first in sample {sample}: "
                      f"host {x!r}, device {y!r}{ulps}")  # fmt: skip
     return "; ".join(words) or "exports of the same samples are equal"
