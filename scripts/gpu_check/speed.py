@@ -26,7 +26,11 @@ HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 def bench(context, seconds, *arguments):
     """A check that runs `wellspring bench` and adds its rows to the report."""
-    path, before = context.folder / "rows.json", context.nvidia_smi(*STATE)
+
+    def state():
+        return ", ".join(f"{key} {value}" for key, value in context.nvidia_smi(*STATE).items())
+
+    path, before = context.folder / "rows.json", state()
 
     def judge(result):
         result.output()
@@ -37,10 +41,7 @@ def bench(context, seconds, *arguments):
         if not rows:
             raise ValueError("no rows")
         context.report.rates += rows
-        states = {"before": before, "after": before and context.nvidia_smi(*STATE)}
-        words = [f"{when}: " + ", ".join(f"{key} {value}" for key, value in state.items())
-                 for when, state in states.items() if state]  # fmt: skip
-        return "\n".join([f"{len(rows)} rows", *words])
+        return f"{len(rows)} rows" + (f"\nbefore: {before}\nafter: {state()}" if before else "")
 
     words = ["bench", *map(str, arguments)]
     return Check(" ".join(words), [context.program, *words, "--device", context.device, "--json", path], judge, seconds)

@@ -111,7 +111,7 @@ def accuracy(context):
     seen = {"f32": [], "bf16": []}
 
     def keep(result):
-        """Keeps the accuracy on the first source in the last evaluation."""
+        """Keeps the accuracy on the first source in the last evaluation of the run that the loop has started."""
         result.output()
         lines = (context.folder / "run/metrics.jsonl").read_text().splitlines()
         last = [json.loads(line) for line in lines if '"evaluation"' in line][-1]
