@@ -38,6 +38,10 @@ class AtomicFolder {
 /// a stale temporary remains. Error (runtime) if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
+/// Makes `link` a symbolic link to `target`, atomically. Error (runtime) if it cannot, for example
+/// because `link` is a folder.
+void replace_link(const std::filesystem::path& link, const std::filesystem::path& target);
+
 /// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its
 /// single writer may call it. Returns the number removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
