@@ -40,7 +40,8 @@ std::vector<HeldOutFigure> figures_of(const std::string& source,
                                       const std::vector<HeadSpec>& heads) {
   std::vector<HeldOutFigure> figures = {{source, "", kLoss, Better::smaller}};
   for (const HeadSpec& head : heads)
-    for (const std::string& what : scores_of(head)) figures.push_back({source, "", what, better_of(what)});
+    for (const std::string& what : scores_of(head))
+      figures.push_back({source, "", what, better_of(what)});
   if (heads.size() > 1)
     for (const HeadSpec& head : heads)
       for (const std::string& what : scores_of(head))
@@ -98,10 +99,9 @@ bool BestKeeper::compare(const EvaluationReport& report) {
   if (!figure_ || report.step == progress_.evaluated) return false;
   progress_.evaluated = report.step;
   const std::optional<double> value = figure_->value_in(report);
-  const bool better =
-      value && (!progress_.best || (figure_->better == Better::larger
-                                        ? *value > progress_.best->value
-                                        : *value < progress_.best->value));
+  const bool better = value && (!progress_.best || (figure_->better == Better::larger
+                                                        ? *value > progress_.best->value
+                                                        : *value < progress_.best->value));
   if (better) {
     progress_.best = {figure_->name(), *value, report.step};
     progress_.since_best = 0;

@@ -49,10 +49,10 @@ void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::s
                        counted(samples, "sample"), source.name());
   }
   if (longest == 0)
-    fail(ErrorKind::config,
-         {"train.epochs: no source is a data set", "generators have no epochs: their samples are new "
-                                                   "in every step",
-          "set train.steps; N samples are N / train.batch steps"});
+    fail(ErrorKind::config, {"train.epochs: no source is a data set",
+                             "generators have no epochs: their samples are new "
+                             "in every step",
+                             "set train.steps; N samples are N / train.batch steps"});
   const double steps = std::ceil(static_cast<double>(config.train.epochs) * longest);
   if (steps >= kMostSteps)
     fail(ErrorKind::config, {fmt::format("train.epochs: {:.3g} steps are too many", steps), "",
@@ -77,9 +77,9 @@ bool may_be_longer(const RunConfig& config) {
 std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more) {
   const std::optional<std::filesystem::path> newest = CheckpointStore(config.folder()).newest();
   if (!newest)
-    fail(ErrorKind::config, {fmt::format("--extend: {} has no checkpoint", config.folder().string()),
-                             "only a run that has ended can be extended",
-                             "train it first, without --extend"});
+    fail(ErrorKind::config,
+         {fmt::format("--extend: {} has no checkpoint", config.folder().string()),
+          "only a run that has ended can be extended", "train it first, without --extend"});
   const CheckpointHeader header = read_checkpoint_header(*newest);
   const std::optional<std::uint64_t> planned = planned_steps(header.identity);
   if (planned && header.step < *planned)

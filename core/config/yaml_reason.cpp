@@ -54,9 +54,8 @@ constexpr std::array kTranslations = {
 }  // namespace
 
 YamlReason yaml_reason(std::string_view message) {
-  const auto* const found = std::ranges::find_if(kTranslations, [&](const Translation& entry) {
-    return message.starts_with(entry.message);
-  });
+  const auto* const found = std::ranges::find_if(
+      kTranslations, [&](const Translation& entry) { return message.starts_with(entry.message); });
   if (found == kTranslations.end())
     return {"this construct cannot be read", "write a plain 'key: value' per line"};
   return {std::string(found->why), std::string(found->advice)};

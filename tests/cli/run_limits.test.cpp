@@ -1,7 +1,6 @@
 // `train` with keep_best, patience, max_time, epochs and --extend.
 #include "tests/cli/train_testing.h"
 
-
 namespace wellspring::test {
 namespace {
 
@@ -52,8 +51,8 @@ TEST_F(Train, ExtendsARunThatHasEnded) {
   ASSERT_EQ(with({}).exit_code, 0);
   const Outcome longer = with({"--extend", "10"});
   EXPECT_EQ(longer.exit_code, 0) << longer.err;
-  expect_parts(longer.out, {"extended from 20 steps to 30", "finished after 30 steps",
-                            "train.steps=60"});
+  expect_parts(longer.out,
+               {"extended from 20 steps to 30", "finished after 30 steps", "train.steps=60"});
   expect_parts(with({"--extend", "10"}).out, {"finished after 40 steps"});
   EXPECT_EQ(with({"--extend", "0"}).exit_code, 2);
   EXPECT_EQ(with({"--extend", "5", "--resume", "never"}).exit_code, 2);

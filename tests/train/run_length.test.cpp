@@ -62,12 +62,17 @@ TEST(Epochs, FollowTheSizeTheShareAndTheRepeatsOfADataSet) {
 }
 
 TEST(Epochs, RefuseGeneratorsAndSchedules) {
-  expect_parts(message_of(ErrorKind::config, [] { steps_of(1, {{0, 1}, {0, 1}}); }),
+  expect_parts(message_of(ErrorKind::config,
+                          [] {
+                            steps_of(1, {{0, 1}, {0, 1}});
+                          }),
                {"train.epochs: no source is a data set", "set train.steps"});
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             steps_of(1, {{600, 1}, {0, 1}},
-                                     {"data.schedule=[{at: 0, weights: {shapes: 1, noise: 1}}, "
+                                     {"data.sources=[{name: shapes, generator: shapes}, "
+                                      "{name: noise, generator: noise}]",
+                                      "data.schedule=[{at: 0, weights: {shapes: 1, noise: 1}}, "
                                       "{at: 1, weights: {shapes: 1, noise: 2}}]"});
                           }),
                {"train.epochs: data.schedule changes the weights", "set train.steps"});
@@ -100,13 +105,14 @@ class EpochRun : public testing::Test {
   }
   RunConfig config(std::vector<std::string> settings = {}) const {
     settings.push_back("out=" + (folder_ / "run").string());
-    return RunConfig::parse("name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
-                            "files, path: " +
-                                (folder_ / "a.npz").string() +
-                                "}]}\nmodel: {name: mlp, widths: [8]}\n"
-                                "optimizer: {floor: 1, warmup: 0}\n"
-                                "train: {batch: 16, epochs: 2, log_every: 4}\n",
-                            "a.yaml", settings);
+    return RunConfig::parse(
+        "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
+        "files, path: " +
+            (folder_ / "a.npz").string() +
+            "}]}\nmodel: {name: mlp, widths: [8]}\n"
+            "optimizer: {floor: 1, warmup: 0}\n"
+            "train: {batch: 16, epochs: 2, log_every: 4}\n",
+        "a.yaml", settings);
   }
   TemporaryFolder folder_;
 };
@@ -119,9 +125,11 @@ TEST_F(EpochRun, TrainsResumesAndFinishesOnce) {
     EXPECT_EQ(Trainer(config(), stopper, quick()).run().status, RunStatus::interrupted);
   }
   Listener listener;
-  Trainer trainer(config(), listener, quick());
-  EXPECT_EQ(trainer.plan().steps, 13u);  // 200 / 16
-  EXPECT_EQ(trainer.run().step, 13u);
+  {
+    Trainer trainer(config(), listener, quick());
+    EXPECT_EQ(trainer.plan().steps, 13u);  // 200 / 16
+    EXPECT_EQ(trainer.run().step, 13u);
+  }
   EXPECT_EQ(Trainer(config(), listener, quick()).run().status, RunStatus::already_finished);
   // More epochs extend the run.
   Trainer longer(config({"train.epochs=4"}), listener, quick());

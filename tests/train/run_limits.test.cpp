@@ -48,6 +48,16 @@ BestReport smallest_loss(const fs::path& run, const std::string& source) {
   return best;
 }
 
+EvaluationReport evaluation(std::uint64_t step, double loss, double accuracy = 0) {
+  EvaluationResult shapes;
+  shapes.name = shapes.head = "shapes";
+  shapes.samples = 20;
+  shapes.loss = loss;
+  shapes.accuracy = accuracy;
+  shapes.heads = {{"shapes", loss, {{"accuracy", accuracy}}}};
+  return {step, 0, {shapes}, {}};
+}
+
 TEST(KeepBest, KeepsTheCheckpointOfTheBestEvaluation) {
   const TemporaryFolder folder;
   Listener listener;
@@ -62,7 +72,8 @@ TEST(KeepBest, KeepsTheCheckpointOfTheBestEvaluation) {
   const CheckpointHeader header = read_checkpoint_header(folder / "checkpoints/best");
   EXPECT_EQ(header.step, best.step);
   EXPECT_EQ(header.progress.best, best);
-  for (const auto& entry : header.files) check_digest(folder / "checkpoints/best" / entry.first, header);
+  for (const auto& entry : header.files)
+    check_digest(folder / "checkpoints/best" / entry.first, header);
   expect_parts(slurp(folder / "checkpoints/best/model.safetensors"), {best.to_string()});
   expect_parts(slurp(folder / "report.html"), {"best checkpoint", best.to_string()});
 }
@@ -111,9 +122,9 @@ TEST(KeepBest, CountsARecordedEvaluation) {
     first.train_until(2);
     first.checkpoint();
   }
-  write_file(folder / "metrics.jsonl",
-             to_line({2, 0, {{.name = "shapes", .head = "shapes", .samples = 20, .loss = -1}}, {}}));
-  const FinishReport finish = Trainer(limited_run(folder.path(), settings), listener, quick()).run();
+  write_file(folder / "metrics.jsonl", to_line(evaluation(2, -1)));
+  const FinishReport finish =
+      Trainer(limited_run(folder.path(), settings), listener, quick()).run();
   EXPECT_EQ(finish.best, (BestReport{"shapes.loss", -1, 2}));
   EXPECT_EQ(best_folder(folder.path()), "step-2");
 }
@@ -153,7 +164,8 @@ TEST(KeepBest, KeepsTheMarkWhenItIsTurnedOffAndStartsAgainForAnotherFigure) {
   EXPECT_EQ(best_folder(folder.path()), "step-2");
   EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{2, 8}));
   std::string notes;
-  for (const std::string& note : until(10, {"train.keep_best=noise.accuracy"})) notes += note + "\n";
+  for (const std::string& note : until(10, {"train.keep_best=noise.accuracy"}))
+    notes += note + "\n";
   expect_parts(notes, {"train.keep_best followed shapes.loss so far"});
   EXPECT_NE(best_folder(folder.path()), "step-2");
 }
@@ -170,8 +182,7 @@ TEST(Patience, StopsARunThatAHigherOneContinues) {
     return small_run(where.path(), std::move(settings));
   };
   Listener listener;
-  const FinishReport stopped =
-      Trainer(with(folder, "train.patience=4"), listener, quick()).run();
+  const FinishReport stopped = Trainer(with(folder, "train.patience=4"), listener, quick()).run();
   EXPECT_EQ(stopped.status, RunStatus::out_of_patience);
   EXPECT_EQ(stopped.step, 15u);
   EXPECT_EQ(stopped.best->step, 3u);
@@ -229,12 +240,6 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   std::uint64_t covered = 0;
   for (const StepReport& report : read_metrics(folder.path()).steps) covered += report.window;
   EXPECT_EQ(covered, 30u) << "each step is in one window";
-}
-
-EvaluationReport evaluation(std::uint64_t step, double loss, double accuracy) {
-  EvaluationResult first{.name = "shapes", .head = "shapes", .loss = loss, .accuracy = accuracy};
-  first.heads = {{"shapes", loss, {{"accuracy", accuracy}}}};
-  return {step, 0, {first}, {}};
 }
 
 class Keeper : public testing::Test {
