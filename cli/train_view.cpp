@@ -275,12 +275,12 @@ void TrainView::suggest_higher_limit(const FinishReport& report) const {
   if (config_.optimizer.floor < 1)
     print_line("note", fmt::format("the learning-rate schedule of {} had not ended",
                                    counted(config_.train.steps, "step")));
-  tell(stdout, "\nTo continue the run with a higher limit:\n");
+  tell(stdout, "\nTry next:\n");
   const std::string limit =
       report.status == RunStatus::out_of_time
           ? fmt::format("train.max_time={:.6g}s", 2 * config_.train.max_seconds())
           : fmt::format("train.patience={}", 2 * config_.train.patience);
-  tell(stdout, "  {}\n", printable(command("train", {limit})));
+  suggest("a higher limit", command("train", {limit}));
 }
 
 void TrainView::suggest_next(const FinishReport& report) const {

@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"train.patience=3"},
                 2,
                 {"patience without keep_best"}},
-        Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"halves images of 1x1"}},
+        Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"cannot halve images of 1x1"}},
         Refusal{"EventsIntoACnn",
                 "generator: shapes",
                 "generator: ee_mumu",
