@@ -79,11 +79,12 @@ TEST(KeepBest, KeepsTheCheckpointOfTheBestEvaluation) {
 }
 
 TEST(KeepBest, ResumesToEqualBytes) {
-  const std::vector<std::string> settings = {"train.keep_best=noise.loss", "train.patience=9",
-                                             "train.log_every=3"};
-  for (const char* graph : {"train.graph=on", "train.graph=check"}) {
-    std::vector<std::string> all = settings;
-    all.emplace_back(graph);
+  std::uint64_t earliest = UINT64_MAX;
+  for (const auto& [figure, graph] : std::vector<std::pair<std::string, std::string>>{
+           {"noise.loss", "on"}, {"shapes.accuracy", "on"}, {"noise.accuracy", "check"}}) {
+    SCOPED_TRACE(figure);
+    const std::vector<std::string> all = {"train.keep_best=" + figure, "train.patience=9",
+                                          "train.log_every=3", "train.graph=" + graph};
     const TemporaryFolder straight, broken;
     Listener listener;
     const FinishReport whole = Trainer(limited_run(straight.path(), all), listener, quick()).run();
@@ -95,6 +96,7 @@ TEST(KeepBest, ResumesToEqualBytes) {
       EXPECT_EQ(part.run().status, RunStatus::interrupted);
       EXPECT_EQ(part.step(), at);
     }
+    earliest = std::min(earliest, whole.best->step);
     const FinishReport last = Trainer(limited_run(broken.path(), all), listener, quick()).run();
     EXPECT_EQ(last.status, whole.status);
     EXPECT_EQ(last.step, whole.step);
@@ -108,6 +110,7 @@ TEST(KeepBest, ResumesToEqualBytes) {
     EXPECT_EQ(read_metrics(broken.path()).evaluations.size(),
               read_metrics(straight.path()).evaluations.size());
   }
+  EXPECT_LT(earliest, 12u) << "no best value is older than the last resume";
 }
 
 // The evaluation at the resumed step is on record, but not in the state of its checkpoint: a signal
@@ -133,20 +136,22 @@ TEST(KeepBest, CountsARecordedEvaluation) {
 TEST(KeepBest, RepairsItsMark) {
   const TemporaryFolder folder;
   EvaluationListener stopper;
-  stopper.interrupt_at_evaluation = 2;
-  const auto resume = [&] {
+  const auto until = [&](std::uint64_t step) {
     const SignalGuard guard;
-    Trainer trainer(limited_run(folder.path(), {"train.keep_best=loss"}), stopper, quick());
+    stopper.interrupt_at_evaluation = step;
+    // The weights do not move, so the first evaluation stays the best.
+    Trainer trainer(small_run(folder.path(), {"train.keep_best=loss", "eval.every=2",
+                                              "train.keep=1", "optimizer.lr=1e-30"}),
+                    stopper, quick());
     trainer.run();
     return trainer.step();
   };
-  ASSERT_EQ(resume(), 2u);
+  ASSERT_EQ(until(4), 4u);
   fs::remove(folder / "checkpoints/best");
   fs::create_symlink("step-1", folder / "checkpoints/best");
-  stopper.interrupt_at_evaluation = 4;
-  ASSERT_EQ(resume(), 4u);
-  const BestReport best = smallest_loss(folder.path(), "shapes");
-  EXPECT_EQ(best_folder(folder.path()), "step-" + std::to_string(best.step));
+  ASSERT_EQ(until(6), 6u);
+  EXPECT_EQ(best_folder(folder.path()), "step-2");
+  EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{2, 6}));
 }
 
 TEST(KeepBest, KeepsTheMarkWhenItIsTurnedOffAndStartsAgainForAnotherFigure) {
