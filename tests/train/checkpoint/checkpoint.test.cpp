@@ -110,6 +110,16 @@ TEST_F(Checkpoints, RefuseADamagedHeader) {
               "}}");
     EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged")) << count;
   }
+  for (
+      const char* progress :
+      {R"({"evaluated": -1, "since_best": 0})", R"({"evaluated": 1})",
+       R"({"evaluated": 1, "since_best": 0, "training_seconds": "long"})",
+       R"({"evaluated": 1, "since_best": 0, "best": {"figure": "x", "value": null, "step": 1}})"}) {
+    spill(checkpoint(30) / "checkpoint.json",
+          std::string(R"({"files": {}, "identity": "", "step": 3, "samples": {}, "progress": )") +
+              progress + "}");
+    EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged")) << progress;
+  }
 }
 
 TEST_F(Checkpoints, IgnoreAFolderWithoutHeader) {
