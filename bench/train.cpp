@@ -63,7 +63,8 @@ train: {steps: 1000000}
 
 void add_row(Report& report, const std::string& name, RunConfig config, TrainObserver& observer,
              std::optional<int> repeats) {
-  config.evaluation.sources.clear();  // not read or evaluated
+  config.evaluation.sources.clear();  // neither read nor evaluated
+  config.train.keep_best.clear();
   const auto batch = static_cast<double>(config.train.batch);
   TrainerOptions options;
   options.write_files = false;

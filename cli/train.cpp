@@ -1,11 +1,16 @@
 // `wellspring train`: trains as configured and shows the run on the terminal.
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/program.h"
 #include "cli/train_view.h"
 #include "core/signals.h"
 #include "train/finished_run.h"
+#include "train/run_length.h"
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +24,28 @@ constexpr int kInterruptedExitCode = 75;  // EX_TEMPFAIL of sysexits.h: batch sy
 struct TrainArguments {
   std::string config, resume = "auto", graph;
   std::vector<std::string> overrides;
+  std::optional<std::uint64_t> extend;  ///< steps
 };
+
+/// The overrides of a run that continues for --extend steps after its last one.
+std::vector<std::string> extended(const TrainArguments& options,
+                                  std::vector<std::string> overrides) {
+  const RunConfig config = RunConfig::load(options.config, overrides);
+  const std::uint64_t steps = extended_steps(config, *options.extend);
+  if (config.train.epochs > 0) {
+    std::erase_if(overrides, [](const auto& text) { return text.starts_with("train.epochs="); });
+    overrides.emplace_back("train.epochs=0");
+  }
+  std::erase_if(overrides, [](const auto& text) { return text.starts_with("train.steps="); });
+  overrides.push_back(fmt::format("train.steps={}", steps));
+  return overrides;
+}
 
 int run(const TrainArguments& options) {
   expect_single_task();
-  std::vector<std::string> overrides = options.overrides;
+  std::vector<std::string> given = options.overrides;
+  if (options.extend) given = extended(options, std::move(given));
+  std::vector<std::string> overrides = given;
   if (!options.graph.empty()) overrides.push_back("train.graph=" + options.graph);
   RunConfig config = RunConfig::load(options.config, overrides);
   TrainerOptions trainer_options;
@@ -31,7 +53,7 @@ int run(const TrainArguments& options) {
 
   SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
                        .ended = "\nwellspring: aborted\n"});
-  TrainView view(options.config, options.overrides, config);
+  TrainView view(options.config, given, config);
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
       view.finished_before(*before);
@@ -44,7 +66,9 @@ int run(const TrainArguments& options) {
     signals.say({.stopping = "\nwellspring: stopping after this step, with a checkpoint; press "
                              "Ctrl-C again to abort without one\n",
                  .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
-    status = trainer.run().status;
+    const FinishReport report = trainer.run();
+    status = report.status;
+    if (status == RunStatus::already_finished) view.finished_before(report);
   } catch (const Interrupted&) {  // while reading the data, before the first step
     view.stopped_before_the_first_step();
   }
@@ -66,6 +90,11 @@ Command add_train(CLI::App& parent) {
          "auto: from the newest checkpoint in the run folder, if any; never: start from scratch; "
          "or the path of a checkpoint or of another run folder (its newest checkpoint)")
       ->capture_default_str();
+  constexpr double kMostSteps = 1e15;
+  add_optional_whole(*app, "--extend", options->extend, 1, kMostSteps,
+                     "continue a run that has ended for this many further steps; only runs with a "
+                     "constant learning rate (optimizer.floor=1) can be extended")
+      ->excludes(app->get_option("--resume"));
   app->add_option("--graph", options->graph,
                   "on: capture the step once and replay it; off: launch it every time; check: do "
                   "both and compare bit for bit (default: train.graph of the configuration)")

@@ -5,13 +5,14 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "train/evaluation/evaluation.h"
-#include "train/finished_run.h"
 #include "train/heads/heads.h"
 #include "train/metrics/rates.h"
+#include "train/run_length.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace wellspring::cli {
@@ -95,6 +96,8 @@ void print_evaluation(const FinishReport& report) {
 }
 
 void print_files(const FinishReport& report) {
+  if (report.best) print_line("best", report.best->to_string());
+  if (!report.best_checkpoint.empty()) print_line("", report.best_checkpoint.string());
   if (!report.preview.empty()) print_line("preview", report.preview.string());
   if (!report.report.empty()) print_line("report", report.report.string());
 }
@@ -145,7 +148,10 @@ void TrainView::on_plan(const PlanReport& plan) {
     line("source", fmt::format("{} ({}), weight {:g}, head {}", source.name, source.description,
                                source.weight, source.head));
   }
-  line("run", counted(plan.steps, "step") + " of " + counted(plan.batch, "sample"));
+  const double limit = config_.train.max_seconds();
+  line("run", counted(plan.steps, "step") + " of " + counted(plan.batch, "sample") +
+                  (std::isfinite(limit) ? ", at most " + human_duration(limit) : ""));
+  config_.train.steps = static_cast<std::int64_t>(plan.steps);
   line("folder", plan.folder.string());
   if (plan.first_step > 0) line("resumed", fmt::format("at step {}", plan.first_step));
   for (const std::string& note : plan.notes) line("note", note);
@@ -209,7 +215,14 @@ void TrainView::suggest(const char* what, const std::string& text) const {
   tell(stdout, "  {:<17} {}\n", what, printable(text));
 }
 
-void TrainView::finished_before(const FinishReport& report) const {
+std::string TrainView::command_for_steps(std::uint64_t steps) const {
+  const std::string length = fmt::format("train.steps={}", steps);
+  return config_.train.epochs > 0 ? command("train", {length, "train.epochs=0"})
+                                  : command("train", {length});
+}
+
+void TrainView::finished_before(const FinishReport& report) {
+  config_.train.steps = static_cast<std::int64_t>(report.step);
   tell(stdout, "{}: {} ({}); nothing to do\n", paint(Colour::bold, config_.name),
        paint(Colour::green, "already finished"), counted(report.step, "step"));
   print_evaluation(report);
@@ -218,7 +231,7 @@ void TrainView::finished_before(const FinishReport& report) const {
   tell(stdout, "\nOptions:\n");
   suggest("run again", command("train", {elsewhere}));
   if (may_be_longer(config_)) {
-    suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
+    suggest("train longer", command_for_steps(2 * report.step));
   } else {
     suggest("train longer", command("train", {"out=" + folder + "-longer", "init.from=" + folder}));
     constexpr std::size_t kColumn = 20;
@@ -246,12 +259,28 @@ void TrainView::on_finish(const FinishReport& report) {
          paint(Colour::bold, "stopped by a signal"), report.step, printable(command("train", {})));
     return;
   }
-  tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
-       counted(report.step, "step"), human_duration(report.seconds));
+  if (report.status == RunStatus::finished)
+    tell(stdout, "\n{} after {} in {}\n", paint(Colour::green, "finished"),
+         counted(report.step, "step"), human_duration(report.seconds));
+  else
+    tell(stdout, "\n{} at step {} of {}, after {}\n", paint(Colour::bold, to_string(report.status)),
+         report.step, config_.train.steps, human_duration(report.seconds));
   print_evaluation(report);
   print_throughput(report, config_.train.log_every);
   print_files(report);
-  suggest_next(report);
+  report.status == RunStatus::finished ? suggest_next(report) : suggest_higher_limit(report);
+}
+
+void TrainView::suggest_higher_limit(const FinishReport& report) const {
+  if (config_.optimizer.floor < 1)
+    print_line("note", fmt::format("the learning-rate schedule of {} had not ended",
+                                   counted(config_.train.steps, "step")));
+  tell(stdout, "\nTry next:\n");
+  const std::string limit =
+      report.status == RunStatus::out_of_time
+          ? fmt::format("train.max_time={:.6g}s", 2 * config_.train.max_seconds())
+          : fmt::format("train.patience={}", 2 * config_.train.patience);
+  suggest("a higher limit", command("train", {limit}));
 }
 
 void TrainView::suggest_next(const FinishReport& report) const {
@@ -263,8 +292,7 @@ void TrainView::suggest_next(const FinishReport& report) const {
   const std::string seed = fmt::format("{}", config_.seed + 1);
   suggest("another seed",
           command("train", {"seed=" + seed, "out=" + report.folder.string() + "-seed" + seed}));
-  if (may_be_longer(config_))
-    suggest("train longer", command("train", {fmt::format("train.steps={}", 2 * report.step)}));
+  if (may_be_longer(config_)) suggest("train longer", command_for_steps(2 * report.step));
   if (config_.train.graph != GraphMode::check)
     suggest("cost of the data", command("bench train", {}));
 }

@@ -29,7 +29,7 @@ class TrainView : public TrainObserver {
   void on_checkpoint(const CheckpointReport& report) override;
   void on_finish(const FinishReport& report) override;
   /// Called instead of the above if the run has already finished; prints its results and options.
-  void finished_before(const FinishReport& report) const;
+  void finished_before(const FinishReport& report);
   /// Called instead of the above if a signal arrives while the data is read.
   void stopped_before_the_first_step();
 
@@ -41,6 +41,10 @@ class TrainView : public TrainObserver {
 
   /// Subcommand `name` with the arguments of `train`; `settings` replace those with the same keys.
   std::string command(const std::string& name, std::initializer_list<std::string> settings) const;
+  /// Trains this run for `steps` in all.
+  std::string command_for_steps(std::uint64_t steps) const;
+  /// Commands that continue a run that a limit stopped.
+  void suggest_higher_limit(const FinishReport& report) const;
   /// Useful next commands; a test runs each of them.
   void suggest_next(const FinishReport& report) const;
   void suggest(const char* what, const std::string& text) const;

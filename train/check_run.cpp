@@ -4,8 +4,13 @@
 #include "kernels/runtime/stream.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/evaluation.h"
+#include "train/keep_best.h"
+#include "train/run_length.h"
 #include "train/step/step.h"
 #include "train/step/supervised_task.h"
+
+#include <string>
+#include <vector>
 
 namespace wellspring {
 namespace {
@@ -17,12 +22,16 @@ DType compute_type(const RunConfig& config) {
 
 }  // namespace
 
-void check_run(const RunConfig& config) {
+void check_run(const RunConfig& given) {
+  RunConfig config = given;
   const Stream stream(Device::cpu(), static_cast<int>(config.threads));
   MemoryPlan memory(Device::cpu());  // outlives the mixture, whose threads write to it
   Mixture mixture = config.open_training();
+  std::vector<std::string> notes;
+  settle_epochs(config, mixture, notes);
   SupervisedTask task(config, stream, memory, compute_type(config),
                       SupervisedTask::Input::of(config, mixture));
+  (void)figure_to_keep(config, task.heads());
   const Evaluator evaluator(config, config.open_held_out(), task, memory);
   const TrainingStep step(config, mixture, task, memory);
   mixture.plan(memory, config.train.batch, static_cast<std::uint64_t>(config.train.steps));

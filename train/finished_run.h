@@ -20,7 +20,4 @@ std::optional<EvaluationReport> evaluation_at(const std::filesystem::path& folde
 /// rates are not restored. Read-only. Error (data): damaged metrics.
 std::optional<FinishReport> finished_run(const RunConfig& config);
 
-/// True if a longer run would have the same learning rates and source weights at these steps.
-bool may_be_longer(const RunConfig& config);
-
 }  // namespace wellspring

@@ -3,6 +3,7 @@
 #include "sources/normalisation.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/resume.h"
+#include "train/run_length.h"
 
 #include <fmt/format.h>
 
@@ -82,6 +83,7 @@ Mixture open_as(RunConfig& config, const std::optional<std::filesystem::path>& r
   const std::string measured = settle_normalisation(
       config.data, mixture, {config.seed, static_cast<int>(config.threads), watch});
   if (!measured.empty()) how = "by " + measured;
+  settle_epochs(config, mixture, notes);
   const std::string note = note_of(config, mixture, how);
   if (!note.empty()) notes.push_back(note);
   return mixture;
@@ -94,8 +96,13 @@ Mixture open_normalised(RunConfig& config, DenseLabels dense) {
   return open_as(config, {}, {}, dense, notes);
 }
 
-Mixture open_normalised(RunConfig& config, const TrainerOptions& options, const WorkWatch& watch,
+Mixture open_normalised(RunConfig& config, std::optional<Mixture> given,
+                        const TrainerOptions& options, const WorkWatch& watch,
                         std::vector<std::string>& notes) {
+  if (given) {
+    settle_epochs(config, *given, notes);
+    return *std::move(given);
+  }
   const CheckpointStore own(config.folder());
   return open_as(config, checkpoint_to_resume(options.resume, options.write_files ? &own : nullptr),
                  watch, DenseLabels::none, notes);

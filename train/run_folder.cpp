@@ -105,11 +105,12 @@ void RunFolder::expect_in_place() const {
         "move it back, then run the same command again"});
 }
 
-void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step) {
+void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step,
+                     const std::optional<BestReport>& best) {
   remove_stale_temporaries(path_);
   // The report is of an earlier end; its presence marks a finished run.
   std::filesystem::remove(path_ / kReportFile);
-  checkpoints_.clean(step, config.train.keep);
+  checkpoints_.clean(step, best, config.train.keep);
   write_file(path_ / kConfigFile, config.to_yaml());
   for (const auto& [made_at, file] : previews(path_))
     if (made_at >= step) std::filesystem::remove(file);

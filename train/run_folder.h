@@ -37,8 +37,10 @@ class RunFolder {
   void expect_in_place() const;
 
   /// Called before a process's first step, `step`: removes leftovers of a killed process and the
-  /// report of an earlier end, writes the configuration and opens the metrics.
-  void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step);
+  /// report of an earlier end, marks the best checkpoint so far, writes the configuration and
+  /// opens the metrics.
+  void open(const RunConfig& config, const PlanReport& plan, std::uint64_t step,
+            const std::optional<BestReport>& best);
   /// Null before open().
   MetricsLog* metrics() { return metrics_ ? &*metrics_ : nullptr; }
 

@@ -2,13 +2,15 @@
 
 #include "core/signals.h"
 #include "core/text/plural.h"
-#include "kernels/runtime/threads.h"
 #include "train/checkpoint/data_identity.h"
 #include "train/checkpoint/same_run.h"
+#include "train/describe_run.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
+#include "train/keep_best.h"
 #include "train/metrics/rates.h"
 #include "train/normalised_data.h"
+#include "train/run_failures.h"
 #include "train/run_folder.h"
 #include "train/run_samples.h"
 #include "train/step/metrics_windows.h"
@@ -19,7 +21,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <optional>
 
@@ -57,7 +58,6 @@ class Trainer::Impl {
   void commit_memory();
   void set_weights();
   void resume(const fs::path& checkpoint);
-  void describe_plan();
 
   // Progress.
   RunStatus train_and_evaluate();
@@ -65,13 +65,17 @@ class Trainer::Impl {
   void advance();
   void not_trained_since(Clock::time_point begin);
   void on_window(const WindowLines& window);
+  void evaluate_and_keep();
+  void keep_if_best();
   CheckpointReport write_checkpoint(CheckpointWriting writing = CheckpointWriting::keep);
   bool checkpoint_due() const;
-  bool has_checkpoint_of_this_step() const;
+  std::optional<fs::path> newest_checkpoint() const;
+  bool has_checkpoint_of_this_step() const {
+    return newest_checkpoint() == folder_->checkpoints().path_of(step);
+  }
   void save_preview();
 
   // Failure.
-  [[noreturn]] void fail_nonfinite(std::uint64_t at) const;
   [[noreturn]] void fail_data(const Error& error);
   void require_finite();
 
@@ -81,6 +85,10 @@ class Trainer::Impl {
     return !evaluator_.empty() && (step == steps() || every(config.evaluation.every));
   }
   double trained_seconds() const { return seconds_since(began_) - other_seconds_; }
+  double all_seconds() const { return earlier_seconds_ + trained_seconds(); }
+  /// The status of a run that ends here; nullopt if it goes on.
+  std::optional<RunStatus> end_reached() const;
+  RunProgress progress() const;
   std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
 
   TrainObserver& observer_;
@@ -94,6 +102,7 @@ class Trainer::Impl {
   TrainingStep step_;
   MetricsWindows windows_;
   StepRunner runner_;
+  BestKeeper best_;
   StepRunner resident_;              ///< step without its data part, recorded without warm-up
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
   DataIdentity data_;                ///< for checkpoints
@@ -101,6 +110,8 @@ class Trainer::Impl {
   std::uint64_t first_step_ = 0;            ///< first step of this process
   Clock::time_point began_ = Clock::now();  ///< start of run()
   double other_seconds_ = 0;                ///< time in run() spent on evaluation and checkpoints
+  double earlier_seconds_ = 0;              ///< RunProgress::training_seconds of the checkpoint
+  double time_limit_ = config.train.max_seconds();
   Clock::time_point checkpointed_ = Clock::now();
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
@@ -117,8 +128,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
       device_(Device::parse(config.device)),
       stream_(device_, static_cast<int>(config.threads)),
       memory_(device_),
-      mixture_(training ? *std::move(training)
-                        : open_normalised(config, options_, observer.watch(), plan.notes)),
+      mixture_(
+          open_normalised(config, std::move(training), options_, observer.watch(), plan.notes)),
       task_(config, stream_, memory_, config.compute_type(device_),
             SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, config.open_held_out(observer.watch()), task_, memory_),
@@ -127,6 +138,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
                [this](const WindowLines& window) { on_window(window); }),
       runner_(
           config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_),
+      best_(config, task_.heads()),
       resident_(
           config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, memory_, 0) {
   commit_memory();
@@ -139,7 +151,8 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
     plan.notes.push_back(std::move(overlap));
   set_weights();
-  describe_plan();
+  describe_run(plan, config, device_, mixture_, task_, memory_, folder_ ? &*folder_ : nullptr);
+  plan.first_step = step;
   runner_.on_record([this](const GraphCensus& recorded) {
     census = recorded;
     observer_.on_graph(recorded);
@@ -178,42 +191,13 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
     refuse_longer_run(checkpoint, resumed.steps, steps(),
                       "the assignment of batch slots to sources depends on the number of steps");
   step = resumed.step;
+  earlier_seconds_ = resumed.progress.training_seconds;
+  if (std::string note = best_.resume(resumed.progress); !note.empty())
+    plan.notes.push_back(std::move(note));
   if (resumed.steps != steps())
     plan.notes.push_back(
         fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
   add_resume_notes(plan.notes, checkpoint, step, device_);
-}
-
-void Trainer::Impl::describe_plan() {
-  plan.name = config.name;
-  if (folder_) {
-    plan.folder = folder_->path();
-    for (std::string& line : picture_legend(training_origins(config, mixture_)))
-      plan.notes.push_back(std::move(line));
-    if (!folder_->locked())
-      plan.notes.push_back(fmt::format(
-          "the file system of {} does not support locks: do not start a second run there",
-          folder_->path().string()));
-  }
-  plan.device = summarise_device(device_, config.threads);
-  plan.precision = to_string(task_.compute());
-  constexpr std::array kModes = {"off", "on", "check"};
-  plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
-  plan.model = config.model.name;
-  plan.parameters = task_.parameters().count();
-  plan.batch = config.train.batch;
-  plan.steps = steps();
-  plan.first_step = step;
-  plan.activations = task_.network().memory_summary();
-  plan.memory_table = memory_.table();
-  double sum = 0;
-  for (const double weight : config.data.schedule.front().weights) sum += weight;
-  for (int i = 0; i < mixture_.size(); ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    plan.sources.push_back({mixture_.source(i).name(), mixture_.source(i).summary(),
-                            config.data.sources[k].spec.head,
-                            config.data.schedule.front().weights[k] / sum});
-  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -224,10 +208,11 @@ FinishReport Trainer::Impl::run() {
   other_seconds_ = 0;
   if (folder_ && step == steps())
     if (const auto before = finished_run(config)) return *before;
-  if (folder_) folder_->open(config, plan, step);
+  if (folder_) folder_->open(config, plan, step, best_.progress().best);
   observer_.on_plan(plan);
   if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
   checkpointed_ = Clock::now();
+  other_seconds_ = seconds_since(began_);
   const ProcessorTimes before = processor_times();
   FinishReport finish;
   finish.status = train_and_evaluate();
@@ -240,6 +225,9 @@ FinishReport Trainer::Impl::run() {
   finish.checkpoint = last_checkpoint_;
   if (!finish.checkpoint && folder_)
     finish.checkpoint = CheckpointReport{step, folder_->checkpoints().path_of(step), 0, 0};
+  finish.best = best_.progress().best;
+  if (folder_ && fs::exists(folder_->checkpoints().best()))
+    finish.best_checkpoint = folder_->checkpoints().best();
   finish.seconds = seconds_since(began_);
   if (folder_) folder_->write_report(config, plan, finish);
   observer_.on_finish(finish);
@@ -249,14 +237,17 @@ FinishReport Trainer::Impl::run() {
 RunStatus Trainer::Impl::train_and_evaluate() {
   try {
     // The evaluation at the resumed step is usually recorded; repeat it if a signal interrupted it.
-    if (folder_ && step > 0 && step == first_step_ && evaluates_here()) {
+    if (folder_ && step > 0 && step == first_step_) {
       last_evaluation_ = evaluation_at(folder_->path(), step);
-      if (!last_evaluation_) evaluate();
+      if (last_evaluation_) keep_if_best();
+      if (!last_evaluation_ && evaluates_here()) evaluate_and_keep();
     }
     train_loop();
-    if (step < steps()) return RunStatus::interrupted;
-    if (evaluates_here() && !(last_evaluation_ && last_evaluation_->step == step)) evaluate();
-    return RunStatus::finished;
+    const std::optional<RunStatus> end = end_reached();
+    if (!end) return RunStatus::interrupted;
+    if (!evaluator_.empty() && !(last_evaluation_ && last_evaluation_->step == step))
+      evaluate_and_keep();
+    return *end;
   } catch (const Interrupted&) {  // thrown by an evaluation, after its step is complete
     return RunStatus::interrupted;
   }
@@ -264,17 +255,30 @@ RunStatus Trainer::Impl::train_and_evaluate() {
 
 void Trainer::Impl::train_loop() {
   not_trained_since(Clock::now());
-  while (step < steps() && !interrupt_requested()) {
+  while (!end_reached() && !interrupt_requested()) {
     advance();
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
     if (step == steps()) break;
-    if (evaluates_here()) evaluate();
+    if (evaluates_here()) evaluate_and_keep();
     if (folder_ && checkpoint_due()) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
   require_finite();
+}
+
+std::optional<RunStatus> Trainer::Impl::end_reached() const {
+  if (step == steps()) return RunStatus::finished;
+  if (best_.out_of_patience()) return RunStatus::out_of_patience;
+  if (all_seconds() >= time_limit_) return RunStatus::out_of_time;
+  return std::nullopt;
+}
+
+RunProgress Trainer::Impl::progress() const {
+  RunProgress progress = best_.progress();
+  if (!config.train.max_time.empty()) progress.training_seconds = all_seconds();
+  return progress;
 }
 
 /// Excludes the time since `begin`, which was not spent on steps, and restarts the clock of the
@@ -337,7 +341,8 @@ double Trainer::Impl::time_resident_steps(std::uint64_t count) {
 
 void Trainer::Impl::on_window(const WindowLines& window) {
   for (std::uint64_t s = window.first; s < window.last; ++s)
-    if (const auto flag = window.line(s).nonfinite; flag != 0) fail_nonfinite(flag - 1);
+    if (const auto flag = window.line(s).nonfinite; flag != 0)
+      fail_nonfinite(flag - 1, newest_checkpoint());
   StepReport report =
       summarise_window(window, mixture_, step_.losses(), config.train.batch, steps());
   // The first steps of a process are slow: they select kernels and record the graph.
@@ -373,8 +378,18 @@ EvaluationReport Trainer::Impl::evaluate() {
   return result;
 }
 
-bool Trainer::Impl::has_checkpoint_of_this_step() const {
-  return folder_->checkpoints().path_of(step) == folder_->checkpoints().newest();
+void Trainer::Impl::evaluate_and_keep() {
+  evaluate();
+  keep_if_best();
+}
+
+/// Writes a checkpoint if the last evaluation is the best of the run.
+void Trainer::Impl::keep_if_best() {
+  if (best_.compare(*last_evaluation_) && folder_) checkpoint();
+}
+
+std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {
+  return folder_ ? folder_->checkpoints().newest() : std::nullopt;
 }
 
 CheckpointReport Trainer::Impl::checkpoint() {
@@ -393,16 +408,11 @@ CheckpointReport Trainer::Impl::checkpoint() {
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   const CheckpointStore store(config.folder());
   try {
-    return store.write(
-        {config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(), step, data_},
-        stream_, writing);
+    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
+                        step, data_, progress()},
+                       stream_, writing);
   } catch (const Error& error) {
-    const std::optional<fs::path> newest = store.newest();
-    fail(error.kind(),
-         {fmt::format("step {}: cannot write the checkpoint: {}", step, error.what()), "",
-          fmt::format("run the same command again; {}",
-                      newest ? "the newest complete checkpoint is " + newest->string()
-                             : "no complete checkpoint exists yet")});
+    fail_checkpoint(error, step, store.newest());
   }
 }
 
@@ -421,17 +431,6 @@ std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
 // ---------------------------------------------------------------------------------------------
 // Failure
 
-void Trainer::Impl::fail_nonfinite(std::uint64_t at) const {
-  const std::optional<fs::path> good =
-      folder_ ? folder_->checkpoints().newest() : std::optional<fs::path>();
-  fail(ErrorKind::runtime,
-       {fmt::format("step {}: the loss or the gradient is not finite", at),
-        "its update was skipped, and training cannot continue",
-        fmt::format(
-            "lower optimizer.lr, lengthen optimizer.warmup or set train.clip; {}",
-            good ? "the last good checkpoint is " + good->string() : "no checkpoint exists yet")});
-}
-
 /// Saves the progress when a data file turns out to be damaged. Called from a catch block.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
@@ -449,7 +448,7 @@ void Trainer::Impl::require_finite() {
   stream_.copy(&state, step_.state().data(), sizeof state, CopyDirection::device_to_host,
                "step state");
   stream_.synchronize();
-  if (state.nonfinite != 0) fail_nonfinite(state.nonfinite - 1);
+  if (state.nonfinite != 0) fail_nonfinite(state.nonfinite - 1, newest_checkpoint());
 }
 
 // ---------------------------------------------------------------------------------------------

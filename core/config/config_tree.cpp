@@ -2,6 +2,7 @@
 
 #include "core/config/duplicates.h"
 #include "core/config/yaml_documents.h"
+#include "core/config/yaml_reason.h"
 #include "core/error.h"
 #include "core/text/text.h"
 
@@ -144,8 +145,9 @@ Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines
     TreeBuilder builder(file, lines);
     return builder.build(document, path);
   } catch (const YAML::Exception& error) {
+    const auto [why, advice] = yaml_reason(error.msg);
     fail(ErrorKind::config,
-         {place_at(file, lines, error.mark).prefix() + "not valid YAML", error.msg});
+         {place_at(file, lines, error.mark).prefix() + "not valid YAML", why, advice});
   }
 }
 

@@ -8,16 +8,17 @@
 namespace wellspring {
 namespace {
 
-constexpr std::string_view kEpochs =
-    "the length of a run is a number of steps: an epoch of N samples is N / train.batch steps";
-
 constexpr std::array kWords = {
     ForeignWord{"batch_size", "train.batch", ""},
     ForeignWord{"bs", "train.batch", ""},
-    ForeignWord{"epochs", "train.steps", kEpochs},
-    ForeignWord{"epoch", "train.steps", kEpochs},
-    ForeignWord{"num_epochs", "train.steps", kEpochs},
-    ForeignWord{"max_epochs", "train.steps", kEpochs},
+    ForeignWord{"epochs", "train.epochs", ""},
+    ForeignWord{"epoch", "train.epochs", ""},
+    ForeignWord{"num_epochs", "train.epochs", ""},
+    ForeignWord{"max_epochs", "train.epochs", ""},
+    ForeignWord{"time_limit", "train.max_time", ""},
+    ForeignWord{"save_best", "train.keep_best", "it names a held-out figure"},
+    ForeignWord{"save_best_only", "train.keep_best", "it names a held-out figure"},
+    ForeignWord{"early_stopping", "train.patience", "a number of evaluations"},
     ForeignWord{"max_steps", "train.steps", ""},
     ForeignWord{"num_steps", "train.steps", ""},
     ForeignWord{"iterations", "train.steps", ""},

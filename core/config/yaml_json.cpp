@@ -1,5 +1,6 @@
 #include "core/config/yaml_json.h"
 
+#include "core/config/yaml_reason.h"
 #include "core/error.h"
 
 #include <nlohmann/json.hpp>
@@ -53,7 +54,7 @@ Json yaml_to_json(const std::string& yaml) {
     const Json all = convert(YAML::Load(yaml));
     return all.is_null() ? Json::object() : all;
   } catch (const YAML::Exception& error) {
-    fail(ErrorKind::data, {"not valid YAML", error.what()});
+    fail(ErrorKind::data, {"not valid YAML", yaml_reason(error.msg).why});
   }
 }
 

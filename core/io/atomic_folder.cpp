@@ -158,6 +158,19 @@ void remove_folder(const fs::path& path) {
   fs::remove_all(aside, ignored);
 }
 
+void replace_link(const fs::path& link, const fs::path& target) {
+  std::error_code error;
+  if (fs::read_symlink(link, error) == target && !error) return;
+  const fs::path temporary = temporary_name(link);
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) fail_write(link, "create the link", errno);
+  if (::rename(temporary.c_str(), link.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    fail_write(link, "replace the link", reason);
+  }
+  sync_folder(folder_of(link));
+}
+
 int remove_abandoned_folders(const fs::path& path,
                              const std::function<bool(const std::string&)>& ours) {
   const fs::path written = resolve_links(without_slash(path));

@@ -38,8 +38,12 @@ class AtomicFolder {
 /// folder or a stale temporary remains. Throws a runtime error if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
-/// Removes what AtomicFile and AtomicFolder left in this folder when runs were killed; only the
-/// folder's single writer may call it. Returns the number removed.
+/// Makes `link` a symbolic link to `target`, atomically. Throws a runtime error, for example
+/// because `link` is a folder.
+void replace_link(const std::filesystem::path& link, const std::filesystem::path& target);
+
+/// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its
+/// single writer may call it. Returns the number removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
 /// Removes what AtomicFolders for `path` left in killed processes, even while other processes write

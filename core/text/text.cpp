@@ -253,4 +253,23 @@ std::string human_duration(double seconds) {
   return fmt::format("{}:{:02}", m, s);
 }
 
+std::optional<double> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  constexpr std::array kUnits = {Unit{"s", 1}, Unit{"m", 60}, Unit{"min", 60}, Unit{"h", 3600},
+                                 Unit{"d", 86400}};
+  double number = 0;
+  const std::string_view trimmed = trim(text);
+  const auto [end, error] =
+      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
+  const std::string_view name = trim({end, trimmed.data() + trimmed.size()});
+  const auto* const unit = std::ranges::find(kUnits, name, &Unit::name);
+  if (error != std::errc{} || unit == kUnits.end()) return std::nullopt;
+  const double seconds = number * unit->seconds;
+  if (!std::isfinite(seconds) || seconds <= 0) return std::nullopt;
+  return seconds;
+}
+
 }  // namespace wellspring

@@ -51,5 +51,8 @@ std::string human_bytes(std::uint64_t bytes);
 std::string human_count(double count);
 /// "8 ms", "4.2 s", "3:07", "1:02:03", "2 d 04:00:00".
 std::string human_duration(double seconds);
+/// The seconds of a positive number with a unit, s, m (or min), h or d: "30 s", "90m", "1.5 h".
+/// Empty for any other text.
+std::optional<double> parse_duration(std::string_view text);
 
 }  // namespace wellspring

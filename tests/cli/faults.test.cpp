@@ -35,8 +35,8 @@ data:
     - {name: pictures, kind: files, path: pictures}
 model: {name: cnn, widths: [4], blocks: [0], pool: [1], norm: none}
 optimizer: {kind: sgd, lr: 0.01}
-train: {batch: 4, steps: 20, log_every: 1, checkpoint_every: 5}
-eval: {samples: 8, sources: [{of: noise}]}
+train: {batch: 4, steps: 20, log_every: 1, checkpoint_every: 5, keep_best: loss}
+eval: {every: 5, samples: 8, sources: [{of: noise}]}
 )";
 
 bool full_sweep() {

@@ -64,7 +64,9 @@ TEST_F(Messages, ExplainsOptionsThatAreSettings) {
   expect_parts(refused({"--device", "cpu"}), {"settings are key=value: device=cpu"});
   expect_parts(refused({"--out"}), {"settings are key=value: out=VALUE"});
   expect_parts(refused({"train.batch_size=4"}), {"unknown key 'batch_size'", "use train.batch"});
-  expect_parts(refused({"train.epochs=4"}), {"unknown key 'epochs'", "use train.steps"});
+  expect_parts(refused({"train.epochs=4"}), {"steps: 12 and epochs: 4", "remove one of the two"});
+  expect_parts(refused({"--epochs", "4"}), {"settings are key=value: train.epochs=4"});
+  expect_parts(refused({"train.early_stopping=4"}), {"use train.patience"});
   expect_parts(refused({"train.lr=4"}), {"unknown key 'lr'", "use optimizer.lr"});
 }
 

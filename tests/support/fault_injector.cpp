@@ -316,6 +316,10 @@ extern "C" int linkat(int from_folder, const char* from, int to_folder, const ch
   if (fails(link_, to_folder, to)) return -1;
   return static_cast<int>(::syscall(SYS_linkat, from_folder, from, to_folder, to, flags));
 }
+extern "C" int symlink(const char* target, const char* name) noexcept {
+  if (fails(link_, AT_FDCWD, name)) return -1;
+  return static_cast<int>(::syscall(SYS_symlinkat, target, AT_FDCWD, name));
+}
 extern "C" int unlinkat(int folder, const char* name, int flags) noexcept {
   if (fails(unlink_, folder, name)) return -1;
   return static_cast<int>(::syscall(SYS_unlinkat, folder, name, flags));

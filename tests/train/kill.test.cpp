@@ -19,8 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 pid_t start(const fs::path& config, const fs::path& work) {
-  std::vector<std::string> arguments = {WELLSPRING_TRAIN_WORKER, config.string(), "train.steps=300",
-                                        "train.checkpoint_every=7", "eval.every=50"};
+  std::vector<std::string> arguments = {WELLSPRING_TRAIN_WORKER, config.string(),
+                                        "train.steps=300",       "train.checkpoint_every=7",
+                                        "eval.every=50",         "train.keep_best=loss"};
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -76,6 +77,9 @@ TEST(KilledRuns, EndWithTheBytesOfAnUninterruptedRun) {
   EXPECT_EQ(killed, 20);
   const int end = wait_for(start(config, broken.path()));
   ASSERT_TRUE(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+  const fs::path best = "runs/small/checkpoints/best";
+  EXPECT_EQ(fs::read_symlink(broken.path() / best), fs::read_symlink(straight.path() / best));
+  EXPECT_TRUE(fs::exists(broken.path() / best / "checkpoint.json"));
   for (const char* name : {"model.safetensors", "state.safetensors", "checkpoint.json"}) {
     const fs::path file = fs::path("runs/small/checkpoints/step-300") / name;
     const std::string bytes = slurp(straight.path() / file);

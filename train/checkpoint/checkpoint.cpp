@@ -26,6 +26,7 @@ using Json = nlohmann::json;
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kPrefix = "step-";
+constexpr const char* kBestLink = "best";
 constexpr const char* kStateFormat = "wellspring state 2";
 
 // ---------------------------------------------------------------------------------------------
@@ -248,19 +249,37 @@ std::optional<fs::path> CheckpointStore::newest() const {
   return path_of(all.back());
 }
 
-void CheckpointStore::clean(std::uint64_t step, std::int64_t keep) const {
+fs::path CheckpointStore::best() const {
+  return folder_ / kBestLink;
+}
+
+void CheckpointStore::clean(std::uint64_t step, const std::optional<BestReport>& best,
+                            std::int64_t keep) const {
   if (!fs::is_directory(folder_)) return;  // write() reports anything else at this path
   remove_stale_temporaries(folder_);
+  mark_best(best);
   remove_all_but(step, keep);
 }
 
-/// Removes incomplete checkpoints and, of those up to `step`, all but the newest `keep`.
+/// Without a best checkpoint in this folder (the run was resumed from elsewhere), removes the mark.
+void CheckpointStore::mark_best(const std::optional<BestReport>& best) const {
+  std::error_code error;
+  if (best && fs::exists(path_of(best->step) / kCheckpointHeaderFile, error))
+    replace_link(this->best(), path_of(best->step).filename());
+  else if (fs::is_symlink(this->best(), error))
+    fs::remove(this->best());
+}
+
+/// Removes incomplete checkpoints and, of those up to `step`, all but the newest `keep` and the
+/// best.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
+  std::error_code none;
+  const fs::path marked = fs::read_symlink(best(), none);
   std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
   std::erase_if(all, [step](std::uint64_t other) { return other > step; });
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
-    rest.push_back(path_of(all[i]));
+    if (path_of(all[i]).filename() != marked) rest.push_back(path_of(all[i]));
   for (const fs::path& path : rest) remove_folder(path);
 }
 
@@ -293,6 +312,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
     header["samples"][source] = data.samples;
     if (!data.digest.empty()) header["digests"][source] = data.digest;
   }
+  if (content.progress != RunProgress()) header["progress"] = to_json(content.progress);
   const auto write_tensors = [&](const char* name, const TensorList& tensors,
                                  const TensorMetadata& metadata) {
     HashingSink sink(folder.create(name));
@@ -306,6 +326,8 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
                                          .heads = content.heads,
                                          .input = content.input});
   metadata["version"] = kVersion;
+  const std::optional<BestReport>& best = content.progress.best;
+  if (best && best->step == content.step) metadata["best"] = best->to_string();
   write_tensors(kModelFile, model, metadata);
   write_tensors(kStateFile, rest, {{"format", kStateFormat}, {"version", kVersion}});
   OutputFile header_file = folder.create(kCheckpointHeaderFile);
@@ -313,6 +335,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
   header_file.finish();
   if (writing == CheckpointWriting::rehearse) return report;  // the destructor removes the folder
   folder.commit();
+  mark_best(content.progress.best);
 
   // Later checkpoints are leftovers: the run was resumed from an earlier step.
   for (const std::uint64_t step : steps())
@@ -351,6 +374,7 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   stream.synchronize();
   report.step = header.step;
   report.data = header.data;
+  report.progress = header.progress;
   return report;
 }
 

@@ -29,6 +29,7 @@ struct CheckpointContent {
   std::vector<StateBlock> state;  ///< MemoryPlan::state
   std::uint64_t step = 0;
   DataIdentity data;
+  RunProgress progress;
 };
 
 /// The result of resuming.
@@ -36,13 +37,14 @@ struct ResumeReport {
   std::uint64_t step = 0;
   std::uint64_t steps = 0;  ///< planned length of the run that wrote it
   DataIdentity data;
+  RunProgress progress;
   std::vector<std::string> begun_anew;  ///< names of blocks that keep their initial state
 };
 
 /// rehearse: writes all files and removes them again, so that failures show early.
 enum class CheckpointWriting : std::uint8_t { keep, rehearse };
 
-/// The checkpoints of one run folder.
+/// The checkpoints of one run folder, and the symbolic link `best` to one of them.
 class CheckpointStore {
  public:
   explicit CheckpointStore(const std::filesystem::path& run_folder);
@@ -55,15 +57,21 @@ class CheckpointStore {
   std::filesystem::path path_of(std::uint64_t step) const;
   std::optional<std::filesystem::path> newest() const;
 
-  /// Writes a checkpoint, then removes later ones and all but the newest `keep`. Error (runtime) if
-  /// it cannot be written; older checkpoints then stay unchanged.
+  /// The link to the best checkpoint.
+  std::filesystem::path best() const;
+
+  /// Writes a checkpoint and marks the best one, then removes later ones and all but the newest
+  /// `keep` and the best. Error (runtime) if it cannot be written; older checkpoints then stay
+  /// unchanged.
   CheckpointReport write(const CheckpointContent& content, Stream& stream,
                          CheckpointWriting writing = CheckpointWriting::keep) const;
-  /// Removes incomplete checkpoints of killed processes and, of those up to `step`, all but the
-  /// newest `keep`. Called before a run continues at `step`.
-  void clean(std::uint64_t step, std::int64_t keep) const;
+  /// Prepares a run that continues at `step`: marks its best checkpoint, so that it is kept,
+  /// removes incomplete checkpoints of killed processes and, of those up to `step`, all but the
+  /// newest `keep`.
+  void clean(std::uint64_t step, const std::optional<BestReport>& best, std::int64_t keep) const;
 
  private:
+  void mark_best(const std::optional<BestReport>& best) const;
   void remove_all_but(std::uint64_t step, std::int64_t keep) const;
 
   std::filesystem::path folder_;

@@ -29,7 +29,37 @@ std::uint64_t whole(const Json& number) {
   return number.get_ref<const Json::number_unsigned_t&>();
 }
 
+/// Error (Json::exception) unless the value is a number.
+double number(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  return value.get_ref<const Json::number_float_t&>();  // throws
+}
+
+RunProgress progress_from(const Json& json) {
+  RunProgress progress;
+  progress.evaluated = whole(json.at("evaluated"));
+  progress.since_best = whole(json.at("since_best"));
+  if (json.contains("best")) {
+    const Json& best = json["best"];
+    progress.best = {best.at("figure").get<std::string>(), number(best.at("value")),
+                     whole(best.at("step"))};
+  }
+  if (json.contains("training_seconds"))
+    progress.training_seconds = number(json["training_seconds"]);
+  return progress;
+}
+
 }  // namespace
+
+Json to_json(const RunProgress& progress) {
+  Json json = {{"evaluated", progress.evaluated}, {"since_best", progress.since_best}};
+  if (progress.best)
+    json["best"] = {{"figure", progress.best->figure},
+                    {"value", progress.best->value},
+                    {"step", progress.best->step}};
+  if (progress.training_seconds > 0) json["training_seconds"] = progress.training_seconds;
+  return json;
+}
 
 CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
   const fs::path file = checkpoint / kCheckpointHeaderFile;
@@ -45,6 +75,8 @@ CheckpointHeader read_checkpoint_header(const fs::path& checkpoint) {
     if (json.contains("digests"))  // absent from older checkpoints
       for (const auto& [source, digest] : json.at("digests").items())
         header.data[source].digest = digest.get<std::string>();
+    if (json.contains("progress"))  // absent without train.keep_best and train.max_time
+      header.progress = progress_from(json["progress"]);
     const auto format = json.at("format").get<std::string>();
     if (format == kCheckpointFormat) return header;
     fail(ErrorKind::config,

@@ -2,9 +2,14 @@
 // host only.
 #pragma once
 
+#include "train/metrics/observer.h"
+
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace wellspring {
@@ -21,6 +26,18 @@ struct StoredData {
 /// By source.
 using DataIdentity = std::map<std::string, StoredData>;
 
+/// The part of a run's state that decides how it ends.
+struct RunProgress {
+  std::optional<BestReport> best;
+  std::uint64_t evaluated = 0;   ///< step of the last evaluation compared with the best
+  std::uint64_t since_best = 0;  ///< evaluations after the best
+  /// Seconds of all processes with a train.max_time; checkpoints of other runs do not depend on
+  /// times.
+  double training_seconds = 0;
+
+  friend bool operator==(const RunProgress&, const RunProgress&) = default;
+};
+
 struct CheckpointHeader {
   struct File {
     std::uint64_t bytes = 0;
@@ -29,9 +46,11 @@ struct CheckpointHeader {
   std::uint64_t step = 0;
   std::string identity;  ///< RunConfig::identity_yaml of the run
   DataIdentity data;
+  RunProgress progress;
   std::map<std::string, File> files;  ///< by name
 };
 
+nlohmann::json to_json(const RunProgress& progress);
 /// Errors: data for a damaged header, config for an unsupported format.
 CheckpointHeader read_checkpoint_header(const std::filesystem::path& checkpoint);
 /// Error (data) if the content of the file differs from what was written.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,17 @@ bool same_rates(const ops::ScheduleSpec& a, const ops::ScheduleSpec& b) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> planned_steps(const std::string& identity) {
+  for (const ConfigEntry& entry : config_entries(identity, "checkpoint")) {
+    std::uint64_t steps = 0;
+    const char* const end = entry.value.data() + entry.value.size();
+    if (entry.path_text() == "train.steps" &&
+        std::from_chars(entry.value.data(), end, steps).ptr == end)
+      return steps;
+  }
+  return std::nullopt;
+}
 
 std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader& header,
                               const RunConfig& config) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace wellspring {
@@ -16,6 +17,8 @@ namespace wellspring {
 /// with the differences, if the run cannot resume from it.
 std::uint64_t expect_same_run(const std::filesystem::path& checkpoint,
                               const CheckpointHeader& header, const RunConfig& config);
+/// train.steps of a stored identity; nullopt if it has none.
+std::optional<std::uint64_t> planned_steps(const std::string& identity);
 /// Error (config): a longer run would have used different samples or learning rates in the steps so
 /// far.
 [[noreturn]] void refuse_longer_run(const std::filesystem::path& checkpoint, std::uint64_t before,

@@ -47,9 +47,17 @@ const ParamTable<TrainConfig>& train_table() {
   static const auto table =
       ParamTable<TrainConfig>("train")
           .integer("batch", &TrainConfig::batch, {1, 1 << 20}, "samples", "samples per step")
-          .integer("steps", &TrainConfig::steps, {1, kUnbounded}, "steps",
-                   "number of training steps")
-          .required()
+          .integer("steps", &TrainConfig::steps, {0, kUnbounded}, "steps",
+                   "number of training steps; 0: epochs is given")
+          .integer("epochs", &TrainConfig::epochs, {0, 1e6}, "epochs",
+                   "passes over the data sets, instead of steps: the run ends when each of them "
+                   "has given every row (and every repeat) this often")
+          .may_change()
+          .text("max_time", &TrainConfig::max_time,
+                "training time after which the run ends, with an evaluation and a checkpoint: 90m, "
+                "2h, 30 s, 1 d; counted over resumes, without evaluations and checkpoints; "
+                "schedules follow steps; empty: no limit")
+          .may_change()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "maximum L2 norm of the gradient; 0: no clipping")
           .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
@@ -67,6 +75,15 @@ const ParamTable<TrainConfig>& train_table() {
           .may_change()
           .integer("keep", &TrainConfig::keep, {1, 100000}, "checkpoints",
                    "number of newest checkpoints to keep")
+          .may_change()
+          .text("keep_best", &TrainConfig::keep_best,
+                "held-out figure whose best checkpoint is kept as checkpoints/best: loss, "
+                "accuracy or another score of the first held-out source, or NAME.FIGURE of "
+                "another; HEAD/SCORE selects a head; empty: none")
+          .may_change()
+          .integer("patience", &TrainConfig::patience, {0, 1e6}, "evaluations",
+                   "(with keep_best) evaluations in a row without a better figure that end the "
+                   "run; 0: no early stopping")
           .may_change()
           .choice("graph", &TrainConfig::graph,
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
@@ -135,19 +152,33 @@ void expect_run_name(const std::string& name, const ConfigLocation& place) {
         "set name=NAME; for another folder, set out=FOLDER"});
 }
 
-/// Refuses runs whose training sample ids reach those held out for evaluation.
-void check_sample_ids(const ConfigNode& node, const TrainConfig& train, const DataConfig& data) {
-  constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
-  const auto generated = [](const SourceConfig& source) {
-    return source.spec.kind == SourceKind::generator;
-  };
-  if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
-      !std::any_of(data.sources.begin(), data.sources.end(), generated))
-    return;
-  node.refuse(counted(train.steps, "step") + " of " + counted(train.batch, "sample"),
-              "generated samples with ids from 2^48 are held out for evaluation, and this run "
-              "could reach them",
-              "use fewer steps");
+/// Refuses a run without a length or with two, and limits without effect.
+void check_length(const ConfigNode& node, const TrainConfig& train,
+                  const EvaluationConfig& evaluation) {
+  if (train.steps == 0 && train.epochs == 0) {
+    node.required_scalar("steps", "number of training steps; or set epochs");
+    node.refuse("steps: 0 without epochs", "a run needs a length", "set steps or epochs");
+  }
+  if (train.steps > 0 && train.epochs > 0)
+    node.refuse(fmt::format("steps: {} and epochs: {}", train.steps, train.epochs),
+                "either of them is the length of the run", "remove one of the two, or set it to 0");
+  if (!train.max_time.empty() && !parse_duration(train.max_time))
+    node.at("max_time")
+        .refuse(fmt::format("'{}' is not a time", printable(train.max_time)), "",
+                "write a number and a unit: 30 s, 90m, 2h, 1 d");
+  if (train.keep_best.empty() && train.patience > 0)
+    node.at("patience")
+        .refuse("patience without keep_best", "it counts evaluations of a figure",
+                "set keep_best, for example to loss or accuracy");
+  if (train.keep_best.empty()) return;
+  if (evaluation.sources.empty())
+    node.at("keep_best")
+        .refuse("nothing is held out", "eval.sources is empty",
+                "add sources to eval.sources, or remove keep_best");
+  if (evaluation.every == 0)
+    node.at("keep_best")
+        .refuse("the run is evaluated only once, at its end", "eval.every is 0",
+                "set eval.every to the number of steps between evaluations");
 }
 
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
@@ -177,6 +208,11 @@ std::unique_ptr<Source> open_as_held_out(const SourceSpec& spec, const SourceCon
 
 }  // namespace
 
+double TrainConfig::max_seconds() const {
+  if (max_time.empty()) return std::numeric_limits<double>::infinity();
+  return parse_duration(max_time).value_or(0);  // read() has checked it
+}
+
 RunConfig RunConfig::load(const std::filesystem::path& file,
                           std::span<const std::string> overrides) {
   return read(ConfigDocument::load(file, overrides), file.stem().string());
@@ -201,8 +237,10 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.heads = read_heads(root, label_spaces(config.data), names_of(config.data));
   for (const HeadConfig& head : config.heads) expect_targets_follow(config.data, head.targets);
   config.optimizer = read_optimizer(root.section("optimizer"));
-  config.train = root.section("train").read(train_table());
-  check_sample_ids(root.section("train"), config.train, config.data);
+  const ConfigNode train = root.section("train");
+  config.train = train.read(train_table());
+  check_length(train, config.train, config.evaluation);
+  config.check_sample_ids(train.location());
   expect_mixable(config.heads, config.data.mix);
   expect_pairs(config.data.mix, config.train.batch, "a batch");
   config.init = root.section("init").read(init_table());
@@ -255,6 +293,22 @@ DType RunConfig::compute_type(const Device& on) const {
          {"precision bf16 is not available on a CPU", "generators and operations use f32 there",
           "set precision: auto, or device: cuda:0"});
   return DType::bf16;
+}
+
+void RunConfig::check_sample_ids(const ConfigLocation& place) const {
+  constexpr std::uint64_t kIds = ProceduralSource::kFirstEvaluationSample;
+  const auto generated = [](const SourceConfig& source) {
+    return source.spec.kind == SourceKind::generator;
+  };
+  if (static_cast<std::uint64_t>(train.steps) <= kIds / static_cast<std::uint64_t>(train.batch) ||
+      std::ranges::none_of(data.sources, generated))
+    return;
+  fail(ErrorKind::config,
+       {fmt::format("{}train: {} of {}", place.prefix(), counted(train.steps, "step"),
+                    counted(train.batch, "sample")),
+        "generated samples with ids from 2^48 are held out for evaluation, and this run could "
+        "reach them",
+        "use fewer steps"});
 }
 
 const SourceConfig& RunConfig::held_out_from(std::size_t k) const {

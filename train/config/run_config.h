@@ -34,7 +34,10 @@ enum class WeightChoice : std::uint8_t { average, trained };
 
 struct TrainConfig {
   std::int64_t batch = 128;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;      ///< 0 until settle_epochs, if `epochs` is given
+  std::int64_t epochs = 0;     ///< 0: `steps` is given
+  std::string max_time;        ///< "90 m"; "": no limit
+  double max_seconds() const;  ///< infinity without a limit
   double clip = 1;
   double ema = 0;                                ///< decay of the average per step; 0: no average
   WeightChoice weights = WeightChoice::average;  ///< to evaluate and export
@@ -43,6 +46,8 @@ struct TrainConfig {
   std::int64_t log_every = 20;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: by time
   std::int64_t keep = 2;
+  std::string keep_best;      ///< a held-out figure, see train/keep_best.h; "": none
+  std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
 };
 
@@ -97,6 +102,8 @@ struct RunConfig {
   DType compute_type(const Device& device) const;
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;
+  /// Error (config) if training could reach the ids of held-out generated samples.
+  void check_sample_ids(const ConfigLocation& place = {}) const;
   /// Opens the training sources. Errors (data) for missing or malformed files. The caller calls
   /// `plan` and `load`. `dense`: also provide the dense labels of sources that have them.
   Mixture open_training(const WorkWatch& watch = {}, DenseLabels dense = DenseLabels::none) const;

@@ -117,10 +117,26 @@ struct Throughput {
                                           ///< median_interval
 };
 
+/// The best held-out figure of a run so far, see train.keep_best.
+struct BestReport {
+  std::string figure;  ///< "shapes.accuracy"
+  double value = 0;
+  std::uint64_t step = 0;
+
+  std::string to_string() const;  ///< "shapes.accuracy 0.981 at step 80"
+  friend bool operator==(const BestReport&, const BestReport&) = default;
+};
+
+/// Every run that is not finished is checkpointed and can be resumed.
 enum class RunStatus : std::uint8_t {
   finished,
-  interrupted,  ///< by a signal; the run is checkpointed and can be resumed
+  interrupted,       ///< by a signal
+  out_of_time,       ///< train.max_time
+  out_of_patience,   ///< train.patience
+  already_finished,  ///< by an earlier process; this one did nothing
 };
+/// "finished", "stopped by train.max_time".
+std::string to_string(RunStatus status);
 
 struct FinishReport {
   RunStatus status = RunStatus::finished;
@@ -131,6 +147,8 @@ struct FinishReport {
   ProcessorLoad load;                             ///< during run()
   std::optional<EvaluationReport> evaluation;     ///< the last one, if any
   std::optional<CheckpointReport> checkpoint;     ///< the last one, if any
+  std::optional<BestReport> best;                 ///< with train.keep_best
+  std::filesystem::path best_checkpoint;          ///< empty if the folder has none
   std::filesystem::path folder, report, preview;  ///< empty if not written
 };
 

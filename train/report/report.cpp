@@ -244,7 +244,7 @@ std::string results(const ReportInput& input) {
     out += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", html_escape(what), html_escape(value));
   };
   const FinishReport& finish = input.finish;
-  row("status", finish.status == RunStatus::finished ? "finished" : "interrupted by a signal");
+  row("status", to_string(finish.status));
   row("steps", fmt::format("{} of {}", grouped(finish.step), grouped(input.plan.steps)));
   row("training time of this process", human_duration(finish.training_seconds));
   if (finish.evaluation)
@@ -254,6 +254,7 @@ std::string results(const ReportInput& input) {
                           seen_text(result));
       row(result.name + ", held out", text);
     }
+  if (finish.best) row("best checkpoint", finish.best->to_string());
   if (finish.throughput.windows > 0) row("samples/s", rate_text(finish.throughput));
   return out + "</table>\n";
 }

@@ -115,5 +115,16 @@ TEST(HumanDuration, ScalesItsUnits) {
   EXPECT_EQ(human_duration(std::numeric_limits<double>::infinity()), "?");
 }
 
+TEST(ParseDuration, NeedsAPositiveNumberAndAUnit) {
+  EXPECT_EQ(parse_duration("30 s"), 30);
+  EXPECT_EQ(parse_duration("90m"), 5400);
+  EXPECT_EQ(parse_duration(" 1.5min "), 90);
+  EXPECT_EQ(parse_duration("2h"), 7200);
+  EXPECT_EQ(parse_duration("1 d"), 86400);
+  for (const char* wrong :
+       {"", "90", "h", "2 hours", "-1 s", "0 s", "1e400 s", "inf s", "nan h", "1 h 30 m", "0x1 s"})
+    EXPECT_EQ(parse_duration(wrong), std::nullopt) << wrong;
+}
+
 }  // namespace
 }  // namespace wellspring

@@ -110,6 +110,16 @@ TEST_F(Checkpoints, RefuseADamagedHeader) {
               "}}");
     EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged")) << count;
   }
+  for (
+      const char* progress :
+      {R"({"evaluated": -1, "since_best": 0})", R"({"evaluated": 1})",
+       R"({"evaluated": 1, "since_best": 0, "training_seconds": "long"})",
+       R"({"evaluated": 1, "since_best": 0, "best": {"figure": "x", "value": null, "step": 1}})"}) {
+    spill(checkpoint(30) / "checkpoint.json",
+          std::string(R"({"files": {}, "identity": "", "step": 3, "samples": {}, "progress": )") +
+              progress + "}");
+    EXPECT_TRUE(contains(resume_refused(ErrorKind::data), "damaged")) << progress;
+  }
 }
 
 TEST_F(Checkpoints, IgnoreAFolderWithoutHeader) {
@@ -164,7 +174,7 @@ TEST_F(Checkpoints, RemoveLeftoversOfAKilledRun) {
     before.push_back(unfinished.temporary().string());
   }
   fs::rename(folder_.path() / "kept", before.front());
-  CheckpointStore(folder_.path()).clean(30, 3);
+  CheckpointStore(folder_.path()).clean(30, std::nullopt, 3);
   EXPECT_FALSE(fs::exists(before.front()));
   EXPECT_EQ(CheckpointStore(folder_.path()).steps().size(), 3u);
 }
@@ -174,7 +184,7 @@ TEST_F(Checkpoints, RemoveLeftoversOfAKilledRemoval) {
   fs::remove(checkpoint(20) / "checkpoint.json");
   fs::copy(checkpoint(30), folder_.path() / "checkpoints/step-mine", fs::copy_options::recursive);
   const CheckpointStore store(folder_.path());
-  store.clean(30, 1);
+  store.clean(30, std::nullopt, 1);
   EXPECT_EQ(store.steps(), (std::vector<std::uint64_t>{30}));
   EXPECT_FALSE(fs::exists(checkpoint(20)));
   EXPECT_TRUE(fs::exists(folder_.path() / "checkpoints/step-mine"))

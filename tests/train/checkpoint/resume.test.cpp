@@ -173,7 +173,7 @@ TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   const FinishReport finish = second.run();
   EXPECT_EQ(slurp(folder / "report.html"), report);
   EXPECT_EQ(slurp(folder / "metrics.jsonl"), metrics);
-  EXPECT_EQ(finish.status, RunStatus::finished);
+  EXPECT_EQ(finish.status, RunStatus::already_finished);
   EXPECT_EQ(finish.step, 30u);
   EXPECT_TRUE(finish.evaluation.has_value());
   EXPECT_TRUE(finish.checkpoint.has_value());

@@ -1,0 +1,47 @@
+#include "train/describe_run.h"
+
+#include "kernels/runtime/threads.h"
+#include "train/run_samples.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace wellspring {
+
+void describe_run(PlanReport& plan, const RunConfig& config, const Device& device,
+                  const Mixture& mixture, const SupervisedTask& task, const MemoryPlan& memory,
+                  const RunFolder* folder) {
+  plan.name = config.name;
+  if (folder != nullptr) {
+    plan.folder = folder->path();
+    for (std::string& line : picture_legend(training_origins(config, mixture)))
+      plan.notes.push_back(std::move(line));
+    if (!folder->locked())
+      plan.notes.push_back(fmt::format(
+          "the file system of {} does not support locks: do not start a second run there",
+          folder->path().string()));
+  }
+  plan.device = summarise_device(device, config.threads);
+  plan.precision = to_string(task.compute());
+  constexpr std::array kModes = {"off", "on", "check"};
+  plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
+  plan.model = config.model.name;
+  plan.parameters = task.parameters().count();
+  plan.batch = config.train.batch;
+  plan.steps = static_cast<std::uint64_t>(config.train.steps);
+  plan.activations = task.network().memory_summary();
+  plan.memory_table = memory.table();
+  double sum = 0;
+  for (const double weight : config.data.schedule.front().weights) sum += weight;
+  for (int i = 0; i < mixture.size(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    plan.sources.push_back({mixture.source(i).name(), mixture.source(i).summary(),
+                            config.data.sources[k].spec.head,
+                            config.data.schedule.front().weights[k] / sum});
+  }
+}
+
+}  // namespace wellspring

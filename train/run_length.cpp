@@ -1,0 +1,94 @@
+#include "train/run_length.h"
+
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/same_run.h"
+#include "train/optimizer/learning_rate.h"
+#include "train/step/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace wellspring {
+namespace {
+
+/// The largest number of steps; a double represents all numbers below exactly.
+constexpr double kMostSteps = 0x1p53;
+
+/// The samples that a batch has from this source on average.
+double samples_per_step(const RunConfig& config, int source) {
+  const std::vector<double>& weights = config.data.schedule.front().weights;
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  return static_cast<double>(config.train.batch) * weights[static_cast<std::size_t>(source)] / sum;
+}
+
+}  // namespace
+
+void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes) {
+  if (config.train.epochs == 0) return;
+  if (!has_constant_weights(config.data))
+    fail(ErrorKind::config,
+         {"train.epochs: data.schedule changes the weights of the sources during the run",
+          "the number of samples of a data set then follows from the number of steps",
+          "set train.steps"});
+  double longest = 0;  // steps per epoch
+  std::string note;
+  for (int i = 0; i < mixture.size(); ++i) {
+    const Source& source = mixture.source(i);
+    const double per_step = samples_per_step(config, i);
+    if (source.size() == 0 || per_step == 0) continue;
+    const std::uint64_t samples = source.size() * source.order().repeats;
+    if (static_cast<double>(samples) / per_step <= longest) continue;
+    longest = static_cast<double>(samples) / per_step;
+    note = fmt::format("{} of {} from '{}'", counted(config.train.epochs, "epoch"),
+                       counted(samples, "sample"), source.name());
+  }
+  if (longest == 0)
+    fail(ErrorKind::config, {"train.epochs: no source is a data set",
+                             "generators have no epochs: their samples are new "
+                             "in every step",
+                             "set train.steps; N samples are N / train.batch steps"});
+  const double steps = std::ceil(static_cast<double>(config.train.epochs) * longest);
+  if (steps >= kMostSteps)
+    fail(ErrorKind::config, {fmt::format("train.epochs: {:.3g} steps are too many", steps), "",
+                             "set fewer epochs, or increase the source's weight"});
+  config.train.steps = static_cast<std::int64_t>(steps);
+  config.train.epochs = 0;
+  config.check_sample_ids();
+  notes.push_back(fmt::format("{}: {}", note, counted(config.train.steps, "step")));
+}
+
+bool has_constant_weights(const DataConfig& data) {
+  return std::ranges::all_of(data.schedule, [&](const SchedulePoint& point) {
+    return point.weights == data.schedule.front().weights;
+  });
+}
+
+bool may_be_longer(const RunConfig& config) {
+  const ops::ScheduleSpec rates = learning_rate_schedule(config);
+  return rates.warmup == 0 && rates.floor == rates.peak && has_constant_weights(config.data);
+}
+
+std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more) {
+  const std::optional<std::filesystem::path> newest = CheckpointStore(config.folder()).newest();
+  if (!newest)
+    fail(ErrorKind::config,
+         {fmt::format("--extend: {} has no checkpoint", config.folder().string()),
+          "only a run that has ended can be extended", "train it first, without --extend"});
+  const CheckpointHeader header = read_checkpoint_header(*newest);
+  const std::optional<std::uint64_t> planned = planned_steps(header.identity);
+  if (planned && header.step < *planned)
+    fail(ErrorKind::config,
+         {fmt::format("--extend: {} is at step {} of {}", config.folder().string(), header.step,
+                      *planned),
+          "only a run that has ended can be extended",
+          fmt::format("continue it without --extend, with train.steps={}", *planned)});
+  return header.step + more;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,28 @@
+// The length of a run: epochs as steps, and longer runs. Called by the trainer, exports and the
+// command line; host only.
+#pragma once
+
+#include "sources/mixture.h"
+#include "train/config/run_config.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Replaces train.epochs by the train.steps in which each data set of `mixture`, the training
+/// sources, has given all rows and their repeats that often. Appends a note. Does nothing if steps
+/// are given. Error (config): no data set, or weights that change during the run.
+void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::string>& notes);
+
+/// True if the weights of the sources are constant.
+bool has_constant_weights(const DataConfig& data);
+/// True if a longer run would have the same learning rates and source weights at these steps.
+bool may_be_longer(const RunConfig& config);
+
+/// The steps of this run if the newest checkpoint of its folder, which must be its last one, is
+/// continued for `more` steps. Error (config): no checkpoint, or the run has not ended.
+std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more);
+
+}  // namespace wellspring
