@@ -29,6 +29,7 @@ Command add_eval(CLI::App& parent);
 Command add_export(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_list(CLI::App& parent);
+Command add_predict(CLI::App& parent);
 Command add_preview(CLI::App& parent);
 Command add_train(CLI::App& parent);
 

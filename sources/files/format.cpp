@@ -39,21 +39,21 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-/// Format of a path. Defaults to `folder` for unrecognised folders and for missing paths, because
-/// the folder reader also searches for archives in related places.
-const DatasetFormat& detect_format(const DatasetRequest& request) {
+}  // namespace
+
+/// Defaults to `folder` for unrecognised folders and for missing paths, because the folder reader
+/// also searches for archives in related places.
+const DatasetFormat& format_of(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   for (const DatasetFormat& format : format_registry()) {
-    if (format.matches(request.path)) return format;
+    if (format.matches(path)) return format;
   }
-  if (fs::is_directory(request.path) || !fs::exists(request.path)) return find_format("folder");
+  if (fs::is_directory(path) || !fs::exists(path)) return find_format("folder");
   fail(ErrorKind::data,
-       {fmt::format("{}: cannot tell the format from the file name", request.path.string()),
+       {fmt::format("{}: cannot tell the format from the file name", path.string()),
         fmt::format("known formats: {}", fmt::join(format_names(), ", ")),
         "correct path: or set format: (see wellspring list formats)"});
 }
-
-}  // namespace
 
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place) {
   for (const DatasetFormat& format : format_registry()) {
@@ -65,7 +65,7 @@ const DatasetFormat& find_format(const std::string& name, const ConfigLocation& 
 
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request) {
   const DatasetFormat& format =
-      request.format.empty() ? detect_format(request) : find_format(request.format, request.place);
+      request.format.empty() ? format_of(request.path) : find_format(request.format, request.place);
   return format.open(request);
 }
 

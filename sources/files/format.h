@@ -21,7 +21,10 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first N rows of each class, in order; 0: all
   int threads = 1;                   ///< for slow work
   std::string format = {};           ///< as configured; "": chosen by the path
-  WorkWatch watch = {};              ///< progress of "listing" and "decoding"
+  /// False: all rows have label 0 of a single class. Arrays of labels are not read, and images may
+  /// be in any folder.
+  bool labelled = true;
+  WorkWatch watch = {};  ///< progress of "listing" and "decoding"
 };
 
 struct DatasetFormat {
@@ -40,6 +43,8 @@ const std::vector<DatasetFormat>& format_registry();
 /// Error (config) with the nearest known name if `name` is unknown.
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
+/// The format that matches a path. Error (data): none does.
+const DatasetFormat& format_of(const std::filesystem::path& path);
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors
 /// (data): no such path, no matching format. Other errors: the same as for DatasetFormat::open.
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request);

@@ -174,7 +174,7 @@ class ArrayFileRows final : public ArrayRows {
         layout_(layout_of(settings)) {
     const ExportedMeaning exported = read_meaning(*file_);
     open_values(settings, exported);
-    read_labels(settings, exported);
+    read_labels(settings, exported, request.labelled);
     require_weights_of_one();
     read_truth(settings, exported);
   }
@@ -361,10 +361,10 @@ class ArrayFileRows final : public ArrayRows {
     set_layout(*layout);
   }
 
-  void read_labels(const ArraySettings& settings, const ExportedMeaning& exported) {
+  void read_labels(const ArraySettings& settings, const ExportedMeaning& exported, bool labelled) {
     ClassLabels labels;
     std::vector<std::string> known;
-    if (is_there(settings.labels, ArraySettings{}.labels)) {
+    if (labelled && is_there(settings.labels, ArraySettings{}.labels)) {
       labels = read_class_labels(*file_, file_->array(settings.labels), stored_rows(), rows_text());
       known = exported.classes;
     } else {

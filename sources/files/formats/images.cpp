@@ -60,7 +60,7 @@ class ImageRows final : public Dataset {
   /// Lists the files and reads the first header; with on_error: skip, decodes every file once.
   ImageRows(const DatasetRequest& request, const ImageSettings& settings)
       : set_(ImageSet::open({request.path, settings.split, request.limit_per_class,
-                             settings.on_error, settings.subfolders,
+                             settings.on_error, settings.subfolders, request.labelled,
                              [&](std::int64_t entries) {
                                if (request.watch)
                                  request.watch("listing", static_cast<std::uint64_t>(entries), 0);
