@@ -1,4 +1,6 @@
 // `wellspring predict`: applies a trained network to unlabelled files.
+#include "train/evaluation/predict.h"
+
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/result_view.h"
@@ -9,7 +11,6 @@
 #include "sources/files/format.h"
 #include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/classifier_scores.h"
-#include "train/evaluation/predict.h"
 #include "train/evaluation/regression_scores.h"
 
 #include <fmt/format.h>
@@ -67,9 +68,10 @@ void print_first(const PredictReport& report) {
   for (const Prediction& row : report.first) {
     lines.push_back({row.location});
     for (const HeadSpec& head : report.heads)
-      lines.back().push_back(prediction_text(
-          head, std::span(row.outputs).subspan(static_cast<std::size_t>(head.begin),
-                                               static_cast<std::size_t>(head.outputs()))));
+      lines.back().push_back(
+          prediction_text(head, std::span(row.outputs)
+                                    .subspan(static_cast<std::size_t>(head.begin),
+                                             static_cast<std::size_t>(head.outputs()))));
   }
   fmt::print("{}{}\n", printable(report.summary), printable(aligned(lines)));
   if (report.first.size() < report.rows)
@@ -120,10 +122,11 @@ Command add_predict(CLI::App& parent) {
   app->add_option("data", options->data,
                   "folder or archive of images, in any subfolders, or a file of arrays")
       ->required();
-  app->add_option("settings", options->settings,
-                  "key=value: keys of the file format, such as resize=32 or on_error=skip (default: "
-                  "as the run reads its held-out files), and of the configuration, such as "
-                  "device=cpu");
+  app->add_option(
+      "settings", options->settings,
+      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: "
+      "as the run reads its held-out files), and of the configuration, such as "
+      "device=cpu");
   app->add_option("--out", options->out,
                   "write all predictions; the extension selects the format: NAME.npz (NumPy), "
                   "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");

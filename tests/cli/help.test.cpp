@@ -26,8 +26,8 @@ TEST_P(Subcommand, RefusesUnknownOptions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Subcommand,
-                         testing::Values("train", "eval", "preview", "export", "digest", "list",
-                                         "describe", "bench", "config", "doctor", "help",
+                         testing::Values("train", "eval", "predict", "preview", "export", "digest",
+                                         "list", "describe", "bench", "config", "doctor", "help",
                                          "version"),
                          [](const auto& test) { return std::string(test.param); });
 

@@ -33,7 +33,8 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
 /// Scales held-out events and sets as the network was trained with, if the model file tells.
 void normalise_as(const ModelFile& model, RunConfig& config, Mixture& held_out) {
   if (!model.description() || model.description()->input.kind == SampleKind::image) return;
-  adopt_normalisation(config.data, model.description()->input, model.description()->config_yaml, Adopt::defaults_and_auto);
+  adopt_normalisation(config.data, model.description()->input, model.description()->config_yaml,
+                      Adopt::defaults_and_auto);
   for (int i = 0; i < held_out.size(); ++i)
     held_out.source(i).normalise(
         config.held_out_from(static_cast<std::size_t>(i)).augmentations.normalisation);

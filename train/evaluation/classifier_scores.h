@@ -70,7 +70,7 @@ class ClassifierScores {
   std::vector<Counts> counts_;     ///< by class
   std::vector<double> confusion_;  ///< [class, predicted class], or empty
   std::vector<Bin> bins_;
-  std::vector<double> probabilities_;  ///< of one sample
+  std::vector<double> probabilities_;  ///< space for one sample
   double weights_ = 0, squared_weights_ = 0, correct_ = 0, among_5_ = 0;
   bool weighted_ = false;  ///< weights differ from 1
 

@@ -28,7 +28,8 @@ EvaluationSourceConfig chosen(const RunConfig& config, const std::string& like) 
     const auto found = std::ranges::find(known, like, &EvaluationSourceConfig::name);
     if (found != known.end()) return *found;
     std::vector<std::string> names;
-    for (const EvaluationSourceConfig& source : known) names.push_back(source.name);
+    for (const EvaluationSourceConfig& source : known)
+      if (std::ranges::count(names, source.name) == 0) names.push_back(source.name);
     fail(ErrorKind::config, {fmt::format("command line: the run has no source '{}'", like), "",
                              name_advice(like, names)});
   }
@@ -47,9 +48,8 @@ bool belongs_to_file(const std::string& key) {
 /// Makes the files the only held-out source of `config`.
 void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayout& input) {
   EvaluationSourceConfig source = chosen(config, options.like);
-  const auto trained = std::ranges::find(config.data.sources, source.of, [](const auto& entry) {
-    return entry.spec.name;
-  });
+  const auto trained = std::ranges::find(config.data.sources, source.of,
+                                         [](const auto& entry) { return entry.spec.name; });
   SourceSpec& spec = trained->spec;
   const std::string format =
       options.format.empty() ? format_of(options.data).name : find_format(options.format).name;
@@ -91,25 +91,28 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
   network.load(config);
   mixture.load(network.stream);
   const Dataset& data = *mixture.source(0).rows();
-  PredictReport report{static_cast<std::uint64_t>(data.size()), data.summary(),
-                       network.task.heads(), {}, mixture.notes()};
+  PredictReport report{static_cast<std::uint64_t>(data.size()),
+                       data.summary(),
+                       network.task.heads(),
+                       {},
+                       mixture.notes()};
   std::optional<PredictionFile> file;
   if (!options.out.empty())
     file.emplace(options.out, PredictedSamples{&mixture, {report.rows}, &network.task.heads()});
   const auto watch = observer.watch();
-  pass.run(network.stream, network.task, mixture, 0, report.rows,
-           {.on_host =
-                [&](const PredictedRows& rows) {
-                  if (file) file->append(rows);
-                  for (std::int64_t row = 0;
-                       row < rows.count && report.first.size() < options.shown; ++row) {
-                    const float* const outputs = rows.outputs + row * rows.width;
-                    report.first.push_back(
-                        {data.location(static_cast<std::int64_t>(rows.first) + row),
-                         {outputs, outputs + rows.width}});
-                  }
-                },
-            .progress = [&](std::uint64_t done) { watch("predicting", done, report.rows); }});
+  pass.run(
+      network.stream, network.task, mixture, 0, report.rows,
+      {.on_host =
+           [&](const PredictedRows& rows) {
+             if (file) file->append(rows);
+             for (std::int64_t row = 0; row < rows.count && report.first.size() < options.shown;
+                  ++row) {
+               const float* const outputs = rows.outputs + row * rows.width;
+               report.first.push_back({data.location(static_cast<std::int64_t>(rows.first) + row),
+                                       {outputs, outputs + rows.width}});
+             }
+           },
+       .progress = [&](std::uint64_t done) { watch("predicting", done, report.rows); }});
   if (file) file->finish();
   return report;
 }

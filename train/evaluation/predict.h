@@ -20,7 +20,7 @@ struct PredictOptions {
   /// that reads files, else the first held-out source, else the first source.
   std::string like = {};
   std::string format = {};                  ///< "": chosen by the path
-  std::vector<ParamSetting> settings = {};  ///< of the format; replace those of `like`
+  std::vector<ParamSetting> settings = {};  ///< format keys; they override the settings of `like`
   std::filesystem::path out = {};           ///< file of predictions, see PredictionFile; "": none
   std::uint64_t shown = 0;                  ///< number of first rows to return
 };
@@ -33,7 +33,7 @@ struct Prediction {
 
 struct PredictReport {
   std::uint64_t rows = 0;
-  std::string summary;  ///< of the data
+  std::string summary;  ///< description of the data
   std::vector<HeadSpec> heads;
   std::vector<Prediction> first;
   std::vector<std::string> notes;

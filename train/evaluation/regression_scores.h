@@ -30,7 +30,7 @@ class RegressionScores {
 
  private:
   struct Sums {
-    double error = 0, squared = 0, absolute = 0;  ///< of the prediction
+    double error = 0, squared = 0, absolute = 0;  ///< errors of the prediction
     double target = 0, squared_target = 0;        ///< minus the middle of its range
   };
   HeadSpec head_;

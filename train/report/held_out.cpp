@@ -47,7 +47,8 @@ Chart recall_chart(const ClassifierReport& report) {
   ChartSeries line;
   for (std::size_t k = 0; k < recalls.size(); ++k)
     line.points.emplace_back(static_cast<double>(k + 1), recalls[k]);
-  return {"Recall of each class", "classes, from the lowest recall", "recall, %", {line}, true, 100};
+  return {
+      "Recall of each class", "classes, from the lowest recall", "recall, %", {line}, true, 100};
 }
 
 Chart roc_chart(const ClassifierReport& report) {

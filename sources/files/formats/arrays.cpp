@@ -169,7 +169,7 @@ class ArrayFileRows final : public ArrayRows {
  public:
   ArrayFileRows(const DatasetRequest& request, std::unique_ptr<ArrayInput> file,
                 const ArraySettings& settings)
-      : ArrayRows(request.path, request.limit_per_class),
+      : ArrayRows(request.path, request.limit_per_class, request.labelled),
         file_(std::move(file)),
         layout_(layout_of(settings)) {
     const ExportedMeaning exported = read_meaning(*file_);

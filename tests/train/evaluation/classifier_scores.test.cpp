@@ -124,7 +124,7 @@ TEST(ClassifierScores, CountsTheFiveLikeliestClasses) {
   Samples samples{6, {}, {}, {}, {}};
   samples.add({5, 4, 3, 2, 1, 0}, 5);  // the last of six
   samples.add({5, 4, 3, 2, 1, 0}, 4);
-  samples.add({0, 0, 0, 0, 0, 0}, 5);  // of equal logits, the first counts
+  samples.add({0, 0, 0, 0, 0, 0}, 5);  // ties go to the first
   samples.add({0, 0, 0, 0, 0, 0}, 4);
   const HeadReport report = report_of(samples);
   EXPECT_EQ(score(report, "top-5 accuracy"), 0.5);
