@@ -68,7 +68,7 @@ TEST_F(Predictions, RefuseWhatTheyCannotRead) {
     expect_parts(outcome.err, parts);
   };
   refused(2, {"photos", "--out", "p.txt"}, {"'p.txt'", ".npz, .csv, .h5"});
-  refused(3, {"photographs"}, {"photographs: no such", "did you mean 'photos'"});
+  refused(3, {"phtos"}, {"phtos: no such", "did you mean 'photos'"});
   refused(3, {"photos.yaml"}, {"photos.yaml: cannot tell the format"});
   refused(2, {"photos", "resize=big"}, {"command line", "resize"});
   refused(2, {"photos", "resise=8"}, {"unknown key 'resise'"});

@@ -182,7 +182,7 @@ struct Predict : ::testing::Test {
                             "data: {size: 8, sources: [{name: photos, kind: files, path: " +
                                 (folder / "photos").string() +
                                 ", resize: 8, normalise: {mean: [0.4], std: [0.2]}, augment: "
-                                "[flip]}]}\n"
+                                "[flip_x]}]}\n"
                                 "eval: {sources: [{of: photos, name: rest, fraction: 0.4}]}\n"
                                 "model: {name: cnn, widths: [4], blocks: [0], pool: [1]}\n"
                                 "train: {batch: 8, steps: 6, ema: 0}\n",
