@@ -145,10 +145,7 @@ TEST_F(MixedPredictions, HoldTheSameNumbersInEveryFormat) {
     EXPECT_NE(found, rows[0].end()) << name;
     return static_cast<std::size_t>(found - rows[0].begin());
   };
-  const auto classes = config_of_checkpoint(folder / "run")
-                           .open_held_out()
-                           .source(0)
-                           .classes();
+  const auto classes = config_of_checkpoint(folder / "run").open_held_out().source(0).classes();
   for (std::size_t i = 0; i < 42; ++i) {
     ASSERT_EQ(rows[i + 1].size(), rows[0].size());
     EXPECT_EQ(std::stof(rows[i + 1][column("scores_noise_gaussian")]), scores[2 * i + 1]);
@@ -162,8 +159,11 @@ TEST_F(MixedPredictions, LeaveNothingOnAFullDisk) {
   for (const std::string name : {"p.npz", "p.csv", "p.h5"}) {
     {
       const FileSizeLimit full(512);
-      const std::string message =
-          message_of(ErrorKind::runtime, [&] { evaluate(name, {"eval.samples=2000"}); });
+      RunConfig config = run();
+      config.evaluation.samples = 2000;
+      const std::string message = message_of(ErrorKind::runtime, [&] {
+        evaluate_checkpoint(folder / "run", config, listener, folder / name);
+      });
       expect_parts(message, {name});
     }
     EXPECT_FALSE(fs::exists(folder / name));
@@ -178,15 +178,16 @@ struct Predict : ::testing::Test {
   Predict() : images(labelled_noise(3, 12, 12)) { write_as_folder(folder / "photos", images); }
   RunConfig run(Overrides overrides = {}) const {
     overrides.push_back("out=" + (folder / "run").string());
-    return RunConfig::parse("name: photos\ndevice: cpu\nthreads: 1\n"
-                            "data: {size: 8, sources: [{name: photos, kind: files, path: " +
-                                (folder / "photos").string() +
-                                ", resize: 8, normalise: {mean: [0.4], std: [0.2]}, augment: "
-                                "[flip_x]}]}\n"
-                                "eval: {sources: [{of: photos, name: rest, fraction: 0.4}]}\n"
-                                "model: {name: cnn, widths: [4], blocks: [0], pool: [1]}\n"
-                                "train: {batch: 8, steps: 6, ema: 0}\n",
-                            "photos.yaml", overrides);
+    return RunConfig::parse(
+        "name: photos\ndevice: cpu\nthreads: 1\n"
+        "data: {size: 8, sources: [{name: photos, kind: files, path: " +
+            (folder / "photos").string() +
+            ", resize: 8, normalise: {mean: [0.4], std: [0.2]}, augment: "
+            "[flip_x]}]}\n"
+            "eval: {sources: [{of: photos, name: rest, fraction: 0.4}]}\n"
+            "model: {name: cnn, widths: [4], blocks: [0], pool: [1]}\n"
+            "train: {batch: 8, steps: 6, ema: 0}\n",
+        "photos.yaml", overrides);
   }
   void train(const RunConfig& config) {
     Trainer trainer(config, listener, quick());
@@ -209,7 +210,8 @@ struct Predict : ::testing::Test {
 };
 
 /// The scores of each location.
-std::map<std::string, std::vector<float>> scores_by_file(const fs::path& file, std::size_t classes) {
+std::map<std::string, std::vector<float>> scores_by_file(const fs::path& file,
+                                                         std::size_t classes) {
   const auto scores = array<float>(file, "scores");
   const NpyArray locations = read_npz(file, "location");
   const auto width = static_cast<std::size_t>(locations.spec.shape[1]);
@@ -217,9 +219,9 @@ std::map<std::string, std::vector<float>> scores_by_file(const fs::path& file, s
   for (std::size_t i = 0; i * classes < scores.size(); ++i) {
     std::string name(reinterpret_cast<const char*>(locations.data.data()) + i * width, width);
     name.resize(name.find_last_not_of('\0') + 1);
-    found[fs::path(name).lexically_normal()] = {scores.begin() + static_cast<long>(i * classes),
-                                                scores.begin() +
-                                                    static_cast<long>((i + 1) * classes)};
+    found[fs::path(name).lexically_normal()] = {
+        scores.begin() + static_cast<long>(i * classes),
+        scores.begin() + static_cast<long>((i + 1) * classes)};
   }
   return found;
 }
@@ -254,15 +256,17 @@ TEST_F(Predict, ReadsFlatFoldersAndArchives) {
   write_as_tar(folder / "photos.tar", images);
   EXPECT_EQ(predicted(folder / "photos.tar", folder / "tar.csv").rows, 36u);
   spill(folder / "flat" / "damaged.png", "no image");
-  expect_parts(message_of(ErrorKind::data,
-                          [&] { predicted(folder / "flat", folder / "none.npz"); }),
-               {"damaged.png"});
+  expect_parts(
+      message_of(ErrorKind::data, [&] { predicted(folder / "flat", folder / "none.npz"); }),
+      {"damaged.png"});
   EXPECT_FALSE(fs::exists(folder / "none.npz"));
   const PredictReport rest = predicted(folder / "flat", "", {{"on_error", "skip"}});
   EXPECT_EQ(rest.rows, 36u);
   expect_parts(rest.summary, {"1 skipped", "damaged.png"});
   expect_parts(message_of(ErrorKind::data,
-                          [&] { predicted(folder / "flat", "", {{"resize", "0"}}); }),
+                          [&] {
+                            predicted(folder / "flat", "", {{"resize", "0"}});
+                          }),
                {"image of 12x12 pixels", "the network reads 8x8", "resize"});
 }
 
@@ -284,13 +288,13 @@ TEST_F(Predict, IgnoresLabelsInArrays) {
   write("a.npz", true);
   write("bare.npz", false);
   // Measured means and deviations (normalise: auto) are in the checkpoint.
-  train(RunConfig::parse("name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
-                         "files, path: " +
-                             (folder / "a.npz").string() +
-                             "}]}\neval: {sources: [{of: real, rows: 50%..100%}]}\n"
-                             "model: {name: mlp, widths: [8]}\ntrain: {batch: 16, steps: 40}\n",
-                         "a.yaml",
-                         Overrides{"out=" + (folder / "run").string(), "data.sources.0.rows=0%..50%"}));
+  train(RunConfig::parse(
+      "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: "
+      "files, path: " +
+          (folder / "a.npz").string() +
+          "}]}\neval: {sources: [{of: real, rows: 50%..100%}]}\n"
+          "model: {name: mlp, widths: [8]}\ntrain: {batch: 16, steps: 40}\n",
+      "a.yaml", Overrides{"out=" + (folder / "run").string(), "data.sources.0.rows=0%..50%"}));
   evaluate_checkpoint(folder / "run", config_of_checkpoint(folder / "run"), listener,
                       folder / "held.npz");
   predicted(folder / "bare.npz", folder / "bare_out.npz");
@@ -315,9 +319,10 @@ TEST_F(Predict, ReadsFilesLikeAGenerator) {
   options.checkpoint = folder / "run";
   options.data = folder / "photos";
   options.like = "shaeps";
-  expect_parts(message_of(ErrorKind::config,
-                          [&] { predict(options, config_of_checkpoint(folder / "run"), listener); }),
-               {"no source 'shaeps'", "did you mean 'shapes'"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { predict(options, config_of_checkpoint(folder / "run"), listener); }),
+      {"no source 'shaeps'", "did you mean 'shapes'"});
 }
 
 }  // namespace
