@@ -175,7 +175,7 @@ class ArrayFileRows final : public ArrayRows {
     const ExportedMeaning exported = read_meaning(*file_);
     open_values(settings, exported);
     read_labels(settings, exported, request.labelled);
-    require_weights_of_one();
+    if (request.labelled) require_weights_of_one();
     read_truth(settings, exported);
   }
 

@@ -284,6 +284,8 @@ TEST_F(Predict, IgnoresLabelsInArrays) {
     std::vector<std::pair<std::string, std::string>> members = {
         {"x", npy_file({ElementType::f32, {60, 3}}, x)}};
     if (labels) members.emplace_back("label", npy_file({ElementType::i64, {60}}, y));
+    if (y[7] < 0)  // weights count for training and evaluation only
+      members.emplace_back("weight", npy_file({ElementType::f32, {60}}, std::vector(60, 0.5f)));
     write_compressed_npz(folder / name, members);
   };
   write("a.npz", true);
