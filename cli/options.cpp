@@ -1,7 +1,7 @@
 #include "cli/options.h"
 
 #include "cli/terminal.h"
-#include "core/config/params.h"
+#include "core/error.h"
 #include "core/text/text.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,14 @@ namespace wellspring::cli {
 void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes)
     tell(stderr, "{}\n", fit("note: " + printable(note), STDERR_FILENO, 2));
+}
+
+ParamSetting parse_setting(const std::string& text, const std::string& example) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    fail(ErrorKind::config, {fmt::format("command line: '{}' is not key=value", text), "",
+                             "write, for example, " + example});
+  return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
 }
 
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,

@@ -1,6 +1,8 @@
 // Options that several subcommands share. Called by the subcommands; host only.
 #pragma once
 
+#include "core/config/params.h"
+
 #include <CLI/App.hpp>
 
 #include <cstdint>
@@ -29,6 +31,9 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
       app, name, [&value](std::int64_t given) { value = static_cast<Whole>(given); }, low, high,
       help);
 }
+
+/// A "key=value" of the command line. Error (config), with `example`: not of this form.
+ParamSetting parse_setting(const std::string& text, const std::string& example);
 
 /// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);

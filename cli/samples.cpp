@@ -64,14 +64,7 @@ bool is_configuration(const std::string& name) {
        name_advice(name, generator_names()) + "; or name a configuration file: configs/NAME.yaml"});
 }
 
-ParamSetting parse_setting(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    fail(ErrorKind::config, {fmt::format("command line: '{}' is not key=value", text), "",
-                             "write, for example, classes=3"});
-  }
-  return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
-}
+constexpr const char* kExample = "classes=3";
 
 DenseLabels dense_of(const SampleOptions& options) {
   return options.plane ? DenseLabels::plane : DenseLabels::none;
@@ -87,7 +80,8 @@ std::unique_ptr<SampleReader> open_generator(
   if (options.size && find_generator(options.what).kind != SampleKind::image)
     refuse("--size", generator, "its samples are not images; leave it out");
   std::vector<ParamSetting> settings;
-  for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  for (const std::string& text : options.settings)
+    settings.push_back(parse_setting(text, kExample));
   auto made =
       make_generator(options.what, options.size.value_or(kDefaultSize), settings, {"command line"});
   SampleMaking making;
@@ -138,7 +132,8 @@ std::unique_ptr<SampleReader> open_configuration(
   range.dense = dense_of(options);
   std::vector<std::string> overrides = options.settings;
   bool names_device = false;
-  for (const std::string& text : overrides) names_device |= parse_setting(text).name == "device";
+  for (const std::string& text : overrides)
+    names_device |= parse_setting(text, kExample).name == "device";
   if (!names_device) overrides.emplace_back("device=cpu");  // samples are the same on every device
   const RunConfig config = RunConfig::load(options.what, overrides);
   auto feed = std::make_unique<RunSamples>(config, range);

@@ -4,7 +4,9 @@
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/datasets/dataset.h"
+#include "train/heads/heads.h"
 #include "train/normalised_data.h"
+#include "train/step/source_truth.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -101,12 +103,38 @@ RunSamples::RunSamples(RunConfig config, const RunSampleRange& range)
           held_out()
               ? "ask for fewer; eval.samples sets the number of held-out samples per generator"
               : "ask for fewer, or increase train.steps"});
+  if (!held_out() && config_.data.mix.on()) plan_mixing();
   limit(count_);
+}
+
+void RunSamples::plan_mixing() {
+  if (range_.dense == DenseLabels::plane)
+    fail(ErrorKind::config,
+         {config_.name + ": dense labels of mixed images",
+          "data.mix blends images and their classes, not their dense labels",
+          "omit --plane, or set data.mix.probability=0 for the images before mixing"});
+  const auto truth = training_truth(config_, mixture_);
+  const auto heads = make_heads(config_.heads, truth);
+  const auto labels = mixed_labels(heads, feed_heads(heads, config_.heads, truth), mixture_.size());
+  mix_.emplace(config_.data.mix, config_.seed, labels);
+  for (std::size_t i = 0; i < origins_.size(); ++i) {
+    SampleInfo& info = origins_[i].info;
+    if (labels[i].in_target) continue;
+    info.targets.clear();
+    for (const std::string& name : info.classes) info.targets.push_back({name, ""});
+  }
+}
+
+SampleLayout RunSamples::layout() const {
+  SampleLayout layout = mixture_.layout();
+  if (mix_) layout.targets = std::max(layout.targets, mix_->targets());
+  return layout;
 }
 
 void RunSamples::limit(std::uint64_t most) {
   count_ = std::min(count_, most);
-  rows_ = std::min(count_, static_cast<std::uint64_t>(config_.train.batch));
+  const std::uint64_t pairs = mix_ ? count_ + count_ % 2 : count_;
+  rows_ = std::min(pairs, static_cast<std::uint64_t>(config_.train.batch));
 }
 
 std::uint64_t RunSamples::available() const {
@@ -169,8 +197,9 @@ void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
     mixture_.plan(*memory_, rows, 1);
   } else {
     // The rows of a step depend on the whole batch and the length of the run.
-    mixture_.plan(*memory_, {config_.train.batch, 0, rows},
-                  static_cast<std::uint64_t>(config_.train.steps));
+    const Share share{config_.train.batch, 0, rows};
+    mixture_.plan(*memory_, share, static_cast<std::uint64_t>(config_.train.steps));
+    if (mix_) mix_->plan(*memory_, share, layout());
   }
   memory_->commit(config_.memory_limit());
   mixture_.load(*stream_);
@@ -186,9 +215,15 @@ void RunSamples::make_training(Stream& stream,
     state.step = step;
     mixture_.before_step(stream, step);
     stream.copy(state_.data(), &state, sizeof state, CopyDirection::host_to_device, "step");
-    const auto part = static_cast<std::int64_t>(rows);
-    mixture_.emit(stream, state_.data(), batch_.begin(stream, part));
-    const BatchView made = batch_.end(stream, part);
+    // The partner of the last row must exist for it to be mixed.
+    const auto part = static_cast<std::int64_t>(mix_ ? rows_ : rows);
+    const BatchView batch = batch_.begin(stream, part);
+    BatchView emitted = batch;
+    if (mixture_.layout().targets == 0) emitted.target = nullptr;  // only mixing writes it
+    mixture_.emit(stream, state_.data(), emitted);
+    if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
+    BatchView made = batch_.end(stream, part);
+    made.size = static_cast<std::int64_t>(rows);
     mixture_.after_step(stream, step);
     const std::vector<Slot> slots = mixture_.host_slots(step);
     take({made, std::span(slots).first(rows)});
@@ -216,10 +251,7 @@ void RunSamples::make_held_out(Stream& stream,
 }
 
 std::vector<std::string> RunSamples::notes() const {
-  std::vector<std::string> all = mixture_.notes();
-  if (!held_out() && config_.data.mix.on())
-    all.emplace_back("data.mix is not applied: these are the samples before training mixes them");
-  return all;
+  return mixture_.notes();
 }
 
 SampleHeading RunSamples::heading() const {

@@ -1,10 +1,11 @@
-// The samples of a configured run: from all its sources, augmented and normalised, before data.mix
-// blends them. For export, preview and digest; host only.
+// The samples of a configured run as its network reads them: from all its sources, augmented,
+// normalised and, in training batches, mixed by data.mix. For export, preview and digest; host only.
 #pragma once
 
 #include "export/preview.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
+#include "sources/mixing/mixup_pass.h"
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 
@@ -39,7 +40,7 @@ class RunSamples final : public SampleReader {
   void limit(std::uint64_t most);
 
   std::uint64_t count() const override { return count_; }
-  SampleLayout layout() const override { return mixture_.layout(); }
+  SampleLayout layout() const override;
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
   /// Relative to `data.root`.
   std::string location(const Slot& slot) const override;
@@ -60,6 +61,8 @@ class RunSamples final : public SampleReader {
   std::uint64_t held_out_samples(int source) const;
   /// The steps that the samples belong to, such as "steps 0 to 3"; the last one may be partial.
   std::string steps() const;
+  /// Makes mix_; names the columns of `target` after the classes whose shares they hold.
+  void plan_mixing();
   void make_training(Stream& stream, const std::function<void(const HostSamples&)>& take);
   void make_held_out(Stream& stream, const std::function<void(const HostSamples&)>& take);
 
@@ -73,6 +76,7 @@ class RunSamples final : public SampleReader {
   std::optional<MemoryPlan> memory_;  ///< outlives the mixture, whose threads write to it
   Mixture mixture_;
   std::vector<SampleOrigin> origins_;
+  std::optional<BatchMix> mix_;  ///< data.mix, for training batches
 };
 
 /// Origins of the training sources, by index.

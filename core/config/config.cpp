@@ -20,7 +20,7 @@ std::string section_name(const ConfigValue& value) {
   return value.path.empty() ? "the configuration" : value.path;
 }
 
-/// Reports a missing required key, with a similar key if there is one.
+/// Reports a missing required key, and a similar key if there is one.
 [[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
                                    const std::string& help) {
   std::vector<std::string> unread;
@@ -246,7 +246,7 @@ std::string advice_for_missing(const std::filesystem::path& file) {
   const fs::path ending = fs::path(file) += ".yaml";
   for (const fs::path& other :
        {ending, "configs" / file.filename(), "configs" / ending.filename()}) {
-    std::error_code unreadable;  // an unreadable folder gives no advice
+    std::error_code unreadable;  // an unreadable folder leads to no advice
     if (fs::is_regular_file(other, unreadable))
       return fmt::format("did you mean {}?", other.string());
   }
@@ -259,8 +259,12 @@ ConfigDocument ConfigDocument::load(const std::filesystem::path& file,
                                     std::span<const std::string> overrides) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
+    const std::filesystem::path own = std::filesystem::path(file) += ".yaml";
     fail(ErrorKind::config,
-         {fmt::format("{}: is a folder", file.string()), "", "give the name of a YAML file"});
+         {fmt::format("{}: is a folder", file.string()), "a configuration is a YAML file",
+          std::filesystem::is_regular_file(own, error)
+              ? fmt::format("did you mean {}?", own.string())
+              : "for a folder of data, `wellspring init FOLDER` writes one"});
   }
   errno = 0;
   std::ifstream stream(file, std::ios::binary);

@@ -2,6 +2,7 @@
 #include "core/io/hdf5.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 
@@ -112,7 +113,7 @@ detail::Hdf5Handle file_access() {
   return access;
 }
 
-/// Current size of the file that holds an array, in bytes; 0 if unknown.
+/// Current size in bytes of the file that holds an array; 0 if unknown.
 std::uint64_t size_now(hid_t dataset) {
   const detail::Hdf5Handle file(H5Iget_file_id(dataset));
   void* handle = nullptr;  // the driver's: a file descriptor
@@ -387,7 +388,7 @@ std::optional<H5L_type_t> link_type(hid_t file, const std::string& path) {
   return std::nullopt;
 }
 
-/// Appends the names in a group, and in its groups, each with `prefix`. False if it is damaged.
+/// Appends the names in a group and in its subgroups, each with `prefix`. False if it is damaged.
 bool list_names(hid_t group, const std::string& prefix, int depth,
                 std::vector<std::string>& names) {
   constexpr int kDeepest = 8;  // links may form a circle
@@ -429,6 +430,7 @@ Hdf5File::Hdf5File(const std::filesystem::path& path) : path_(path) {
   };
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
   if (is_hdf5 == 0) {
+    refuse_other_kinds(InputFile(path), {FileKind::hdf5}, "an HDF5 file");
     fail(ErrorKind::data,
          {path.string() + ": not an HDF5 file", "its first bytes are not the HDF5 signature",
           "correct path:, or set format:"});

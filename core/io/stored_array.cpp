@@ -1,6 +1,7 @@
 #include "core/io/stored_array.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/text/text.h"
 #include "core/text/unicode.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;
 
-/// Receives a part of a content at `offset`; returns false to stop reading.
+/// Receives a part of the content at `offset`; returns false to stop reading.
 using TakePart = std::function<bool(std::uint64_t offset, Bytes part)>;
 
 /// A member's content, or a whole .npy file.
@@ -98,7 +99,7 @@ void stream(const Content& content, bool archived, const TakePart& take) {
              "recreate the file or copy it again");
 }
 
-/// The beginning, up to the length of the longest header.
+/// The beginning of the content, up to the length of the longest header.
 std::vector<std::byte> beginning(const Content& content) {
   constexpr std::size_t kMost = 12 + kLongestNpyHeader;
   std::vector<std::byte> begin;
@@ -128,7 +129,7 @@ ZipEntry stored(std::uint64_t size) {
   return entry;
 }
 
-/// Data errors for a method other than stored or deflate, or a size deflate cannot produce.
+/// Throws data errors for methods other than stored and deflate, or an impossible deflate size.
 void check_method(const ZipEntry& entry, const std::string& name) {
   if (entry.method != zip::kStored && entry.method != zip::kDeflated)
     fail_npy(name, fmt::format("it is compressed with zip method {}", entry.method),
@@ -142,7 +143,8 @@ void check_method(const ZipEntry& entry, const std::string& name) {
 
 StoredArray::StoredArray(std::shared_ptr<const InputFile> file)
     : file_(std::move(file)),
-      name_(file_->path().string()),
+      name_((refuse_other_kinds(*file_, {FileKind::npy}, "a NumPy array (.npy)"),
+             file_->path().string())),
       entry_(stored(file_->size())),
       header_(parse_npy_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {}
 
@@ -163,7 +165,7 @@ std::uint64_t StoredArray::held_bytes() const {
   return in_place ? 0 : entry_.size - header_.data_offset;
 }
 
-/// Writes the numbers as stored, in C order.
+/// Writes the numbers as stored, but in C order.
 void StoredArray::fill(std::span<std::byte> memory) const {
   const std::size_t width = header_.numbers.bytes;
   stream({*file_, entry_, begin_, name_}, archived_, [&](std::uint64_t offset, Bytes part) {
@@ -229,10 +231,22 @@ NpyArray StoredArray::whole() const {
   return array;
 }
 
-NpzFile::NpzFile(const std::filesystem::path& path)
-    : file_(std::make_shared<const InputFile>(path)), entries_(read_zip_directory(*file_)) {
-  std::erase_if(entries_, [](const ZipEntry& entry) { return !entry.name.ends_with(".npy"); });
+namespace {
+
+/// Opens a file that may be a zip archive of arrays, and reads its directory.
+std::vector<ZipEntry> read_archive(const InputFile& file) {
+  constexpr const char* kWanted = "a NumPy archive (.npz)";
+  refuse_other_kinds(file, {FileKind::npz, FileKind::zip}, kWanted);
+  std::vector<ZipEntry> entries = read_zip_directory(file);
+  std::erase_if(entries, [](const ZipEntry& entry) { return !entry.name.ends_with(".npy"); });
+  if (entries.empty()) refuse_other_kinds(file, {FileKind::npz}, kWanted);
+  return entries;
 }
+
+}  // namespace
+
+NpzFile::NpzFile(const std::filesystem::path& path)
+    : file_(std::make_shared<const InputFile>(path)), entries_(read_archive(*file_)) {}
 
 std::vector<std::string> NpzFile::names() const {
   std::vector<std::string> names;

@@ -2,12 +2,9 @@
 
 import collections
 import json
-import pathlib
 import statistics
-import tempfile
 
-from gpu_check.lines import positive, read_lines
-from gpu_check.running import Check, Failed, NotMade
+from gpu_check.running import Check, NotMade
 
 # Configurations with convolutions, the most informative first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
@@ -17,48 +14,64 @@ TRACER = "libkernel_trace.so"
 NAMED = 12  # number of kernels in the report's text; its JSON has all of them
 
 
-def tool(context, name):
-    path = context.installation.tools / name
-    if not path.is_file():
-        raise NotMade(f"this build has no {name}")
-    return path
+def read_lines(text, key):
+    """(rows with `key`, other objects, last object) of an output with one JSON object per line, of which the last is
+    {"end": number of rows}. ValueError if it is cut off or malformed."""
+    objects = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            objects.append({**json.loads(line)})
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {number} is not JSON: {line[:80]!r}") from error
+    rows, others = ([row for row in objects if (key in row) is wanted] for wanted in (True, False))
+    if not rows or key in objects[-1] or "end" not in objects[-1]:
+        raise ValueError(f"it ends after {len(rows)} rows, without its last line")
+    if objects[-1]["end"] != len(rows):
+        raise ValueError(f"{len(rows)} rows instead of {objects[-1]['end']}")
+    return rows, others[:-1], objects[-1]
 
 
-def measure(context, name, arguments, key, words_of, seconds):
-    """Runs a program and describes its rows, the objects with `key`; the report keeps the rows under the name."""
-    result = context.run(name, [tool(context, name), *arguments], seconds)
-    rows, others, last = read_lines(result.stdout, key)
-    words = words_of(rows, others, last)
-    if not rows:
-        raise Failed("no rows\n" + result.tail())
-    context.report.records[name] = rows
-    return "\n".join(words)
+def positive(row, *keys):
+    """The values of these keys in a row; ValueError unless all are positive and finite."""
+    for key in keys:
+        if not isinstance(row.get(key), (int, float)) or not 0 < row[key] < float("inf"):
+            raise ValueError(f"'{key}' is {row.get(key)!r} in {json.dumps(row)[:200]}")
+    return [row[key] for key in keys]
+
+
+def measurement(context, name, command, key, words_of, seconds):
+    """A check with a program that writes rows; words_of(rows, other objects, last object) describes them."""
+    program, *arguments = command
+    path, obstacle = context.tool(program)
+
+    def judge(result):
+        rows, others, last = read_lines(result.output(), key)
+        words = words_of(rows, others, last)
+        context.report.records[program] = rows
+        return "\n".join(words)
+
+    return Check(name, [path, *arguments], judge, seconds, obstacle)
 
 
 def launches(context):
-    arguments = ("launch_chain", [context.device], "name", launch_words)
-    yield Check("a chain of empty kernels", measure, context, *arguments, seconds=60)
+    def words_of(rows, *_):
+        for row in rows:
+            keys = ("us_per_step", "us_per_step_alone", "host_us_per_step", "nodes_per_step")
+            step, alone, host, count = positive(row, *keys)
+            yield (f"{row['name']}: {step:.1f} us per step ({step / count:.2f} per kernel), alone {alone:.1f}, "
+                   f"on the host {host:.1f}")  # fmt: skip
 
-
-def launch_words(rows, *_):
-    words = []
-    for row in rows:
-        keys = ("us_per_step", "us_per_step_alone", "host_us_per_step", "nodes_per_step")
-        step, alone, host, nodes = positive(row, *keys)
-        words.append(f"{row['name']}: {step:.1f} us per step ({step / nodes:.2f} per kernel), "
-                     f"alone {alone:.1f}, on the host {host:.1f}")  # fmt: skip
-    return words
+    yield measurement(context, "a chain of empty kernels", ["launch_chain", context.device], "name", words_of, 60)
 
 
 def bounds(context):
-    chosen = ["--device", context.device, *(FEW_BOUNDS if context.quick else [])]
-    arguments = ("launch_bounds", chosen, "generator", bound_words)
-    yield Check("kernels under other launch bounds", measure, context, *arguments, seconds=150)
+    command = ["launch_bounds", "--device", context.device, *(FEW_BOUNDS if context.quick else [])]
+    yield measurement(context, "kernels under other launch bounds", command, "generator", bound_words, 150)
 
 
 def bound_words(rows, *_):
     """For each generator, the rate of the program's kernel and, if it is faster, the best variant."""
-    words, generators = [], collections.defaultdict(list)
+    generators = collections.defaultdict(list)
     for row in rows:
         positive(row, "us", "samples")
         generators[row["generator"]].append(row)
@@ -72,25 +85,21 @@ def bound_words(rows, *_):
             line += f"; {own['us'] / best['us']:.2f} times as many with {best['blocks']} blocks per multiprocessor"
             line += f", teams of {best['members']}" if best["members"] else ""
             line += f", bands of {best['band_pixels']} pixels" if best["band_pixels"] else ""
-        words.append(line)
-    return words
+        yield line
 
 
 def plans(context):
     def words_of(rows, others, last):
-        words = plan_words(rows) + [f"no plan: {line['unplanned']}" for line in others if "unplanned" in line]
-        words[0] += f"; {last['left']} convolutions were not reached" if last.get("left") else ""
         described = next(line["device_properties"] for line in others if "device_properties" in line)
         context.report.keep_log("cudnn-device-properties", json.dumps(described, indent=2) + "\n")
         positive(described, "multiProcessorCount")
-        return words
+        head, *slower = plan_words(rows)
+        head += f"; {last['left']} convolutions were not reached" if last.get("left") else ""
+        return [head, *slower, *(f"no plan: {line['unplanned']}" for line in others if "unplanned" in line)]
 
-    def check(seconds):
-        configs = [context.configs / name for name in NETWORKS[: 1 if context.quick else None]]
-        arguments = ["--device", context.device, "--seconds", int(0.7 * seconds), *configs]
-        return measure(context, "conv_plans", arguments, "plan", words_of, seconds)
-
-    yield Check("all plans of cuDNN", check, seconds=150)
+    configs = [context.configs / name for name in NETWORKS[: 1 if context.quick else None]]
+    command = ["conv_plans", "--device", context.device, "--seconds", int(0.7 * context.limit(150)), *configs]
+    yield measurement(context, "all plans of cuDNN", command, "plan", words_of, 150)
 
 
 def plan_words(rows):
@@ -108,41 +117,29 @@ def plan_words(rows):
         best = min(times, key=times.get)
         if times[chosen] > FASTER * times[best]:
             slower.append(f"{name} of {convolution}: {chosen} {times[chosen]:.1f} us, {best} {times[best]:.1f} us")
-    head = f"{len(graphs)} passes, {len(rows)} plans, {timed} timed; {len(slower)} with a faster plan than cuDNN's choice"
-    return [head, *slower]
+    timing = f"{timed} timed; {len(slower)} with a faster plan than cuDNN's choice"
+    return [f"{len(graphs)} passes, {len(rows)} plans, {timing}", *slower]
 
 
 def nodes(context):
-    """The kernels of a step by name and time, as recorded by CUPTI (bench/gpu/kernel_trace.cpp)."""
+    """The kernels of a step, as recorded by CUPTI (bench/gpu/kernel_trace.cpp)."""
+    tracer, obstacle = context.tool(TRACER)
+    path = context.folder / "trace.jsonl"
 
-    def check(config, seconds):
-        tracer = tool(context, TRACER)
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "trace.jsonl"
-            command = [context.program, "train", context.configs / config, f"out={folder}/run",
-                       f"device={context.device}", "train.steps=64", "eval.sources=[]", "--graph", "on"]  # fmt: skip
-            tracing = {"CUDA_INJECTION64_PATH": str(tracer), "WELLSPRING_TRACE": str(path)}
-            result = context.run(f"trace {config}", command, seconds, **tracing)
-            text = path.read_text(errors="replace") if path.is_file() else ""
-        context.report.keep_log(f"trace of {config}", text)
+    def judge(result):
+        result.output()
+        text = path.read_text(errors="replace") if path.is_file() else ""
+        context.report.keep_log(f"trace of {context.name}", text)
         if not text:
-            raise Failed(f"the driver did not load {TRACER}\n{result.tail()}")
-        context.report.records[f"nodes of {config}"] = step = read_trace(text)
+            raise ValueError(f"the driver did not load {TRACER}")
+        step = read_trace(text)
+        context.report.records[f"nodes of {context.name.partition(',')[0]}"] = step
         return "\n".join(step_words(step))
 
     for config in ("quickstart.yaml", "ee_mumu.yaml"):
-        yield Check(f"{config}, the kernels of a step", check, config, seconds=90)
-
-
-def read_trace(text):
-    """The summary of a step."""
-    last_line = (text.splitlines() or [""])[-1]
-    if last_line.startswith('{"unavailable"'):  # alone, or after the line with CUPTI's version
-        raise NotMade(f"CUPTI cannot be used here: {json.loads(last_line)['unavailable']}")
-    records, _, last = read_lines(text, "kind")
-    if last.get("dropped") != 0:
-        raise ValueError(f"{last.get('dropped')} records were dropped")
-    return summary(steps_of(records))
+        steps = context.train(config, "train.steps=64", "eval.sources=[]", "--graph", "on")
+        command = ["env", f"CUDA_INJECTION64_PATH={tracer}", f"WELLSPRING_TRACE={path}", *steps]
+        yield Check(f"{config}, the kernels of a step", command, judge, 90, obstacle)
 
 
 def steps_of(records):
@@ -151,18 +148,16 @@ def steps_of(records):
     graphs = collections.Counter(record["graph"] for record in records if record["graph"])
     if not graphs:
         raise ValueError("no graph launched anything")
-    graph, steps, seen = graphs.most_common(1)[0][0], [], set()
+    graph, steps = graphs.most_common(1)[0][0], []
     for record in sorted((r for r in records if r["graph"] == graph), key=lambda r: r["start"]):
         positive(record, "start", "end")
         if record["end"] < record["start"]:
             raise ValueError(f"a kernel ends before it begins: {record}")
-        if not steps or record["node"] in seen:
-            steps.append([])
-            seen = set()
-        steps[-1].append(record)
-        seen.add(record["node"])
+        if not steps or record["node"] in steps[-1]:
+            steps.append({})
+        steps[-1][record["node"]] = record
     usual = statistics.mode(map(len, steps))
-    whole = [step for step in steps if len(step) == usual]
+    whole = [list(step.values()) for step in steps if len(step) == usual]
     return whole[len(whole) // 2 :]
 
 
@@ -176,21 +171,30 @@ def busy_and_gaps(step):
     return busy, gaps[1:]
 
 
-def summary(steps):
-    """Medians over steps, in microseconds; kernels by name, the longest first."""
+def read_trace(text):
+    """Medians over the steps of a trace, in microseconds; kernels by name, the longest first."""
+    last_line = (text.splitlines() or [""])[-1]
+    if last_line.startswith('{"unavailable"'):  # alone, or after the line with CUPTI's version
+        raise NotMade(f"CUPTI cannot be used here: {json.loads(last_line)['unavailable']}")
+    records, _, last = read_lines(text, "kind")
+    if last.get("dropped") != 0:
+        raise ValueError(f"{last.get('dropped')} records were dropped")
+    steps = steps_of(records)
 
     def median(values):
         return statistics.median(values) / 1e3
 
+    def total(step, name):
+        return sum(record["end"] - record["start"] for record in step if record["name"] == name)
+
     busy, gaps = zip(*map(busy_and_gaps, steps))
-    kernels = []
-    for name, count in collections.Counter(record["name"] for record in steps[-1]).items():
-        times = [sum(r["end"] - r["start"] for r in step if r["name"] == name) for step in steps]
-        kernels.append({"name": name, "count": count, "us": median(times)})
+    counts = collections.Counter(record["name"] for record in steps[-1])
+    kernels = [{"name": name, "count": count, "us": median(total(step, name) for step in steps)}
+               for name, count in counts.items()]  # fmt: skip
     return {
         "steps": len(steps),
         "nodes": len(steps[0]),
-        "us": median(max(r["end"] for r in step) - step[0]["start"] for step in steps),
+        "us": median(max(record["end"] for record in step) - step[0]["start"] for step in steps),
         "us_busy": median(busy),
         "us_to_next": median(b[0]["start"] - a[0]["start"] for a, b in zip(steps, steps[1:])) if steps[1:] else None,
         "gaps_us": [median(values) for values in zip(*gaps)],

@@ -1,5 +1,6 @@
 """The report. It is written after every check, so nothing is lost when time runs out."""
 
+import collections
 import io
 import json
 import re
@@ -7,7 +8,6 @@ import tarfile
 import time
 
 WORDS = {True: "passed", False: "**failed**", None: "not run"}
-MARKS = {True: "ok      ", False: "FAILED  ", None: "not run "}
 
 
 class Report:
@@ -21,16 +21,13 @@ class Report:
     def add(self, section, name, passed, detail, seconds):
         self.checks.append({"section": section, "name": name, "passed": passed, "detail": detail,
                             "seconds": round(seconds, 2)})  # fmt: skip
-        print(f"  {MARKS[passed]} {name}: {detail.partition(chr(10))[0]}", flush=True)
+        print(f"  {WORDS[passed]:10} {name}: {detail.partition(chr(10))[0]}", flush=True)
         self.write()
 
-    def having(self, passed):
-        return [check for check in self.checks if check["passed"] is passed]
-
     def summary(self):
-        failed, not_made = len(self.having(False)), len(self.having(None))
-        words = f"{len(self.having(True))} of {len(self.checks)} checks passed"
-        return words + (f", {failed} failed" if failed else "") + (f", {not_made} not run" if not_made else "")
+        counts = collections.Counter(check["passed"] for check in self.checks)
+        words = f"{counts[True]} of {len(self.checks)} checks passed"
+        return words + "".join(f", {counts[c]} {w}" for c, w in ((False, "failed"), (None, "not run")) if counts[c])
 
     def path(self, suffix):
         return self.folder / (self.name + suffix)
@@ -64,24 +61,26 @@ class Report:
         lines += [f"- {key}: {value}" for key, value in self.machine.items() if key != "doctor"]
         lines += ["", f"{self.summary()}.", ""]
         for section in dict.fromkeys(check["section"] for check in self.checks):
-            lines += [f"## {section}", "", "| check | result | seen | s |", "| --- | --- | --- | --- |"]
-            lines += [f"| {cell(check['name'])} | {WORDS[check['passed']]} | {cell(check['detail'])} "
-                      f"| {check['seconds']} |" for check in self.checks if check["section"] == section]  # fmt: skip
-            lines.append("")
+            checks = [check for check in self.checks if check["section"] == section]
+            rows = [(c["name"], WORDS[c["passed"]], c["detail"], c["seconds"]) for c in checks]
+            lines += [f"## {section}", "", *table(("check", "result", "seen", "s"), rows)]
         if self.rates:
-            lines += ["## Rates", "", "| what | rate | spread | unit | ceiling |"]
-            lines += ["| --- | --- | --- | --- | --- |", *map(rate_row, self.rates), ""]
+            heads = ("what", "rate", "spread", "unit", "ceiling")
+            lines += ["## Rates", "", *table(heads, map(rate_cells, self.rates))]
         return "\n".join([*lines, "## wellspring doctor", "", "```", self.machine["doctor"].strip(), "```", ""])
 
 
-def cell(text):
-    return text.replace("|", "\\|").replace("\n", "<br>")
+def table(heads, rows):
+    for row in (heads, ["---"] * len(heads), *rows):
+        cells = (str(cell).replace("|", r"\|").replace("\n", "<br>") for cell in row)
+        yield f"| {' | '.join(cells)} |"
+    yield ""
 
 
-def rate_row(row):
+def rate_cells(row):
     seen, ceiling = "", row.get("ceiling")
     if ceiling:
         share = f"{ceiling.get('share', row['rate'] / ceiling['rate']):.1%}"
         share = "inconclusive" if ceiling.get("verdict") in ("contradicts", "scattered") else share
         seen = f"{ceiling['what']}: {ceiling['rate']:.4g} ({share})"
-    return f"| {row['name']} | {row['rate']:.4g} | {row['spread']:.2g} | {row['unit']} | {seen} |"
+    return row["name"], f"{row['rate']:.4g}", f"{row['spread']:.2g}", row["unit"], seen

@@ -1,15 +1,17 @@
-"""Runs commands and checks, each with a time limit; no check can stop another one."""
+"""Commands and checks with time limits; no check can stop another one."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 import traceback
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 LEAST_SECONDS = 5  # no check starts with less time, because a CUDA program takes seconds to start
+LISTING_SECONDS = 60  # limit for finding the next check of a section
 NO_TIME = "no time was left"
-TIMED_OUT = 124
+TIMED_OUT, NO_COMMAND = 124, 127  # exit codes, as in a shell
 
 
 class Failed(Exception):
@@ -20,13 +22,6 @@ class NotMade(Exception):
     """Raised by a check that cannot run here; the text says why."""
 
 
-class Check:
-    """A function that takes its arguments and a time limit in seconds, and returns a description of the result."""
-
-    def __init__(self, name, function, *arguments, seconds=300):
-        self.name, self.function, self.arguments, self.seconds = name, function, arguments, seconds
-
-
 class Result(NamedTuple):
     """Result of a command that has ended or was stopped."""
 
@@ -34,20 +29,41 @@ class Result(NamedTuple):
     stdout: str
     stderr: str
 
-    def tail(self, lines=12):
+    def tail(self, lines=20):
         over = " (timed out)" if self.returncode == TIMED_OUT else ""
         text = (self.stdout + self.stderr).strip()
         return "\n".join([f"exit code {self.returncode}{over}", *text.splitlines()[-lines:]])
 
+    def output(self):
+        """Standard output of a command that must succeed."""
+        if self.returncode != 0:
+            raise Failed(self.tail())
+        return self.stdout
+
+    def succeeded(self):
+        """The simplest judge."""
+        self.output()
+        return self.tail(3)
+
+
+class Check(NamedTuple):
+    """A command and its judge, which describes the result; the check fails if the judge raises an exception."""
+
+    name: str
+    command: list
+    judge: Callable = Result.succeeded
+    seconds: float = 300  # for the command and for what the judge runs
+    obstacle: str = ""  # why the check cannot run here
+
 
 def run(command, seconds=60, **options):
-    """Runs a command and its children with a time limit. A missing command ends with 127, as in a shell."""
+    """Runs a command and its children with a time limit."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         process = subprocess.Popen([str(part) for part in command], text=True, errors="backslashreplace",
                                    start_new_session=True, **pipes, **options)  # fmt: skip
     except OSError as error:
-        return Result(127, "", f"{command[0]}: {error}\n")
+        return Result(NO_COMMAND, "", f"{command[0]}: {error}\n")
     try:
         out, err = process.communicate(timeout=max(1, seconds))
         return Result(process.returncode, out, err)
@@ -57,46 +73,34 @@ def run(command, seconds=60, **options):
         return Result(TIMED_OUT, out, err + f"\nstopped after {seconds:.0f} s\n")
 
 
-class Context:
-    """The input of all checks: paths, device, thoroughness."""
-
-    def __init__(self, installation, report, arguments, stand_in):
-        self.installation, self.report = installation, report
-        self.program, self.configs = installation.program, installation.configs
-        self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
-        self.steps = arguments.steps or (30 if arguments.quick else 300)
-        self.stand_in = stand_in  # no GPU: tools that inspect a GPU find none
-        self.known = {}  # results shared by several checks
-
-    def run(self, log, command, seconds, *, lines=12, must_pass=True, **environment):
-        """Runs a command and keeps its output under the name `log`. Raises Failed with the last lines unless the exit
-        code is 0 or `must_pass` is false."""
-        begin = time.monotonic()
-        result = run(command, seconds, env={**os.environ, "NO_COLOR": "1", **environment})
-        head = f"$ {' '.join(map(str, command))}\n# exit code {result.returncode}, {time.monotonic() - begin:.2f} s\n"
-        self.report.keep_log(log, head + result.stdout + result.stderr)
-        if must_pass and result.returncode != 0:
-            raise Failed(result.tail(lines))
-        return result
+def run_check(context, check):
+    """Starts the check in an empty folder and describes its result."""
+    seconds = context.limit(check.seconds)
+    if seconds < LEAST_SECONDS or check.obstacle:
+        raise NotMade(NO_TIME if seconds < LEAST_SECONDS else check.obstacle)
+    context.name, context.deadline = check.name, time.monotonic() + seconds
+    shutil.rmtree(context.folder, ignore_errors=True)
+    context.folder.mkdir(exist_ok=True)
+    return check.judge(context.run(check.command) if check.command else None)
 
 
-def run_section(report, section, checks, end):
-    """Runs the checks of a section until `end`. An exception makes the check, or the list of checks, fail."""
-    checks = iter(checks)
+def run_section(context, title, section):
+    """Runs the checks of a section. An exception makes the check, or the list of checks, fail."""
+    checks = section(context)
     while True:
         begin, name = time.monotonic(), "the list of checks"
+        context.name, context.deadline = name, begin + LISTING_SECONDS
         try:
             check = next(checks, None)
             if check is None:
                 return
-            name, left = check.name, end - begin
-            if left < LEAST_SECONDS:
-                raise NotMade(NO_TIME)
-            passed, detail = True, check.function(*check.arguments, min(check.seconds, left))
+            name = check.name
+            passed, detail = True, run_check(context, check)
         except NotMade as reason:
             passed, detail = None, str(reason)
         except Failed as seen:
             passed, detail = False, str(seen)
         except Exception as error:  # pylint: disable=broad-except
-            passed, detail = False, f"{error!r}\n{traceback.format_exc(limit=-4, chain=False)}"
-        report.add(section, name, passed, detail, time.monotonic() - begin)
+            trace = traceback.format_exc(limit=-4, chain=False)
+            passed, detail = False, f"{error!r}\n{context.last.tail()}\n{trace}"
+        context.report.add(title, name, passed, detail, time.monotonic() - begin)

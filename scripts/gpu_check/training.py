@@ -1,18 +1,12 @@
 """Training on the device: replayed, streamed and resumed runs must give the same bytes as uninterrupted eager runs."""
 
 import hashlib
-import io
 import itertools
 import json
 import math
-import pathlib
 import re
 import shutil
 import statistics
-import struct
-import tarfile
-import tempfile
-import zlib
 
 from gpu_check.running import Check, Failed, NotMade
 
@@ -20,128 +14,95 @@ FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
 # A budget in GiB that is smaller than the artificial images, and the shortest ring, whose rows are reused at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
-CENSUS = re.compile(r"step graph: (\d+) kernels?, .* on the device, (\d+) host transfers?")
+CENSUS = re.compile(r"step graph: ((\d+) kernels?, .* on the device, (\d+) host transfers?)")
 SEEDS = (1, 2, 3)  # --quick takes only the first, and a few steps
 STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of freedom
 
 
-def png(side, shade):
-    """A colour image with a gradient (W3C PNG specification, 3rd edition)."""
-    rows = b"".join(b"\0" + bytes((shade, 8 * y % 256, 0) * side) for y in range(side))
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n"
-    for kind, chunk in ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
-        data += struct.pack(">I", len(chunk)) + kind + chunk + struct.pack(">I", zlib.crc32(kind + chunk))
-    return data
-
-
 def image_set(context):
-    """An artificial CIFAR-10 with the file names that the configuration expects; deleted with the context."""
-    if "images" not in context.known:
-        context.known["images"] = tempfile.TemporaryDirectory()
-        for split in ("train", "test"):
-            with tarfile.open(f"{context.known['images'].name}/cifar10-{split}.tar", "w") as tar:
-                for label, number in itertools.product(range(10), range(20)):
-                    data = png(32, 20 * label + number)
-                    member = tarfile.TarInfo(f"{split}/class{label}/{number:04}.png")
-                    member.size = len(data)
-                    tar.addfile(member, io.BytesIO(data))
-    return context.known["images"].name
+    """Folders of different images with the names that FILES expects of CIFAR-10."""
+    root = context.folder.parent / "images"
+    for split, label in itertools.product(("train", "test"), range(10) if not root.is_dir() else ()):
+        folder = root / f"cifar10-{split}.tar/{split}/class{label}"
+        folder.mkdir(parents=True)
+        for number in range(20):
+            pixels = b"".join(bytes((20 * label + number, 8 * y, 0)) * 32 for y in range(32))
+            (folder / f"{number:02}.ppm").write_bytes(b"P6 32 32 255\n" + pixels)
+    return root
 
 
-class Run:
-    """A training run in its own folder."""
-
-    def __init__(self, context, config, overrides):
-        self.context, self.config, self.overrides = context, config, overrides
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self.temporary.name) / "run"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.temporary.cleanup()
-
-    def train(self, graph, seconds, resume="never"):
-        context = self.context
-        command = [context.program, "train", context.configs / self.config, f"out={self.folder}",
-                   f"data.root={image_set(context)}", f"device={context.device}", *self.overrides,
-                   "--graph", graph, "--resume", resume]  # fmt: skip
-        return context.run(f"train {self.config} graph {graph}", command, seconds, lines=20)
-
-    def tensors(self):
-        """SHA-256 of the newest model's tensors, without the header, which contains the run's name."""
-        models = sorted(self.folder.glob("checkpoints/step-*/model.safetensors"))
-        if not models:
-            raise Failed("the run left no checkpoint")
-        data = models[-1].read_bytes()
-        return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little") :]).hexdigest()
-
-    def accuracy(self):
-        """The accuracy on the first source in the last evaluation."""
-        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines if '"evaluation"' in line][-1]["results"][0]["accuracy"]
+def train(context, config, *words):
+    return context.train(config, f"data.root={image_set(context)}", *words)
 
 
 def short(context, precision="bf16"):
-    """Overrides for a run that only has to finish."""
-    batch = [f"train.batch={context.batch}"] if context.batch else []
+    """Settings of a run that only has to finish."""
+    batch = ["train.batch=24"] if context.quick else []
     return [f"train.steps={context.steps}", *batch, "eval.samples=512", f"precision={precision}"]
 
 
-def graph(context):
-    def check(config, precision, mode, seconds):
-        with Run(context, config, short(context, precision)) as training:
-            result = training.train(mode, seconds)
-        census = CENSUS.search(result.stdout + result.stderr)
-        if not census or int(census[1]) == 0 or int(census[2]) > 0:
-            raise Failed(census[0] if census else result.tail(20))
-        return census[0].removeprefix("step graph: ")
-
-    for case in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
-        yield Check("{} {}, --graph {}".format(*case), check, *case)
+def weights(context):
+    """SHA-256 of the newest model's tensors, without the header, which contains the run's name."""
+    models = sorted(context.folder.glob("run/checkpoints/step-*/model.safetensors"))
+    if not models:
+        raise Failed("the run left no checkpoint")
+    data = models[-1].read_bytes()
+    return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little") :]).hexdigest()
 
 
-def streaming(context):
-    def check(mode, seconds):
-        if "resident" not in context.known:  # reference for the streamed runs
-            with Run(context, FILES, short(context)) as training:
-                training.train("on", seconds)
-                context.known["resident"] = training.tensors()
-        with Run(context, FILES, [*short(context), *STREAMED]) as training:
-            result = training.train(mode, seconds)
-            streamed = training.tensors()
-        if "streamed by" not in result.stdout + result.stderr:
-            raise Failed("the files were not streamed\n" + result.tail(20))
-        return same_weights("resident", context.known["resident"], "streamed", streamed)
-
-    for mode in ("on", "off", "check"):
-        yield Check(f"{FILES} bf16, streamed, --graph {mode}", check, mode)
-
-
-def same_weights(name, expected, other, seen):
+def same(name, expected, other, seen):
     detail = f"{name} {expected[:16]} {other} {seen[:16]}"
     if expected != seen:
         raise Failed(detail)
     return detail
 
 
+def without_transfers(result):
+    result.output()
+    census = CENSUS.search(result.stdout + result.stderr)
+    if not census or int(census[2]) == 0 or int(census[3]) > 0:
+        raise Failed(census[0] if census else result.tail())
+    return census[1]
+
+
+def graph(context):
+    for config, precision, mode in itertools.product(TRAINING, ("f32", "bf16"), ("check", "on")):
+        command = train(context, config, *short(context, precision), "--graph", mode)
+        yield Check(f"{config} {precision}, --graph {mode}", command, without_transfers)
+
+
+def streaming(context):
+    def like_resident(result):
+        result.output()
+        if "streamed by" not in result.stdout + result.stderr:
+            raise Failed("the files were not streamed\n" + result.tail())
+        streamed = weights(context)
+        if "resident" not in context.known:
+            shutil.rmtree(context.folder / "run")
+            context.run(train(context, FILES, *short(context)), "resident").output()
+            context.known["resident"] = weights(context)
+        return same("resident", context.known["resident"], "streamed", streamed)
+
+    for mode in ("on", "off", "check"):
+        command = train(context, FILES, *short(context), *STREAMED, "--graph", mode)
+        yield Check(f"{FILES} bf16, streamed, --graph {mode}", command, like_resident)
+
+
 def resuming(context):
     """Resumes a run from the middle; its final weights must equal the weights of the uninterrupted run."""
     half = context.steps // 2
+    command = train(context, FILES, *short(context), f"train.checkpoint_every={half}", "train.keep=9")
 
-    def check(seconds):
-        with Run(context, FILES, [*short(context), f"train.checkpoint_every={half}", "train.keep=9"]) as training:
-            training.train("on", seconds)
-            whole, checkpoints = training.tensors(), training.folder / "checkpoints"
-            shutil.rmtree(checkpoints / f"step-{context.steps}", ignore_errors=True)
-            if not (checkpoints / f"step-{half}").is_dir():
-                raise Failed("the first run left no checkpoint halfway")
-            training.train("on", seconds, "auto")
-            return same_weights("uninterrupted", whole, "resumed", training.tensors())
+    def like_uninterrupted(result):
+        result.output()
+        whole, checkpoints = weights(context), context.folder / "run/checkpoints"
+        shutil.rmtree(checkpoints / f"step-{context.steps}", ignore_errors=True)
+        if not (checkpoints / f"step-{half}").is_dir():
+            raise Failed("the first run left no checkpoint halfway")
+        context.run([*command, "--resume", "auto"], "resumed").output()
+        return same("uninterrupted", whole, "resumed", weights(context))
 
-    yield Check(f"{FILES} bf16, resumed halfway", check)
+    yield Check(f"{FILES} bf16, resumed halfway", command, like_uninterrupted)
 
 
 def accuracy(context):
@@ -149,11 +110,12 @@ def accuracy(context):
     allows in 99 of 100 cases."""
     seen = {"f32": [], "bf16": []}
 
-    def train(seed, precision, seconds):
-        few = short(context, precision) if context.quick else [f"precision={precision}"]
-        with Run(context, "quickstart.yaml", [f"seed={seed}", *few]) as training:
-            training.train("on", seconds)
-            seen[precision].append(training.accuracy())
+    def keep(result):
+        """Keeps the accuracy on the first source in the last evaluation of the run that the loop has started."""
+        result.output()
+        lines = (context.folder / "run/metrics.jsonl").read_text().splitlines()
+        last = [json.loads(line) for line in lines if '"evaluation"' in line][-1]
+        seen[precision].append(last["results"][0]["accuracy"])
         return f"{seen[precision][-1]:.2%}"
 
     def compare(_):
@@ -168,6 +130,8 @@ def accuracy(context):
             raise Failed(detail)
         return detail
 
-    for case in itertools.product(SEEDS[: 1 if context.quick else None], seen):
-        yield Check("quickstart {1}, seed {0}".format(*case), train, *case, seconds=120)
-    yield Check("bf16 reaches the accuracy of f32", compare)
+    for seed, precision in itertools.product(SEEDS[: 1 if context.quick else None], seen):
+        settings = short(context, precision) if context.quick else [f"precision={precision}"]
+        command = train(context, "quickstart.yaml", f"seed={seed}", *settings)
+        yield Check(f"quickstart {precision}, seed {seed}", command, keep, seconds=120)
+    yield Check("bf16 reaches the accuracy of f32", [], compare)

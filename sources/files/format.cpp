@@ -1,6 +1,7 @@
 #include "sources/files/format.h"
 
 #include "core/error.h"
+#include "core/io/file_kind.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
 
@@ -41,18 +42,23 @@ std::vector<std::string> format_names() {
 
 }  // namespace
 
-/// Defaults to `folder` for unrecognised folders and for missing paths, because the folder reader
-/// also searches for archives in related places.
+// `folder` is also the format of missing paths, because the folder reader searches for archives in
+// related places.
 const DatasetFormat& format_of(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   for (const DatasetFormat& format : format_registry()) {
     if (format.matches(path)) return format;
   }
   if (fs::is_directory(path) || !fs::exists(path)) return find_format("folder");
-  fail(ErrorKind::data,
-       {fmt::format("{}: cannot tell the format from the file name", path.string()),
-        fmt::format("known formats: {}", fmt::join(format_names(), ", ")),
-        "correct path: or set format: (see wellspring list formats)"});
+  require_file(path);
+  const FileKind kind = file_kind(InputFile(path));
+  std::string advice(kind_advice(kind));
+  if (!advice.empty()) advice += ", or ";
+  fail(
+      ErrorKind::data,
+      {fmt::format("{}: cannot tell the format from the file name", path.string()),
+       fmt::format("it is {}; known formats: {}", kind_name(kind), fmt::join(format_names(), ", ")),
+       advice + "correct path: or set format: (see wellspring list formats)"});
 }
 
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place) {

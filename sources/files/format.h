@@ -43,8 +43,9 @@ const std::vector<DatasetFormat>& format_registry();
 /// Error (config) with the nearest known name if `name` is unknown.
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
-/// The format that matches a path. Error (data): none does.
+/// The format of a path. Error (data): a file whose name does not tell it.
 const DatasetFormat& format_of(const std::filesystem::path& path);
+
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors
 /// (data): no such path, no matching format. Other errors: the same as for DatasetFormat::open.
 std::unique_ptr<Dataset> open_dataset(const DatasetRequest& request);

@@ -72,6 +72,10 @@ TEST_F(Messages, FindsAConfigurationByItsShortName) {
   fs::create_directory(folder() / "configs");
   fs::copy_file(folder() / "small.yaml", folder() / "configs/other.yaml");
   expect_parts(run({"train", "other"}).err, {"did you mean configs/other.yaml?"});
+  fs::create_directory(folder() / "photos");
+  expect_parts(run({"train", "photos"}).err, {"photos: is a folder", "wellspring init FOLDER"});
+  spill(folder() / "photos.yaml", "");
+  expect_parts(run({"train", "photos"}).err, {"did you mean photos.yaml?"});
   const Outcome missing = run({"train"});
   EXPECT_EQ(missing.exit_code, 2);
   expect_parts(missing.err, {"'config' is missing (configuration file (YAML)", "quickstart.yaml"});

@@ -89,6 +89,26 @@ TEST_F(RunSamples, ExportsBothSources) {
   EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST_F(RunSamples, ExportsMixedBatchesWithTheirTargets) {
+  const Outcome outcome = run({"export", "mixed.yaml", "data.mix={mixup: 1, cutmix: 1}", "--count",
+                               "21", "--out", "a.npz"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  expect_parts(outcome.out, {"arrays x, label, target, latents"});
+  const NpyArray target = read_npz(folder() / "a.npz", "target");
+  ASSERT_EQ(target.spec.shape, (std::vector<std::int64_t>{21, 10}));  // shapes has 10 classes
+  int soft = 0;
+  for (std::size_t row = 0; row < 21; ++row) {
+    float sum = 0;
+    for (const float share : target.as<float>().subspan(10 * row, 10)) {
+      sum += share;
+      soft += share > 0 && share < 1 ? 1 : 0;
+    }
+    EXPECT_NEAR(sum, 1, 1.2e-7);  // two shares, each rounded to f32
+  }
+  EXPECT_GT(soft, 0);
+}
+
 // The rows must depend neither on the count, which may end inside a batch, nor on the first step.
 TEST_F(RunSamples, ExportsTheSameRowsInParts) {
   const auto x = [&](const std::string& count, const std::string& step) {

@@ -283,7 +283,7 @@ const Refusal kRefusals[] = {
     {"SizeOfEvents", "digest ee_mumu --count 1 --size 8",
      "--size cannot be used with the generator 'ee_mumu'"},
     {"FilterThatIsTooLong", "bench generators --filter " + std::string(50'000, '('),
-     "--filter: the pattern has 50000 bytes (at most 256)"},
+     "--filter: the pattern has 50000 bytes (at most 256 are allowed)"},
     {"FilterOfParentheses",
      "bench generators --filter " + std::string(120, '(') + "nothing" + std::string(120, ')'),
      "no benchmark matches '(("},

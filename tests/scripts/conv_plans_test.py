@@ -13,7 +13,7 @@ import sys
 SOURCE = pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(SOURCE / "scripts"))
 
-from gpu_check.lines import read_lines  # noqa: E402
+from gpu_check.kernels import read_lines  # noqa: E402
 
 
 def main():

@@ -13,8 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
-from gpu_check.kernels import busy_and_gaps, read_trace, step_words  # noqa: E402
-from gpu_check.lines import read_lines  # noqa: E402
+from gpu_check.kernels import busy_and_gaps, read_lines, read_trace, step_words  # noqa: E402
 from gpu_check.running import NotMade  # noqa: E402
 
 TRACER, CUPTI = sys.argv.pop(1), sys.argv.pop(1)

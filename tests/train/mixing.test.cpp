@@ -1,7 +1,10 @@
 // Runs that mix samples: labels, losses and reproducibility.
 #include "core/io/npy.h"
+#include "tests/support/dataset_fixtures.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
+#include "train/run_samples.h"
+#include "train/step/step.h"
 
 #include <cmath>
 #include <cstdint>
@@ -40,6 +43,78 @@ TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
     EXPECT_EQ(end_of({kMix, "train.graph=check"}), eager);
     EXPECT_NE(end_of({}), eager);
   }
+}
+
+/// The columns of a row.
+std::string row_of(const BatchView& batch, std::int64_t row) {
+  std::string bytes;
+  for (const BatchColumn& column : columns_of(batch))
+    if (column.data != nullptr)
+      bytes.append(static_cast<const char*>(column.data) +
+                       static_cast<std::size_t>(row) * column.row_bytes(),
+                   column.row_bytes());
+  return bytes;
+}
+
+/// The rows of the first batches of a training step.
+std::vector<std::string> trained_rows(const RunConfig& config, int steps) {
+  const Device device = Device::cpu();
+  Stream stream(device, 1);
+  MemoryPlan memory(device);
+  Mixture mixture = config.open_training();
+  SupervisedTask task(config, stream, memory, DType::f32,
+                      SupervisedTask::Input::of(config, mixture));
+  TrainingStep step(config, mixture, task, memory);
+  mixture.plan(memory, config.train.batch, static_cast<std::uint64_t>(config.train.steps));
+  memory.commit(config.memory_limit());
+  mixture.load(stream);
+  step.load(stream);
+  task.parameters().initialise(stream, config.seed);
+  std::vector<std::string> rows;
+  for (int k = 0; k < steps; ++k) {
+    mixture.before_step(stream, static_cast<std::uint64_t>(k));
+    step.enqueue(stream);
+    mixture.after_step(stream, static_cast<std::uint64_t>(k));
+    stream.synchronize();
+    for (std::int64_t row = 0; row < config.train.batch; ++row)
+      rows.push_back(row_of(step.batch(), row));
+  }
+  return rows;
+}
+
+// The counts end within a batch and within a pair.
+TEST(MixingRuns, ExportTheRowsOfTheirTrainingSteps) {
+  const std::string images = "data.sources.0={name: photos, kind: files, weight: 3, path: ";
+  const TemporaryFolder folder;
+  write_as_npy(folder.path(), labelled_noise(4, 5, 8));
+  const Settings files = {images + (folder / "x.npy").string() + ", labels: y.npy}",
+                          "eval.sources=[]"};
+  for (const Settings& labels : {Settings{}, kSeveralLabels, files}) {
+    const RunConfig config = small_run("unused", with(labels, {kMix, "device=cpu"}));
+    const std::vector<std::string> expected = trained_rows(config, 3);
+    for (const std::uint64_t count : {1u, 3u, 8u, 21u, 24u}) {
+      RunSamples samples(config, {.count = count});
+      std::vector<std::string> rows;
+      samples.make([&](const HostSamples& made) {
+        for (std::int64_t row = 0; row < made.count(); ++row)
+          rows.push_back(row_of(made.rows, row));
+      });
+      EXPECT_EQ(rows, std::vector(expected.begin(), expected.begin() + std::ptrdiff_t(count)));
+    }
+    RunSamples later(config, {.step = 2, .count = 5});
+    later.make([&](const HostSamples& made) {
+      for (std::int64_t row = 0; row < made.count(); ++row)
+        EXPECT_EQ(row_of(made.rows, row), expected[16 + static_cast<std::size_t>(row)]);
+    });
+  }
+}
+
+TEST(MixingRuns, ExportNoDenseLabels) {
+  const RunConfig config = small_run("unused", {kMix, "device=cpu"});
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { RunSamples(config, {.count = 4, .dense = DenseLabels::plane}); }),
+               {"dense labels of mixed images", "data.mix.probability=0"});
+  EXPECT_EQ(RunSamples(config, {RunSampleRange::Split::evaluation, 0, {}}).layout().targets, 0);
 }
 
 TEST(MixingRuns, RefuseAResumeWithoutTheirMix) {

@@ -189,6 +189,9 @@ class ArrayFileRows final : public ArrayRows {
   void read_targets(std::int64_t row, float* out) const override {
     targets_.read(stored(row), out);
   }
+  std::string place(std::int64_t row) const override {
+    return fmt::format("{}, '{}'", ArrayRows::place(row), rows_name_);
+  }
   std::string summary() const override {
     if (layout_ == Layout::jetnet) return ArrayRows::summary() + " (jetnet)";
     if (layout_ == Layout::icecube) return ArrayRows::summary() + " (icecube)";

@@ -66,7 +66,7 @@ TEST(StoredArray, ReadsFortranOrder) {
 
 TEST(StoredArray, ReadsStoredMembersInPlace) {
   const TemporaryFolder folder;
-  const std::vector<float> x = rising(300'000);  // takes several parts of a stream
+  const std::vector<float> x = rising(300'000);  // more than a stream reads at once
   NpzWriter archive(folder / "a.npz");
   archive.add("first", {ElementType::f32, {3}}, bytes_of(rising(3)));
   archive.add("x", {ElementType::f32, {100'000, 3}}, bytes_of(x));
@@ -119,10 +119,45 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
   std::string altered = whole;
   altered[whole.size() / 2] = static_cast<char>(altered[whole.size() / 2] ^ 0x41);
   expect_parts(refused(altered), {"b.npz: 'x'"});
-  // A member with a few hundred bytes claims a size of 4 GB.
+  // A member of a few hundred bytes claims a size of 4 GB.
   std::string lying = whole;
   lying.replace(whole.rfind("PK\x01\x02") + 24, 4, "\xFE\xFF\xFF\xFF");
   expect_parts(refused(lying), {"'x'", "too short for its size"});
+}
+
+TEST(NumpyFiles, NameFilesOfOtherKinds) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& bytes, bool archive) {
+    spill(folder / "f", bytes);
+    return message_of(ErrorKind::data, [&] {
+      if (archive) NpzFile(folder / "f");
+      read_npy(folder / "f");
+    });
+  };
+  for (const bool archive : {false, true}) {
+    const std::string what = archive ? "f: not a NumPy archive (.npz)" : "f: not a NumPy array";
+    expect_parts(refused("\xff\xd8\xff\xe0", archive), {what, "it is a JPEG image"});
+    expect_parts(refused("\x1f\x8b\x08", archive), {what, "compressed with gzip", "gunzip"});
+    expect_parts(refused(std::string("\x80\x04\x95", 3), archive),
+                 {what, "a Python pickle", "numpy.savez"});
+    expect_parts(refused(std::string("\x40\0\0\0\0\0\0\0{\"a\"", 12), archive),
+                 {what, "a safetensors file"});
+    write_zip(folder / "torch", {{"m/data.pkl", "x"}}, zip::kStored);
+    expect_parts(refused(slurp(folder / "torch"), archive),
+                 {what, "a PyTorch checkpoint", "scripts/torch-weights"});
+    write_zip(folder / "zip", {{"a.txt", "x"}}, zip::kStored);
+    expect_parts(refused(slurp(folder / "zip"), archive), {what, "a zip archive", "unpack it"});
+  }
+  expect_parts(refused("text", false), {"cannot read the NumPy array", "NumPy's signature"});
+}
+
+// The first member of an archive need not be an array.
+TEST(NumpyFiles, ReadArchivesWithOtherMembers) {
+  const TemporaryFolder folder;
+  write_zip(folder / "a.npz",
+            {{"notes.txt", "x"}, {"x.npy", npy_file({ElementType::f32, {2}}, rising(2))}},
+            zip::kStored);
+  EXPECT_EQ(NpzFile(folder / "a.npz").names(), std::vector<std::string>{"x"});
 }
 
 }  // namespace

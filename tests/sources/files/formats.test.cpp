@@ -1,5 +1,5 @@
-// Input that every data set format reads or refuses. Equal images must give equal batches in every
-// format and storage.
+// Tests the input that every data set format reads or refuses. Equal images must give equal batches
+// in every format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
 #include "sources/files/format.h"
@@ -121,7 +121,7 @@ TEST_F(DatasetFormats, TakeTheFirstRowsOfEachClass) {
   }
 }
 
-/// All batches of a short mixture of the spec's files with an endless source.
+/// All batches of a short mixture of the files in `spec` with an endless source.
 std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   constexpr std::int64_t kBatch = 6;
   constexpr std::uint64_t kSteps = 8;
@@ -255,7 +255,7 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
   spill(path("x.npy"), slurp(path("x.npy")).substr(0, 150));
   expect_parts(refused("x.npy", labels), {"x.npy", "22 bytes of data, but its shape needs 36"});
   spill(path("x.npy"), "PK\3\4 something else");
-  expect_parts(refused("x.npy", labels), {"x.npy", "first bytes are not NumPy's signature"});
+  expect_parts(refused("x.npy", labels), {"x.npy: not a NumPy array", "it is a zip archive"});
   spill(path("x.npy"), "");
   expect_parts(refused("x.npy", labels), {"x.npy", "first bytes are not NumPy's signature"});
   fs::remove(path("x.npy"));
@@ -387,6 +387,9 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
                                        "cifar, folder, hdf5, npy, npz, tar, zip", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
+  spill(path("weights.ckpt"),
+        std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"));
+  expect_parts(refused("weights.ckpt"), {"it is a PyTorch checkpoint", "scripts/torch-weights"});
   spill(path("set.zip"), "PK\3\4" + std::string(60, '\0'));
   expect_parts(refused("set.zip"), {"set.zip: not a zip archive, or a damaged one"});
   spill(path("set.tar.gz"), "\x1f\x8b\x08");

@@ -1,4 +1,4 @@
-// Format `hdf5`: reads exports bit for bit and community files, and reports where content is bad.
+// Format `hdf5`: reads exports (bit for bit) and community files, and reports where content is bad.
 #include "core/io/hdf5.h"
 
 #include "core/io/npy.h"
@@ -250,7 +250,9 @@ TEST_F(Hdf5Format, RefusesBadShapesUnitsLabelsAndWeights) {
   });
   expect_parts(refused("named.h5"), {"named.h5: 'metadata' is not JSON"});
   test::spill(path("text.h5"), "x, y\n1, 2\n");
-  expect_parts(refused("text.h5"), {"text.h5: not an HDF5 file"});
+  expect_parts(refused("text.h5"), {"text.h5: not an HDF5 file", "HDF5 signature"});
+  test::spill(path("photo.h5"), "\xff\xd8\xff\xe0");
+  expect_parts(refused("photo.h5"), {"photo.h5: not an HDF5 file", "it is a JPEG image"});
 }
 
 }  // namespace

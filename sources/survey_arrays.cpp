@@ -1,0 +1,242 @@
+// Files of arrays: which array holds the rows, which the labels or regression targets, and which
+// are held out.
+#include "core/error.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "sources/files/array_images.h"
+#include "sources/files/array_input.h"
+#include "sources/survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace wellspring::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Arrays that the format finds by their names.
+constexpr const char* kKnownRows[] = {"x", "showers", "particle_features", "first_pulse_index"};
+
+struct FoundArray {
+  NumberArray array;
+  DataName words;
+};
+
+class ArraySurvey {
+ public:
+  ArraySurvey(DataSurvey& survey, const std::string& format)
+      : survey_(survey), npy_(format == "npy") {
+    if (npy_) {
+      file_ = open_npy_input(survey.path);
+    } else {
+      file_ = format == "hdf5" ? open_hdf5_input(survey.path) : open_npz_input(survey.path);
+    }
+    for (const std::string& name : npy_ ? neighbours() : file_->names()) {
+      try {
+        arrays_.push_back({file_->array(name), words_of(name)});
+      } catch (const Error&) {  // text or an empty array: not rows or labels
+      }
+    }
+  }
+
+  void run() {
+    const FoundArray* const rows = find_rows();
+    if (rows == nullptr) return;  // the layouts of other programs, or an error when it is opened
+    add_range(*rows);
+    const std::int64_t count = survey_.open()->size();
+    const bool given = survey_.find("labels") != nullptr || survey_.find("latents") != nullptr ||
+                       survey_.find("label") != nullptr;
+    const FoundArray* truth = nullptr;
+    if (!given && (npy_ || !file_->has("label"))) {
+      truth = find_truth(*rows, count);
+      if (truth != nullptr) add_truth(*truth, count);
+    }
+    add_held_out(*rows, truth);
+    add_classes();
+  }
+
+ private:
+  /// The .npy files in the folder.
+  std::vector<std::string> neighbours() const {
+    std::vector<std::string> names;
+    const fs::path folder = survey_.path.has_parent_path() ? survey_.path.parent_path() : ".";
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+  }
+
+  DataName words_of(const std::string& name) const {
+    return DataName::of(npy_ ? fs::path(name).stem().string() : name);
+  }
+
+  const FoundArray* named(const std::string& name) const {
+    for (const FoundArray& found : arrays_)
+      if (found.array.name() == name) return &found;
+    return nullptr;
+  }
+
+  /// The array of rows: as given, known to the format, or the largest that may be one.
+  const FoundArray* find_rows() {
+    if (npy_) return named(survey_.path.filename().string());
+    if (const SourceKey* const given = survey_.find("array")) return named(given->value);
+    if (survey_.find("layout") != nullptr) return nullptr;
+    for (const char* const known : kKnownRows)
+      if (file_->has(known)) return named(known);
+    const auto size = [](const FoundArray& found) {
+      double elements = found.words.role == DataName::Role::rows ? 1e30 : 1;
+      for (const std::int64_t extent : found.array.shape()) elements *= static_cast<double>(extent);
+      return elements;
+    };
+    const FoundArray* best = nullptr;
+    for (const FoundArray& found : arrays_) {
+      if (found.array.shape().size() < 2 || found.words.part == DataName::Part::held_out) continue;
+      if (best == nullptr || size(found) > size(*best)) best = &found;
+    }
+    if (best != nullptr)
+      survey_.keys.push_back(
+          {"array", best->array.name(), "the array of rows, " + best->array.text()});
+    return best;
+  }
+
+  /// Sets `range` for real images with other values than 0 to 1.
+  void add_range(const FoundArray& rows) {
+    const std::vector<std::int64_t>& shape = rows.array.shape();
+    constexpr std::int64_t kLeastSide = 8, kMostRows = 64;
+    const bool square = shape.size() == 3 && shape[1] == shape[2] && shape[1] >= kLeastSide;
+    if (rows.array.is_whole() || (shape.size() != 4 && !square) || shape[0] == 0 ||
+        survey_.find("range") != nullptr)
+      return;
+    std::size_t width = 1;
+    for (const std::int64_t extent : std::span(shape).subspan(1))
+      width *= static_cast<std::size_t>(extent);
+    const std::int64_t count = std::min(shape[0], kMostRows);
+    std::vector<double> values(width);
+    double low = 0, high = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      rows.array.read(i * shape[0] / count, 1, values.data());
+      low = std::min(low, *std::ranges::min_element(values));
+      high = std::max(high, *std::ranges::max_element(values));
+    }
+    const char* const range = low >= 0 && high <= 1    ? "0..1"
+                              : low >= -1 && high <= 1 ? "-1..1"
+                                                       : "0..255";
+    if (shape.size() == 4 && low >= 0 && high <= 1) return;  // the default
+    survey_.keys.push_back(
+        {"range", range,
+         fmt::format("values of {} are from {:g} to {:g}", counted(count, "row"), low, high)});
+  }
+
+  /// Labels or regression targets of `count` rows: by name, or the only array that fits.
+  const FoundArray* find_truth(const FoundArray& rows, std::int64_t count) const {
+    const FoundArray* only = nullptr;
+    int fitting = 0;
+    for (const FoundArray& found : arrays_) {
+      const auto& shape = found.array.shape();
+      if (&found == &rows || shape.size() > 2 || shape[0] != count ||
+          found.words.part != rows.words.part)
+        continue;
+      if (found.words.role == DataName::Role::labels && found.words.rest == rows.words.rest)
+        return &found;
+      ++fitting;
+      only = &found;
+    }
+    return fitting == 1 && !npy_ ? only : nullptr;
+  }
+
+  /// Integers and one-hot rows are classes; other numbers are regression targets.
+  void add_truth(const FoundArray& truth, std::int64_t count) {
+    const NumberArray& array = truth.array;
+    const bool wide = array.shape().size() == 2 && array.shape()[1] > 1;
+    bool classes = array.is_whole();
+    if (!classes && wide) {
+      try {
+        read_class_labels(*file_, array, count, "");
+        classes = true;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;  // not one-hot
+      }
+    }
+    if (classes) {
+      survey_.keys.push_back({"labels", array.name(), "one class per row, " + array.text()});
+      return;
+    }
+    if (survey_.open()->layout().type == ElementType::u8)
+      file_->refuse(array, "regression targets are read for events and sets only",
+                    "store class indices, integers [rows]");
+    const std::string names[] = {array.name()};
+    survey_.keys.push_back(
+        {"latents", yaml_list(names), "real numbers: regression targets, " + array.text()});
+  }
+
+  /// Adds the held-out rows, if their truth can be found, too.
+  void add_held_out(const FoundArray& rows, const FoundArray* truth) {
+    if (!npy_ && rows.words.part == DataName::Part::whole) {
+      const auto files = held_out_siblings(survey_.path);
+      if (!files.empty())
+        survey_.held_out = {{"path", files.front().string(), "the same data by its name"}};
+      return;
+    }
+    const auto held_out = [&](const FoundArray& of) -> const FoundArray* {
+      const FoundArray* best = nullptr;
+      for (const FoundArray& found : arrays_) {
+        if (found.words.part != DataName::Part::held_out || !found.words.same_data(of.words))
+          continue;
+        const bool test = found.array.name().find("test") != std::string::npos;
+        if (best == nullptr || !test) best = &found;
+      }
+      return best;
+    };
+    const FoundArray* const other = held_out(rows);
+    const FoundArray* const other_truth = truth == nullptr ? nullptr : held_out(*truth);
+    if (other == nullptr || other_truth == nullptr ||
+        other_truth->array.rows() != other->array.rows())
+      return;
+    const std::string& name = other->array.name();
+    survey_.held_out = {{npy_ ? "path" : "array",
+                         npy_ ? (survey_.path.parent_path() / name).string() : name,
+                         "held-out rows, " + other->array.text()}};
+    const std::string names[] = {other_truth->array.name()};
+    const bool classes = survey_.find("labels") != nullptr;
+    survey_.held_out.push_back({classes ? "labels" : "latents",
+                                classes ? names[0] : yaml_list(names), other_truth->array.text()});
+  }
+
+  /// Sets `classes` if the held-out rows have other classes than the training rows.
+  void add_classes() {
+    if (survey_.held_out.empty() || survey_.find("classes") != nullptr) return;
+    DataSurvey other = survey_;
+    for (const SourceKey& key : survey_.held_out) {
+      if (key.name == "path") {
+        other.path = key.value;
+        continue;
+      }
+      std::erase_if(other.keys, [&](const SourceKey& own) { return own.name == key.name; });
+      other.keys.push_back(key);
+    }
+    const auto held_out = other.open()->classes().size();
+    const auto trained = survey_.open()->classes().size();
+    if (held_out == trained) return;
+    survey_.keys.push_back({"classes", fmt::format("{}", std::max(held_out, trained)),
+                            "held-out rows have other classes than training rows"});
+  }
+
+  DataSurvey& survey_;
+  bool npy_;
+  std::unique_ptr<ArrayInput> file_;
+  std::vector<FoundArray> arrays_;
+};
+
+}  // namespace
+
+void survey_arrays(DataSurvey& survey, const std::string& format) {
+  survey.size_reason = "the size of the images";
+  ArraySurvey(survey, format).run();
+}
+
+}  // namespace wellspring::detail
