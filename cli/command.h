@@ -30,6 +30,7 @@ Command add_export(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_list(CLI::App& parent);
+Command add_predict(CLI::App& parent);
 Command add_preview(CLI::App& parent);
 Command add_train(CLI::App& parent);
 

@@ -1,11 +1,12 @@
 // `wellspring eval`: evaluates a trained network on held-out samples.
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/result_view.h"
 #include "cli/terminal.h"
-#include "cli/train_view.h"
 #include "cli/work_bar.h"
 #include "core/error.h"
 #include "core/text/text.h"
+#include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
 #include "train/metrics/metrics_log.h"
 #include "train/trainer.h"
@@ -22,6 +23,7 @@ namespace {
 struct EvalArguments {
   std::string checkpoint;
   bool json = false;
+  std::string predictions;        ///< file to write; "": none
   std::vector<std::string> rest;  ///< an optional configuration file, then key=value
 };
 
@@ -61,15 +63,17 @@ class EvaluationView final : public TrainObserver {
 
 int run(const EvalArguments& options) {
   EvaluationView view;
-  const EvaluationReport report = evaluate_checkpoint(options.checkpoint, config_of(options), view);
+  const EvaluationReport report =
+      evaluate_checkpoint(options.checkpoint, config_of(options), view, options.predictions);
   print_notes(report.notes);
   if (options.json) {
     fmt::print("{}", printable(to_line(report)));
     return 0;
   }
   for (const EvaluationResult& result : report.results) {
-    fmt::print("{}\n", fit(printable(evaluation_text(result)), STDOUT_FILENO, 4));
+    fmt::print("{}\n", fit(printable(evaluation_text(result, Depth::full)), STDOUT_FILENO, 4));
   }
+  if (!options.predictions.empty()) fmt::print("predictions: {}\n", printable(options.predictions));
   return 0;
 }
 
@@ -89,6 +93,9 @@ Command add_eval(CLI::App& parent) {
                   "checkpoint's own configuration)");
   app->add_flag("--json", options->json,
                 "print the results as a line of metrics.jsonl, in full precision");
+  app->add_option("--predictions", options->predictions,
+                  "write the outputs and the truth of each sample; the extension selects the "
+                  "format: NAME.npz (NumPy), NAME.csv, NAME.h5 or NAME.hdf5 (HDF5)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,11 +1,11 @@
 #include "cli/train_view.h"
 
 #include "cli/program.h"
+#include "cli/result_view.h"
 #include "cli/terminal.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
-#include "train/evaluation/evaluation.h"
-#include "train/heads/heads.h"
+#include "train/finished_run.h"
 #include "train/metrics/rates.h"
 #include "train/run_length.h"
 
@@ -44,42 +44,6 @@ void print_line(const std::string& what, const std::string& text) {
   tell(stdout, "{}\n", fit(printable(line + text), STDOUT_FILENO, kColumn));
 }
 
-/// One line per score: name, value, best possible value.
-std::string scores_table(const std::vector<HeadReport>& heads) {
-  struct Line {
-    std::string name, value, best;
-  };
-  std::vector<Line> lines = {{"", "", "best possible"}};
-  bool any_best = false;
-  for (const HeadReport& head : heads) {
-    for (const Score& score : head.scores) {
-      const bool share = score.what == "accuracy";
-      const std::string unit = score.unit.empty() ? "" : " " + score.unit;
-      lines.push_back({heads.size() > 1 ? head.head + ": " + score.what : score.what,
-                       share ? share_text(score.value, score.error.value_or(0))
-                             : fmt::format("{:.4g}{}", score.value, unit),
-                       !score.best ? ""
-                       : share     ? fmt::format("{:.2f} %", 100 * *score.best)
-                                   : fmt::format("{:.4g}{}", *score.best, unit)});
-      any_best = any_best || score.best.has_value();
-    }
-  }
-  if (!any_best) lines.front().best = "";
-  std::size_t name = 0, value = 0;
-  for (const Line& line : lines) {
-    name = std::max(name, columns_of(line.name));
-    value = std::max(value, columns_of(line.value));
-  }
-  std::string text;
-  for (const Line& line : lines) {
-    const std::string row =
-        fmt::format("    {:<{}}  {:<{}}  {}", line.name, name, line.value, value, line.best);
-    const std::size_t end = row.find_last_not_of(' ');
-    if (end != std::string::npos) text += "\n" + row.substr(0, end + 1);
-  }
-  return text;
-}
-
 void print_throughput(const FinishReport& report, std::int64_t log_every) {
   if (report.throughput.windows > 0) return print_line("samples/s", rate_text(report.throughput));
   print_line("samples/s",
@@ -103,21 +67,6 @@ void print_files(const FinishReport& report) {
 }
 
 }  // namespace
-
-std::string percent(double fraction) {
-  return fmt::format("{:.1f} %", 100 * fraction);
-}
-
-std::string evaluation_text(const EvaluationResult& result) {
-  constexpr std::size_t kMostOnALine = 4;  // scores
-  std::size_t scores = 0;
-  for (const HeadReport& head : result.heads) scores += head.scores.size();
-  const std::string rest = fmt::format("loss {:.4f}, {}{}", result.loss,
-                                       counted(result.samples, "sample"), seen_text(result));
-  if (scores <= kMostOnALine)
-    return fmt::format("{}: {}, {}", result.name, scores_text(result.heads), rest);
-  return fmt::format("{}: {}{}", result.name, rest, scores_table(result.heads));
-}
 
 void TrainView::say(const std::string& line) {
   work_.end();

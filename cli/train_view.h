@@ -58,10 +58,4 @@ class TrainView : public TrainObserver {
   SetOverflow overflow_, told_overflow_;
 };
 
-/// "81.3 %".
-std::string percent(double fraction);
-/// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
-/// 0.0710, 4096 samples". More than four scores follow as a table.
-std::string evaluation_text(const EvaluationResult& result);
-
 }  // namespace wellspring::cli

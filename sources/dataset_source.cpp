@@ -28,6 +28,7 @@ std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const Wo
                             .limit_per_class = part ? 0 : spec.limit_per_class,
                             .threads = threads,
                             .format = spec.format,
+                            .labelled = spec.labelled,
                             .watch = told});
   if (!part) return data;
   // The limit is applied after the range, so it does not change which rows are in a range.

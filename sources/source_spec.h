@@ -53,6 +53,7 @@ struct SourceSpec {
   std::int64_t ahead = 4;  ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;
+  bool labelled = true;  ///< false: see DatasetRequest::labelled; not a key of the configuration
 
   ConfigLocation place;  ///< location of the entry in the configuration
 };

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text/text.h"
+#include "train/evaluation/classifier_scores.h"
 
 #include <fmt/format.h>
 
@@ -15,23 +16,36 @@ namespace {
 using Better = HeldOutFigure::Better;
 
 constexpr const char* kLoss = "loss";
-constexpr const char* kArea = "area under the curve";
+constexpr const char* kCalibration = "calibration error";
 
-/// The scores that an evaluation of this head can have.
+/// The scores that an evaluation of this head can have (docs/results.md).
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
-  for (const HeadTarget& target : head.targets) {
-    scores.push_back("rmse of " + target.name);
-    scores.push_back("mae of " + target.name);
+  for (const HeadTarget& target : head.targets)
+    for (const char* const what : {"rmse", "mae", "resolution", "R^2"})
+      scores.push_back(fmt::format("{} of {}", what, target.name));
+  if (head.loss == LossKind::regression) return scores;
+  scores.emplace_back("accuracy");
+  if (head.loss == LossKind::multi_label) {
+    scores.emplace_back("f1");
+  } else {
+    if (head.classes.size() >= kFewestForTop5) scores.emplace_back("top-5 accuracy");
+    scores.emplace_back(kCalibration);
   }
-  if (head.loss != LossKind::regression) scores.emplace_back("accuracy");
-  if (head.loss == LossKind::class_label && head.outputs() == 2) scores.emplace_back(kArea);
-  if (head.loss == LossKind::multi_label) scores.emplace_back("f1");
+  if (head.loss == LossKind::multi_label || head.classes.size() != 2) {
+    scores.emplace_back("mean area under the curve");
+  } else {
+    scores.emplace_back("area under the curve");
+    scores.emplace_back("background rejection at 30 %");
+    scores.emplace_back("background rejection at 50 %");
+  }
   return scores;
 }
 
 Better better_of(std::string_view what) {
-  const bool error = what == kLoss || what.starts_with("rmse of ") || what.starts_with("mae of ");
+  constexpr std::string_view kErrors[] = {"rmse of ", "mae of ", "resolution of "};
+  const bool error = what == kLoss || what == kCalibration ||
+                     std::ranges::any_of(kErrors, [&](auto e) { return what.starts_with(e); });
   return error ? Better::smaller : Better::larger;
 }
 

@@ -126,14 +126,4 @@ void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots
 void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
                            const Slot* slots, double* sums);
 
-/// A two-class head's score for one sample: how strongly it predicts the second class.
-struct ScoredSample {
-  float score = 0;  ///< logit of the second class minus logit of the first
-  std::int32_t label = -1;
-};
-/// Writes the scores of the first `rows` rows to out[row], for a two-class head with columns
-/// `begin` and begin + 1 of `outputs` [batch, width].
-void collect_scores(Stream& stream, std::int64_t rows, const float* outputs, std::int32_t width,
-                    std::int32_t begin, const std::int32_t* labels, ScoredSample* out);
-
 }  // namespace wellspring::ops

@@ -17,8 +17,11 @@ std::optional<RowLayout> event_layout_of(const std::vector<std::int64_t>& shape)
   return RowLayout{SampleLayout::event(static_cast<int>(shape[1])), ElementType::f32};
 }
 
-ArrayRows::ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class)
-    : path_(path), canonical_(std::filesystem::weakly_canonical(path)), limit_(limit_per_class) {}
+ArrayRows::ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class, bool labelled)
+    : path_(path),
+      canonical_(std::filesystem::weakly_canonical(path)),
+      limit_(limit_per_class),
+      labelled_(labelled) {}
 
 std::string ArrayRows::location(std::int64_t row) const {
   return fmt::format("{}: row {}", path_.string(), stored(row));
@@ -34,12 +37,9 @@ std::string ArrayRows::summary() const {
   std::string what = images ? fmt::format("{}x{}", sample.width, sample.height)
                             : counted(sample.features, "feature");
   if (sets) what = fmt::format("up to {} of {}", counted(sample.items, "item"), what);
-  std::string text =
-      fmt::format("{} of {}, {}, from {}",
-                  counted(size(), images ? "image"
-                                  : sets ? "set"
-                                         : "event"),
-                  counted(classes_.size(), "class", "classes"), what, path_.string());
+  std::string text = counted(size(), images ? "image" : sets ? "set" : "event");
+  if (labelled_) text += " of " + counted(classes_.size(), "class", "classes");
+  text += fmt::format(", {}, from {}", what, path_.string());
   if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
   return text;
 }

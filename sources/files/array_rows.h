@@ -42,7 +42,8 @@ class ArrayRows : public Dataset {
   std::string size_advice(int size) const override;
 
  protected:
-  ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class);
+  /// `labelled`: false if all labels are 0 for want of true ones.
+  ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class, bool labelled);
 
   void set_layout(const RowLayout& layout) { layout_ = layout; }
   /// Takes the labels of all stored rows; `source` names their array. Class names come from
@@ -64,6 +65,7 @@ class ArrayRows : public Dataset {
 
   std::filesystem::path path_, canonical_;
   std::int64_t limit_;
+  bool labelled_;
   RowLayout layout_;
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;  ///< labels of all stored rows

@@ -261,7 +261,7 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
                ? "it has no files"
                : fmt::format("it has {} but no .jpg, .png, .webp or .ppm",
                              counted(hidden_ + others_ + skipped_, "other file")),
-           kLayout);
+           options.labelled ? kLayout : "name a folder or an archive with images");
   }
   return candidates;
 }
@@ -285,6 +285,11 @@ std::string ImageSet::folder_around_classes(const std::vector<Candidate>& candid
 /// Finds the level of the class folders and labels every image.
 void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
   std::vector<Candidate> candidates = pick_images(listing, options);
+  if (!options.labelled) {
+    std::vector<Image> images;
+    for (Candidate& candidate : candidates) images.push_back(std::move(candidate.image));
+    return add_class("unlabelled", std::move(images), options.limit_per_class);
+  }
   const bool include = options.subfolders == Subfolders::include;
   const std::string passed_over =
       options.split.empty() && !include ? folder_around_classes(candidates) : options.split;

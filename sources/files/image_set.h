@@ -34,6 +34,7 @@ struct ImageSetOptions {
   std::int64_t limit_per_class = 0;  ///< keeps the first N images of each class, in order; 0: all
   OnError on_error = OnError::fail;  ///< for entries of a folder; the set never reads images itself
   Subfolders subfolders = Subfolders::refuse;
+  bool labelled = true;                          ///< false: images of one class, in any folder
   std::function<void(std::int64_t)> watch = {};  ///< progress: entries listed so far
 };
 

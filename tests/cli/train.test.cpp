@@ -86,7 +86,7 @@ TEST_F(Train, PrintsTheSmallestPossibleErrors) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("accuracy"), std::string::npos) << outcome.out;
   EXPECT_TRUE(std::regex_search(
-      outcome.out, std::regex("best possible\n +mean: rmse of theta0 +[0-9.]+  0\\.4")))
+      outcome.out, std::regex("rmse +best possible rmse +mae .*\n +theta0 +[0-9.]+ +0\\.4")))
       << outcome.out;
   expect_parts(read_text(folder() / "runs/gaussian_linear/metrics.jsonl"), {"\"best\":0.4"});
 }

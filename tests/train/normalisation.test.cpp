@@ -6,6 +6,7 @@
 #include "sources/files/format.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
 #include "train/run_samples.h"
 

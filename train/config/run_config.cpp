@@ -196,6 +196,7 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
 
 /// make_source with error messages that say that the source is held out.
 std::unique_ptr<Source> open_as_held_out(const SourceSpec& spec, const SourceContext& context) {
+  if (!spec.labelled) return make_source(spec, context);
   try {
     return make_source(spec, context);
   } catch (const Error& error) {

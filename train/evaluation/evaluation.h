@@ -2,16 +2,21 @@
 #pragma once
 
 #include "generators/sample_info.h"
-#include "kernels/batch/batch_columns.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
+#include "train/evaluation/classifier_scores.h"
+#include "train/evaluation/network_pass.h"
+#include "train/evaluation/prediction_file.h"
+#include "train/evaluation/regression_scores.h"
 #include "train/heads/head_losses.h"
 #include "train/metrics/observer.h"
 #include "train/step/supervised_task.h"
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,45 +34,53 @@ class Evaluator {
   /// if the classes of a source differ from its head's; config if a source has no head.
   Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
             MemoryPlan& memory);
-  /// Finds held-out rows that are also in `training`; returns a line for each pair of data sets
-  /// with such rows. Error (data) if both read the same files.
+  /// Finds held-out rows that are also in `training`. Returns notes: a line for each pair of data
+  /// sets with such rows, and notes(). Error (data) if both read the same files.
   std::vector<std::string> compare(const Mixture& training, int threads,
                                    const WorkWatch& watch = {});
   void load(Stream& stream);
   /// Evaluates each source from its first held-out sample. Blocks. Throws Interrupted between
-  /// batches after a signal.
+  /// batches after a signal. `use`, if given, receives all samples in order.
   EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
-                            const WorkWatch& watch = {});
+                            const WorkWatch& watch = {},
+                            const std::function<void(const PredictedRows&)>& use = {});
 
   bool empty() const { return mixture_.size() == 0; }
+  /// The samples of evaluate(). The evaluator and `task` must outlive them.
+  PredictedSamples samples(const SupervisedTask& task) const {
+    return {&mixture_, samples_, &task.heads(), truth_, feeds_};
+  }
+  /// Scores that are left out, and why.
+  std::vector<std::string> notes() const;
 
  private:
+  void plan_scores(const std::vector<HeadSpec>& heads, MemoryPlan& memory);
   EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
-                                   const WorkWatch& watch);
-
-  /// Scores that a two-class head gives to the samples of one source, for the area under the curve.
-  struct Ranking {
-    std::size_t head;
-    Planned<ops::ScoredSample> device, host;
-  };
+                                   const WorkWatch& watch,
+                                   const std::function<void(const PredictedRows&)>& use);
+  bool is_fed(std::size_t head, std::size_t source) const {
+    return ((feeds_[head].sources >> source) & 1u) != 0;
+  }
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
   std::vector<std::uint64_t> trained_on_;  ///< by source; found by compare()
   std::vector<std::string> head_names_;
   std::vector<SampleInfo> known_;     ///< by source; empty for files
+  std::vector<SourceTruth> truth_;    ///< by source
+  std::vector<HeadSources> feeds_;    ///< by head
   std::optional<HeadLosses> losses_;  ///< nullopt without sources
-  BatchColumns batch_;
+  NetworkPass pass_;
   Planned<double> sums_, host_sums_;
-  std::vector<Ranking> rankings_;
+  // By head, for heads with held-out sources.
+  std::vector<std::optional<ClassifierScores>> classifiers_;
+  std::vector<std::optional<RegressionScores>> regressions_;
 };
 
 /// Evaluates the network of a checkpoint, optionally on the data of another configuration. `where`:
-/// run folder, checkpoint folder or safetensors file. If the file has no metadata of this program,
-/// `config` defines the network and its heads.
+/// as for find_model_file. If the file has no metadata of this program,
+/// `config` defines the network and its heads. `predictions`: a file to write (PredictionFile), or "".
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
-                                     TrainObserver& observer);
-/// The configuration stored with a checkpoint.
-RunConfig config_of_checkpoint(const std::filesystem::path& where);
-
+                                     TrainObserver& observer,
+                                     const std::filesystem::path& predictions = {});
 }  // namespace wellspring

@@ -3,18 +3,6 @@
 #include <algorithm>
 
 namespace wellspring {
-namespace {
-
-/// The loss maps the range of a target to [-1, 1]: (t - shift) * scale.
-float shift_of(const HeadTarget& target) {
-  return 0.5f * (target.low + target.high);
-}
-float scale_of(const HeadTarget& target) {
-  return target.high > target.low ? 2 / (target.high - target.low) : 1;
-}
-
-}  // namespace
-
 HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
                        std::int32_t sources, const Share& share, DType gradient, Mode mode,
                        MemoryPlan& memory, const std::string& group)
@@ -48,8 +36,8 @@ void HeadLosses::load(Stream& stream) {
     if (heads_[h].loss != LossKind::regression) continue;
     std::vector<float> shift, scale;
     for (const HeadTarget& target : heads_[h].targets) {
-      shift.push_back(shift_of(target));
-      scale.push_back(scale_of(target));
+      shift.push_back(target.shift());
+      scale.push_back(target.scale());
     }
     upload(regressions_[h].column, feeds_[h].column);
     upload(regressions_[h].shift, shift);

@@ -191,10 +191,10 @@ HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& config
 }
 
 std::string score_text(const Score& score, const char* plus_minus) {
-  if (score.what == "accuracy") {
+  if (score.what.ends_with("accuracy")) {
     const std::string best =
         score.best ? fmt::format(" (best possible {:.2f} %)", 100 * *score.best) : "";
-    return "accuracy " + share_text(score.value, score.error.value_or(0), plus_minus) + best;
+    return score.what + " " + share_text(score.value, score.error.value_or(0), plus_minus) + best;
   }
   const std::string unit = score.unit.empty() ? "" : " " + score.unit;
   const std::string best =
@@ -338,7 +338,8 @@ std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_m
   std::vector<std::string> parts;
   for (const HeadReport& head : heads) {
     std::vector<std::string> scores;
-    for (const Score& score : head.scores) scores.push_back(score_text(score, plus_minus));
+    for (const Score& score : head.scores)
+      if (!score.detail) scores.push_back(score_text(score, plus_minus));
     parts.push_back((heads.size() > 1 ? head.head + ": " : "") + join(scores));
   }
   return join(parts, "; ");

@@ -34,6 +34,9 @@ struct HeadTarget {
   std::string name;
   std::string unit;  ///< "" if dimensionless
   float low = 0, high = 1;
+  /// The network learns (target - shift) * scale, which is in [-1, 1].
+  float shift() const { return 0.5f * (low + high); }
+  float scale() const { return high > low ? 2 / (high - low) : 1; }
   friend bool operator==(const HeadTarget&, const HeadTarget&) = default;
 };
 

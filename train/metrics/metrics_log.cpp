@@ -23,6 +23,28 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// null for a missing value.
+Json to_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json to_json(const ClassifierReport& report) {
+  Json object;
+  for (const ClassReport& one : report.classes)
+    object["classes"].push_back({{"name", one.name},
+                                 {"samples", one.samples},
+                                 {"precision", to_json(one.precision)},
+                                 {"recall", to_json(one.recall)},
+                                 {"f1", to_json(one.f1)},
+                                 {"area", to_json(one.area)}});
+  if (!report.confusion.empty()) object["confusion"] = report.confusion;
+  if (!report.calibration.empty()) object["calibration"] = Json::array();
+  for (const CalibrationBin& bin : report.calibration)
+    object["calibration"].push_back({bin.share, bin.confidence, bin.accuracy});
+  if (!report.roc_curve.empty()) object["roc_curve"] = report.roc_curve;
+  return object;
+}
+
 Json to_json(const std::vector<HeadReport>& heads) {
   Json list = Json::array();
   for (const HeadReport& head : heads) {
@@ -31,16 +53,35 @@ Json to_json(const std::vector<HeadReport>& heads) {
       scores.push_back({{"what", score.what}, {"value", score.value}, {"unit", score.unit}});
       if (score.error) scores.back()["error"] = *score.error;
       if (score.best) scores.back()["best"] = *score.best;
+      if (score.detail) scores.back()["detail"] = true;
     }
     list.push_back({{"head", head.head}, {"loss", head.loss}, {"scores", std::move(scores)}});
+    if (head.classifier) list.back().update(to_json(*head.classifier));
   }
   return list;
 }
 
-/// Returns nullopt if there is no such key.
+/// Returns nullopt if there is no such key, or a null.
 std::optional<double> number_from(const Json& object, const char* key) {
-  if (!object.contains(key)) return std::nullopt;
+  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
   return object[key].get<double>();
+}
+
+ClassifierReport classifier_from(const Json& object) {
+  ClassifierReport report;
+  for (const Json& one : object.at("classes"))
+    report.classes.push_back({one.at("name"), one.at("samples"), number_from(one, "precision"),
+                              number_from(one, "recall"), number_from(one, "f1"),
+                              number_from(one, "area")});
+  if (object.contains("confusion"))
+    report.confusion = object["confusion"].get<std::vector<double>>();
+  if (object.contains("calibration"))
+    for (const Json& bin : object["calibration"])
+      report.calibration.push_back({bin.at(0), bin.at(1), bin.at(2)});
+  if (object.contains("roc_curve"))
+    for (const Json& point : object["roc_curve"])
+      report.roc_curve.emplace_back(point.at(0), point.at(1));
+  return report;
 }
 
 std::vector<HeadReport> heads_from(const Json& list) {
@@ -49,7 +90,9 @@ std::vector<HeadReport> heads_from(const Json& list) {
     HeadReport head{entry.at("head"), entry.at("loss"), {}};
     for (const Json& score : entry.at("scores"))
       head.scores.push_back({score.at("what"), score.at("value"), score.at("unit"),
-                             number_from(score, "error"), number_from(score, "best")});
+                             number_from(score, "error"), number_from(score, "best"),
+                             score.value("detail", false)});
+    if (entry.contains("classes")) head.classifier = classifier_from(entry);
     heads.push_back(std::move(head));
   }
   return heads;

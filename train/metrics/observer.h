@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -45,6 +46,31 @@ struct Score {
   std::string unit = {};             ///< "" for fractions and dimensionless targets
   std::optional<double> error = {};  ///< standard error of an accuracy, see share_error
   std::optional<double> best = {};   ///< best value that any predictor can reach, if known
+  bool detail = false;               ///< left out of one-line summaries
+};
+
+/// One class of a classifier against the others. A value is missing if it is 0 / 0.
+struct ClassReport {
+  std::string name;
+  double samples = 0;  ///< sum of their weights
+  std::optional<double> precision = {}, recall = {}, f1 = {};
+  std::optional<double> area = {};  ///< area under the ROC curve
+};
+
+/// Samples whose largest probability is in one interval.
+struct CalibrationBin {
+  double share = 0;       ///< share of all samples
+  double confidence = 0;  ///< mean of the largest probability
+  double accuracy = 0;
+};
+
+/// A classifier on samples of one source; docs/results.md has the formulas.
+struct ClassifierReport {
+  std::vector<ClassReport> classes = {};
+  /// [class, predicted class], sums of weights; empty for multi_label and for many classes.
+  std::vector<double> confusion = {};
+  std::vector<CalibrationBin> calibration = {};           ///< without empty bins
+  std::vector<std::pair<double, double>> roc_curve = {};  ///< two classes: RocCurve::points
 };
 
 /// A head's results on samples of one source.
@@ -52,6 +78,7 @@ struct HeadReport {
   std::string head;
   double loss = 0;  ///< weighted mean over the samples
   std::vector<Score> scores;
+  std::optional<ClassifierReport> classifier = {};  ///< held-out samples only
 };
 
 /// A source's results in a window of steps.

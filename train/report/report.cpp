@@ -7,6 +7,7 @@
 #include "train/heads/heads.h"
 #include "train/metrics/rates.h"
 #include "train/report/chart.h"
+#include "train/report/held_out.h"
 
 #include <fmt/format.h>
 
@@ -316,7 +317,9 @@ std::string report_html(const ReportInput& input) {
                          input.version, plan.device, plan.precision, plan.graph, plan.model,
                          grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
                          grouped(static_cast<std::uint64_t>(plan.batch)))));
-  out += results(input) + charts(input) + pictures(input.pictures);
+  out += results(input) + charts(input);
+  if (input.finish.evaluation) out += held_out_html(*input.finish.evaluation);
+  out += pictures(input.pictures);
   out += inputs(plan) + processes(input.history.runs);
   for (const std::string& note : plan.notes)
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));

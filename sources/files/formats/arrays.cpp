@@ -169,13 +169,13 @@ class ArrayFileRows final : public ArrayRows {
  public:
   ArrayFileRows(const DatasetRequest& request, std::unique_ptr<ArrayInput> file,
                 const ArraySettings& settings)
-      : ArrayRows(request.path, request.limit_per_class),
+      : ArrayRows(request.path, request.limit_per_class, request.labelled),
         file_(std::move(file)),
         layout_(layout_of(settings)) {
     const ExportedMeaning exported = read_meaning(*file_);
     open_values(settings, exported);
-    read_labels(settings, exported);
-    require_weights_of_one();
+    read_labels(settings, exported, request.labelled);
+    if (request.labelled) require_weights_of_one();
     read_truth(settings, exported);
   }
 
@@ -364,10 +364,10 @@ class ArrayFileRows final : public ArrayRows {
     set_layout(*layout);
   }
 
-  void read_labels(const ArraySettings& settings, const ExportedMeaning& exported) {
+  void read_labels(const ArraySettings& settings, const ExportedMeaning& exported, bool labelled) {
     ClassLabels labels;
     std::vector<std::string> known;
-    if (is_there(settings.labels, ArraySettings{}.labels)) {
+    if (labelled && is_there(settings.labels, ArraySettings{}.labels)) {
       labels = read_class_labels(*file_, file_->array(settings.labels), stored_rows(), rows_text());
       known = exported.classes;
     } else {

@@ -60,12 +60,13 @@ class ImageRows final : public Dataset {
   /// Lists the files and reads the first header; with on_error: skip, decodes every file once.
   ImageRows(const DatasetRequest& request, const ImageSettings& settings)
       : set_(ImageSet::open({request.path, settings.split, request.limit_per_class,
-                             settings.on_error, settings.subfolders,
+                             settings.on_error, settings.subfolders, request.labelled,
                              [&](std::int64_t entries) {
                                if (request.watch)
                                  request.watch("listing", static_cast<std::uint64_t>(entries), 0);
                              }})),
         limit_(request.limit_per_class),
+        labelled_(request.labelled),
         skipped_(set_.skipped()),
         first_skipped_(set_.first_skipped()) {
     rules_.max_pixels = settings.max_pixels;
@@ -85,9 +86,10 @@ class ImageRows final : public Dataset {
   std::string location(std::int64_t row) const override { return set_.location(row); }
   std::string place(std::int64_t row) const override { return set_.place(row); }
   std::string summary() const override {
-    std::string text = fmt::format("{} of {}, {}x{}, from {}", counted(set_.size(), "image"),
-                                   counted(set_.classes().size(), "class", "classes"),
-                                   rules_.shape.width, rules_.shape.height, set_.root().string());
+    std::string text = counted(set_.size(), "image");
+    if (labelled_) text += " of " + counted(set_.classes().size(), "class", "classes");
+    text += fmt::format(", {}x{}, from {}", rules_.shape.width, rules_.shape.height,
+                        set_.root().string());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
     if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
@@ -133,7 +135,9 @@ class ImageRows final : public Dataset {
 
   ImageSet set_;
   ImageRules rules_;
-  std::int64_t limit_ = 0, skipped_ = 0;
+  std::int64_t limit_ = 0;
+  bool labelled_ = true;
+  std::int64_t skipped_ = 0;
   std::string first_skipped_;
 };
 

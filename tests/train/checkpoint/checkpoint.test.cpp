@@ -4,6 +4,7 @@
 #include "core/io/safetensors.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/train/training_testing.h"
+#include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
 
 namespace wellspring::test {

@@ -3,6 +3,7 @@
 #include "tests/support/plain_safetensors.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
 
 #include <array>

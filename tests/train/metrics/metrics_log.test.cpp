@@ -42,6 +42,15 @@ TEST(MetricsLogTest, RoundTripsItsRecords) {
        0.95,
        {{"head", 0.25, {{"accuracy", 0.9, "", 0.042, 0.95}}}}},
       {"other", "head", 5, 0, 0, 1, {}, {}, {{"place", 1, {{"rmse of x", 2, "mm"}}}}}};
+  ClassifierReport classifier;
+  classifier.classes = {{"a", 20, 0.5, 0.25, 1.0 / 3, 0.75}, {"b", 0, 0.0}};
+  classifier.confusion = {5, 15, 0, 0};
+  classifier.calibration = {{1, 0.75, 0.25}};
+  classifier.roc_curve = {{0, 0}, {0.25, 0.5}, {1, 1}};
+  HeadReport& classified = evaluation.results[0].heads[0];
+  classified.scores.push_back({"calibration error", 0.5});
+  classified.scores.back().detail = true;
+  classified.classifier = classifier;
   {
     MetricsLog log(folder.path(), 0);
     log.write(step_report(10));
@@ -70,6 +79,18 @@ TEST(MetricsLogTest, RoundTripsItsRecords) {
   EXPECT_EQ(regression.heads[0].scores[0].value, 2);
   EXPECT_EQ(regression.heads[0].scores[0].unit, "mm");
   EXPECT_FALSE(regression.heads[0].scores[0].error || regression.heads[0].scores[0].best);
+  EXPECT_FALSE(regression.heads[0].classifier);
+  const HeadReport& read = history.evaluations[0].results[0].heads[0];
+  EXPECT_FALSE(read.scores[0].detail);
+  EXPECT_TRUE(read.scores[1].detail);
+  ASSERT_TRUE(read.classifier);
+  EXPECT_EQ(read.classifier->classes[0].f1, 1.0 / 3);
+  EXPECT_EQ(read.classifier->classes[0].area, 0.75);
+  EXPECT_EQ(read.classifier->classes[1].precision, 0.0);
+  EXPECT_EQ(read.classifier->classes[1].recall, std::nullopt);
+  EXPECT_EQ(read.classifier->confusion, classifier.confusion);
+  EXPECT_EQ(read.classifier->calibration[0].accuracy, 0.25);
+  EXPECT_EQ(read.classifier->roc_curve, classifier.roc_curve);
 }
 
 TEST(MetricsLogTest, DropsLaterRecordsWhenOpenedAtAStep) {

@@ -1,0 +1,26 @@
+// Results of evaluations as text. Called by the subcommands; host only.
+#pragma once
+
+#include "train/metrics/observer.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+
+enum class Depth : std::uint8_t {
+  summary,  ///< without scores that are details
+  full,     ///< with them, and with the tables of classifiers
+};
+
+/// "81.3 %".
+std::string percent(double fraction);
+/// Lines of cells in columns, each with a line break and an indent before it.
+std::string aligned(const std::vector<std::vector<std::string>>& lines);
+/// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
+/// 0.0710, 4096 samples". A summary of more than four scores, and everything in full, continues with
+/// tables.
+std::string evaluation_text(const EvaluationResult& result, Depth depth = Depth::summary);
+
+}  // namespace wellspring::cli

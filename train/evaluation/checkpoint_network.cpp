@@ -1,0 +1,77 @@
+#include "train/evaluation/checkpoint_network.h"
+
+#include "core/error.h"
+#include "kernels/batch/batch_columns.h"
+#include "sources/normalisation.h"
+#include "train/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+/// Input and heads of the network: from the model file or, if it does not describe them, from a run
+/// with this configuration. Error (config) if the held-out samples do not fit the input.
+SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
+                               const SampleLayout& held_out, TrainObserver& observer) {
+  if (!model.description()) {
+    const Mixture training = config.open_training(observer.watch());
+    return {held_out, SupervisedTask::Input::of(config, training).heads};
+  }
+  if (!held_out.same_input(model.description()->input))
+    fail(ErrorKind::config,
+         {fmt::format(
+              "{} was trained on samples of a different shape: {} in the model, {} held out",
+              model.path().string(), to_string(model.description()->input), to_string(held_out)),
+          "the network accepts only the shape that it was built for",
+          "set data.size to match, or evaluate on other data"});
+  return {held_out, model.description()->heads};
+}
+
+/// Scales held-out events and sets as the network was trained with, if the model file tells.
+void normalise_as(const ModelFile& model, RunConfig& config, Mixture& held_out) {
+  if (!model.description() || model.description()->input.kind == SampleKind::image) return;
+  adopt_normalisation(config.data, model.description()->input, model.description()->config_yaml,
+                      Adopt::defaults_and_auto);
+  for (int i = 0; i < held_out.size(); ++i)
+    held_out.source(i).normalise(
+        config.held_out_from(static_cast<std::size_t>(i)).augmentations.normalisation);
+}
+
+}  // namespace
+
+RunConfig config_of_checkpoint(const std::filesystem::path& where) {
+  const std::filesystem::path file = find_model_file(where);
+  RunConfig config = RunConfig::parse(ModelFile(file).described().config_yaml, file.string());
+  // Model files contain no paths; take them from the run folder if the checkpoint is still in one.
+  const std::filesystem::path beside =
+      file.parent_path().parent_path().parent_path() / "config.resolved.yaml";
+  if (std::filesystem::exists(beside)) {
+    const RunConfig run = RunConfig::load(beside);
+    config.out = run.out;
+    config.data.root = run.data.root;
+    config.init.from = run.init.from;
+  }
+  return config;
+}
+
+CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConfig& config,
+                                     TrainObserver& observer)
+    : model(find_model_file(where)),
+      device(Device::parse(config.device)),
+      stream(device, static_cast<int>(config.threads)),
+      memory(device),
+      mixture(config.open_held_out(observer.watch())),
+      task(config, stream, memory, config.compute_type(device),
+           input_of(model, config, mixture.layout(), observer)) {
+  normalise_as(model, config, mixture);
+}
+
+void CheckpointNetwork::load(const RunConfig& config) {
+  memory.commit(config.memory_limit());
+  load_weights(model, task.parameters(), stream);
+}
+
+}  // namespace wellspring

@@ -1,0 +1,41 @@
+// The network of a checkpoint, with the samples that it reads. Called by evaluations and predictions;
+// host only.
+#pragma once
+
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "sources/mixture.h"
+#include "train/checkpoint/model_file.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
+#include "train/step/supervised_task.h"
+
+#include <cstdint>
+#include <filesystem>
+
+namespace wellspring {
+
+/// The configuration stored with a checkpoint.
+RunConfig config_of_checkpoint(const std::filesystem::path& where);
+
+class CheckpointNetwork {
+ public:
+  /// Opens the held-out sources of `config`, normalised as the network was trained, and plans the
+  /// network. `where`: as for find_model_file. If the file has no metadata of this program, `config`
+  /// defines the network and its heads. Errors: config if the samples do not fit the network; data.
+  CheckpointNetwork(const std::filesystem::path& where, RunConfig& config, TrainObserver& observer);
+  /// Commits the memory plan and loads the weights.
+  void load(const RunConfig& config);
+  /// The step that the weights are from; 0 if unknown.
+  std::uint64_t step() const { return model.description() ? model.description()->step : 0; }
+
+  ModelFile model;
+  Device device;
+  Stream stream;
+  MemoryPlan memory;
+  Mixture mixture;  ///< the held-out sources; the caller plans and loads them
+  SupervisedTask task;
+};
+
+}  // namespace wellspring

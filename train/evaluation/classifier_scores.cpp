@@ -1,0 +1,241 @@
+#include "train/evaluation/classifier_scores.h"
+
+#include "core/text/measured_text.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+/// Missing if it is 0 / 0.
+std::optional<double> ratio(double part, double whole) {
+  if (!(whole > 0)) return std::nullopt;
+  return part / whole;
+}
+
+/// Largest number of other classes that may score higher in the top-5 accuracy.
+constexpr std::ptrdiff_t kMostAbove = 4;
+
+/// True if the label is one of the five likeliest classes. Of equal logits, the first is likelier.
+bool is_among_5(std::span<const float> logits, std::size_t label) {
+  const auto above = [&](std::size_t k) {
+    return logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
+  };
+  std::ptrdiff_t count = 0;
+  for (std::size_t k = 0; k < logits.size(); ++k) count += above(k) ? 1 : 0;
+  return count <= kMostAbove;
+}
+
+/// log(p / (1 - p)) for p = softmax(logits)[k]: it orders samples like p, but does not round to 1.
+float log_odds(std::span<const float> logits, std::size_t k) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::size_t j = 0; j < logits.size(); ++j)
+    if (j != k) largest = std::max(largest, double{logits[j]});
+  double sum = 0;
+  for (std::size_t j = 0; j < logits.size(); ++j)
+    if (j != k) sum += std::exp(logits[j] - largest);
+  return static_cast<float>(logits[k] - largest - std::log(sum));
+}
+
+}  // namespace
+
+void softmax(std::span<const float> logits, std::span<double> probabilities) {
+  const double largest = *std::ranges::max_element(logits);
+  double sum = 0;
+  for (std::size_t k = 0; k < logits.size(); ++k)
+    sum += probabilities[k] = std::exp(logits[k] - largest);
+  for (double& probability : probabilities) probability /= sum;
+}
+
+double sigmoid(float logit) {
+  return 1 / (1 + std::exp(-double{logit}));
+}
+
+std::size_t index_of_largest(std::span<const float> values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
+
+ClassifierScores::ClassifierScores(const HeadSpec& head, std::uint64_t samples, MemoryPlan& memory,
+                                   std::uint64_t most_bytes)
+    : head_(head), classes_(head.classes.size()), probabilities_(classes_) {
+  std::uint64_t per_sample = sizeof(RankedSample) + sizeof(float) + classes_ * sizeof(float);
+  per_sample += is_multi_label() ? classes_ : sizeof(std::int32_t);
+  if (samples > most_bytes / per_sample) {
+    note_ = fmt::format(
+        "head '{}': no ROC curve and no area under it, because the scores of {} need more than {}; "
+        "evaluate fewer samples, or write them to a file (eval --predictions)",
+        head.name, counted(samples, "sample"), human_bytes(most_bytes));
+    return;
+  }
+  const auto reserve = [&]<class T>(T, const char* name, std::size_t count) {
+    return memory.reserve<T>("evaluation", name, count, MemorySpace::host);
+  };
+  odds_ = reserve(float{}, "scores", classes_ * samples);
+  row_weights_ = reserve(float{}, "weights of scores", samples);
+  ranked_ = reserve(RankedSample{}, "ranking", samples);
+  if (is_multi_label())
+    present_ = reserve(std::uint8_t{}, "labels of scores", classes_ * samples);
+  else
+    labels_ = reserve(std::int32_t{}, "labels of scores", samples);
+}
+
+void ClassifierScores::clear() {
+  counts_.assign(classes_, {});
+  confusion_.clear();
+  if (!is_multi_label() && classes_ <= kMostConfused) confusion_.resize(classes_ * classes_, 0);
+  bins_.assign(kCalibrationBins, {});
+  weights_ = squared_weights_ = correct_ = among_5_ = 0;
+  weighted_ = false;
+  kept_ = 0;
+}
+
+void ClassifierScores::add(const PredictedRows& rows) {
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    const std::span logits(rows.outputs + row * rows.width + head_.begin, classes_);
+    const double weight = rows.truth.weight[row];
+    const float* const target = rows.truth.target + row * rows.truth.layout.targets;
+    weights_ += weight;
+    squared_weights_ += weight * weight;
+    weighted_ = weighted_ || weight != 1;
+    auto label = static_cast<std::size_t>(rows.truth.label[row]);
+    if (is_multi_label()) {
+      add_labels(logits, target, weight);
+    } else {
+      if (head_.loss == LossKind::soft_label) label = index_of_largest({target, classes_});
+      add_choice(logits, label, weight);
+    }
+    if (odds_) keep(logits, rows, row, label);
+  }
+}
+
+void ClassifierScores::add_choice(std::span<const float> logits, std::size_t label, double weight) {
+  const std::size_t predicted = index_of_largest(logits);
+  const bool correct = predicted == label;
+  counts_[label].present += weight;
+  counts_[predicted].predicted += weight;
+  if (!confusion_.empty()) confusion_[label * classes_ + predicted] += weight;
+  if (correct) {
+    counts_[label].both += weight;
+    correct_ += weight;
+  }
+  if (classes_ >= kFewestForTop5 && is_among_5(logits, label)) among_5_ += weight;
+  softmax(logits, probabilities_);
+  const double confidence = probabilities_[predicted];
+  // Interval m holds confidences in (m / 15, (m + 1) / 15].
+  const double interval = std::ceil(confidence * kCalibrationBins) - 1;
+  if (std::isnan(interval)) return;
+  Bin& bin = bins_[static_cast<std::size_t>(
+      std::clamp(interval, 0.0, static_cast<double>(kCalibrationBins - 1)))];
+  bin.weight += weight;
+  bin.confidence += weight * confidence;
+  if (correct) bin.correct += weight;
+}
+
+/// A label is present if its target is above 1/2, and predicted if its logit is above 0.
+void ClassifierScores::add_labels(std::span<const float> logits, const float* target,
+                                  double weight) {
+  for (std::size_t k = 0; k < classes_; ++k) {
+    const bool present = target[k] > 0.5f, predicted = logits[k] > 0;
+    if (present) counts_[k].present += weight;
+    if (predicted) counts_[k].predicted += weight;
+    if (present && predicted) counts_[k].both += weight;
+  }
+}
+
+void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& rows,
+                            std::int64_t row, std::size_t label) {
+  const std::size_t samples = ranked_.size();
+  for (std::size_t k = 0; k < classes_; ++k) {
+    odds_.data()[k * samples + kept_] = is_multi_label() ? logits[k] : log_odds(logits, k);
+    if (is_multi_label())
+      present_.data()[k * samples + kept_] =
+          rows.truth.target[row * rows.truth.layout.targets + static_cast<std::int64_t>(k)] > 0.5f;
+  }
+  if (labels_) labels_.data()[kept_] = static_cast<std::int32_t>(label);
+  row_weights_.data()[kept_++] = rows.truth.weight[row];
+}
+
+std::vector<CalibrationBin> ClassifierScores::calibration() const {
+  std::vector<CalibrationBin> list;
+  for (const Bin& bin : bins_)
+    if (bin.weight > 0)
+      list.push_back(
+          {bin.weight / weights_, bin.confidence / bin.weight, bin.correct / bin.weight});
+  return list;
+}
+
+void ClassifierScores::write(HeadReport& report) {
+  ClassifierReport classifier;
+  for (std::size_t k = 0; k < classes_; ++k) {
+    const Counts& n = counts_[k];
+    classifier.classes.push_back({head_.classes[k], n.present, ratio(n.both, n.predicted),
+                                  ratio(n.both, n.present),
+                                  ratio(2 * n.both, n.present + n.predicted)});
+  }
+  const auto share = [&](const char* what, double sum) {
+    // The number of equally weighted samples with the same variance: Kish, Survey Sampling, 1965.
+    const double samples = weights_ * weights_ / squared_weights_;
+    return Score{what, sum / weights_, "", share_error(sum / weights_, samples)};
+  };
+  if (!is_multi_label()) {
+    if (weighted_)
+      for (Score& score : report.scores)
+        if (score.what == "accuracy") score = share("accuracy", correct_);
+    if (classes_ >= kFewestForTop5) report.scores.push_back(share("top-5 accuracy", among_5_));
+    classifier.confusion = confusion_;
+    classifier.calibration = calibration();
+  }
+  rank(report, classifier);
+  if (!is_multi_label()) {
+    double error = 0;
+    for (const CalibrationBin& bin : classifier.calibration)
+      error += bin.share * std::abs(bin.accuracy - bin.confidence);
+    Score score{"calibration error", error};
+    score.detail = true;
+    report.scores.push_back(score);
+  }
+  report.classifier = std::move(classifier);
+}
+
+/// Adds what needs the order of the samples: areas, and for two classes the ROC curve.
+void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
+  if (!odds_) return;
+  const std::size_t samples = ranked_.size();
+  double sum = 0;
+  int areas = 0;
+  for (std::size_t k = 0; k < classes_; ++k) {
+    for (std::size_t i = 0; i < kept_; ++i)
+      ranked_.data()[i] = {odds_.data()[k * samples + i], row_weights_.data()[i],
+                           is_multi_label() ? present_.data()[k * samples + i] != 0
+                                            : labels_.data()[i] == static_cast<std::int32_t>(k)};
+    std::optional<RocCurve> curve = roc_curve({ranked_.data(), kept_});
+    if (!curve) continue;
+    classifier.classes[k].area = curve->area;
+    sum += curve->area;
+    ++areas;
+    if (classes_ != 2 || k != 1 || is_multi_label()) continue;
+    report.scores.push_back({"area under the curve", curve->area});
+    for (std::size_t i = 0; i < kSignalEfficiencies.size(); ++i) {
+      if (!(curve->background[i] > 0)) continue;  // no limit
+      Score score{fmt::format("background rejection at {:.0f} %", 100 * kSignalEfficiencies[i]),
+                  1 / curve->background[i]};
+      score.detail = true;
+      report.scores.push_back(score);
+    }
+    classifier.roc_curve = std::move(curve->points);
+  }
+  if ((classes_ == 2 && !is_multi_label()) || areas == 0) return;
+  Score score{"mean area under the curve", sum / areas};
+  score.detail = true;
+  report.scores.push_back(score);
+}
+
+}  // namespace wellspring

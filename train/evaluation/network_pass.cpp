@@ -1,0 +1,47 @@
+#include "train/evaluation/network_pass.h"
+
+#include "core/signals.h"
+
+#include <algorithm>
+
+namespace wellspring {
+
+void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout& layout,
+                       const SupervisedTask& task) {
+  batch_.plan(memory, "evaluation", rows, layout, task.compute());
+  SampleLayout truth = SampleLayout::event(0);
+  truth.targets = layout.targets;
+  truth.latents = layout.latents;
+  host_.plan(memory, "evaluation", rows, truth, DType::f32, MemorySpace::host);
+  width_ = task.heads().back().begin + task.heads().back().outputs();
+  outputs_ = memory.reserve<float>("evaluation", "outputs", static_cast<std::size_t>(rows * width_),
+                                   MemorySpace::host);
+}
+
+void NetworkPass::run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source,
+                      std::uint64_t samples, const Uses& uses) {
+  const BatchView batch = batch_.view();
+  PredictedRows rows{source, 0, 0, width_, outputs_.data(), host_.view()};
+  const auto from = columns_of(batch), to = columns_of(rows.truth);
+  for (; rows.first < samples; rows.first += static_cast<std::uint64_t>(batch.size)) {
+    stop_if_interrupted();
+    rows.count = static_cast<std::int64_t>(
+        std::min(samples - rows.first, static_cast<std::uint64_t>(batch.size)));
+    const auto count = static_cast<std::size_t>(rows.count);
+    mixture.emit_range(stream, source, rows.first, batch, rows.count);
+    task.forward({stream, batch, mixture.slots(), nullptr, PassMode::evaluate});
+    if (uses.on_device) uses.on_device(batch, rows.count);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      if (to[i].data != nullptr)
+        stream.copy(to[i].data, from[i].data, count * to[i].row_bytes(),
+                    CopyDirection::device_to_host, "truth of evaluated samples");
+    stream.copy(outputs_.data(), task.outputs(),
+                count * static_cast<std::size_t>(width_) * sizeof(float),
+                CopyDirection::device_to_host, "outputs of evaluated samples");
+    stream.synchronize();
+    uses.on_host(rows);
+    if (uses.progress) uses.progress(rows.first + count);
+  }
+}
+
+}  // namespace wellspring

@@ -1,0 +1,120 @@
+#include "train/evaluation/predict.h"
+
+#include "core/error.h"
+#include "core/text/text.h"
+#include "sources/files/format.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_file.h"
+#include "train/evaluation/checkpoint_network.h"
+#include "train/evaluation/network_pass.h"
+#include "train/evaluation/prediction_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace wellspring {
+namespace {
+
+/// The held-out source whose settings apply; adds one for a source without.
+EvaluationSourceConfig chosen(const RunConfig& config, const std::string& like) {
+  std::vector<EvaluationSourceConfig> known = config.evaluation.sources;
+  for (const SourceConfig& source : config.data.sources) {
+    known.emplace_back();
+    known.back().of = known.back().name = source.spec.name;
+  }
+  if (!like.empty()) {
+    const auto found = std::ranges::find(known, like, &EvaluationSourceConfig::name);
+    if (found != known.end()) return *found;
+    std::vector<std::string> names;
+    for (const EvaluationSourceConfig& source : known)
+      if (std::ranges::count(names, source.name) == 0) names.push_back(source.name);
+    fail(ErrorKind::config, {fmt::format("command line: the run has no source '{}'", like), "",
+                             name_advice(like, names)});
+  }
+  for (std::size_t k = 0; k < config.evaluation.sources.size(); ++k)
+    if (config.held_out_from(k).spec.kind == SourceKind::files) return known[k];
+  return known.front();
+}
+
+/// Settings of labels and of places, which belong to the run's own files.
+bool belongs_to_file(const std::string& key) {
+  static const std::vector<std::string> keys = {"split",   "labels",      "label",
+                                                "classes", "class_names", "latents"};
+  return std::ranges::count(keys, key) > 0;
+}
+
+/// Makes the files the only held-out source of `config`.
+void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayout& input) {
+  EvaluationSourceConfig source = chosen(config, options.like);
+  const auto trained = std::ranges::find(config.data.sources, source.of,
+                                         [](const auto& entry) { return entry.spec.name; });
+  SourceSpec& spec = trained->spec;
+  const std::string format =
+      options.format.empty() ? format_of(options.data).name : find_format(options.format).name;
+  check_format_settings(format, options.settings);
+  const std::vector<std::string> keys = format_keys(format);
+  std::vector<ParamSetting> settings;
+  if (spec.kind == SourceKind::files) settings = spec.params;
+  settings.insert(settings.end(), source.params.begin(), source.params.end());
+  std::erase_if(settings, [&](const ParamSetting& setting) {
+    return belongs_to_file(setting.name) || std::ranges::count(keys, setting.name) == 0;
+  });
+  // A network reads sets of a fixed number of items, whatever the largest set of the file has.
+  if (input.kind == SampleKind::set && std::ranges::count(keys, "items") > 0)
+    settings.push_back({"items", std::to_string(input.items)});
+  settings.insert(settings.end(), options.settings.begin(), options.settings.end());
+  spec.kind = SourceKind::files;
+  spec.format = format;
+  spec.params.clear();
+  spec.labelled = false;
+  config.data.root = "";
+  source.name = options.data.filename().empty() ? options.data.parent_path().filename().string()
+                                                : options.data.filename().string();
+  source.path = options.data.string();
+  source.rows = "";
+  source.params = std::move(settings);
+  config.evaluation.sources = {std::move(source)};
+}
+
+}  // namespace
+
+PredictReport predict(const PredictOptions& options, RunConfig config, TrainObserver& observer) {
+  if (!options.out.empty()) require_prediction_name(options.out);
+  hold_out(config, options, ModelFile(find_model_file(options.checkpoint)).described().input);
+  CheckpointNetwork network(options.checkpoint, config, observer);
+  Mixture& mixture = network.mixture;
+  NetworkPass pass;
+  pass.plan(network.memory, config.train.batch, mixture.layout(), network.task);
+  mixture.plan(network.memory, config.train.batch, 1);
+  network.load(config);
+  mixture.load(network.stream);
+  const Dataset& data = *mixture.source(0).rows();
+  PredictReport report{static_cast<std::uint64_t>(data.size()),
+                       data.summary(),
+                       network.task.heads(),
+                       {},
+                       mixture.notes()};
+  std::optional<PredictionFile> file;
+  if (!options.out.empty())
+    file.emplace(options.out, PredictedSamples{&mixture, {report.rows}, &network.task.heads()});
+  const auto watch = observer.watch();
+  pass.run(
+      network.stream, network.task, mixture, 0, report.rows,
+      {.on_host =
+           [&](const PredictedRows& rows) {
+             if (file) file->append(rows);
+             for (std::int64_t row = 0; row < rows.count && report.first.size() < options.shown;
+                  ++row) {
+               const float* const outputs = rows.outputs + row * rows.width;
+               report.first.push_back({data.location(static_cast<std::int64_t>(rows.first) + row),
+                                       {outputs, outputs + rows.width}});
+             }
+           },
+       .progress = [&](std::uint64_t done) { watch("predicting", done, report.rows); }});
+  if (file) file->finish();
+  return report;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,256 @@
+#include "train/evaluation/prediction_file.h"
+
+#include "core/error.h"
+#include "core/io/bytes.h"
+#include "core/version.h"
+#include "export/csv_file.h"
+#include "train/evaluation/classifier_scores.h"
+#include "train/evaluation/regression_scores.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_choice(const HeadSpec& head) {
+  return head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
+}
+
+/// Names and units of all latents of the sources, without repetitions.
+ArrayMeaning all_latents(const std::vector<SourceTruth>& sources) {
+  ArrayMeaning all;
+  for (const SourceTruth& source : sources)
+    for (const HeadTarget& latent : source.latents)
+      if (std::ranges::count(all.names, latent.name) == 0) {
+        all.names.push_back(latent.name);
+        all.units.push_back(latent.unit);
+      }
+  return all;
+}
+
+/// For each source, the column of each of these latents, or -1.
+std::vector<std::vector<std::int64_t>> columns_of(const std::vector<std::string>& names,
+                                                  const std::vector<SourceTruth>& sources) {
+  std::vector<std::vector<std::int64_t>> columns;
+  for (const SourceTruth& source : sources) {
+    columns.emplace_back();
+    for (const std::string& name : names) {
+      const auto found = std::ranges::find(source.latents, name, &HeadTarget::name);
+      columns.back().push_back(found == source.latents.end() ? -1 : found - source.latents.begin());
+    }
+  }
+  return columns;
+}
+
+Json description(const PredictedSamples& samples) {
+  Json sources = Json::array(), heads = Json::array();
+  for (std::size_t s = 0; s < samples.counts.size(); ++s) {
+    sources.push_back({{"name", samples.mixture->source(static_cast<int>(s)).name()},
+                       {"samples", samples.counts[s]}});
+    if (!samples.truth.empty()) {
+      sources.back()["head"] = samples.truth[s].head;
+      sources.back()["classes"] = samples.truth[s].classes;
+    }
+  }
+  for (const HeadSpec& head : *samples.heads) {
+    Json targets = Json::array();
+    for (const HeadTarget& target : head.targets)
+      targets.push_back({{"name", target.name}, {"unit", target.unit}});
+    heads.push_back({{"name", head.name}, {"loss", to_string(head.loss)}});
+    if (head.loss == LossKind::regression)
+      heads.back()["targets"] = std::move(targets);
+    else
+      heads.back()["classes"] = head.classes;
+  }
+  return {{"sources", sources}, {"heads", heads}, {"version", kVersion}};
+}
+
+}  // namespace
+
+void require_prediction_name(const std::filesystem::path& path) {
+  if (is_npz(path) || is_hdf5(path) || is_csv(path)) return;
+  fail(ErrorKind::config,
+       {fmt::format("cannot write predictions to '{}'", path.string()),
+        "the extension selects the format", "use a name that ends in .npz, .csv, .h5 or .hdf5"});
+}
+
+PredictionFile::PredictionFile(const std::filesystem::path& path, PredictedSamples samples)
+    : samples_(std::move(samples)), csv_(is_csv(path)) {
+  require_prediction_name(path);
+  file_ = csv_ ? create_csv_file(path) : create_array_file(path);
+  count_ = static_cast<std::int64_t>(
+      std::accumulate(samples_.counts.begin(), samples_.counts.end(), std::uint64_t{0}));
+  add_samples();
+  if (!samples_.truth.empty()) add_truth();
+  for (std::size_t h = 0; h < samples_.heads->size(); ++h) add_head(h);
+}
+
+void PredictionFile::append(const PredictedRows& rows) {
+  for (const Fill& fill : columns_) fill(rows);
+}
+
+void PredictionFile::finish() {
+  file_->finish(description(samples_));
+}
+
+std::string PredictionFile::named(const std::string& what, const HeadSpec& head) const {
+  return samples_.heads->size() > 1 ? what + "_" + head.name : what;
+}
+
+void PredictionFile::add_floats(
+    const std::string& name, const ArrayMeaning& meaning, std::size_t width,
+    std::function<void(const PredictedRows&, std::int64_t, float*)> value) {
+  std::vector<std::int64_t> shape = {count_};
+  if (width > 0) shape.push_back(static_cast<std::int64_t>(width));
+  const ArrayFile::Array array = file_->open(name, {ElementType::f32, shape}, meaning);
+  columns_.push_back([this, array, step = std::max<std::size_t>(width, 1),
+                      value = std::move(value)](const PredictedRows& rows) {
+    std::vector<float> values(static_cast<std::size_t>(rows.count) * step);
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      value(rows, row, values.data() + static_cast<std::size_t>(row) * step);
+    file_->append(array, bytes_of(values));
+  });
+}
+
+/// Texts are padded with zeros.
+void PredictionFile::add_texts(
+    const std::string& name, std::size_t longest,
+    std::function<std::string(const PredictedRows&, std::int64_t)> text) {
+  const ArrayFile::Array array =
+      file_->open(name, {ElementType::u8, {count_, static_cast<std::int64_t>(longest)}}, {});
+  columns_.push_back([this, array, longest, text = std::move(text)](const PredictedRows& rows) {
+    std::string all;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      all += text(rows, row);
+      all.resize(static_cast<std::size_t>(row + 1) * longest);
+    }
+    file_->append(array, bytes_of(all));
+  });
+}
+
+void PredictionFile::add_classes(
+    const std::string& name, std::vector<std::vector<std::string>> names,
+    std::function<std::int64_t(const PredictedRows&, std::int64_t)> index) {
+  if (csv_) {
+    std::size_t longest = 1;
+    for (const auto& classes : names)
+      for (const std::string& text : classes) longest = std::max(longest, text.size());
+    add_texts(name, longest,
+              [names = std::move(names), index = std::move(index)](const PredictedRows& rows,
+                                                                   std::int64_t row) {
+                return names[static_cast<std::size_t>(rows.source)]
+                            [static_cast<std::size_t>(index(rows, row))];
+              });
+    return;
+  }
+  const ArrayFile::Array array = file_->open(name, {ElementType::i64, {count_}}, {});
+  columns_.push_back([this, array, index = std::move(index)](const PredictedRows& rows) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t row = 0; row < rows.count; ++row) values.push_back(index(rows, row));
+    file_->append(array, bytes_of(values));
+  });
+}
+
+/// Identities of the samples.
+void PredictionFile::add_samples() {
+  const ArrayFile::Array source = file_->open("source", {ElementType::i32, {count_}}, {});
+  const ArrayFile::Array sample = file_->open("sample", {ElementType::i64, {count_}}, {});
+  columns_.push_back([this, source, sample](const PredictedRows& rows) {
+    const std::uint64_t first =
+        samples_.mixture->source(rows.source).first_evaluation_sample() + rows.first;
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(rows.count));
+    std::iota(ids.begin(), ids.end(), static_cast<std::int64_t>(first));
+    const std::vector<std::int32_t> sources(ids.size(), rows.source);
+    file_->append(source, bytes_of(sources));
+    file_->append(sample, bytes_of(ids));
+  });
+  std::size_t longest = 0;
+  for (int s = 0; s < samples_.mixture->size(); ++s)
+    if (const Dataset* const data = samples_.mixture->source(s).rows())
+      for (std::int64_t row = 0; row < data->size(); ++row)
+        longest = std::max(longest, data->location(row).size());
+  if (longest == 0) return;
+  add_texts("location", longest, [this](const PredictedRows& rows, std::int64_t row) {
+    const Dataset* const data = samples_.mixture->source(rows.source).rows();
+    return data == nullptr ? "" : data->location(static_cast<std::int64_t>(rows.first) + row);
+  });
+}
+
+void PredictionFile::add_truth() {
+  std::vector<std::vector<std::string>> classes;
+  for (const SourceTruth& source : samples_.truth) classes.push_back(source.classes);
+  add_classes("label", std::move(classes), [](const PredictedRows& rows, std::int64_t row) {
+    return std::int64_t{rows.truth.label[row]};
+  });
+  add_floats("weight", {}, 0, [](const PredictedRows& rows, std::int64_t row, float* out) {
+    *out = rows.truth.weight[row];
+  });
+  const ArrayMeaning latents = all_latents(samples_.truth);
+  if (latents.names.empty()) return;
+  add_floats("latents", latents, latents.names.size(),
+             [columns = columns_of(latents.names, samples_.truth)](const PredictedRows& rows,
+                                                                   std::int64_t row, float* out) {
+               const float* const own = rows.truth.latents + row * rows.truth.layout.latents;
+               for (const std::int64_t column : columns[static_cast<std::size_t>(rows.source)])
+                 *out++ = column < 0 ? std::numeric_limits<float>::quiet_NaN() : own[column];
+             });
+}
+
+void PredictionFile::add_head(std::size_t h) {
+  const HeadSpec& head = (*samples_.heads)[h];
+  const auto outputs = static_cast<std::size_t>(head.outputs());
+  const auto own = [&head, outputs](const PredictedRows& rows, std::int64_t row) {
+    return std::span(rows.outputs + row * rows.width + head.begin, outputs);
+  };
+  ArrayMeaning meaning;
+  meaning.names = head.classes;
+  for (const HeadTarget& target : head.targets) {
+    meaning.names.push_back(target.name);
+    meaning.units.push_back(target.unit);
+  }
+  if (is_choice(head)) {
+    const std::vector classes(samples_.counts.size(), head.classes);
+    add_classes(named("predicted", head), classes,
+                [own](const PredictedRows& rows, std::int64_t row) {
+                  return static_cast<std::int64_t>(index_of_largest(own(rows, row)));
+                });
+  }
+  const bool regression = head.loss == LossKind::regression;
+  add_floats(named(regression ? "prediction" : "scores", head), meaning, outputs,
+             [&head, own](const PredictedRows& rows, std::int64_t row, float* out) {
+               const std::span<const float> values = own(rows, row);
+               std::vector<double> probabilities(values.size());
+               if (is_choice(head)) softmax(values, probabilities);
+               for (std::size_t k = 0; k < values.size(); ++k)
+                 out[k] = head.loss == LossKind::regression
+                              ? predicted_target(head.targets[k], values[k])
+                              : static_cast<float>(is_choice(head) ? probabilities[k]
+                                                                   : sigmoid(values[k]));
+             });
+  if (samples_.feeds.empty() || is_choice(head)) return;
+  add_floats(
+      named("truth", head), meaning, outputs,
+      [&head, &feed = samples_.feeds[h]](const PredictedRows& rows, std::int64_t row, float* out) {
+        const bool known = ((feed.sources >> rows.source) & 1u) != 0;
+        for (std::size_t k = 0; k < static_cast<std::size_t>(head.outputs()); ++k) {
+          if (!known)
+            out[k] = std::numeric_limits<float>::quiet_NaN();
+          else if (head.loss == LossKind::regression)
+            out[k] = true_target(feed, head, rows, row, k);
+          else
+            out[k] =
+                rows.truth.target[row * rows.truth.layout.targets + static_cast<std::int64_t>(k)];
+        }
+      });
+}
+
+}  // namespace wellspring

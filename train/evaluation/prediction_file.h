@@ -1,0 +1,72 @@
+// A file of predictions: outputs of a network for each sample, with their truth. Called by `eval`
+// and `predict`; host only.
+#pragma once
+
+#include "export/array_file.h"
+#include "sources/mixture.h"
+#include "train/evaluation/network_pass.h"
+#include "train/heads/heads.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Samples that a network predicts, source by source.
+struct PredictedSamples {
+  const Mixture* mixture = nullptr;
+  std::vector<std::uint64_t> counts;  ///< samples of each source
+  const std::vector<HeadSpec>* heads = nullptr;
+  std::vector<SourceTruth> truth = {};  ///< by source; empty for samples without labels
+  std::vector<HeadSources> feeds = {};  ///< by head; empty for samples without labels
+};
+
+/// Error (config) unless the name ends in .npz, .csv, .h5 or .hdf5.
+void require_prediction_name(const std::filesystem::path& path);
+
+/// Writes predictions batch by batch. The file appears when finish() has returned.
+///
+/// `source` [samples] is an index into `sources` of the metadata, and `sample` [samples] the id in
+/// that source; `location` names the row of a file. A classifier writes `scores` [samples, classes],
+/// its probabilities, and `predicted`, the class with the largest one. A regression writes
+/// `prediction` [samples, targets]. The truth is in `label`, `weight`, `latents`, and for
+/// regressions and multi_label in `truth`; NaN for what a source does not have. With several heads,
+/// the names of these arrays end in _HEAD. In CSV files, `label` and `predicted` are class names.
+class PredictionFile {
+ public:
+  /// Errors: config for an unknown extension, runtime if the file cannot be written.
+  PredictionFile(const std::filesystem::path& path, PredictedSamples samples);
+  PredictionFile(const PredictionFile&) = delete;
+  PredictionFile& operator=(const PredictionFile&) = delete;
+  void append(const PredictedRows& rows);
+  void finish();
+
+ private:
+  /// A column of the file, and how rows fill it.
+  using Fill = std::function<void(const PredictedRows&)>;
+  void add_samples();
+  void add_truth();
+  void add_head(std::size_t head);
+  void add_floats(const std::string& name, const ArrayMeaning& meaning, std::size_t width,
+                  std::function<void(const PredictedRows&, std::int64_t row, float* out)> value);
+  /// Class indices, as names in CSV files; `names`: of the classes of each source.
+  void add_classes(const std::string& name, std::vector<std::vector<std::string>> names,
+                   std::function<std::int64_t(const PredictedRows&, std::int64_t row)> index);
+  void add_texts(const std::string& name, std::size_t longest,
+                 std::function<std::string(const PredictedRows&, std::int64_t row)> text);
+  std::string named(const std::string& what, const HeadSpec& head) const;
+
+  PredictedSamples samples_;
+  bool csv_;
+  std::int64_t count_ = 0;
+  std::unique_ptr<ArrayFile> file_;
+  std::vector<Fill> columns_;
+};
+
+}  // namespace wellspring

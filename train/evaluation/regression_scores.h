@@ -1,0 +1,42 @@
+// Scores of a regression head on the held-out samples of one source. Called by the evaluation; host
+// only. docs/results.md has the formulas.
+#pragma once
+
+#include "train/evaluation/network_pass.h"
+#include "train/heads/heads.h"
+#include "train/metrics/observer.h"
+
+#include <vector>
+
+namespace wellspring {
+
+/// A prediction in the target's own unit. `output`: of the network.
+inline float predicted_target(const HeadTarget& target, float output) {
+  return output / target.scale() + target.shift();
+}
+/// Target `k` of a regression head in a row. `feed`: of that head.
+float true_target(const HeadSources& feed, const HeadSpec& head, const PredictedRows& rows,
+                  std::int64_t row, std::size_t k);
+
+class RegressionScores {
+ public:
+  explicit RegressionScores(const HeadSpec& head) : head_(head) {}
+  /// Begins with the samples of another source.
+  void clear();
+  void add(const PredictedRows& rows, const HeadSources& feed);
+  /// Adds bias, resolution and R^2 of each target to `report`, which has the others. If weights
+  /// differ, replaces those by weighted means.
+  void write(HeadReport& report) const;
+
+ private:
+  struct Sums {
+    double error = 0, squared = 0, absolute = 0;  ///< errors of the prediction
+    double target = 0, squared_target = 0;        ///< minus the middle of its range
+  };
+  HeadSpec head_;
+  std::vector<Sums> sums_;  ///< by target, weighted
+  double weights_ = 0;
+  bool weighted_ = false;  ///< weights differ from 1
+};
+
+}  // namespace wellspring
