@@ -109,7 +109,7 @@ void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd);
 /// Computes dx, dgamma, dbeta and dresidual. dresidual may be null; it is dy taken through the
-/// activation. `partials` holds group_norm_partials(spec) floats.
+/// activation. dgamma and dbeta may both be null. `partials` holds group_norm_partials(spec) floats.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -160,6 +160,7 @@ class ConvPool2d {
                        std::uint8_t* winner, Workspace workspace) = 0;
   /// dy [N,P/2,Q/2,K] is the gradient of y, after the activation. Computes dx (null without
   /// spec.input_gradient), dw in the compute type, and dbias (f32, may be null). Overwrites them.
+  /// If dw is null, computes neither dw nor dbias, and does not read x.
   virtual void backward(Stream& stream, const void* x, const void* w, const void* dy,
                         const std::uint8_t* winner, void* dx, void* dw, float* dbias,
                         Workspace workspace) = 0;
