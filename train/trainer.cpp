@@ -201,6 +201,7 @@ void Trainer::Impl::describe_plan() {
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
   plan.model = config.model.name;
   plan.parameters = task_.parameters().count();
+  plan.frozen = task_.parameters().frozen_count();
   plan.batch = config.train.batch;
   plan.steps = steps();
   plan.first_step = step;

@@ -102,9 +102,10 @@ struct LayerRun {
   ops::Workspace workspace;
 
   // Backward only:
-  void* output_gradient = nullptr;        ///< may be overwritten
-  std::vector<void*> input_gradient;      ///< overwritten; null if not needed
-  std::vector<void*> parameter_gradient;  ///< by parameter; overwritten; all null if none is trained
+  void* output_gradient = nullptr;    ///< may be overwritten
+  std::vector<void*> input_gradient;  ///< overwritten; null if not needed
+  /// By parameter; overwritten. All are null if all parameters are frozen.
+  std::vector<void*> parameter_gradient;
 
   Stream& stream() const { return pass.stream; }
   const void* weight(std::size_t k) const { return arena.weight(parameters[k]); }

@@ -219,9 +219,9 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
 
 /// Adds the part at `begin` of each shard's gradients to the sum of a parameter.
 void Network::add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first) {
-  const auto same =
-      std::find_if(stage.sums.begin(), stage.sums.end(),
-                   [id](const ShardSum& sum) { return sum.parameter.index == id.index; });
+  const auto same = std::find_if(stage.sums.begin(), stage.sums.end(), [id](const ShardSum& sum) {
+    return sum.parameter.index == id.index;
+  });
   if (same == stage.sums.end())
     stage.sums.push_back({id, {begin}, !first});
   else

@@ -30,9 +30,9 @@ namespace wellspring {
 struct NetworkSpec {
   std::int64_t batch = 1;
   DType compute = DType::f32;
-  std::uint64_t seed = 0;       ///< seed of the run, which keys dropout
-  bool input_gradient = false;  ///< also compute the gradient of the samples
-  std::int64_t shards = 0;      ///< CPU only; 0: chosen by make_shards()
+  std::uint64_t seed = 0;                 ///< seed of the run, which keys dropout
+  bool input_gradient = false;            ///< also compute the gradient of the samples
+  std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;

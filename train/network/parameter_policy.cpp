@@ -5,9 +5,9 @@
 #include "train/network/parameters.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
+#include <fnmatch.h>
 
 namespace wellspring {
 namespace {
@@ -53,16 +53,15 @@ void expect_rules_fit(std::span<const ParameterRule> rules,
   }
   for (const ParameterRule& rule : rules) {
     if (std::ranges::any_of(names, [&](const auto& name) { return matches(rule, name); })) continue;
-    fail(ErrorKind::config,
-         {fmt::format("{}the pattern '{}' matches no parameter of the network",
-                      rule.place.prefix(), rule.match),
-          "close names: " + join(close_names(rule.match, names)),
-          "correct the pattern, or remove it"});
+    fail(ErrorKind::config, {fmt::format("{}the pattern '{}' matches no parameter of the network",
+                                         rule.place.prefix(), rule.match),
+                             "close names: " + join(close_names(rule.match, names)),
+                             "correct the pattern, or remove it"});
   }
   if (trained) return;
-  fail(ErrorKind::config,
-       {fmt::format("{}all parameters are frozen", rules.back().place.prefix()),
-        "nothing would be trained", "let some parameters change, for example those of the head"});
+  fail(ErrorKind::config, {fmt::format("{}all parameters are frozen", rules.back().place.prefix()),
+                           "nothing would be trained",
+                           "unfreeze some parameters, for example {match: head.*, frozen: false}"});
 }
 
 }  // namespace wellspring

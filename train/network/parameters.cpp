@@ -217,8 +217,8 @@ void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks) const
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
   for (const Planned<float>* moment : {&first_, &second_})
     if (*moment) stream.fill_zero(moment->data(), moment->bytes(), "initialise moments");
-  stream.copy(ranges_.data(), update_ranges_.data(), ranges_.bytes(),
-              CopyDirection::host_to_device, "upload policies");
+  stream.copy(ranges_.data(), update_ranges_.data(), ranges_.bytes(), CopyDirection::host_to_device,
+              "upload policies");
   std::vector<float> values(static_cast<std::size_t>(length()), 0.0f);
   for (const ParameterTensor& tensor : tensors_) {
     const std::vector<float> initial = initial_values(tensor, seed);
@@ -251,8 +251,8 @@ void ParameterArena::refresh_working(Stream& stream) {
 
 std::vector<float> ParameterArena::download(Stream& stream, const ArenaArray& array) {
   std::vector<float> values(static_cast<std::size_t>(array.length));
-  stream.copy(values.data(), array.data, values.size() * sizeof(float), CopyDirection::device_to_host,
-              "download parameters");
+  stream.copy(values.data(), array.data, values.size() * sizeof(float),
+              CopyDirection::device_to_host, "download parameters");
   stream.synchronize();
   return values;
 }

@@ -99,7 +99,7 @@ class ParameterArena {
   /// Length of the weights, with buffers and gaps.
   std::int64_t length() const { return changing() + frozen_matrices_ + frozen_vectors_; }
   /// Length of the prefix that a step may change: everything but frozen parameters. The moments
-  /// have this length; those of buffers stay 0.
+  /// have this length; the moments of buffers stay 0.
   std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
@@ -107,10 +107,10 @@ class ParameterArena {
   float* buffer(ParameterId id) const;       ///< buffer
   /// Gradient of a trained matrix (in the compute type) or vector (f32); null for other tensors.
   void* gradient(ParameterId id) const;
-  float* master() const { return master_.data(); }                            ///< [length] f32
-  float* first_moment() const { return first_ ? first_.data() : nullptr; }    ///< [changing]
+  float* master() const { return master_.data(); }                             ///< [length] f32
+  float* first_moment() const { return first_ ? first_.data() : nullptr; }     ///< [changing]
   float* second_moment() const { return second_ ? second_.data() : nullptr; }  ///< [changing]
-  float* average() const { return average_ ? average_.data() : nullptr; }     ///< [length]
+  float* average() const { return average_ ? average_.data() : nullptr; }      ///< [length]
   ArenaArray weights() const { return {"", master_.data(), length()}; }
   /// The weights, the optimizer's moments, and the average.
   std::vector<ArenaArray> arrays() const;

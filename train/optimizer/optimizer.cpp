@@ -9,11 +9,11 @@ template <class T, class Rule>
 void launch(Stream& stream, const Rule& rule, const ParameterView& p, const StepState* state) {
   T* working = static_cast<T*>(p.working);
   if (p.working == p.master) working = nullptr;
-  league(
-      stream, "optimizer_step", chunks(p.matrices + p.vectors),
-      {kChunkTeam, optimizer_scratch<Rule>()},
-      OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.ranges, p.range_count, p.master, working,
-                             static_cast<const T*>(p.matrix_gradient), p.vector_gradient, state});
+  league(stream, "optimizer_step", chunks(p.matrices + p.vectors),
+         {kChunkTeam, optimizer_scratch<Rule>()},
+         OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.ranges, p.range_count, p.master,
+                                working, static_cast<const T*>(p.matrix_gradient),
+                                p.vector_gradient, state});
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct OptimizerSpec {
   float momentum = 0.9f;                                ///< sgd; 0: plain SGD
   bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
-  /// Of matrices without a policy of their own; decoupled for adamw, added to the gradient for sgd.
+  /// Default of matrices; decoupled for adamw, added to the gradient for sgd.
   float weight_decay = 0;
   int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };

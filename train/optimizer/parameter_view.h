@@ -17,9 +17,9 @@ struct UpdateRange {
 /// Flat arenas of the trained parameters. Matrices come first, then vectors (biases,
 /// normalisation). An optimizer step is one launch over both.
 struct ParameterView {
-  std::int64_t matrices = 0;               ///< elements of the first segment
-  std::int64_t vectors = 0;                ///< elements of the second
-  const UpdateRange* ranges = nullptr;     ///< in order, covering both segments
+  std::int64_t matrices = 0;            ///< elements of the first segment
+  std::int64_t vectors = 0;             ///< elements of the second
+  const UpdateRange* ranges = nullptr;  ///< in order, covering both segments
   std::int64_t range_count = 0;
   float* master = nullptr;                 ///< [matrices + vectors] f32
   void* working = nullptr;                 ///< [matrices] in the compute type; = master when f32

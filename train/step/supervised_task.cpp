@@ -46,8 +46,8 @@ void SupervisedTask::optimize(Stream& stream, StepState* state) {
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
   if (ema_ > 0)
-    ops::average_weights(stream, parameters().changing(), ema_, view.master,
-                         parameters().average(), state);
+    ops::average_weights(stream, parameters().changing(), ema_, view.master, parameters().average(),
+                         state);
 }
 
 }  // namespace wellspring

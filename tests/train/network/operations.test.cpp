@@ -240,8 +240,8 @@ class Operations : public ops::test::OperationTest {
       std::map<std::string, Doubles> moved;
       const Doubles expected = reference_outputs(tape, input, &moved);
       const double bound = c.roundings * ops::test::rounding(DType::f32) * c.gain;
-      ops::test::expect_within(outputs, expected, bound * std::max(1.0, largest_magnitude(expected)),
-                               "outputs");
+      ops::test::expect_within(outputs, expected,
+                               bound * std::max(1.0, largest_magnitude(expected)), "outputs");
       const std::map<std::string, Doubles> tensors = pruned.tensors();
       for (const std::string& norm : input.frozen_norms)
         for (const char* name : {".running_mean", ".running_var"})

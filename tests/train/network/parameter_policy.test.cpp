@@ -36,8 +36,8 @@ TEST(ParameterPolicy, RefusesAPatternThatMatchesNothing) {
   const ConfigLocation place{"run.yaml", 7, 3};
   const std::vector<ParameterRule> rules = {{.match = "head.*", .frozen = true},
                                             {.match = "stege1.*", .frozen = true, .place = place}};
-  const std::string message = message_of(
-      ErrorKind::config, [&] { expect_rules_fit(rules, tensors_under(rules)); });
+  const std::string message =
+      message_of(ErrorKind::config, [&] { expect_rules_fit(rules, tensors_under(rules)); });
   expect_parts(message, {"run.yaml:7:3", "the pattern 'stege1.*' matches no parameter",
                          "close names: stage1.conv.weight, stage0.conv.weight"});
   // Running statistics are not parameters.

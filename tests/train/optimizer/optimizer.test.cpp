@@ -25,8 +25,8 @@ std::vector<UpdateRange> usual_ranges(float decay) {
 
 /// Ranges that begin and end inside a chunk, at its border, and after a single element.
 std::vector<UpdateRange> many_ranges(float decay) {
-  return {{0, 1, 0.5f, 2 * decay},        {1, 3000, 0.1f, decay},
-          {3000, kChunk, 0, decay},       {kChunk, kMatrices, 1, 0},
+  return {{0, 1, 0.5f, 2 * decay},         {1, 3000, 0.1f, decay},
+          {3000, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
           {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay}};
 }
 
@@ -43,6 +43,8 @@ struct Reference {
   void step(const UpdateRange& range, const Doubles& gradient, int t) {
     const double rate = schedule * static_cast<double>(range.lr_scale);
     const double decay = static_cast<double>(range.weight_decay);
+    const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
+    const double correction1 = 1 - std::pow(b1, t), correction2 = 1 - std::pow(b2, t);
     for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
          ++i) {
       double g = gradient[i];
@@ -52,13 +54,11 @@ struct Reference {
         first[i] = momentum * first[i] + g;
         weight[i] -= rate * (spec.nesterov ? g + momentum * first[i] : first[i]);
       } else {
-        const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
         first[i] = b1 * first[i] + (1 - b1) * g;
         second[i] = b2 * second[i] + (1 - b2) * g * g;
         weight[i] -= rate * decay * weight[i];
-        weight[i] -=
-            rate * (first[i] / (1 - std::pow(b1, t))) /
-            (std::sqrt(second[i] / (1 - std::pow(b2, t))) + static_cast<double>(spec.epsilon));
+        weight[i] -= rate * (first[i] / correction1) /
+                     (std::sqrt(second[i] / correction2) + static_cast<double>(spec.epsilon));
       }
     }
   }
@@ -96,7 +96,7 @@ class OptimizerTest : public test::OperationTest {
     view.matrix_gradient = matrices.data();
     view.vector_gradient = vectors;
     view.compute = DTypeOf<T>::value;
-    Reference reference{spec,         ranges, static_cast<double>(0.01f), in_double(start),
+    Reference reference{spec,          ranges,       static_cast<double>(0.01f), in_double(start),
                         Doubles(kAll), Doubles(kAll)};
     for (int t = 1; t <= 50; ++t) {
       const auto of_matrices = random_values<T>(kMatrices, static_cast<unsigned>(2 * t));
