@@ -142,9 +142,8 @@ TEST(ParameterRules, NeedLessMemoryWhereNothingLearns) {
 
 TEST(ParameterRules, AreRefusedBeforeTraining) {
   const auto refused = [](const std::string& rules) {
-    return message_of(ErrorKind::config, [&] {
-      check_run(small_run("unused", {"optimizer.parameters=" + rules}));
-    });
+    return message_of(ErrorKind::config,
+                      [&] { check_run(small_run("unused", {"optimizer.parameters=" + rules})); });
   };
   expect_parts(refused("[{match: stge0.*, frozen: true}]"),
                {"matches no parameter", "close names: stage0."});
@@ -154,7 +153,7 @@ TEST(ParameterRules, AreRefusedBeforeTraining) {
   expect_parts(refused("[{match: head.*, lr_scale: -1}]"), {"lr_scale"});
   expect_parts(refused("[{match: head.*, lr_scale: .inf}]"), {"lr_scale"});
   expect_parts(refused("[{match: head.*, weight_decay: .nan}]"), {"weight_decay"});
-  expect_parts(refused("[{match: head.*, rate: 1}]"), {"rate"});
+  expect_parts(refused("[{match: head.*, lr_scale: 1, rate: 1}]"), {"rate"});
   check_run(small_run("unused", {"optimizer.parameters=[]"}));
 }
 
