@@ -25,8 +25,8 @@ struct LaunchSize {
   int side;
 };
 
-/// Settings that get rows of their own besides the defaults: they use another functor, or their
-/// rate is a target.
+/// Settings that get their own rows in addition to the defaults, because they use another functor
+/// or have a target rate.
 struct GeneratorVariant {
   std::string generator;
   std::string what;  ///< added to its name

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kTrainingBatch = 1024;  ///< events
 
 /// Number of events that keeps every core or multiprocessor busy for a short while, estimated from
-/// their random numbers; at most 1 GiB of values.
+/// the random numbers that they need; at most 1 GiB of values.
 std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                Device device) {
   const std::int64_t most = device.is_cuda() ? 1 << 24 : 1 << 20;
@@ -68,7 +68,7 @@ void bench_against_memory(Report& report, const GeneratorEntry& entry,
     MemoryTraffic traffic(report.device, MemoryTraffic::Kind::write, bytes);
     const auto samples = static_cast<double>(bench.samples());
     Row row = measure(named(entry, bench, variant.what), bench.unit(), work_of(bench),
-                      {"memory write of as many bytes", traffic.work(samples)},
+                      {"memory write of the same size", traffic.work(samples)},
                       choice.repeats.value_or(kUsualPairs));
     row.bytes = static_cast<double>(bench.sample_bytes());
     row.gpu = gpu_ceilings(entry.name, variant.what, size.side,

@@ -3,8 +3,8 @@
 //
 // A multiprocessor has four schedulers; each issues at most one warp instruction per cycle (CUDA
 // C++ Programming Guide, "Compute Capability 9.x"). scripts/issue-slots counts the instructions per
-// sample without a GPU and writes bench/issue_slots.inc (docs/ceilings.md). The bound ignores units
-// with less than one instruction per cycle and waits for memory, so real rates stay well below it.
+// sample without a GPU and writes bench/issue_slots.inc (docs/ceilings.md). The bound ignores
+// memory stalls and units slower than one instruction per cycle, so real rates stay well below it.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -47,8 +47,8 @@ struct GpuCeilings {
   double write_rate = 0;         ///< samples/s
   bool issue_binds() const { return issue_rate < write_rate; }
 };
-/// Bounds for samples of `bytes` bytes with x in bf16; none if their instructions were not counted.
-/// `here`: the GPU, with `writes` measured writes per second; if it is the CPU, the published H200.
+/// Bounds for samples of `bytes` bytes with x in bf16; empty if the instructions are unknown.
+/// `here`: the GPU, with `writes` measured in samples/s; if it is the CPU, the published H200.
 std::optional<GpuCeilings> gpu_ceilings(std::string_view generator, std::string_view what, int side,
                                         double bytes, Device here, double writes);
 

@@ -16,7 +16,7 @@
 namespace wellspring::bench {
 namespace {
 
-/// The value on the first line of `path` that begins with `key`, without separator and blanks.
+/// The value on the first line of `path` that begins with `key`, without separator and spaces.
 std::string value_of(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string text; std::getline(file, text);) {

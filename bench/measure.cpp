@@ -172,9 +172,9 @@ Filter::Filter(const std::string& pattern) {
   // takes exponential time for some patterns.)
   constexpr std::size_t kLongest = 256;
   if (pattern.size() > kLongest) {
-    fail(ErrorKind::config,
-         {fmt::format("--filter: the pattern has {} bytes", pattern.size()),
-          fmt::format("at most {}", kLongest), "use a part of a name: --filter shapes"});
+    fail(ErrorKind::config, {fmt::format("--filter: the pattern has {} bytes", pattern.size()),
+                             fmt::format("at most {} are allowed", kLongest),
+                             "use a part of a name: --filter shapes"});
   }
   auto compiled = std::make_unique<regex_t>();
   if (const int error = ::regcomp(compiled.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {

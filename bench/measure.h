@@ -75,29 +75,29 @@ struct Work {
   std::function<void()> run;
   double work = 1;
   std::function<void()> wait = {};
-  /// Makes so many runs and returns their seconds; replaces `run` and `wait` if not all of the work
-  /// is timed.
+  /// Makes the given number of runs and returns their time in seconds; replaces `run` and `wait` if
+  /// not all of the work is timed.
   std::function<double(int)> seconds = {};
 };
-/// Work to compare with, in the same unit.
+/// Baseline work, in the same unit.
 struct Reference {
-  std::string what;  ///< "memory write of as many bytes"
+  std::string what;  ///< "memory write of the same size"
   Work work;
 };
 
-inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler matter < 1 %
+inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler add < 1 %
 inline constexpr int kUsualPairs = 11;
 
 /// Warms up both until two runs agree, then measures `repeats` pairs of windows, one of each. The
-/// two windows of a pair have equal length, so that both meet the same load, and at least
-/// kShortestWindow. Which one goes first alternates.
+/// two windows of a pair have equal length, at least kShortestWindow, so that both see the same
+/// load. Which one goes first alternates.
 Row measure(const std::string& name, const std::string& unit, const Work& work,
             const Reference& bound, int repeats = kUsualPairs);
 /// The same with a rival instead of a bound.
 Row compare(const std::string& name, const std::string& unit, const Work& work,
             const Reference& rival, int repeats = kUsualPairs);
 
-/// Writes random words into a buffer, or copies one half of it to the other, as our kernels do: a
+/// Writes random words into a buffer, or copies one half of it to the other, as our kernels do: one
 /// part per thread, with ordinary stores.
 class MemoryTraffic {
  public:
@@ -124,7 +124,7 @@ class MemoryTraffic {
 /// Selects the names that contain a match of an extended regular expression.
 class Filter {
  public:
-  /// An empty pattern selects all. Error (config): not a regular expression, or over 256 bytes.
+  /// An empty pattern selects all. Config error if it is invalid or exceeds 256 bytes.
   explicit Filter(const std::string& pattern);
   bool matches(const std::string& name) const { return matches_(name); }
 
@@ -147,8 +147,8 @@ void bench_generators(Report& report, const Filter& filter, const LaunchChoice& 
 void bench_augmentation(Report& report, const Filter& filter);
 void bench_ops(Report& report, const Filter& filter);
 void bench_train(Report& report, const Filter& filter, const LaunchChoice& choice = {});
-/// The training step of a configuration. `observer` is told how far reading its data is. Error
-/// (config): train.graph is check.
+/// The training step of a configuration. `observer` is told the progress of reading the data.
+/// Throws a config error if train.graph is check.
 void bench_run(Report& report, RunConfig config, TrainObserver& observer,
                std::optional<int> repeats = {});
 

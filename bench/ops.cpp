@@ -1,5 +1,5 @@
 // Rates of network operations: convolutions compared with a large matrix product, others with a
-// copy of as many bytes.
+// copy of the same number of bytes.
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
@@ -123,14 +123,14 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
   const double work = static_cast<double>(bytes) / kGiga;
   MemoryTraffic traffic(report.device, MemoryTraffic::Kind::copy, bytes);
   report.add(measure(name + " forward", "GB/s", {run, work, [&] { bench.stream.synchronize(); }},
-                     {"a copy of as many bytes", traffic.work(work)}));
+                     {"a copy of the same size", traffic.work(work)}));
 }
 
 }  // namespace
 
 void bench_ops(Report& report, const Filter& filter) {
   const std::int64_t batch = report.device.is_cuda() ? 1024 : 128;
-  // Shows whether tensor cores profit from padded colour channels.
+  // Shows whether tensor cores benefit from padded colour channels.
   if (report.device.is_cuda()) {
     for (const int channels : {4, 8}) bench_convolution(report, filter, {batch, 32, channels, 32});
   }

@@ -13,8 +13,8 @@
 
 namespace wellspring::bench {
 
-/// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or as f32, they are
-/// of either sign, between 2^-7 and 2.
+/// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or as f32, they have
+/// either sign and magnitudes between 2^-7 and 2.
 inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
   std::vector<std::uint16_t> halves((bytes + 1) / 2);
   RngStream draw({1, sample}, Purpose::texture);

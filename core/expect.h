@@ -1,4 +1,4 @@
-// Internal contracts. Called by everything; host and device, where they compile to nothing.
+// Internal contracts. Called by everything; host and device (no code on devices).
 #pragma once
 
 namespace wellspring::detail {

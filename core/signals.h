@@ -28,14 +28,14 @@ class SignalGuard {
   SignalGuard() : SignalGuard(Words{}) {}
   /// `one_interrupt`: how long SIGINTs count as the first one.
   explicit SignalGuard(Words words, std::chrono::nanoseconds one_interrupt = kOneInterrupt);
-  /// Other messages from now on.
+  /// Uses other messages from now on.
   void say(Words words) noexcept;
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  /// Signals from people, terminals and batch systems, the soft limit of CPU time, and a pipe
-  /// without a reader (the write then fails with EPIPE).
+  /// Signals from people, terminals and batch systems, the soft CPU time limit, and a pipe without
+  /// a reader (the write then fails with EPIPE).
   static constexpr std::array<int, 7> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2,
                                                   SIGHUP, SIGXCPU, SIGPIPE};
 

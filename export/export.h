@@ -31,12 +31,12 @@ struct ExportOptions {
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.
-/// `source` [count] is an index into `sources` of the metadata, `sample` [count] the id in that
-/// source. `location` u8 [count, W] exists if any samples are stored: SampleReader::location padded
-/// with zeros. `metadata` [] is JSON text with names, units, parameters, versions and seed. Sets
-/// are ragged: x is [all items, features], offsets [count + 1], and sample i has items offsets[i]
-/// to offsets[i + 1]. HDF5 files repeat the metadata as attributes, and store x and offsets in the
-/// layout of the generator's community unless `layout` selects another.
+/// `source` [count] is an index into `sources` of the metadata, and `sample` [count] is the id in
+/// that source. `location` u8 [count, W] exists if any samples are stored: SampleReader::location
+/// padded with zeros. `metadata` [] is JSON text with names, units, parameters, versions and seed.
+/// Sets are ragged: x is [all items, features], offsets is [count + 1], and sample i has items
+/// offsets[i] to offsets[i + 1]. HDF5 files repeat the metadata as attributes, and store x and
+/// offsets in the layout of the generator's community unless `layout` selects another.
 ///
 /// Errors: config for an unknown extension, a layout that does not fit, or more data than a file
 /// can hold; runtime if the file cannot be written; any error of the feed.

@@ -1,6 +1,6 @@
-// How an exported file stores the values of samples: as plain columns, or as a community's files
-// do. Labels and true parameters are plain columns in either case. Called by export and the command
-// line; host only.
+// How an exported file stores the values of samples: as plain columns, or in the layout of a
+// community's files. Labels and true parameters are plain columns in either case. Called by export
+// and the command line; host only.
 #pragma once
 
 #include "export/array_file.h"
@@ -17,7 +17,7 @@ namespace wellspring {
 class ValueArrays {
  public:
   virtual ~ValueArrays() = default;
-  /// True if one of the arrays grows; it must then be opened last.
+  /// True if one of the arrays grows; that array must then be opened last.
   virtual bool grows() const { return false; }
   virtual void open(ArrayFile& file) = 0;
   virtual void append(ArrayFile& file, const HostSamples& samples) = 0;
@@ -33,7 +33,7 @@ struct ImageForm {
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< the arrays that replace x, one line for the help
-  /// Makes the layout's arrays. Error (config) that names what the samples lack if they do not fit.
+  /// Makes the layout's arrays. Error (config) if the samples do not fit; it names what they lack.
   std::unique_ptr<ValueArrays> (*make)(const SampleReader& feed) = nullptr;
   /// Default for HDF5 files if all samples come from one of these generators and fit. Empty:
   /// default for all other samples.
@@ -45,11 +45,11 @@ struct ExportLayout {
 const std::vector<ExportLayout>& export_layouts();
 
 /// The layout `name`; for "", the default for these samples in a file with this name. Errors
-/// (config): unknown name; a community's layout for a file that is not HDF5.
+/// (config) for an unknown name, or a community's layout for a file that is not HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
 
-/// The arrays of `layout`, which must be `columns` if `form` is not the default. Error (config).
+/// The arrays of `layout`, which must be `columns` if `form` is not the default. Errors: config.
 std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
                                          const ImageForm& images);
 

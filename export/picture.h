@@ -39,7 +39,7 @@ class Painter {
   RgbImage image_;
 };
 
-/// The text, cut to `width` pixels and then ending in dots.
+/// The text; if it is wider than `width` pixels, it is cut and ends in dots.
 std::string fit(const std::string& text, int width);
 
 /// A sample heading, broken into lines that fit the picture.

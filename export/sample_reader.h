@@ -58,14 +58,14 @@ class SampleReader {
   /// Everything needed to make the same samples again: parameters, versions, seeds, ids. Settings
   /// are JSON values, not YAML text.
   virtual nlohmann::ordered_json identity() const = 0;
-  /// How they are made; does not change the samples.
+  /// How the samples are made (device, batch size); does not affect their values.
   virtual nlohmann::ordered_json making() const = 0;
 };
 
 /// Reads samples of a generator, which nothing else may use during the reader's lifetime.
 class GeneratorReader final : public SampleReader {
  public:
-  /// Error (config): dense labels requested, but the generator has none.
+  /// Error (config) if dense labels are requested but the generator has none.
   GeneratorReader(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
   /// The same, but owns the generator.
   GeneratorReader(std::unique_ptr<Generator> generator, const SampleRange& range,

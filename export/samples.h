@@ -84,7 +84,7 @@ class HostBatch {
 
 class SampleMaker {
  public:
-  /// Plans and loads `generator`, which must not be used otherwise during its lifetime.
+  /// Plans and loads `generator`, which nothing else may use while the SampleMaker exists.
   /// `most_rows`, if not 0, limits the batch size: the total number of samples.
   explicit SampleMaker(Generator& generator, const SampleMaking& making = {},
                        std::uint64_t most_rows = 0);

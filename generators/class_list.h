@@ -6,8 +6,8 @@
 
 namespace wellspring {
 
-/// Error (config), naming generator and row, unless every one of `names` is in `known` and appears
-/// once.
+/// Error (config), naming generator and row, if `names` contains an unknown name (not in `known`)
+/// or the same name twice.
 void expect_class_list(const std::string& generator, const std::string& row,
                        const std::vector<std::string>& names,
                        const std::vector<std::string>& known);

@@ -14,7 +14,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// Each class is a team of one; an exception is stored per class.
+/// A team of one makes each class; if that throws, its exception is stored.
 template <class Make>
 struct MakeOne {
   const Make* make;

@@ -113,7 +113,7 @@ void FunctorGeneratorBase::note(const std::vector<std::string>& more) {
 
 void refuse_plane(const SampleInfo& info, const std::string& advice) {
   fail(ErrorKind::config, {fmt::format("{} has no dense labels", info.name),
-                           info.layout.kind == SampleKind::image ? "its pixels have only colours"
+                           info.layout.kind == SampleKind::image ? "its images have only colours"
                                                                  : "its samples have no pixels",
                            advice});
 }

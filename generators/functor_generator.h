@@ -1,4 +1,4 @@
-// Generator made from a functor: parameters, checks, tables and launches, the same for all functors.
+// Wraps a functor as a generator: parameters, checks, tables and launches common to all functors.
 // Used by the rows of the registry and by tests of single generators; host only.
 //
 // In addition to the members of its form of emission (kernels/emission/forms.h), the functor F of a
@@ -7,7 +7,7 @@
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
 //     static SampleInfo describe(const Params&);            without the layout of an image
-//     explicit F(const Params&);                            derived constants; may fail (config)
+//     explicit F(const Params&);                            derived constants; errors: config
 //
 // and these hooks, if it names them in kHooks (sample_info.h):
 //
@@ -55,7 +55,7 @@ constexpr GeneratorHooks hooks_of() {
 template <class F>
 concept ReadsTables = (hooks_of<F>().tables);
 
-/// Requires a hook if kHooks names it, and rejects it otherwise.
+/// Checks that the functor has the hook if and only if kHooks names it.
 #define WS_HOOK(named, member, ...)              \
   static_assert((named) == requires __VA_ARGS__, \
                 "the hook " member " must be both in the functor and in kHooks")
@@ -92,7 +92,7 @@ auto tables_of() {
   }
 }
 
-/// Error (config): samples of `info` have no dense labels.
+/// Throws the error (config) that samples of `info` have no dense labels.
 [[noreturn]] void refuse_plane(const SampleInfo& info, const std::string& advice);
 
 /// Truth columns of a functor type.
@@ -101,7 +101,7 @@ struct FunctorTruth {
   int targets = 0, labels = 0;
 };
 
-/// The part of FunctorGenerator that does not depend on the functor.
+/// The part of FunctorGenerator that is the same for all functors.
 class FunctorGeneratorBase : public Generator {
  public:
   const SampleInfo& info() const final { return info_; }

@@ -29,19 +29,19 @@ class Generator {
  public:
   virtual ~Generator() = default;
   virtual const SampleInfo& info() const = 0;
-  /// The parameters in force, for reports and checkpoints: YAML mapping text, in table order.
+  /// The effective parameters, for reports and checkpoints: YAML mapping text, in table order.
   virtual std::string parameters_yaml() const = 0;
 
   const SampleLayout& layout() const { return info().layout; }
-  /// Key of its random numbers under `seed`; no two generators of a run share a key.
+  /// Key of the generator's random numbers under `seed`; no two generators of a run share a key.
   std::uint64_t key(std::uint64_t seed) const { return named_key(seed, info().name); }
   /// The best mean accuracy that any classifier of x can reach, if known.
   std::optional<double> best_accuracy() const { return info().best_result("accuracy"); }
 
   /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense
   /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
-  /// again moves it to the new plan. Errors (config): a table cannot be made, or dense labels do
-  /// not exist.
+  /// again moves it to the new plan. Errors (config) if a table cannot be made, or if there are no
+  /// dense labels.
   virtual void plan(MemoryPlan& memory, std::int64_t rows,
                     DenseLabels dense = DenseLabels::none) = 0;
   /// Uploads tables; call it after commit and before the first emission. Blocks.
@@ -83,12 +83,12 @@ struct GeneratorEntry {
   }
 };
 
-/// Error (config) unless its samples have dense labels; the error lists the generators that do.
+/// Error (config) unless the samples have dense labels; it lists the generators that have them.
 void expect_plane(const SampleInfo& info);
 
 /// All generators, by name. The table is built on first use and never changes.
 const Generators& generator_registry();
-/// Error (config) for an unknown name; the error suggests the nearest known name.
+/// Error (config) if the name is unknown; it suggests the nearest known name.
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings = {},

@@ -1,5 +1,5 @@
-// Random numbers of NumPy's RandomState, whose stream is frozen (NEP 19). They reproduce what
-// others published with it: categories of `ifs`, constants of `sbi`. Host only.
+// Random numbers of NumPy's RandomState, whose stream is frozen (NEP 19). They reproduce data that
+// others published: categories of `ifs`, constants of `sbi`. Host only.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class NumpyRandom {
 
  private:
   std::mt19937 words_;
-  double second_ = 0;  ///< second number of a pair: normal numbers come in pairs
+  double second_ = 0;  ///< second number of a pair: normal deviates come in pairs
   bool has_second_ = false;
 };
 

@@ -33,11 +33,11 @@ struct ValueInfo {
 /// Dense labels of an image; 0 means nothing is visible there.
 struct PlaneInfo {
   enum class Kind : std::uint8_t {
-    number,  ///< index of the visible thing, starting at 1
-    depth,   ///< distance of the visible thing, above 0
+    number,  ///< index of the visible object, starting at 1
+    depth,   ///< distance of the visible object, above 0
   };
   std::string name;
-  std::string help;  ///< meaning of the numbers, or zero of the depth
+  std::string help;  ///< meaning of the numbers, or origin of the depth
   std::string unit;  ///< unit of a depth; "" if dimensionless
   Kind kind = Kind::number;
 };

@@ -41,7 +41,7 @@ Sha256::Digest digest_of(const TableKey& key, Bytes table) {
   return hash.digest();
 }
 
-/// The table in a file's bytes; nullopt if they are not what was written.
+/// The table in a file's bytes; nullopt if the file is damaged or belongs to another table.
 std::optional<std::vector<std::byte>> parse(const TableKey& key, Bytes file) {
   if (file.size() < kHeaderBytes) return std::nullopt;
   if (std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0) return std::nullopt;

@@ -24,7 +24,7 @@ find_cuda_compiler() {
   export PATH
 }
 
-# True if a driver answers and shows at least one GPU.
+# True if the driver reports at least one GPU.
 has_gpu() {
   [[ "${WELLSPRING_DISABLE_CUDA:-0}" != 1 ]] && command -v nvidia-smi >/dev/null &&
     nvidia-smi -L 2>/dev/null | grep -q '^GPU '
@@ -35,8 +35,8 @@ configured_with_cuda() {
   [[ -f "$1/CMakeCache.txt" ]] && grep -q "^WELLSPRING_CUDA:[A-Z]*=$2\$" "$1/CMakeCache.txt"
 }
 
-# place_in LOG: progress of the work that writes LOG: its last "12/345" (ninja, ctest) as "  3% 12/345", else its last
-# line.
+# place_in LOG: prints the progress of the work that writes LOG: its last "12/345" (ninja, ctest) as "  3% 12/345",
+# otherwise its last line.
 place_in() {
   local counts
   counts="$(tail -c 4000 "$1" | tr '\r' '\n' |
@@ -53,15 +53,15 @@ place_in() {
 redraws() { [[ -t 1 && "${TERM:-dumb}" != dumb ]]; }
 
 # watch_log LOG: shows the progress until the caller kills it. On a terminal it redraws one line, cut to the width;
-# elsewhere it prints a line every $progress_seconds if something has changed. It polls every $progress_tick.
+# otherwise it prints a line every $progress_seconds if something has changed. It polls every $progress_tick.
 progress_seconds=30 progress_tick=1
 watch_log() {
   local shown='' text columns=80 size idle begin=$SECONDS told=$SECONDS
-  exec {idle}<> <(:)  # nobody writes to it: reading from it sleeps without a process
+  exec {idle}<> <(:)  # nothing writes to it, so reading from it sleeps without a process
   while kill -0 "$$" 2>/dev/null; do
     read -r -t "$progress_tick" -u "$idle" || true
     if redraws; then
-      size="$(stty size <&1 2>/dev/null)" || size=''  # each time: the window may change its width
+      size="$(stty size <&1 2>/dev/null)" || size=''  # each time, because the width may change
       [[ "${size#* }" -le 1 ]] || columns="${size#* }"
       text="    $(place_in "$1")  $((SECONDS - begin)) s"
       printf '\r\e[2K%s' "${text:0:columns-1}"

@@ -58,7 +58,7 @@ SourceKind read_kind(const ConfigNode& node) {
 /// Refuses repeats that would give equal images.
 void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
   if (source.spec.repeats == 1 || !source.augmentations.list.empty()) return;
-  node.refuse(fmt::format("repeats: {} without augmentation", source.spec.repeats),
+  node.refuse(fmt::format("repeats: {} needs augmentation", source.spec.repeats),
               is_event(source.spec)
                   ? "only images are augmented; remove repeats"
                   : "the same images would be repeated; add augment, or remove repeats");
@@ -73,7 +73,7 @@ void read_event_scaling(const ConfigNode& node, SourceConfig& source, const Augm
     source.augmentations.normalisation = shared.normalisation;
     read_normalisation(node, source.augmentations.normalisation);
   } else if (node.is_present("normalise")) {
-    node.refuse("normalise on images of events", "the generator's own settings scale its pixels",
+    node.refuse("normalise cannot be used on images of events", "their generator scales the pixels",
                 "remove normalise; see wellspring describe " + spec.generator);
   }
 }
@@ -104,7 +104,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (is_event(spec)) {
     for (const char* const key : {"augment", "padding", "interpolation"})
       if (node.is_present(key))
-        node.refuse(fmt::format("{} on a source of events", key), "only images are augmented");
+        node.refuse(fmt::format("{} cannot be used for events", key), "only images are augmented");
     read_event_scaling(node, source, shared, size);
     expect_repeats_differ(node, source);
     return source;
@@ -116,7 +116,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   if (spec.kind == SourceKind::generator && normalisation.choice == Choice::by_default)
     normalisation.choice = Choice::given;  // colours stay as they are
   Augmentations checked = source.augmentations;
-  // Files may have events or sets, which their source checks.
+  // Files may contain events or sets; their source checks that.
   if (spec.kind == SourceKind::files) checked.normalisation = {};
   plan_augmentation(checked, {size, size}, {size, size});
   return source;
@@ -192,7 +192,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
   } else {
     for (const ConfigNode& source : source_nodes)
       if (source.has("weight"))
-        source.refuse("a weight and a schedule", "the schedule sets every weight",
+        source.refuse("weight cannot be combined with a schedule", "the schedule sets every weight",
                       "remove one of the two");
   }
   check_schedule(node, data.schedule);
@@ -208,10 +208,10 @@ MixConfig read_mix(const ConfigNode& data) {
   mix.place = node.location();
   for (const double a : {mix.mixup, mix.cutmix})
     if (a > 0 && a < 0.001)
-      node.refuse(fmt::format("a distribution Beta({0}, {0})", shortest(a)),
+      node.refuse(fmt::format("Beta({0}, {0}) is too extreme", shortest(a)),
                   "below 0.001 all shares round to 0 or 1 in f32", "use 0 to switch it off");
   if (node.has("probability") && !node.has("mixup") && !node.has("cutmix"))
-    node.refuse("a probability without mixup or cutmix", "nothing would be mixed",
+    node.refuse("probability without mixup or cutmix", "nothing would be mixed",
                 "write mix: {mixup: 0.8, probability: 0.5}");
   return mix;
 }
@@ -225,7 +225,7 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
     writer.table(source_table(spec.kind), spec, {"weight"});
   if (spec.kind == SourceKind::generator) {
     const auto generator = make_generator(spec.generator, size, spec.params);
-    // Another version of the generator gives other samples.
+    // Different versions of the generator give different samples.
     writer.fact("generator_version", std::to_string(generator->info().version));
     writer.section("uses", [&] {
       for (const UsedGenerator& used : generator->info().uses) {
@@ -353,9 +353,12 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
   sections.push_back({place + ".augment[]", "images only", std::move(short_forms), ""});
   for (const AugmentEntry& entry : augmentation_table())
     sections.push_back({place + ".augment[]." + entry.name, "", entry.rows(), ""});
-  sections.push_back({place + ".normalise", "", normalisation_table().rows(),
-                      "normalise: none, or normalise: auto, the default for files of events or "
-                      "sets: measured"});
+  ParamRow word;
+  word.name = "normalise";
+  word.type = ParamType::text;
+  word.help = "none, auto (measured; the default for files of events or sets), or a mapping:";
+  sections.push_back({place, "", {std::move(word)}, ""});
+  sections.push_back({place + ".normalise", "", normalisation_table().rows(), ""});
   sections.push_back({place + ".normalise.globals", "sets only", normalisation_table().rows(), ""});
 }
 

@@ -1,5 +1,5 @@
-// A source that reads a data set. Its rows are resident on the device if they fit, else streamed.
-// Made by make_source; host only.
+// A source that reads a data set. Its rows are resident on the device if they fit; otherwise they
+// are streamed. Made by make_source; host only.
 #pragma once
 
 #include "kernels/augment/augmentation_passes.h"

@@ -106,7 +106,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
       refuse(
           fmt::format("schedule point at {} has {} for {}", point.at,
                       counted(point.weights.size(), "weight"), counted(sources_.size(), "source")),
-          "every point sets the weight of every source",
+          "every point must set a weight for every source",
           "list all of them; a weight of 0 excludes one");
     }
     double sum = 0;
@@ -224,7 +224,7 @@ void Mixture::emit_range(Stream& stream, int index, std::uint64_t first, const B
   const std::uint64_t first_sample = from.first_evaluation_sample() + first;
   if (from.size() > 0 && first_sample + static_cast<std::uint64_t>(count) > from.size()) {
     throw std::logic_error(
-        fmt::format("samples {} to {} of source '{}', which has {}", first_sample,
+        fmt::format("no samples {} to {} in source '{}', which has {}", first_sample,
                     first_sample + static_cast<std::uint64_t>(count), from.name(), from.size()));
   }
   const auto k = static_cast<std::uint32_t>(index);

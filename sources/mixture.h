@@ -27,7 +27,7 @@ namespace wellspring {
 
 /// Settings of a source within the mixture.
 struct MixtureEntry {
-  double weight = 1;  ///< relative to the others'; replaced by a schedule
+  double weight = 1;  ///< relative to the other sources' weights; a schedule replaces it
 };
 
 class Mixture {
@@ -36,12 +36,12 @@ class Mixture {
   explicit Mixture(std::uint64_t seed)
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
-  /// Errors (config): a duplicate name, a layout that differs from the first source's, a negative
-  /// or non-finite weight, too many sources; (data): a class name is not UTF-8.
+  /// Errors: config for a duplicate name, a layout that differs from the first source's, a negative
+  /// or non-finite weight, or too many sources; data for a class name that is not UTF-8.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place = {});
   /// Weights over the run: linear between the points, constant before the first and after the last.
-  /// Every point has a weight for every source, in their order. Errors (config): a missing weight,
-  /// a point out of order or outside the run, or weights that are not shares.
+  /// Every point has a weight for every source, in their order. Errors (config) for a missing
+  /// weight, a point out of order or outside the run, or weights that are not shares.
   void set_schedule(std::vector<SchedulePoint> points);
 
   int size() const { return static_cast<int>(sources_.size()); }
@@ -53,10 +53,10 @@ class Mixture {
 
   /// Assigns the rows of the whole run and reserves memory for this rank's share; `plan` must
   /// outlive the mixture, whose reading threads write to it. The assignment depends on the size of
-  /// the global batch, not on the number of ranks. Errors (config): no source, weights that are all
-  /// zero, an empty data set.
+  /// the global batch, not on the number of ranks. Errors (config) for no source, weights that are
+  /// all zero, or an empty data set.
   void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
-  /// For a single rank.
+  /// The same for a single rank.
   void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
     plan(memory, Share::whole(batch), steps);
   }
@@ -68,9 +68,9 @@ class Mixture {
   void emit(Stream& stream, const StepState* state, const BatchView& batch);
   void after_step(Stream& stream, std::uint64_t step);
 
-  /// Evaluation: fills `count` rows with samples of one source's evaluation range from `first` on,
-  /// in plain order, without augmentation; further rows repeat the first. Overwrites slots(). Not
-  /// for recorded steps.
+  /// Evaluation: fills `count` rows with samples of one source's evaluation range, starting at
+  /// `first`, in plain order, without augmentation; further rows repeat the first. Overwrites
+  /// slots(). Not for recorded steps.
   void emit_range(Stream& stream, int source, std::uint64_t first, const BatchView& batch,
                   std::int64_t count);
 
@@ -78,7 +78,7 @@ class Mixture {
   const Slot* slots() const { return slots_.data(); }
   /// True if a run of `steps` steps has the same slots in its first `until` steps. After plan().
   bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
-  /// The same assignment computed on the host.
+  /// The slots of a step, computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
   /// Samples given by `source` before `step`, and the number that its weights ask for.
   std::int64_t achieved(std::uint64_t step, int source) const;

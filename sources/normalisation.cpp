@@ -53,7 +53,7 @@ class Statistics {
   }
 
  private:
-  /// Decimal, so that a configuration has the very numbers that are used.
+  /// Rounds to decimal digits, so that a configuration shows exactly the numbers that are used.
   static double rounded(double value, int digits) {
     return std::stod(fmt::format("{:.{}g}", value, digits));
   }
@@ -96,8 +96,8 @@ std::optional<std::size_t> reference_of(const DataConfig& data) {
   return found;
 }
 
-/// Gives a source the scaling, unless it has its own. A generator that stays unscaled by default
-/// has no key.
+/// Gives a source the scaling, unless it has its own. A generator that is unscaled by default keeps
+/// no `normalise` key.
 void give(SourceConfig& source, const Normalisation& values) {
   Normalisation& own = source.augmentations.normalisation;
   if (own.choice == Choice::given) return;

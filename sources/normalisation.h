@@ -13,20 +13,20 @@
 
 namespace wellspring {
 
-/// A data set of more rows is measured on so many of them, evenly spread.
+/// Larger data sets are measured on this many rows, evenly spread.
 inline constexpr std::int64_t kMeasuredRows = 100'000;
-/// Samples of a generator, with ids from kFirstMeasuredSample on: neither trained on nor held out.
+/// Measured samples of a generator: ids from kFirstMeasuredSample, neither trained on nor held out.
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
 inline constexpr std::uint64_t kFirstMeasuredSample = std::uint64_t{1} << 49;
 
-/// More features, such as the cells of a calorimeter, share one mean and deviation: a cell that is
-/// rarely hit would be magnified.
+/// With more features, such as the cells of a calorimeter, all share one mean and deviation;
+/// otherwise a cell that is rarely hit would be magnified.
 inline constexpr int kMostMeasuredAlone = 256;
 
-/// Means and standard deviations over existing items; 1 for the deviation of a constant. The sums
-/// are in f64 and in the order of the rows, for any number of threads. Errors (data): as for reading.
+/// Means and standard deviations over existing items; the deviation of a constant counts as 1. The
+/// sums are in f64, in row order for any number of threads. Errors (data): as for reading.
 Normalisation measure_rows(const Dataset& data, int threads, const WorkWatch& watch = {});
-/// The same of samples of a generator, which must not be used otherwise meanwhile.
+/// The same for samples of a generator, which nothing else may use meanwhile.
 Normalisation measure_samples(Generator& generator, std::uint64_t seed, int threads);
 
 /// Settings of a measurement.
@@ -35,19 +35,19 @@ struct MeasureContext {
   int threads = 0;
   WorkWatch watch = {};
 };
-/// Replaces `auto` and the default by numbers, in `data` and in its sources, before plan(). Events
-/// and sets have one scaling, of the source that a run finishes on: the last one that reads files,
-/// or else the last one with `auto`. Generators alone are not scaled by default, and neither are
-/// images. Returns what was measured, such as "80000 rows of 'jets'"; "" if nothing was. Errors: as
-/// for reading.
+/// Replaces `auto` and the default with numbers, in `data` and in its sources, before plan(). All
+/// events and sets get one scaling, measured on the source that a run finishes on: the last one
+/// that reads files, or else the last one with `auto`. By default, images and runs that use only
+/// generators are not scaled. Returns what was measured, such as "80000 rows of 'jets'"; "" if
+/// nothing was. Errors: as for reading.
 std::string settle_normalisation(DataConfig& data, Mixture& training,
                                  const MeasureContext& context);
 
 /// Choices that adopt_normalisation() replaces.
 enum class Adopt : std::uint8_t { defaults, defaults_and_auto };
-/// Takes the scaling that a network was trained with from its configuration, so that its inputs stay
-/// the same: that of the source of the same name, or else that of the run. Takes nothing that does
-/// not fit samples of this layout.
+/// Takes the scaling that a network was trained with from its configuration, so that its inputs
+/// stay the same: the scaling of the source with the same name, or else of the run. Takes nothing
+/// that does not fit samples of this layout.
 void adopt_normalisation(DataConfig& data, const SampleLayout& layout,
                          const std::string& trained_yaml, Adopt which);
 

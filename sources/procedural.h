@@ -15,7 +15,7 @@ namespace wellspring {
 class ProceduralSource final : public Source {
  public:
   /// Training takes ids from 0 up, evaluation from here: no run reaches 2^48 samples (at ten
-  /// million a second it would take eleven months), so the two never meet.
+  /// million per second it would take eleven months), so the two never meet.
   static constexpr std::uint64_t kFirstEvaluationSample = std::uint64_t{1} << 48;
 
   struct Settings {

@@ -15,7 +15,7 @@ namespace wellspring {
 
 class RowScaler {
  public:
-  /// `where`: the source, for messages. Call before plan(). Error (config): the numbers of values
+  /// `where`: the source, for messages. Call before plan(). Error (config) if the numbers of values
   /// do not fit the layout.
   void set(const Normalisation& values, const SampleLayout& layout, const std::string& where);
   bool on() const { return !columns_.empty(); }
@@ -29,7 +29,7 @@ class RowScaler {
   Planned<float> device_;
 };
 
-/// The pass after emission by a generator. A batch of another type than f32 is made in f32 first.
+/// The pass after a generator's emission. Batches that are not f32 are first made in f32.
 class ScalingPass {
  public:
   void plan(MemoryPlan& memory, const std::string& source, std::int64_t rows,

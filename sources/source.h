@@ -34,7 +34,7 @@ class Source {
   /// Id of the first evaluation sample of emit_range. Generators reserve ids that training never
   /// reaches; a data set starts at 0.
   virtual std::uint64_t first_evaluation_sample() const = 0;
-  /// A few lines for the start of a run: what it is, its size, where it is stored and why.
+  /// A few lines for the start of a run: kind and size of the source, where it is stored, and why.
   virtual std::string summary() const = 0;
 
   /// Sets the normalisation of events and sets; call it before plan(). Images have theirs in the
@@ -44,7 +44,7 @@ class Source {
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
   /// After MemoryPlan::commit: uploads resident data. Blocks.
   virtual void load(Stream& /*stream*/) {}
-  /// Messages of load(), for example a damaged table that was computed again.
+  /// Messages from load(), for example about a damaged table that was computed again.
   virtual std::vector<std::string> notes() const { return {}; }
 
   /// Order of the source's samples, evaluated on the device by the assignment.

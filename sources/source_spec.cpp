@@ -57,12 +57,12 @@ ParamTable<SourceSpec> file_rows() {
                {{"auto", Storage::automatic},
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
-               "keep all rows on the device, or read and decode ahead of every step");
+               "keep all rows on the device, or read and decode them ahead of every step");
   table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory for storage: auto; 0: the run's budget");
   table.may_change();
-  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "read ahead when streamed");
+  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "number read ahead when streamed");
   table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "reading and decoding threads; 0: `threads` of the run");
@@ -90,7 +90,7 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
   ProceduralSource::Settings settings{
       own.seed, {}, {}, own.dense, static_cast<std::uint32_t>(spec.repeats)};
-  // By the generator's kind: images made by event generators are not augmented.
+  // The generator's kind decides: images made by event generators are not augmented.
   if (find_generator(spec.generator).kind == SampleKind::image) {
     const SampleShape shape = generator->layout().shape();
     const FrameSize frame = {shape.width, shape.height};

@@ -24,7 +24,7 @@ enum class SourceKind : std::uint8_t { generator, files };
 
 /// Storage of a data set's rows.
 enum class Storage : std::uint8_t {
-  automatic,  ///< resident if the rows fit the budget, else streamed
+  automatic,  ///< resident if the rows fit into the budget, otherwise streamed
   resident,   ///< on the device, for the whole run
   streamed,   ///< read and decoded every time, a few batches ahead
 };
@@ -57,9 +57,9 @@ struct SourceSpec {
   ConfigLocation place;  ///< location of the entry in the configuration
 };
 
-/// Rows for every key of a source's entry, except the generator's parameters (a map called
-/// `params`) and the format's (see read_format_settings). Both tables have the row `kind`; read
-/// that first to know which table applies.
+/// Rows for every key of a source's entry, except the parameters of a generator (a map called
+/// `params`) and of a format (see read_format_settings). Both tables have the row `kind`; read that
+/// first to know which table applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
 /// The help text of `rows`, here and in eval.sources.
 inline constexpr const char* kRowsHelp =

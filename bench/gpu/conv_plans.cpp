@@ -1,13 +1,13 @@
 // Times all cuDNN plans for the convolutions of networks on this GPU. Shows whether cuDNN's first
 // choice, which training uses, is the fastest plan that meets our numeric requirements, and what
-// these cost.
+// these requirements cost.
 //
 //     conv_plans [--device cuda:0] [--seconds 100] CONFIG.yaml ...
 //     conv_plans --described DEVICE.json CONFIG.yaml ...       only names, for an absent GPU
 //
 // Prints one JSON object per line: cuDNN's description of the device (see
 // CudnnTarget::described_by), then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left`
-// were not reached in time. Exit codes: core/error.h.
+// counts those not reached in time. Exit codes: core/error.h.
 #include "bench/gpu/network_convolutions.h"
 #include "bench/random_memory.h"
 #include "core/error.h"
@@ -53,8 +53,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// In bf16, without repetitions, in the order of the configurations. A convolution with three input
-/// channels is followed by its variants with the input padded to 4 and to 8 channels.
+/// The distinct convolutions, in bf16, in the order of the configurations. A convolution with three
+/// input channels is followed by its variants with the input padded to 4 and to 8 channels.
 std::vector<Conv2dSpec> convolutions_of(const std::vector<std::string>& configs) {
   std::vector<Conv2dSpec> found;
   std::set<std::string> seen;

@@ -1,4 +1,4 @@
-// Times the heaviest generators with other launch bounds, team sizes and band sizes than the
+// Times the heaviest generators with launch bounds, team sizes and band sizes that differ from the
 // program's, and checks that the samples stay the same.
 //
 //     launch_bounds [--device cuda:0] [--size 224] [--batch 2048] [GENERATOR ...]

@@ -15,8 +15,8 @@
 namespace wellspring::bench {
 
 /// The convolutions in f32, in order, for `batch` samples of the model's example layout; images are
-/// `size` x `size` pixels. The number of outputs, 10, affects no convolution. Errors (config): as
-/// make_model.
+/// `size` x `size` pixels. The number of outputs, 10, affects no convolution. Throws the config
+/// errors of make_model.
 inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& model,
                                                          const std::vector<ParamSetting>& settings,
                                                          std::int64_t batch, int size) {
@@ -30,8 +30,8 @@ inline std::vector<ops::Conv2dSpec> network_convolutions(const std::string& mode
   const Network network(make_model(model, settings)->record(layout, 10),
                         {.batch = batch, .shards = NetworkSpec::kWholeBatch}, stream, memory);
   auto convolutions = stream.library<ops::PlanLog>()->convolutions;
-  // Some CPU plans compute the input gradient before a pooling by other means and plan none; a GPU
-  // needs it for all but the first convolution, whose input is the samples.
+  // Some CPU plans compute the input gradient of a pooled convolution by other means and plan none;
+  // a GPU needs one for all but the first convolution, whose input is the samples.
   for (std::size_t i = 1; i < convolutions.size(); ++i) convolutions[i].input_gradient = true;
   return convolutions;
 }

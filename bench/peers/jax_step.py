@@ -6,7 +6,7 @@ pooling after each) on 32x32 images, the mean over the remaining pixels, a dense
 SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images
 follow the generator shapes with its defaults: one of ten shapes, drawn from its signed distance, with random
 position, scale, angle and two colours, on a plain background. Two measurements: one call per step, and --inner steps
-per call with `lax.scan`, which excludes Python, but in which XLA's CPU convolutions may use a single thread.
+per call with `lax.scan`, which excludes the cost of Python, but XLA's CPU convolutions may use a single thread.
 
     python bench/peers/jax_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
 

@@ -23,7 +23,7 @@ struct Contour {
   float noise, line_width;
   float centre_x, centre_y, radius_x, radius_y;
   int wave_1 = 0, wave_2 = 0;
-  float wave = 0;        ///< amplitude of both
+  float wave = 0;        ///< amplitude of both waves
   float noise_counts;    ///< number of noise values
   std::uint32_t shades;  ///< upper bound of the shades of orbits
   float background;

@@ -1,6 +1,6 @@
-// The first program that one would write from a generator's page: sample after sample in one thread,
-// the standard library's mathematics, no tiles, lanes or teams. `wellspring bench generators` and
-// tests/cli/plain_loops.test.cpp compare generators with it: same random numbers, same samples. Host.
+// The simplest implementation of a generator's page: one thread, sample after sample, the standard
+// library's mathematics, no tiles, lanes or teams. `wellspring bench generators` and the test
+// tests/cli/plain_loops.test.cpp compare generators with it; the samples are the same. Host only.
 #pragma once
 
 #include "core/config/params.h"

@@ -47,13 +47,13 @@ class ConfigNode {
   std::vector<std::string> keys() const;
   /// A value of any kind, possibly absent.
   ConfigNode at(const std::string& key) const;
-  /// A map. Error (config) for another kind.
+  /// A map. Throws a config error for another kind.
   ConfigNode section(const std::string& key) const;
-  /// The elements of a list; empty if absent. Error (config) for another kind.
+  /// The elements of a list; empty if absent. Throws a config error for another kind.
   std::vector<ConfigNode> list(const std::string& key) const;
   /// The elements of this list.
   std::vector<ConfigNode> elements() const;
-  /// A scalar, if present. Error (config) for another kind.
+  /// A scalar, if present. Throws a config error for another kind.
   std::optional<ParamSetting> scalar(const std::string& key) const;
   /// The same, but a list of scalars is also accepted, as the text of a list parameter.
   std::optional<ParamSetting> setting(const std::string& key) const;
@@ -64,7 +64,7 @@ class ConfigNode {
 
   /// Reads the rows of a table from the scalars (and lists of scalars) of this map. If the table
   /// has presets, the one that the key `preset` names is applied first. Other keys are left to
-  /// other readers. Errors (config): the same as for ParamTable::set, and a missing required row.
+  /// other readers. Throws config errors as ParamTable::set does, and for a missing required row.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
     read_rows(table.bound(), &values);
@@ -78,9 +78,9 @@ class ConfigNode {
   /// The whole map as settings, for a reader with its own table (a generator).
   std::vector<ParamSetting> settings() const;
 
-  /// Error (config) for the first unknown key at or below this node, with the nearest known one.
+  /// Config error for the first unknown key at or below this node, with the nearest known one.
   void finish() const;
-  /// Error (config) about this value: "train.yaml:3:1: data.sources[0]: <problem>".
+  /// Throws a config error about this value: "train.yaml:3:1: data.sources[0]: <problem>".
   [[noreturn]] void refuse(const std::string& problem, const std::string& why = "",
                            const std::string& advice = "") const;
 
@@ -98,9 +98,9 @@ class ConfigDocument {
   /// Reads a file. `overrides`, such as `optimizer.lr=0.1` or `data.sources.0.weight=2`, are
   /// applied to it in order. A value that begins with [ or { is YAML, any other value is a literal
   /// scalar. An override may change part of a value that an earlier one set, but not replace all of
-  /// it. Errors (config): no such file, longer than 256 KiB, not UTF-8, not YAML, duplicate key,
-  /// malformed override, two overrides of the same value, or an override that replaces a section
-  /// with an earlier override in it.
+  /// it. Throws config errors if the file is missing, longer than 256 KiB, not UTF-8 or not YAML,
+  /// and for a duplicate key, a malformed override, two overrides of the same value, or one that
+  /// replaces a section with an earlier override in it.
   static ConfigDocument load(const std::filesystem::path& file,
                              std::span<const std::string> overrides = {});
   /// The same from text; messages use `name` as the file name.

@@ -15,7 +15,7 @@ namespace {
 
 using Pointer = ConfigValue::Pointer;
 
-/// Limits for aliases: one that contains itself, or nested ones that multiply.
+/// Limits that stop aliases which contain themselves or multiply by nesting.
 constexpr int kMaxDepth = 64;
 constexpr int kMaxValues = 100'000;
 /// Bytes of a refused text that a message shows.
@@ -75,12 +75,12 @@ class TreeBuilder {
   }
 
  private:
-  /// yaml-cpp gives values without a tag "?", quoted ones "!", and empty ones "".
+  /// In yaml-cpp, values without a tag have the tag "?", quoted ones "!", and empty ones "".
   static void expect_no_tag(const YAML::Node& node, const ConfigLocation& place) {
     const std::string& tag = node.Tag();
     if (tag.empty() || tag == "?" || tag == "!") return;
     fail(ErrorKind::config,
-         {fmt::format("{}the tag {}", place.prefix(), tag),
+         {fmt::format("{}the tag {} is not allowed", place.prefix(), tag),
           "the type of a value follows from its key, not from a tag", "remove the tag"});
   }
 
@@ -106,8 +106,8 @@ class TreeBuilder {
   int values_ = 0;
 };
 
-/// Error (config) unless the text is UTF-8, as checkpoints, metrics and reports are, and valid in
-/// YAML (1.2.2, section 5.1: no control characters except tabs and line ends).
+/// Throws a config error unless the text is UTF-8, as checkpoints, metrics and reports are, and
+/// valid in YAML (1.2.2, section 5.1: no control characters except tabs and line ends).
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxConfigBytes) {
     fail(ErrorKind::config, {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
@@ -128,7 +128,7 @@ void expect_text(std::string_view text, const std::string& file, Lines lines) {
          {fmt::format("{}{}", place.prefix(), is_utf8(part) ? "a control character" : "not UTF-8"),
           fmt::format("'{}'; configurations and the files of a run are UTF-8 text",
                       printable(part.substr(0, kShown))),
-          fmt::format("{} UTF-8; for a file with another name, use a symbolic link",
+          fmt::format("{} UTF-8; for a file whose name is not UTF-8, use a symbolic link",
                       lines == Lines::kept ? "save the file as" : "write it in")});
   }
 }
@@ -138,7 +138,7 @@ Pointer parse_yaml(const std::string& text, const std::string& file, Lines lines
   try {
     const YAML::Node document = YAML::Load(text);
     if (has_second_document(text)) {
-      fail(ErrorKind::config, {fmt::format("{}: more than one YAML document", file),
+      fail(ErrorKind::config, {fmt::format("{}: contains more than one YAML document", file),
                                "a configuration is a single document", "remove the line '---'"});
     }
     TreeBuilder builder(file, lines);

@@ -48,11 +48,11 @@ const char* kind_name(ConfigKind kind);
 
 std::string child_path(const std::string& path, const std::string& key);
 
-/// Parses a file's text; messages use `name` as the file name. Errors (config): the same as for
+/// Parses a file's text; messages use `name` as the file name. Throws the config errors of
 /// ConfigDocument::parse.
 ConfigValue::Pointer parse_config(const std::string& text, const std::string& name);
 
-/// Applies the overrides in order. Errors (config): an override is malformed, or has no effect
+/// Applies the overrides in order. Throws a config error if one is malformed, or has no effect
 /// because a later one sets the same value or replaces a section or list that contains it.
 void apply_overrides(ConfigValue::Pointer& root, std::span<const std::string> overrides);
 

@@ -69,7 +69,7 @@ std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries);
 /// The values that samples and weights depend on, including facts.
 std::vector<ConfigEntry> config_identity(std::span<const ConfigEntry> entries);
 /// The values of a YAML document as plain text, for comparison; a list of scalars is one value.
-/// `name` and errors (config) are the same as for ConfigDocument::parse.
+/// `name` and the config errors are as for ConfigDocument::parse.
 std::vector<ConfigEntry> config_entries(const std::string& yaml, const std::string& name);
 /// The differences between two documents: "train.batch: 64 there, 128 here".
 std::vector<std::string> config_differences(const std::string& there, const std::string& here);

@@ -1,4 +1,4 @@
-// Words of other programs for keys of a configuration, so that messages can name ours. Called by the
+// Other programs' words for configuration keys, so that messages can name ours. Called by the
 // configuration reader and the command line; host only.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace wellspring {
 struct ForeignWord {
   std::string_view word;
   std::string_view key;   ///< our key, with its section
-  std::string_view note;  ///< how it differs; ""
+  std::string_view note;  ///< how it differs; may be ""
 };
 
 /// nullptr if the word is not listed. '-' counts as '_'.

@@ -42,7 +42,7 @@ constexpr bool is_list(ParamType type) {
          type == ParamType::text_list;
 }
 
-/// Range of a numeric row: {0, 1}, {0} (open above) or {}. Both ends belong to it.
+/// Range of a numeric row: {0, 1}, {0} (open above) or {}. Both ends are inclusive.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -73,7 +73,7 @@ struct ParamRow {
   std::string help;                  ///< one line
   std::string source;                ///< source of the constant or formula; "" for our own
   bool required = false;             ///< no default: must be given
-  std::string effect;                ///< needed for an effect: "label: temperature"; "": nothing
+  std::string effect;                ///< setting that it needs: "label: temperature"; "": none
   bool may_change = false;           ///< samples and weights do not depend on it, so that a
                                      ///< resumed run may change it
   std::vector<ParamPreset> presets;  ///< presets, in the row `preset`
@@ -184,7 +184,7 @@ struct RowText {
   std::string_view name, unit, help, source;
 };
 
-/// Text to value, with every check. Errors (config).
+/// Converts text to a value, with every check. Throws config errors.
 ParamValue parse_param(const ParamRow& row, const std::string& text, const ConfigLocation& place);
 /// YAML text of a value; parse_param reads it back.
 std::string param_text(const ParamRow& row, const ParamValue& value);
@@ -226,7 +226,7 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// Called in a handler: rethrows an error about `settings`. If it has no location, it gets `place`.
+/// Rethrows the handled error about `settings`. If it has no location, it gets `place`.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
@@ -250,8 +250,8 @@ struct ParamChoice {
 ///         .real("sigma", &Params::sigma, {0, 1}, "", "standard deviation of the Gaussian")
 ///         .choice("law", &Params::law, {{"uniform", Law::uniform}, {"gaussian", Law::gaussian}},
 ///                 "law of each value")
-///         .preset("film", {{"law", "gaussian"}, {"sigma", "0.05"}}, "grain, as Smith 1999 has
-///         it");
+///         .preset("film", {{"law", "gaussian"}, {"sigma", "0.05"}},
+///                 "grain, as in Smith 1999");
 template <class Struct>
 class ParamTable {
  public:
@@ -340,13 +340,13 @@ class ParamTable {
 
   const std::string& section() const { return table_.section; }
   std::vector<ParamRow> rows() const { return table_.described(); }
-  /// Sets one parameter. Errors (config): unknown name (with the nearest known one), wrong type,
-  /// out of range. Each message gives the location.
+  /// Sets one parameter. Throws a config error, with the location, for an unknown name (with the
+  /// nearest known one), a wrong type or a value out of range.
   void set(Struct& target, const std::string& name, const std::string& text,
            const ConfigLocation& place) const {
     detail::set_param(table_, &target, {name, text, place});
   }
-  /// The default struct with these settings. Errors: the same as for `set`, and (config) for a
+  /// The default struct with these settings. Throws the errors of `set`, and config errors for a
   /// missing required parameter, a duplicate, or a non-default value that has no effect. `place`:
   /// location of the settings as a whole.
   Struct read(std::span<const ParamSetting> settings, const ConfigLocation& place = {}) const {
@@ -358,7 +358,7 @@ class ParamTable {
   std::string to_yaml(const Struct& values, int indent = 0) const {
     return detail::params_yaml(table_.rows, &values, indent);
   }
-  /// For ranges of two rows, NAME_low and NAME_high: error (config) if NAME_low is larger.
+  /// For ranges of two rows, NAME_low and NAME_high: config error if NAME_low is larger.
   void expect_ordered(const Struct& values, std::initializer_list<const char*> ranges) const {
     for (const char* const range : ranges) detail::expect_ordered(table_, &values, range);
   }

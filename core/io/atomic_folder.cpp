@@ -35,8 +35,8 @@ void sync_file(const fs::path& path) {
   if (error != 0 && error != EINVAL) fail_write(path, "sync", error);
 }
 
-/// Opens and locks a new folder (without a lock if the file system has none). -1 if another process
-/// removed it as abandoned before it was locked.
+/// Opens and locks a new folder (without a lock if the file system has none). Returns -1 if another
+/// process removed it as abandoned before it was locked.
 int lock_new_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) {

@@ -12,9 +12,9 @@ namespace wellspring {
 
 /// A folder that appears complete at `commit` and replaces an old folder of that name by an atomic
 /// exchange. File systems without the exchange (NFS) may leave the old folder as PATH.old if the
-/// process is killed at that moment. Before `commit` the files are in a temporary folder next to
-/// it, locked during the lifetime of this object if the file system has locks. As with AtomicFile,
-/// a symbolic link is kept.
+/// process is killed at that moment. Until `commit` the files are in a temporary folder next to
+/// `path`, locked while this object lives if the file system supports locks. As with
+/// AtomicFile, a symbolic link is kept.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::filesystem::path& path);
@@ -35,7 +35,7 @@ class AtomicFolder {
 };
 
 /// Removes a folder recursively. If the process is killed meanwhile, either the complete folder or
-/// a stale temporary remains. Error (runtime) if it cannot be removed.
+/// a stale temporary remains. Throws a runtime error if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
 /// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its

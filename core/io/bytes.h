@@ -53,7 +53,7 @@ Number number_at(Bytes bytes, std::size_t offset) {
   return value;
 }
 
-/// Takes bytes in order. Errors (runtime) if they cannot be written.
+/// Takes bytes in order. Throws runtime errors if they cannot be written.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;

@@ -1,5 +1,5 @@
-// Kinds of files by their first bytes, so that a reader of one kind can name another. Called by
-// readers of files; host only.
+// Kinds of files by their first bytes, so that a reader that expects one kind can name another.
+// Called by readers of files; host only.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +65,8 @@ std::string_view kind_name(FileKind kind);
 /// How to make such a file usable; "" for unknown ones and for kinds that the program reads.
 std::string_view kind_advice(FileKind kind);
 
-/// Error (data) if the file is of a known kind other than `wanted`: "x.npz: not an .npz archive (it
-/// is a PyTorch checkpoint)" for `what` = "an .npz archive".
+/// Throws a data error if the file is of a known kind other than `wanted`: "x.npz: not an .npz
+/// archive (it is a PyTorch checkpoint)" for `what` = "an .npz archive".
 void refuse_other_kinds(const InputFile& file, std::initializer_list<FileKind> wanted,
                         std::string_view what);
 

@@ -14,9 +14,9 @@
 
 namespace wellspring {
 
-/// Error (data) unless the path is a file (require_file) or a folder (require_folder). Pipes,
-/// sockets and devices are refused, because opening one may block forever. The advice names the
-/// missing part of the path and a similar name.
+/// Throws a data error unless the path is a file (require_file) or a folder (require_folder).
+/// Pipes, sockets and devices are refused, because opening one may block forever. The advice names
+/// the missing part of the path and a similar name.
 void require_file(const std::filesystem::path& path);
 void require_folder(const std::filesystem::path& path);
 /// The advice that these errors give: "'/data' exists, but has no 'cifr'; did you mean 'cifar'?";
@@ -26,20 +26,20 @@ std::string missing_part(const std::filesystem::path& path);
 /// "a named pipe", "a socket", "a device"; "" for files, folders, links and missing paths.
 std::string_view special_file(std::filesystem::file_type type);
 
-/// The whole file. Errors (data): missing, a folder, unreadable.
+/// The whole file. Throws a data error if it is missing, a folder or unreadable.
 std::string read_text(const std::filesystem::path& path);
 std::vector<std::byte> read_bytes(const std::filesystem::path& path);
 
-/// Error (runtime) if a file with this name certainly cannot be created.
+/// Throws a runtime error if a file with this name certainly cannot be created.
 void require_creatable(const std::filesystem::path& path);
 
-/// Creates the folder and its parents. Error (runtime) on failure.
+/// Creates the folder and its parents. Throws a runtime error on failure.
 void make_folders(const std::filesystem::path& path);
 
 /// A file opened for reading at any offset.
 class InputFile {
  public:
-  /// Errors (data): missing, a folder, unreadable.
+  /// Throws a data error if the file is missing, a folder or unreadable.
   explicit InputFile(std::filesystem::path path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) noexcept;
@@ -47,7 +47,7 @@ class InputFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
-  /// Fills `out` from `offset`. Errors (data): the file is too short or cannot be read.
+  /// Fills `out` from `offset`. Throws a data error if the file is too short or cannot be read.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -57,10 +57,10 @@ class InputFile {
 };
 
 /// A file opened for writing, from its beginning or its end. Unbuffered: after `write` returns, the
-/// kernel has the bytes. Errors (runtime) name the path and the system's reason.
+/// kernel has the bytes. Runtime errors name the path and the system's reason.
 class OutputFile : public ByteSink {
  public:
-  enum class Mode { create, replace, append };  ///< create: it must not exist
+  enum class Mode { create, replace, append };  ///< create: the file must not exist
 
   OutputFile(std::filesystem::path path, Mode mode);
   /// A file without a name, in the folder of `path`; it vanishes if the process ends. Empty if the
@@ -72,8 +72,8 @@ class OutputFile : public ByteSink {
 
   using ByteSink::write;
   void write(Bytes bytes) override;
-  /// The same, but if the disk is full or fails, retries for two seconds from the first unwritten
-  /// byte.
+  /// The same, but retries for two seconds, from the first unwritten byte, if the disk is full or
+  /// fails.
   void write_patiently(Bytes bytes);
   /// Overwrites bytes, for sizes and checksums that are only known after the data is written.
   void patch(std::uint64_t offset, Bytes bytes);
@@ -101,7 +101,7 @@ class OutputFile : public ByteSink {
 /// A file that replaces `path` at `commit`. It is written in the same folder, without a name or
 /// with a temporary one, then synced and renamed; the folder is synced last. Without `commit` it
 /// vanishes and an old file stays unchanged. A symbolic link is kept: its target is replaced or
-/// created. Error (runtime) for devices and pipes.
+/// created. Throws a runtime error for devices and pipes.
 class AtomicFile : public ByteSink {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -128,8 +128,8 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 /// the lock when the process ends for any reason. The file stays and names the last writer.
 class FolderLock {
  public:
-  /// Creates the folder if it is missing. Error (runtime) while another FolderLock holds it; the
-  /// message names that process and ends with `advice`.
+  /// Creates the folder if it is missing. Throws a runtime error, which names the holder and ends
+  /// with `advice`, while another FolderLock holds it.
   FolderLock(const std::filesystem::path& folder, const std::string& advice);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

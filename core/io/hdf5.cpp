@@ -150,7 +150,7 @@ bool write_attribute(hid_t object, const std::string& name, const Hdf5Writer::Va
   return write(type.id(), type.id(), &characters);
 }
 
-/// The text of an attribute (H5Aread) or data set; empty if it is not a text or longer than `most`.
+/// The text of an attribute (H5Aread) or data set; empty if not a string or longer than `most`.
 template <class Read>
 std::optional<std::string> read_text_with(hid_t type, hid_t space, std::uint64_t most, Read read) {
   if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)

@@ -1,5 +1,5 @@
-// HDF5 files: named arrays and texts with attributes. The only user of the HDF5 library. Called by
-// `export`, the data-set format `hdf5` and tests; host only.
+// HDF5 files: named arrays and strings with attributes. The only user of the HDF5 library. Called
+// by `export`, the data-set format `hdf5` and tests; host only.
 //
 // The library's state is not thread-safe: every call takes a process-wide lock, so objects of these
 // classes may be used from any thread. The library prints nothing and has no work at exit.
@@ -52,7 +52,7 @@ inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
 /// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered, little-endian and
 /// uncompressed; no dates are stored, so equal arrays give identical files. Memory use does not
-/// depend on the sizes of the arrays. Errors (runtime) give the path and the system's reason.
+/// depend on the sizes of the arrays. Runtime errors give the path and the system's reason.
 class Hdf5Writer {
  public:
   using Array = std::size_t;
@@ -72,7 +72,7 @@ class Hdf5Writer {
   /// Sets an attribute of an array or of the file.
   void set(Array array, const std::string& name, const Value& value);
   void set(const std::string& name, const Value& value);
-  /// Adds a scalar UTF-8 text.
+  /// Adds a scalar UTF-8 string.
   void add_text(const std::string& name, std::string_view utf8);
   /// Throws std::logic_error if an array is not full.
   void commit();
@@ -103,10 +103,10 @@ class Hdf5Array {
   std::int64_t row_elements() const;
   /// Reads rows [first, first + count) converted to T (std::uint8_t, std::int64_t, float, double)
   /// into `out` [count, row_elements]. Values outside T's range become the nearest value or
-  /// infinity. Errors (data): damaged, or the file has become shorter since it was opened.
+  /// infinity. Throws a data error if the file is damaged or became shorter meanwhile.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
-  /// The attribute `name`, if it exists and is a text.
+  /// The attribute `name`, if it exists and is a string.
   std::optional<std::string> text_attribute(const std::string& name) const;
 
  private:
@@ -131,7 +131,7 @@ inline constexpr std::size_t kMostHdf5Names = 1000;
 /// data, virtual arrays and filter plugins are refused.
 class Hdf5File {
  public:
-  /// Errors (data): missing, not HDF5, truncated, damaged.
+  /// Throws a data error if the file is missing, not HDF5, truncated or damaged.
   explicit Hdf5File(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -140,11 +140,11 @@ class Hdf5File {
   /// `name` may be a path through groups.
   bool has(const std::string& name) const;
   /// An array of numbers with at least one dimension. It may be in a group ("train/x") and may hold
-  /// enumerations, since h5py writes booleans that way. Errors (data): missing (with the nearest
-  /// name), not such an array, a filter other than deflate, shuffle, fletcher32, szip, nbit or
-  /// scale-offset, or more data than the file can contain.
+  /// enumerations, since h5py writes booleans that way. Throws data errors for a missing name (with
+  /// the nearest one), anything else than such an array, a filter other than deflate, shuffle,
+  /// fletcher32, szip, nbit or scale-offset, or more data than the file can contain.
   Hdf5Array array(const std::string& name) const;
-  /// A scalar text. Errors (data).
+  /// A scalar string. Throws data errors.
   std::string text(const std::string& name) const;
 
  private:

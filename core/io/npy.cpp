@@ -65,7 +65,7 @@ std::vector<std::int64_t> parse_shape(std::string_view text, const std::string& 
   return shape;
 }
 
-/// The header, padded with blanks to at least `least` bytes, a multiple of 64.
+/// The header, padded with spaces to at least `least` bytes and a multiple of 64.
 std::string header_of_size(std::string_view descriptor, std::span<const std::int64_t> extents,
                            std::size_t least) {
   std::string shape;
@@ -111,7 +111,7 @@ std::string npy_header(const ArraySpec& spec) {
 
 std::string npy_text(std::string_view utf8) {
   const std::u32string text = to_utf32(utf8);
-  // An empty text is written as one NUL, which NumPy drops: NumPy has no texts of width 0.
+  // An empty string is written as one NUL, which NumPy strips: it has no zero-length strings.
   std::string file =
       header_of_size(fmt::format("<U{}", std::max<std::size_t>(1, text.size())), {}, 0);
   for (const char32_t code : text) append_number<std::uint32_t>(file, code);

@@ -27,8 +27,8 @@ struct ArraySpec {
 
 /// Everything before the data of a .npy file (format version 1.0, a multiple of 64 bytes).
 std::string npy_header(const ArraySpec& spec);
-/// A .npy file with a scalar text in NumPy's fixed-width Unicode ("<U12", UTF-32), which numpy.load
-/// reads without pickle. Error (data) if `utf8` is not UTF-8.
+/// A .npy file with a scalar string in NumPy's fixed-width Unicode ("<U12", UTF-32), which
+/// numpy.load reads without pickle. Throws a data error if `utf8` is not UTF-8.
 std::string npy_text(std::string_view utf8);
 /// Writes an array as a file, atomically.
 void write_npy(const std::filesystem::path& path, const ArraySpec& spec, Bytes data);
@@ -98,14 +98,14 @@ struct NpyArray {
   }
 };
 
-/// Errors (data): damaged, unsupported element type.
+/// Throws data errors for a damaged file or an unsupported element type.
 NpyArray read_npy(const std::filesystem::path& path);
 /// Names of the members, in archive order: "x.npy".
 std::vector<std::string> npz_members(const std::filesystem::path& path);
-/// The array `name` (without ".npy"). Errors (data): the same as for read_npy; not a zip archive,
-/// no such member (with the nearest name), wrong checksum.
+/// The array `name` (without ".npy"). Throws the errors of read_npy, and data errors if the file is
+/// not a zip archive, has no such member (with the nearest name) or a wrong checksum.
 NpyArray read_npz(const std::filesystem::path& path, const std::string& name);
-/// A scalar text, as UTF-8.
+/// A scalar string, as UTF-8.
 std::string read_npz_text(const std::filesystem::path& path, const std::string& name);
 
 }  // namespace wellspring

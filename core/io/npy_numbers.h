@@ -46,7 +46,7 @@ struct NpyText {
   bool fortran = false;
   std::uint64_t data_offset = 0;  ///< bytes from the start of the file
 };
-/// `file`: the beginning of the file, including the whole header; `name`: for errors (data).
+/// `file`: the beginning of the file, including the whole header; `name`: for data errors.
 NpyText parse_npy_text(Bytes file, const std::string& name);
 
 /// The same for an array of numbers.
@@ -56,10 +56,10 @@ struct NpyHeader {
   std::uint64_t data_offset = 0;
   bool fortran = false;  ///< the first index varies fastest; false for fewer than two dimensions
 };
-/// Checks type, shape and the file's `size`. Errors (data).
+/// Checks type, shape and the file's `size`. Throws data errors.
 NpyHeader parse_npy_header(Bytes file, std::uint64_t size, const std::string& name);
 
-/// Throws an error (data).
+/// Throws a data error.
 [[noreturn]] void fail_npy(const std::string& name, const std::string& why,
                            const std::string& advice = "");
 

@@ -83,7 +83,7 @@ Json parse_header(const InputFile& file, const std::string& text) {
     return true;
   };
   // The JSON parser treats a zero byte as the end of its input.
-  if (text.find('\0') != std::string::npos) fail_file(file, "its header is not JSON: a zero byte");
+  if (text.find('\0') != std::string::npos) fail_file(file, "its header has a zero byte");
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception& error) {
@@ -138,7 +138,7 @@ TensorInfo parse_tensor(const InputFile& file, const std::string& name, const Js
   return tensor;
 }
 
-/// Error (data) unless every byte of the data belongs to exactly one tensor.
+/// Throws a data error unless every byte of the data belongs to exactly one tensor.
 void check_layout(const InputFile& file, std::span<const TensorInfo> tensors,
                   std::uint64_t data_bytes) {
   std::uint64_t end = 0;

@@ -44,23 +44,23 @@ void write_safetensors(ByteSink& sink, std::span<const TensorData> tensors,
 /// A file opened for reading. The whole header is validated before use.
 class SafetensorsFile {
  public:
-  /// Errors (data): missing, truncated, invalid header, offsets that overlap, leave gaps or do not
-  /// match the shapes, unsupported element type.
+  /// Throws data errors for a missing or truncated file, an invalid header, offsets that overlap,
+  /// leave gaps or do not match the shapes, or an unsupported element type.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return file_.path(); }
   const TensorMetadata& metadata() const { return metadata_; }
-  /// In data order.
+  /// The tensors, in data order.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   /// nullptr if it does not exist.
   const TensorInfo* find(const std::string& name) const;
-  /// Error (data), with the nearest name, if it does not exist.
+  /// Throws a data error, with the nearest name, if it does not exist.
   const TensorInfo& tensor(const std::string& name) const;
   /// Reads a tensor; `out` has its size in bytes.
   void read(const TensorInfo& tensor, std::span<std::byte> out) const;
   /// True for files that write_safetensors wrote, unless their digest was removed.
   bool has_digest() const;
-  /// Error (data) if the digest is missing or does not match the content.
+  /// Throws a data error if the digest is missing or does not match the content.
   void verify() const;
 
  private:

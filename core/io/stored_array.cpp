@@ -128,7 +128,7 @@ ZipEntry stored(std::uint64_t size) {
   return entry;
 }
 
-/// Errors (data): a method other than deflate, or a size that deflate cannot produce.
+/// Data errors for a method other than stored or deflate, or a size deflate cannot produce.
 void check_method(const ZipEntry& entry, const std::string& name) {
   if (entry.method != zip::kStored && entry.method != zip::kDeflated)
     fail_npy(name, fmt::format("it is compressed with zip method {}", entry.method),

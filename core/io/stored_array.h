@@ -22,10 +22,10 @@ namespace wellspring {
 /// order, is held in memory as a whole from the first read on.
 class StoredArray {
  public:
-  /// A .npy file. Errors (data): the same as for parse_npy_header.
+  /// A .npy file. Throws the data errors of parse_npy_header.
   explicit StoredArray(std::shared_ptr<const InputFile> file);
-  /// A member of an archive. Errors (data): the same, and a damaged archive. A compressed member is
-  /// checked when it is read.
+  /// A member of an archive. Throws the same errors, and one for a damaged archive. A compressed
+  /// member is checked when it is read.
   StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntry& entry);
   StoredArray(const StoredArray&) = delete;
   StoredArray& operator=(const StoredArray&) = delete;
@@ -34,10 +34,10 @@ class StoredArray {
   /// Host memory that holds the array, bytes; 0: it is read in place.
   std::uint64_t held_bytes() const;
   /// Holds the array in `memory` [held_bytes()], which must outlive all reads; without this call,
-  /// the first read allocates memory. Must not run during a read. Errors (data): damaged.
+  /// the first read allocates memory. Must not run during a read. Throws a data error if damaged.
   void hold(std::span<std::byte> memory);
   /// Copies numbers [first, first + count), in C order and as spec().type, to `out`. Thread-safe.
-  /// Errors (data): the file has become shorter; damaged.
+  /// Throws a data error if the file has become shorter or is damaged.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
   /// The whole array.
   NpyArray whole() const;
@@ -61,13 +61,13 @@ class StoredArray {
 /// The members of an archive that are arrays.
 class NpzFile {
  public:
-  /// Errors (data): missing, not an archive, damaged.
+  /// Throws a data error if the file is missing, not an archive or damaged.
   explicit NpzFile(const std::filesystem::path& path);
   /// Names without ".npy", in archive order.
   std::vector<std::string> names() const;
-  /// Errors (data): no such array (with the nearest name), and the errors of StoredArray.
+  /// Throws a data error for a missing array (with the nearest name), and as StoredArray does.
   std::shared_ptr<StoredArray> array(const std::string& name) const;
-  /// A scalar text, as UTF-8. Errors (data).
+  /// A scalar string, as UTF-8. Throws data errors.
   std::string text(const std::string& name) const;
 
  private:

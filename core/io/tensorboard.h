@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-/// Writes an events.out.tfevents file, unbuffered. Errors (runtime): the same as for OutputFile.
+/// Writes an events.out.tfevents file, unbuffered. Throws the errors of OutputFile.
 class TensorBoardWriter {
  public:
   /// `wall_time`: seconds since 1970; an argument, so that the writer reads no clock.

@@ -11,7 +11,7 @@ namespace wellspring::detail {
 /// Prefix of temporary names.
 inline constexpr std::string_view kTemporaryPrefix = ".tmp-";
 
-/// Error (runtime): "PATH: cannot VERB (the system's reason)", with advice for common reasons.
+/// Throws a runtime error, "PATH: cannot VERB (the system's reason)", with advice if known.
 [[noreturn]] void fail_write(const std::filesystem::path& path, const char* verb, int error);
 
 /// The folder of a path.
@@ -25,14 +25,14 @@ std::string temporary_prefix_of(const std::filesystem::path& path);
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
 /// The path after following symbolic links; the target need not exist. Writers replace the target
-/// and keep the links. Errors (runtime): cyclic links; the target is a device, pipe or socket.
+/// and keep the links. Runtime error for cyclic links or a target that is a device, pipe or socket.
 std::filesystem::path resolve_links(const std::filesystem::path& path);
 
-/// Error (runtime) if the folder of `path` is not writable. The message names `path`; without this
-/// check, the error would name a temporary file.
+/// Throws a runtime error if the folder of `path` is not writable. The message names `path`;
+/// without this check, the error would name a temporary file.
 void require_writable_folder_of(const std::filesystem::path& path);
 
-/// Makes renames and new names in this folder survive a power failure.
+/// Makes renames and new entries in this folder durable across a power failure.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace wellspring::detail

@@ -32,9 +32,9 @@ struct ZipEntry {
   std::uint64_t offset = 0;                ///< bytes before the local header
 };
 
-/// Errors (data): not an archive, truncated, damaged.
+/// Throws a data error if the file is not an archive, truncated or damaged.
 std::vector<ZipEntry> read_zip_directory(const InputFile& file);
-/// Offset of a member's content; checks that all of it is in the file. Errors (data).
+/// Offset of a member's content; throws a data error unless all of it is in the file.
 std::uint64_t zip_content(const InputFile& file, const ZipEntry& entry);
 /// The checksum of a member, continued from `crc`.
 std::uint32_t zip_crc(Bytes bytes, std::uint32_t crc = 0);

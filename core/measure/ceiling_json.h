@@ -12,8 +12,8 @@ namespace wellspring {
 
 /// [low, high], or null.
 nlohmann::ordered_json to_json(const std::optional<Interval>& interval);
-/// Processors used: "own" by this program; if known, by "others", "stolen" by the hypervisor, and
-/// "of", their number.
+/// Processors used: "own" by this program and, if known, "others" by other programs, "stolen" by
+/// the hypervisor, and "of", the number of processors.
 nlohmann::ordered_json to_json(const ProcessorLoad& load);
 
 }  // namespace wellspring

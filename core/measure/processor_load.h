@@ -32,7 +32,7 @@ std::optional<ProcessorTimes::Machine> parse_processor_times(std::string_view st
 struct ProcessorLoad {
   double own = 0;
   struct Others {
-    double others = 0;  ///< other programs, and the kernel on behalf of any
+    double others = 0;  ///< by other programs, and by the kernel for any program
     double stolen = 0;
     int processors = 0;  ///< processors of the machine
   };

@@ -16,7 +16,7 @@ double median(std::vector<double>& values) {
 }
 
 /// The largest k for which fewer than k heads in `count` fair coin tosses have a probability of at
-/// most 2.5 %; 0: none.
+/// most 2.5 %; 0 if no k qualifies.
 std::size_t tail_rank(std::size_t count) {
   constexpr double kTail = 0.025;
   const auto n = static_cast<double>(count);

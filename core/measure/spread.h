@@ -15,7 +15,7 @@ struct Spread {
   double median = 0;
   double spread = 0;
 };
-/// Zeros for no values.
+/// Returns zeros if there are no values.
 Spread spread_of(std::vector<double> values);
 
 struct Interval {

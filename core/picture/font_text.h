@@ -9,7 +9,7 @@ namespace wellspring {
 
 struct FontText {
   std::string text;      ///< ASCII; font::kUnknown for each character without a similar one
-  bool complete = true;  ///< no unknown characters
+  bool complete = true;  ///< true: there are no unknown characters
 };
 
 /// Latin letters lose their marks, ligatures and special letters become two letters ("Straße":

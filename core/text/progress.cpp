@@ -33,7 +33,7 @@ std::size_t columns_of_byte(char byte) {
   return value >= 0xE1 ? 2 : 1;  // 0xE1 begins U+1000 to U+1FFF
 }
 
-/// As many leading characters as fit.
+/// As many leading characters as fit into `columns`.
 std::string cut_to(const std::string& text, std::size_t columns) {
   std::size_t used = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -78,7 +78,7 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
       text.remove_prefix(1);
       continue;
     }
-    // Blanks and the word after them.
+    // Spaces and the word after them.
     const std::size_t word = std::min(text.find_first_not_of(' '), text.size());
     const std::size_t end = std::min(text.find_first_of(" \n", word), text.size());
     std::string part(text.substr(0, end));

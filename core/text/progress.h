@@ -34,7 +34,7 @@ struct ProgressStatus {
   std::vector<std::string> more = {};  ///< dropped from the end if the terminal is too narrow
 };
 
-/// Progress of a task with a known number of parts. Makes its texts printable. Nothing throws,
+/// Progress of a task with a known number of parts. Escapes control characters. Nothing throws,
 /// because a failed display must not end a run. Thread-safe.
 class Progress {
  public:
@@ -42,7 +42,7 @@ class Progress {
   struct Options {
     std::string title;
     std::uint64_t total = 0;  ///< 0: unknown; no bar and no time left
-    std::uint64_t first = 0;  ///< parts done before, as after a resume
+    std::uint64_t first = 0;  ///< parts done earlier, for example before a resume
     Style style = Style::automatic;
     int descriptor = 2;       ///< stderr
     std::size_t columns = 0;  ///< width of the bar's line; 0: the terminal's current width

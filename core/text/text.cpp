@@ -17,7 +17,7 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// Words that a YAML reader may not read as text.
+/// Words that a YAML reader may take for another type than text.
 bool is_yaml_word(std::string_view text) {
   static constexpr std::array words = {"true", "false", "yes", "no", "on",
                                        "off",  "null",  "~",   "y",  "n"};
@@ -68,7 +68,7 @@ std::optional<std::string> take_quoted(std::string_view& rest) {
   return std::nullopt;
 }
 
-/// Takes an element and the blanks after it.
+/// Takes an element and the spaces after it.
 std::optional<std::string> take_list_element(std::string_view& rest) {
   if (rest.front() == '"') return take_quoted(rest);
   const std::size_t end = std::min(rest.find(','), rest.size());

@@ -16,7 +16,7 @@ namespace wellspring {
 /// distance: Boytsov 2011, ACM JEA 16, 1.1). Works on bytes and ignores case.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The known name nearest to `name`; empty if there is no near one. On a tie the earlier one.
+/// The known name nearest to `name`; empty if there is no near one. Ties go to the earlier.
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> known);
 
 /// Advice for an unknown name: "did you mean 'lr'? known: lr, momentum".
@@ -31,7 +31,7 @@ std::string printable(std::string_view text);
 
 /// "a, b, c".
 std::string join(std::span<const std::string> parts, std::string_view separator = ", ");
-/// The text without leading and trailing blanks.
+/// The text without leading and trailing whitespace.
 std::string_view trim(std::string_view text);
 
 /// A YAML scalar that reads back as exactly this text, quoted only if necessary.

@@ -17,9 +17,9 @@ struct Character {
 /// 15.0, tables 3-6 and 3-7).
 std::optional<Character> first_character(std::string_view text);
 
-/// All characters. Error (data) if the bytes are not UTF-8.
+/// All characters. Throws a data error if the bytes are not UTF-8.
 std::u32string to_utf32(std::string_view utf8);
-/// The inverse of to_utf32. Error (data) for a code that is not a character.
+/// The inverse of to_utf32. Throws a data error for a code that is not a character.
 std::string to_utf8(std::u32string_view text);
 
 }  // namespace wellspring

@@ -21,15 +21,16 @@ namespace {
 constexpr const char* kIceCube = "icecube";
 
 /// "IceCube - Neutrinos in Deep Ice" (Kaggle, 2023): the pulses of all events are concatenated,
-/// each event's by increasing time (whole ns). Each event has its first and last pulse (inclusive)
-/// and the true direction. The published tables of pulses and events are arrays here;
-/// sensor_geometry, in m, has one row per sensor.
+/// sorted by time (whole ns) within each event. Each event has the indices of its first and last
+/// pulse (inclusive) and the true direction. The published tables of pulses and events are arrays
+/// here; sensor_geometry, in m, has one row per sensor.
 class IceCubeArrays final : public ValueArrays {
  public:
   explicit IceCubeArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {
     const SampleInfo* const info = only_info(feed);
     if (info == nullptr || layout_.kind != SampleKind::set || info->name != "nu_telescope")
-      refuse(kIceCube, "it needs telescope pulses: sets from one source of nu_telescope");
+      refuse(kIceCube,
+             "it needs telescope pulses, that is, sets from a single nu_telescope source");
     for (const auto& [feature, unit] :
          {std::pair("time", "ns"), {"sensor_id", ""}, {"charge", "p.e."}, {"auxiliary", ""}}) {
       const auto place = place_of(feature, info->features);

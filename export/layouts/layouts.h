@@ -1,5 +1,5 @@
-// Layouts of exported files, each in the file with its name, and shared functions. Called by
-// export_layout.cpp; host only.
+// Layouts of exported files, each implemented in the file of its name, and shared functions. Called
+// by export_layout.cpp; host only.
 #pragma once
 
 #include "core/error.h"
@@ -46,7 +46,7 @@ inline std::int64_t rows_of(const SampleReader& feed) {
   return static_cast<std::int64_t>(feed.count());
 }
 
-/// Error (config): the samples do not fit the layout.
+/// Throws the error (config) that the samples do not fit the layout.
 [[noreturn]] inline void refuse(const std::string& layout, const std::string& why) {
   fail(ErrorKind::config, {"these samples do not fit the layout '" + layout + "'", why,
                            "export them with --layout columns"});

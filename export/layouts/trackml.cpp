@@ -61,7 +61,7 @@ Places places_of(const Table& table, const std::vector<ValueInfo>& features) {
            {found == features.end()
                 ? fmt::format("cannot export to TrackML: these samples have no '{}'", column.name)
                 : fmt::format("cannot export to TrackML: '{}' is in {}", column.name, found->unit),
-            "its hits have measured and true positions in mm",
+            "TrackML hits have measured and true positions in mm",
             "use generator tracks with columns=truth unit=1, or a name that ends in .npz"});
     }
     places.push_back(static_cast<std::size_t>(found - features.begin()));

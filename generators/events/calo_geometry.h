@@ -1,7 +1,7 @@
-// Cylindrical calorimeters: layers across the particle's direction, each divided into rings and
-// sectors. Cells are numbered as in CaloChallenge files: rings fastest, then sectors, then layers
-// (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator `calo_gflash` and
-// its tests; host only, the structs host and device.
+// Cylindrical calorimeters: layers perpendicular to the particle's direction, each divided into
+// rings and sectors. Cells are numbered as in CaloChallenge files: rings fastest, then sectors,
+// then layers (C. Krause et al., "CaloChallenge 2022", arXiv:2410.21611). Used by generator
+// `calo_gflash` and its tests; host only, except the structs (host and device).
 #pragma once
 
 #include "generators/events/gflash.h"
@@ -14,13 +14,13 @@ namespace wellspring {
 inline constexpr int kMostCaloLayers = 64, kMostCaloEdges = 128, kMostCaloSlices = 512;
 inline constexpr int kMostCaloCells = 65536;
 
-/// One layer. A slice is a part of its depth with one lateral profile per shower.
+/// One layer. A slice is a part of its depth; each slice has one lateral profile per shower.
 struct CaloLayer {
   float front, back;  ///< depth in radiation lengths
   std::int32_t first_cell;
   std::int32_t first_slice, slices;
   std::int32_t first_ring;  ///< number of rings in all previous layers
-  std::int32_t first_edge;  ///< index of its rings + 1 edges in Calorimeter::edge_squared
+  std::int32_t first_edge;  ///< index in Calorimeter::edge_squared of the first of rings + 1 edges
   std::int32_t rings, sectors;
 };
 
@@ -31,14 +31,14 @@ struct Calorimeter {
   float edge_squared[kMostCaloEdges] = {};  ///< squares of ring edges, mm^2
 };
 
-/// Layers of one kind, in user units.
+/// Specification of a layer, in user units.
 struct CaloLayerSpec {
   double front, back;           ///< depth in radiation lengths
   std::vector<double> r_edges;  ///< mm, from 0
   int sectors;
 };
 
-/// Errors (config): too many layers, edges, slices or cells. `slice`: maximum depth of a slice, X0.
+/// Errors (config) for too many layers, edges, slices or cells. `slice`: longest slice allowed, X0.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
 /// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. Data set 1

@@ -19,9 +19,9 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 constexpr double kHighestEnergy = 1e4;
 /// Lowest energy divided by critical energy.
 constexpr double kLeastRatio = 10;
-/// Above the largest normal deviate of kernels/random/math.h, sqrt(48 ln 2) = 5.768.
+/// Exceeds the largest normal deviate of kernels/random/math.h, sqrt(48 ln 2) = 5.768.
 constexpr double kFarthestNormal = 5.77;
-/// Largest exponential number: ln 2^24.
+/// Largest exponential deviate: ln 2^24.
 constexpr double kLongest = 16.64;
 
 const std::vector<std::pair<std::string, CaloGflash::Particle>> kParticles = {
@@ -72,7 +72,7 @@ void expect_energies(const CaloGflash::Params& params, const gflash::Medium& med
   const Range asked = energies_of(params);
   const auto refuse = [&](const std::string& what, double low, double high) {
     fail(ErrorKind::config,
-         {fmt::format("calo_gflash: energies from {} to {} GeV", shortest(asked.low),
+         {fmt::format("calo_gflash: energies range from {} to {} GeV", shortest(asked.low),
                       shortest(asked.high)),
           fmt::format("{} are modelled from {:.5g} to {:.5g} GeV in this medium", what, low, high),
           asked.low < low ? fmt::format("choose energies of at least {:.5g} GeV", low)
@@ -150,12 +150,12 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
   static const auto rows =
       ParamTable<Params>("calo_gflash")
           .text_list("particles", &Params::particles,
-                     "incident particles, one class each: some of electron, photon, pion")
+                     "incident particles, one class each: one or more of electron, photon, pion")
           .choice(
               "mode", &Params::mode,
               {{"gflash", Mode::gflash}, {"gflash_lite", Mode::gflash_lite}, {"mean", Mode::mean}},
-              "gflash: spots whose energy follows the depth; gflash_lite: spots of equal energy; "
-              "mean: expected energy of each cell",
+              "gflash: a spot's energy depends on its depth; gflash_lite: all spots have equal "
+              "energy; mean: expected energy of each cell",
               kPaper)
           .real_list("energies", &Params::energies, {1e-3, kHighestEnergy}, "GeV",
                      "equally likely energies, at most 16; []: log-uniform")
@@ -200,21 +200,21 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
           .integer("sectors", &Params::sectors, {1, 1024}, "", "azimuthal sectors per ring")
           .only_where(kFree, "geometry: cylinder")
           .real("slice", &Params::slice, {0.05, 10}, "radiation lengths",
-                "maximum depth of a slice, the part of a layer with one lateral profile")
+                "maximum thickness of a slice, a part of a layer with a single lateral profile")
           .real("spot_resolution", &Params::spot_resolution, {0.01, 1}, "GeV^0.5",
                 "relative resolution of a sandwich at 1 GeV; sets the number of spots", kPaper)
           .only_where(kSandwichSpots, "medium: sampling and mode: gflash or gflash_lite")
           .real("sampling_term", &Params::sampling_term, {0, 2}, "GeV^0.5",
                 "stochastic term a of sigma / E = a / sqrt(E); 0: none")
           .real("constant_term", &Params::constant_term, {0, 0.5}, "",
-                "relative spread of a common factor of all cells of a shower")
-          .real("noise", &Params::noise, {0, 1e5}, "MeV", "standard deviation in every cell")
+                "relative spread of a gain factor that all cells of a shower share")
+          .real("noise", &Params::noise, {0, 1e5}, "MeV", "standard deviation per cell")
           .real("threshold", &Params::threshold, {0, 1e6}, "MeV",
                 "cells below it read 0; 0: no threshold")
           .choice("unit", &Params::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
                   "unit of x and of the latents' energies")
           .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
-                "shape of both profiles of a pion at 1 GeV", kBock)
+                "shape parameter of both profiles of a pion at 1 GeV", kBock)
           .only_where(kPions, "particles including pion")
           .real("hadron_shape_slope", &Params::hadron_shape_slope, {0, 2}, "",
                 "change of hadron_shape with ln E", kBock)
@@ -307,7 +307,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
     }
   }
 
-  // Parameters grow with the energy while their spread falls, so the bounds are taken over a grid.
+  // Parameters grow with energy while their spread falls, so the bounds are taken over a grid.
   double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
   for (int i = 0; i <= 100; ++i) {
     const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);
@@ -328,7 +328,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
   const auto resolution = static_cast<float>(params.spot_resolution);
   const int parts = has_pion(params) ? 2 : 1;
   if (params.mode != Mode::mean) {
-    // Each slice's number of spots is rounded, and is at least one.
+    // The number of spots in each slice is rounded, and is at least one.
     spots = double{gflash::spots(medium, high, resolution).count} + parts * calorimeter.slices + 1;
     if (has_pion(params)) spots += params.hadron_spots * energies.high;
   }
@@ -344,11 +344,11 @@ SampleInfo CaloGflash::describe(const Params& params) {
       {"energy", "energy of the particle", unit, lowest, whole},
       rarely_reached(
           {"shower_max",
-           "T, depth of the maximum of the (electromagnetic) profile from the shower's start",
+           "T, depth of the (electromagnetic) profile's maximum after the shower's start",
            "radiation lengths", has_pion(params) ? 0.0f : 1.0f,
            static_cast<float>(1.001 * most_t)}),
       rarely_reached(
-          {"alpha", "shape of the (electromagnetic) profile", "",
+          {"alpha", "shape parameter of the (electromagnetic) profile", "",
            has_pion(params) ? 0.0f : gflash::kLeastAlpha,
            static_cast<float>(std::min(1.001 * most_alpha, double{math::kMostGammaShape}))}),
       {"start", "depth of the shower's start", "radiation lengths", 0, static_cast<float>(start)},
@@ -408,8 +408,8 @@ CaloGflash::CaloGflash(const Params& params)
   const Range energies = energies_of(params);
   if (params.threshold >= energies.low * 1000) {
     fail(ErrorKind::config,
-         {fmt::format("calo_gflash: a threshold of {} MeV", shortest(params.threshold)),
-          fmt::format("a cell with the whole energy of {} GeV would be below it",
+         {fmt::format("calo_gflash: threshold is {} MeV", shortest(params.threshold)),
+          fmt::format("even a cell with the full energy of {} GeV is below it",
                       shortest(energies.low)),
           fmt::format("choose less than {} MeV", shortest(energies.low * 1000))});
   }

@@ -3,16 +3,16 @@
 // and device.
 //
 // A shower is a list of slices, parts of a layer's depth. A gamma law gives the energy of each
-// slice, a two-component profile at its centre the lateral distribution (gflash.h). The mode says
-// how a slice's energy becomes cells:
+// slice, and a two-component profile at the slice's centre gives the lateral distribution
+// (gflash.h). The mode says how the energy of a slice is distributed to cells:
 //
 //   gflash       as published: each slice has its own number of spots, all of equal energy
-//   gflash_lite  all spots of a shower have the same energy; the slice of each is drawn
+//   gflash_lite  all spots of a shower have the same energy; the slice of each spot is random
 //   mean         the expected share of each cell
 //
 // Energies are integers in units of 2^-40 of the particle's energy, so that sums do not depend on
-// their order and the energy outside the cells is exact. Then, per cell: sampling fluctuations, the
-// constant term, noise, threshold.
+// their order and the energy outside the cells is exact. Sampling fluctuations, the constant term,
+// noise and the threshold are then applied to each cell.
 #pragma once
 
 #include "core/config/params.h"
@@ -146,9 +146,9 @@ struct CaloGflash {
   struct Shower {
     float energy, log_energy;  ///< GeV
     float start;               ///< depth of the shower's start
-    float t, alpha;  ///< longitudinal profile of the energy; alpha of a pion: of its EM part
-    float rate[2];   ///< rates of the gamma laws in depth: electromagnetic, hadronic
-    float tau;       ///< per radiation length
+    float t, alpha;            ///< longitudinal energy profile; for a pion, alpha of its EM part
+    float rate[2];             ///< rates of the gamma laws in depth: electromagnetic, hadronic
+    float tau;                 ///< per radiation length
     float spot_alpha, spot_rate;
     float spots[2];           ///< mean numbers of spots: electromagnetic, hadronic
     float share[2];           ///< visible energy, in energy units: electromagnetic, hadronic
@@ -305,7 +305,7 @@ struct CaloGflash {
     return slice;
   }
 
-  /// Called by one member: sets the end of each slice in spots; returns the number of spots.
+  /// Called by one member: sets where each slice ends, in spots; returns the number of spots.
   WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
@@ -317,7 +317,7 @@ struct CaloGflash {
     return static_cast<std::uint32_t>(math::max(spots, 1.0f));
   }
 
-  /// Fraction of a component with R^2 = `squared` that is between two squared radii.
+  /// Fraction of a component between two squared radii; `squared` is its R^2.
   WS_INLINE static float between(float inner, float outer, float squared) {
     return squared * (outer - inner) / ((inner + squared) * (outer + squared));
   }
@@ -400,7 +400,7 @@ struct CaloGflash {
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower energies use its spots and widths
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; below, its spots and widths are used
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;
@@ -413,7 +413,7 @@ struct CaloGflash {
   Mode mode_;
   int particles_ = 0, parts_ = 1, energies_ = 0;
   Particle particle_[kMostParticles] = {};
-  float energy_[kMostEnergies] = {};  ///< GeV; with a continuous law, its bounds
+  float energy_[kMostEnergies] = {};  ///< GeV; for a continuous law, the bounds
   float log_energy_low_ = 0, log_energy_range_ = 0;
   float spot_resolution_, constant_term_;
   float sampling_scale_;  ///< MeV: scale of the gamma law; 0: no fluctuations

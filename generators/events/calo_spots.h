@@ -1,5 +1,5 @@
-// Distributes a shower's energy spots from slices to cells, shared by the members of a team. Used
-// by generator `calo_gflash`; host and device.
+// Distributes the energy spots of a shower's slices to cells; the members of a team share the work.
+// Used by generator `calo_gflash`; host and device.
 #pragma once
 
 #include "generators/events/calo_geometry.h"
@@ -56,7 +56,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     if (N == 1 && ring[0] == k) break;  // most spots are in the first rings
   }
   if (N == 1 && ring[0] == layer.rings) return;
-  // With SIMD, a spot outside adds 0 to a cell, because a branch would often be mispredicted.
+  // With SIMD, a spot outside adds 0 to a cell; a branch would often be mispredicted.
   alignas(N * sizeof(std::uint64_t)) std::uint64_t units[N];
   in_lanes<N>([&](int i) WS_INLINED {
     const bool inside = ring[i] < layer.rings;

@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Maximum fraction of a mother's mass that its products may have; the rest is kinetic energy.
+/// Maximum total mass of the products as a fraction of the mother's; the rest is kinetic energy.
 constexpr double kLargestShare = 0.9999;
 
 struct Decay {
@@ -61,7 +61,7 @@ Decay read_decay(const std::string& name, const std::string& text) {
     refuse(name, text, "it has " + counted(decay.products.size(), "product"), kAdvice);
   double sum = 0;
   for (const double mass : decay.products) sum += mass;
-  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // sums of decimals are rounded
+  if (!(sum <= kLargestShare * decay.mother * (1 + 1e-12)))  // tolerates rounding of decimal masses
     refuse(name, text,
            fmt::format(
                "its products weigh {} GeV in total; the maximum is 0.9999 of the mother's mass",
@@ -109,7 +109,7 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
   for (const Decay& rule : rules) {
     if (!rule.used)
       refuse(name, rule.text, fmt::format("no particle has the mass {} GeV", shortest(rule.mother)),
-             "repeat a mass of `masses` or of another decay exactly");
+             "copy the mass exactly from `masses` or from another decay");
   }
   if (finals(bodies) > kMostFinals)
     fail(ErrorKind::config,

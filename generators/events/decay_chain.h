@@ -40,8 +40,8 @@ class DecayChain {
   };
 
   DecayChain() = default;
-  /// Host only. `masses`: masses of the first bodies; all others are massless. `decays`: texts such
-  /// as "172.5 -> 80.377 + 4.78", each for exactly this mass. Errors (config) begin with `name`.
+  /// Host only. `masses`: masses of the first bodies; others are massless. `decays`: such as "172.5
+  /// -> 80.377 + 4.78", each for exactly this mass. Messages of errors (config) begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
@@ -52,8 +52,8 @@ class DecayChain {
   std::int64_t blocks() const { return blocks_; }
 
   /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
-  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses scene blocks from
-  /// first_block + d kStride on. The nodes give the masses; root k is node k.
+  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses the scene blocks that
+  /// start at first_block + d kStride. The nodes give the masses; root k is node k.
   template <int N, class Rng, class OnFinal>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
                     int count, const OnFinal& on_final) const {
@@ -112,7 +112,7 @@ class DecayChain {
     int first = 0, products = 0;  ///< nodes [first, first + products)
   };
 
-  /// Decays a moving mother into two bodies, in event i. The second product takes the remaining
+  /// Decays a moving mother into two bodies in event i. The second product takes the remaining
   /// momentum.
   template <int N>
   WS_INLINE static void split(int i, const Particles<N>& mother, double mass, double m1, double m2,

@@ -15,20 +15,20 @@
 namespace wellspring {
 
 /// theta ~ N(0, prior^2 I), x = A theta + noise N(0, I), with A_ij = mixing^(i - j) for j <= i and
-/// 0 otherwise. Each measurement is one parameter plus an exponentially fading sum of the earlier
+/// 0 otherwise. Each measurement is one parameter plus an exponentially decaying sum of the earlier
 /// ones.
 struct GaussianMap {
   float mixing, noise, prior;
 
   /// Draws N parameters and measurements, N even, from scene blocks block(0), block(1), ...; calls
-  /// theta(i, value) and x(i, value). Normal numbers come in pairs from the words of the blocks:
+  /// theta(i, value) and x(i, value). Normal deviates come in pairs from the words of the blocks:
   /// first the parameters, then, starting with a new block, the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
     static_assert(N % 2 == 0);
     constexpr unsigned kBlocks = (N + 3) / 4;  // four words per block, one number per word
     Philox4 scene{}, errors{};
-    float seen = 0;  // measurement without noise
+    float seen = 0;  // measurement before noise
     WS_UNROLL(5)
     for (int pair = 0; pair < N / 2; ++pair) {
       const int word = pair % 2 * 2;
@@ -58,7 +58,7 @@ struct GaussianMap {
 /// predictor of theta_i has a smaller mean squared error.
 template <std::size_t N>
 std::array<double, N> posterior_variances(double mixing, double noise, double prior) {
-  // The matrix next to the identity; Gauss-Jordan elimination turns the identity into the inverse.
+  // The matrix augmented with the identity, which Gauss-Jordan elimination turns into the inverse.
   // The matrix is symmetric with eigenvalues of at least 1 / prior^2, so no pivot is small.
   std::array<std::array<double, 2 * N>, N> rows{};
   for (std::size_t i = 0; i < N; ++i) {

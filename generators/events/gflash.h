@@ -12,7 +12,7 @@
 
 namespace wellspring::gflash {
 
-/// Constants of a medium in the formulas.
+/// Constants of a medium that the formulas use.
 struct Medium {
   float z = 0;                   ///< atomic number; for a sandwich, the mass-weighted mean
   float critical_energy = 0;     ///< GeV
@@ -90,7 +90,7 @@ WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
     law.tail += -0.14f * e - 0.495f * thick;
     law.core_share += e * (0.348f - 0.642f * medium.inverse_frequency * math::exp(-off * off));
   }
-  // Limits where the polynomials leave their fitted range: late tails, very thick layers.
+  // Limits for arguments outside the polynomials' fitted range: late tails, very thick layers.
   law.core = math::max(law.core, 0.005f);
   law.tail = math::clamp(law.tail, 0.01f, 100.0f);
   law.core_share = math::clamp(law.core_share, 0, 1);

@@ -5,8 +5,8 @@
 // a shower is known. A sample contains the constituents without the tree. Latents:
 //
 //   log_w, log_qcd   log density of the shower (its tree, masses and directions) under either
-//                    hypothesis, given the jet's momentum; see ginkgo_shower.h. Units: log of
-//                    GeV^-4 to the power of the number of branchings
+//                    hypothesis, given the jet's momentum; see ginkgo_shower.h. The density has the
+//                    unit GeV^-4 per branching
 //   log_ratio        their difference; exact, because all branchings but the first cancel
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
@@ -188,7 +188,7 @@ struct Ginkgo {
   }
 
  private:
-  static constexpr const char* kRunner = "value of the authors' program";
+  static constexpr const char* kRunner = "value used in the authors' program";
 
   static ParamTable<Params> own_rows() {
     return ParamTable<Params>("ginkgo")
@@ -202,7 +202,7 @@ struct Ginkgo {
               "rate of the first branching of a QCD jet", kRunner)
         .real("rate", &Params::rate, {0.1, 100}, "", "rate of all further branchings", kRunner)
         .real("t_cut", &Params::t_cut, {1e-3, 1e5}, "GeV^2",
-              "partons with a mass squared up to this are constituents", kRunner)
+              "partons with at most this mass squared are constituents", kRunner)
         .real("momentum_low", &Params::momentum_low, {0, 1e4}, "GeV",
               "lowest momentum of a jet, along (1, 1, 1)", kRunner)
         .real("momentum_high", &Params::momentum_high, {0, 1e4}, "GeV",
@@ -230,7 +230,7 @@ struct Ginkgo {
         z[ginkgo::kMostFinals];
     int count = 0;
 
-    /// Stores the mass squared in e; to_frame replaces it with the energy.
+    /// Stores the mass squared in e; to_frame later replaces it with the energy.
     WS_INLINE void add(const ginkgo::Parton& part) {
       e[count] = part.t;
       x[count] = part.p.x;

@@ -53,19 +53,19 @@ void expect_scales(const LundShower::Params& params) {
   }
   if (has(params, "top") && params.w_mass >= params.top_mass) {
     fail(ErrorKind::config,
-         {fmt::format("lund_shower: w_mass {} GeV, top_mass {} GeV", shortest(params.w_mass),
+         {fmt::format("lund_shower: w_mass is {} GeV, top_mass is {} GeV", shortest(params.w_mass),
                       shortest(params.top_mass)),
           "a top decays into a W and a massless b", "choose a top_mass above w_mass"});
   }
 }
 
-/// Probabilities of one number of emissions from a quark and from a gluon; their ratio is
+/// Probabilities of a given number of emissions from a quark and from a gluon; their ratio is
 /// exp(score).
 struct Atom {
   double score, quark, gluon;
 };
 
-/// All atoms. A range of jet momenta is divided into equal parts, each represented by its middle.
+/// All atoms. A range of jet momenta is divided into equal parts, each represented by its midpoint.
 /// `beyond`: probability of more than `most` emissions from a gluon at the highest momentum.
 std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyond) {
   const int parts = params.pt_low < params.pt_high ? 200 : 1;
@@ -99,7 +99,7 @@ std::vector<BestResult> best_results(const LundShower::Params& params) {
       (params.output == jets::Output::features ? lund::kMostPartons : params.items) - 1;
   double beyond = 0;
   std::vector<Atom> all = atoms(params, most, beyond);
-  if (beyond > 1e-6) return {};  // the set may have too little room for the emissions
+  if (beyond > 1e-6) return {};  // the set may be too small for all emissions
   std::ranges::sort(all, {}, &Atom::score);
   double accuracy = 0, area = 0, gluons = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -124,7 +124,7 @@ ParamTable<LundShower::Params> own_rows() {
             "0.118 at the mass of the Z")
       .choice("cascade", &Params::cascade,
               {{"primary", LundShower::Cascade::primary}, {"full", LundShower::Cascade::full}},
-              "primary: only the prongs radiate; full: emitted gluons too, below their own angle")
+              "primary: only the prongs radiate; full: emitted gluons also do, at smaller angles")
       .real("pt_low", &Params::pt_low, {1, 1e5}, "GeV", "lowest transverse momentum of a jet")
       .real("pt_high", &Params::pt_high, {1, 1e5}, "GeV",
             "highest transverse momentum; uniform between the two")

@@ -8,9 +8,9 @@
 // kt_cut. The triangle's area is L^2 / 2 with L = ln(p Theta / kt_cut). So
 //
 //     emissions       Poisson, mean 2 alpha_s C / pi L^2 / 2; none with probability exp(-mean)
-//     full cascade    a gluon radiates likewise, from its own momentum and below its own angle: its
-//                     L is ln(kt / kt_cut), and a gluon has cosh(L sqrt(2 alpha_s C_A / pi))
-//                     partons on average
+//     full cascade    a gluon radiates in the same way, from its own momentum and below its own
+//                     angle: its L is ln(kt / kt_cut), and a gluon has cosh(L sqrt(2 alpha_s C_A /
+//                     pi)) partons on average
 //
 // Both statements are exact, because kt uses the partons' momenta before they radiate ("nominal").
 //   B. Andersson, G. Gustafson, L. Lonnblad, U. Pettersson, Z. Phys. C43 (1989) 625

@@ -38,7 +38,7 @@ WS_INLINE void pass_missed(const Tracker& tracker, const helix::State& at, doubl
   const double z = side == 0 ? -at.z : at.z;
   if (side == (at.cot < 0 ? 0 : 1)) {
     while (z > tracker.cylinder[cylinder].high + kSlack) ++cylinder;
-  } else {  // scattered backwards: a cylinder whose end was passed may be hit
+  } else {  // scattered backwards: may still hit a cylinder after its end
     while (cylinder > 0 && tracker.cylinder[cylinder - 1].place > r + kSlack) --cylinder;
   }
   while (r > tracker.disc[disc].high + kSlack) ++disc;

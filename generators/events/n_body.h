@@ -1,4 +1,4 @@
-// The system n_body of generator `ode`: a Plummer sphere of stars under their gravity. It is a
+// The system n_body of generator `ode`: a Plummer sphere of stars under their own gravity. It is a
 // separate functor, because it needs more registers than all other systems and must not slow down
 // their kernel. Created by Ode::instead(); host and device.
 #pragma once

@@ -188,15 +188,15 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                   {{"pulses", Output::pulses},
                    {"truth", Output::truth},
                    {"features", Output::features}},
-                  "pulses: a set of x, y, z, time, charge, auxiliary; truth: pulses with module "
-                  "and origin of the time, not for training; features: 15 numbers per event")
+                  "pulses: a set of x, y, z, time, charge, auxiliary; truth: also the module and "
+                  "the parts of the time, not for training; features: 15 numbers per event")
           .choice("hypotheses", &Params::hypotheses,
                   {{"both", Hypotheses::both},
                    {"track", Hypotheses::track},
                    {"cascade", Hypotheses::cascade}},
                   "both: two classes, equally likely")
           .integer("strings", &Params::strings, {1, telescope::kMostStrings}, "",
-                   "number of strings: the innermost sites of a triangular lattice",
+                   "number of strings; they occupy the innermost sites of a triangular lattice",
                    "IceCube: 78, plus 8")
           .integer("modules", &Params::modules, {1, telescope::kMostModules}, "",
                    "modules per string", "IceCube")
@@ -206,13 +206,13 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "distance between neighbouring modules of a string",
                 "IceCube: 17, from 1450 to 2450 m deep")
           .real("zenith_low", &Params::zenith_low, {0, kPi}, "rad",
-                "smallest zenith angle of the origin; uniform in the cosine")
+                "smallest zenith angle of the particle's origin; uniform in its cosine")
           .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest zenith angle")
           .real("azimuth_low", &Params::azimuth_low, {0, 2 * kPi}, "rad",
                 "smallest azimuth; uniform up to the largest")
           .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest azimuth")
           .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
-                "radius of the upright cylinder that vertices, or points of tracks, fill uniformly")
+                "radius of the vertical cylinder in which vertices or track points are uniform")
           .real("vertex_height", &Params::vertex_height, {0, 5000}, "m",
                 "half-height of that cylinder")
           .real("energy_low", &Params::energy_low, {0.1, 1e8}, "GeV", "lowest energy; log-uniform")
@@ -235,12 +235,12 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("light", &Params::light, {0, 1e7}, "1/m", "photons per metre of a bare muon track",
                 "about 3e4 from 300 to 500 nm")
           .real("track_gain", &Params::track_gain, {0, 1}, "1/GeV",
-                "light from energy losses per GeV of muon energy, relative to the bare track",
+                "light from energy losses, per GeV of muon energy, relative to a bare track",
                 "5.3 m/GeV times losses of 3.3e-4 per metre; unverified")
           .only_where([](const Params& p) { return p.hypotheses != Hypotheses::cascade; },
                       "hypotheses: both or track")
           .real("cascade_length", &Params::cascade_length, {0, 100}, "m/GeV",
-                "length of bare track with the light of a 1 GeV cascade", "unverified")
+                "length of bare track that emits as much light as a 1 GeV cascade", "unverified")
           .only_where(kCascades, "hypotheses: both or cascade")
           .real("cascade_forward", &Params::cascade_forward, {0, 1}, "",
                 "a in a cascade's emission, 1 + a cos(angle to its direction)", kToy)
@@ -267,8 +267,8 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
           .real("unit", &Params::unit, {1e-3, 1e5}, "m", "unit of positions in x")
           .real("time_unit", &Params::time_unit, {1e-3, 1e6}, "ns", "unit of times in x")
           .integer("items", &Params::items, {1, kMostItems}, "",
-                   "maximum number of pulses; if there are more, a random subset is kept, in which "
-                   "each is equally likely")
+                   "maximum number of pulses; if there are more, a random subset is kept, with "
+                   "equal probability for each pulse")
           .only_where([](const Params& p) { return p.output != Output::features; },
                       "output: pulses or truth")
           .preset("icecube",
@@ -320,9 +320,9 @@ SampleInfo NuTelescope::describe(const Params& params) {
   info.high = static_cast<float>(reach);
   info.low = -info.high;
   // Photons and noise are drawn twice: first to find the earliest time in each module, then to
-  // write them. Noise is also counted before, with one extra gap per string. draw_gamma rejects at
-  // most one first try in twenty (here 6 % and 9 standard deviations are allowed), and its second
-  // try may be repeated; 40 covers idle lanes.
+  // write them. Noise is also counted beforehand, with one extra gap per string. draw_gamma rejects
+  // at most one first try in twenty (here 6 % and 9 standard deviations are allowed), and its
+  // second try may be repeated; 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

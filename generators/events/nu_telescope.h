@@ -1,6 +1,6 @@
 // Generator `nu_telescope`: neutrino events in a telescope of strings in ice, as sets of pulses or
 // as a few features; the class is the hypothesis, cascade or track. Photon delays follow Pandel's
-// distribution. There is noise, and pulses without a coincidence on their string are auxiliary
+// distribution. Noise is added, and pulses without a coincidence on their string are auxiliary
 // (telescope.h). Created through the registry; host and device.
 //
 // Most modules see no light. A team visits four at a time with one random block: each word sets the
@@ -36,7 +36,7 @@ struct NuTelescope {
   static constexpr int kMembers = 128, kMostMembers = 256, kMostItems = 131072;
   static constexpr std::uint32_t kMostPhotons = 1024;    ///< per module
   static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< per string
-  /// Blocks of purpose texture: the delays of all photons, one range per try; then the gaps.
+  /// Blocks of purpose texture: the delays of all photons, one range per try; then gaps.
   static constexpr std::uint32_t kAllPhotons = 1u << 24;
   static constexpr std::uint32_t kFirstGap = 1u << 28, kFirstModules = 1u << 29;
   /// Block of purpose noise; photons use lower blocks.
@@ -188,7 +188,7 @@ struct NuTelescope {
   struct Particle {
     telescope::Event event;
     float cosine, azimuth, energy, log_energy;
-    std::uint32_t kept_word;  ///< chooses the kept pulses
+    std::uint32_t kept_word;  ///< random word that selects the kept pulses
   };
 
   struct Shared {
@@ -232,8 +232,8 @@ struct NuTelescope {
   template <class Team>
   WS_INLINE void count(Team& team, const SampleRng& rng, const telescope::Array& array,
                        const telescope::Event& event, Shared& shared, EventCell* cells) const {
-    // Most modules are too far away to see light, so runs of blocks are tested, each for four
-    // modules.
+    // Most modules are too far away to see light, so a whole run of blocks is tested at once; each
+    // block serves four modules.
     constexpr int kRun = WS_EVENT_LANES;
     const telescope::Event seen = event;  // copies, so that stores cannot alias them
     const telescope::Optics optics = optics_;
@@ -274,8 +274,8 @@ struct NuTelescope {
     if (saturated > 0) team.atomic_add(&shared.saturated, saturated);
   }
 
-  /// A Poisson process with exponential gaps, the first of which comes from `u`. Gives at most
-  /// `saturation` photons.
+  /// Number of photons in a Poisson process with exponential gaps, at most `saturation`. The first
+  /// gap comes from `u`.
   WS_INLINE std::uint32_t poisson(const SampleRng& rng, int sensor, float u, float expected) const {
     if (expected < telescope::kFewest) return 0;
     double sum = double{-math::log(u)};

@@ -24,8 +24,8 @@ constexpr double kStepsOfSwing = 2;
 /// Largest sum of the masses of three_bodies; for n_body the sum is 1.
 constexpr double kThreeMasses = 3.6;
 
-/// Prior of a latent: uniform within half_width of the centre, or log-normal, with centre and
-/// half_width as mean and standard deviation of the logarithm.
+/// Prior of a latent: uniform within half_width of the centre, or log-normal, in which case centre
+/// and half_width are the mean and standard deviation of the logarithm.
 struct Prior {
   const char* name;
   const char* help;
@@ -166,7 +166,7 @@ struct ClusterBounds {
   }
 };
 
-/// Latent for the change of the energy from the beginning to the end of a trajectory.
+/// Latent: change in energy from the start to the end of a trajectory.
 LatentInfo energy_error_latent(double most) {
   const auto high = static_cast<float>(1.001 * most);
   return rarely_reached({"energy_error",
@@ -209,7 +209,7 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config): the step is too long for bodies that approach each other.
+/// Error (config) if the step is too long for bodies that approach each other.
 void check_gravity(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double mass = params.system == System::n_body ? 1 : kThreeMasses;
@@ -243,22 +243,22 @@ const ParamTable<Ode::Params>& Ode::table() {
                    {"sir", System::sir},
                    {"three_bodies", System::three_bodies},
                    {"n_body", System::n_body}},
-                  "the equations, with the prior of their constants and initial values")
+                  "system of equations, with priors for its constants and initial values")
           .integer("points", &Params::points, {1, 1024}, "",
-                   "number of samples of the trajectory, at equal intervals up to its end")
+                   "number of points of the trajectory, at equal intervals up to its end")
           .real("duration", &Params::duration, {0, 1e4}, "",
                 "duration, in the system's unit of time; 0: the system's default")
           .real("step", &Params::step, {0, 1}, "",
                 "longest integration step; intervals are divided into equal steps. 0: the system's "
                 "default")
           .real("spread", &Params::spread, {0, 1}, "",
-                "width of all priors relative to the system's own; 0: their centres only")
+                "width of all priors relative to the defaults; 0: the centres only")
           .only_where(kDrawn, "any system but n_body")
           .real("noise", &Params::noise, {0, 1000}, "",
-                "standard deviation of the normal error of each feature")
+                "standard deviation of the Gaussian error of each feature")
           .real("softening", &Params::softening, {0, 1}, "",
-                "softening length of gravity, below which it no longer grows; bounded from below "
-                "by the step, except for three_bodies with spread: 0")
+                "softening length, the distance below which gravity no longer grows; must be large "
+                "enough for the step, except for three_bodies with spread: 0")
           .only_where(kBodies, "system: three_bodies or n_body")
           .integer("bodies", &Params::bodies, {2, EqualBodies<float>::kMost}, "",
                    "number of bodies, with equal masses that sum to 1")

@@ -47,8 +47,8 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config): more than kMostSteps steps; a step that is too long for the system or for the
-  /// softening of gravity; n_body with a spread.
+  /// Errors (config) for more than kMostSteps steps; a step that is too long for the system or for
+  /// the softening of gravity; n_body with a spread.
   explicit Ode(const Params& params);
   /// The generator of n_body (n_body.h) if `params` select that system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
@@ -109,7 +109,7 @@ struct Ode {
   static constexpr float kFirstCase = 1e-6f;  ///< infected fraction at time 0 of sir
 
  protected:
-  /// Normal errors of the features, in the order of the features.
+  /// Gaussian errors of the features, in the order of the features.
   struct Errors {
     SampleRng rng;
     float sigma;

@@ -90,7 +90,7 @@ WS_INLINE T energy_error(const Motion<T>& first, const Motion<T>& end) {
          (first.kinetic - first.potential);
 }
 
-/// Three bodies in a plane under their gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
+/// Three bodies in a plane under mutual gravity, G = 1: accelerations at (x1, y1, x2, y2, x3, y3).
 /// The pair potential is softened to stay finite: -m m' / sqrt(r^2 + softening2) (H. Plummer, MNRAS
 /// 71 (1911) 460).
 template <class T>
@@ -129,8 +129,8 @@ struct ThreeBodies {
   }
 };
 
-/// Equal masses in space under their gravity, softened as in ThreeBodies: accelerations at (x1, y1,
-/// z1, x2, ...), for N samples that advance in lockstep.
+/// Equal masses in space under mutual gravity, softened as in ThreeBodies: accelerations at (x1,
+/// y1, z1, x2, ...), for N samples that advance in lockstep.
 template <class T, int N = 1>
 struct EqualBodies {
   static constexpr int kMost = 16;

@@ -25,7 +25,7 @@ double normal_tail(double z) {  // P(Z > z)
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
 }
 
-/// A normal number with mean x and standard deviation sigma, truncated to (-bound, bound).
+/// Normal distribution with mean x and standard deviation sigma, truncated to (-bound, bound).
 struct Truncated {
   double chance, mean, variance;
 
@@ -106,7 +106,7 @@ struct TaskFacts {
   int draws;         ///< number of random blocks
 };
 
-/// In the order of Task. Ranges follow from the ranges of theta and of normal numbers, with two
+/// In the order of Task. Ranges follow from the ranges of theta and of normal deviates, with two
 /// exceptions. slcp_distractors has no finite variance; its generous bounds follow from the largest
 /// of 2^23 draws and its constants. The bounds of bernoulli_glm follow from the stimulus, whose
 /// absolute values add up to 75.
@@ -128,7 +128,7 @@ const TaskFacts& facts(Task task) {
       {"bernoulli_glm", "filter of a neuron; x: spike count and spike-weighted stimulus", 10, 10,
        -100, 100, 28},
       {"bernoulli_glm_raw", "filter of a neuron; x: spikes in 100 time bins", 10, 100, 0, 1, 28},
-      {"sir", "rates of an epidemic; x: positives of 1000 tests, every 17 days", 2, 10, 0, 1000, 6},
+      {"sir", "rates of an epidemic; x: positives in 1000 tests, every 17 days", 2, 10, 0, 1000, 6},
       {"lotka_volterra", "rates of predators and prey; x: both populations, every 2.1 days", 4, 20,
        0, 1e4 * 1.79, 6},
   }};
@@ -223,8 +223,8 @@ std::vector<float> stimulus() {
   return values;
 }
 
-/// Centres are 15 z; factors are 3 (lower triangle of z + diagonal of exp(z)); then a permutation
-/// of x.
+/// Centres are 15 z; factors are 3 (lower triangle of z + diagonal of exp(z)). A permutation of x
+/// follows.
 std::pair<std::vector<float>, std::vector<std::int32_t>> distractor_laws() {
   constexpr auto n = static_cast<std::size_t>(sbi::kDistractors);
   NumpyRandom numpy(kSeed);

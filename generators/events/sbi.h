@@ -181,7 +181,7 @@ struct Sbi {
  private:
   static constexpr float kTenthRoot = 0x1.43d136p-2f;  ///< sqrt(0.1); 0.1 is the variance
 
-  /// The first or second pair of normal numbers of a block.
+  /// The first or second pair of normal deviates of a block.
   static WS_INLINE math::NormalPair pair_of(const Philox4& block, int which) {
     return which == 0 ? math::box_muller(block.word[0], block.word[1])
                       : math::box_muller(block.word[2], block.word[3]);
@@ -437,7 +437,7 @@ struct Sbi {
       u.put(i, {{30, 1}});
     });
     float prey[N], predators[N];
-    LaneStates<4, N> errors;  // normal numbers for two counts of both populations
+    LaneStates<4, N> errors;  // normal deviates for two counts of both populations
     for (int k = 0; k < sbi::kCounts; ++k) {
       for (int step = 0; k > 0 && step < sbi::kPreySteps; ++step) {
         in_lanes<N>([&](int i) WS_INLINED {

@@ -10,7 +10,7 @@
 namespace wellspring {
 
 /// Keeps `most` of `all` items at equal intervals from a random start. Every item has the same
-/// chance, and any run of consecutive items keeps its share up to one item. Keeps all items if
+/// chance, and any run of consecutive items keeps its share to within one item. Keeps all items if
 /// there are no more than `most`.
 class SystematicSample {
  public:
@@ -25,8 +25,8 @@ class SystematicSample {
   }
 
  private:
-  /// Intervals of all / most items that end before `item`; the first interval begins `start` items
-  /// before item 0.
+  /// Number of intervals (of all / most items each) that end before `item`; the first interval
+  /// begins `start` items before item 0.
   WS_INLINE std::uint64_t intervals(std::uint32_t item) const {
     return (std::uint64_t{start_} + item) * most_ / (all_ > 0 ? all_ : 1);
   }

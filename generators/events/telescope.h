@@ -1,6 +1,6 @@
 // A neutrino telescope: strings of optical modules in clear ice, and light from tracks and cascades
 // (Cherenkov geometry, scattering delays, expected photons). Used by generator `nu_telescope` and
-// its tests; structs and inline functions also on the device. Host and device.
+// its tests; host only, except structs and inline functions (host and device).
 //
 // Lengths are in metres, times in nanoseconds. z points up, the origin is the centre of the array,
 // and the modules face down.

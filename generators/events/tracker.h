@@ -1,6 +1,6 @@
 // A tracking detector of cylinders and discs about the z axis, modelled on the ACTS generic
-// detector of the TrackML challenge. Used by generator `tracks` and its tests; host, the structs
-// also device.
+// detector of the TrackML challenge. Used by generator `tracks` and its tests; host only, except
+// the structs (host and device).
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ double exponent_of(const Tracks::Params& params) {
   return std::abs(exponent) < 1e-6 ? 0 : exponent;
 }
 
-/// Area of all measuring layers, mm^2.
+/// Total area of the active layers, mm^2.
 double area_of(const Tracker& tracker) {
   double area = 0;
   for (int i = 0; i < tracker.cylinders; ++i) {
@@ -37,7 +37,7 @@ double area_of(const Tracker& tracker) {
   return area;
 }
 
-/// About one thread per particle of an average event, and some for layers with noise.
+/// About one thread per particle of an average event, plus some for layers with noise.
 int members_for(const Tracks::Params& params) {
   constexpr int kFewest = 4;
   const auto usual = static_cast<unsigned>(params.tracks_low + params.tracks_high) / 2;

@@ -38,7 +38,7 @@ struct Tracks {
   static constexpr int kMostMembers = 256;                 ///< per team
   static constexpr forms::EventTeams kForm = {.cells = true, .shares_warps = true};
   static constexpr int kSideBySide = 8;  ///< particles that a single member propagates in SIMD
-  /// For `weight`, particles with fewer hits count as 0, as in TrackML.
+  /// For `weight`, particles with fewer hits have weight 0, as in TrackML.
   static constexpr std::uint32_t kFewestHits = 4;
 
   struct Params {

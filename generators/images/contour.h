@@ -1,5 +1,5 @@
 // Engine and parameters that generators `visual_atom` and `rcdb` share. A closed polyline around a
-// centre grows from orbit to orbit, each vertex moves by a random step along its own direction.
+// centre grows from orbit to orbit, and each vertex moves by a random step along its own direction.
 // Each orbit is drawn in its own shade over the earlier ones. Host and device.
 //
 // Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
@@ -100,7 +100,7 @@ class ContourPainter {
   static constexpr GeneratorHooks kHooks = {.tables = true};
 
   WS_INLINE Texel background() const { return background_; }
-  /// Error (config): the image is larger than 4096 pixels.
+  /// Error (config) if the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
   /// Number of lines to draw.
   static float cost(const Scene& scene) {
@@ -277,7 +277,7 @@ class ContourPainter {
   WS_INLINE void place_vertices(Team& team, const Scene& scene, std::int32_t count,
                                 const Vertices& vertex) const {
     const auto vertices = static_cast<float>(scene.vertices);
-    // Reduces the integer first: whole turns would cost significant digits.
+    // Drops whole turns from the integer first, because they would cost significant digits.
     const auto wave = [&](std::int32_t v, std::int32_t periods) {
       const auto part = static_cast<float>(v * periods % scene.vertices) / vertices;
       return scene.wave * math::sin_turns(part);

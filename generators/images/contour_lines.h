@@ -1,5 +1,5 @@
-// Draws contour lines into a band of an image. It draws several lines of a contour at a time, one
-// pixel of each per step. Called by contour.h; host and device.
+// Draws contour lines into a band of an image: several lines of a contour at once, advancing each
+// by one pixel per step. Called by contour.h; host and device.
 #pragma once
 
 #include "kernels/emission/bands.h"

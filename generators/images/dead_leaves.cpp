@@ -35,7 +35,7 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
           .real("spread", &Params::spread, {1, 4}, "",
                 "smallest radius of a sample: log-uniform in [r_min / spread, r_min * spread]")
           .integer("max_leaves", &Params::max_leaves, {1, kMostLeaves}, "",
-                   "maximum number of leaves on the image; pixels that are still uncovered show "
+                   "maximum number of leaves on the image; pixels that remain uncovered show "
                    "one background leaf",
                    "Baradad et al., NeurIPS 2021: 5000")
           .text_list(
@@ -86,15 +86,15 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                 "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
-  // Position and outline of each leaf, for a tile that is never fully covered. With the defaults
-  // there are typically hundreds to thousands of leaves.
+  // Blocks for position and outline of each leaf, for a tile that is never fully covered. With the
+  // defaults there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
   return info;
 }
 
-// A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r). If centres are on the
-// image alone, the probability is at least a quarter of E area / w h, its value at a corner. After
-// n leaves, a pixel is open with the n-th power of the complementary probability.
+// A leaf covers a given pixel with probability E area / E (w + 2r)(h + 2r). If centres are confined
+// to the image, the probability is at least a quarter of E area / w h, its value at a corner. The
+// probability that n leaves leave a pixel open is the n-th power of the complement.
 double DeadLeaves::expected_open(SampleShape shape) const {
   const double width = shape.width, height = shape.height, side = std::fmin(width, height);
   const double low = static_cast<double>(rules_.r_min) / rules_.spread * side;

@@ -84,7 +84,7 @@ struct DeadLeaves {
     return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team needs there
   }
 
-  /// Error (config): the smallest radius is above the largest.
+  /// Error (config) if the smallest radius is above the largest.
   explicit DeadLeaves(const Params& params);
   /// The generator for leaves with fills (textured_leaves.h); null if there are no fills.
   static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
@@ -134,7 +134,7 @@ struct DeadLeaves {
     std::uint32_t* const winner = team.template scratch<std::uint32_t>(side * side);
     scratch.pitch = side;
     for (int i = team.rank(); i < side * side; i += team.size()) {
-      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside are not open
+      winner[i] = i % side < tile.width ? background() : 0;  // pixels outside the tile are not open
     }
     for (int y = 0; y < tile.height; y += kTile) {
       for (int x = 0; x < tile.width; x += kTile) {
@@ -152,7 +152,7 @@ struct DeadLeaves {
     int drawn = 0;
     WS_LANES_SUM(drawn)
     for (int i = 0; i < N; ++i) drawn += front[i] < prepared.colours ? 0 : 1;
-    if (drawn == 0) {  // loads only: with stores per pixel, the lanes would wait for them
+    if (drawn == 0) {  // loads only: lanes would wait for stores at every pixel
       WS_LANES
       for (int i = 0; i < N; ++i) colour.set(i, prepared.colour[front[i]]);
       return;
@@ -376,7 +376,7 @@ struct DeadLeaves {
       }
     }
   }
-  /// Uses selects: an indexed load would move the counts to local memory.
+  /// Uses selects: dynamic indexing would move the counts to local memory.
   WS_INLINE static std::uint32_t at(const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
                                     int level) {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
@@ -390,7 +390,7 @@ struct DeadLeaves {
     constexpr int kRun = WS_RUN_LENGTH;
     const int across = (tile.width + kRun - 1) / kRun;
     std::uint64_t open = 0;
-    // OwnRuns would work too, but here the compiler spills its registers.
+    // OwnRuns would work too, but the compiler then spills registers.
     for (int i = team.rank(); i < across * tile.height; i += team.size()) {
       const int row = i / across, column = (i - row * across) * kRun;
       const int cell = row / kCell * kCellsAcross + column / kCell;

@@ -32,7 +32,7 @@ class FillLevels {
   WS_INLINE std::int32_t side() const { return side_; }
   WS_INLINE int last() const { return last_; }  ///< last level: a single pixel; level 0 is the fill
   WS_INLINE float period() const { return period_; }  ///< period of the mirrored fill
-  /// Floats of all fills at one level; start(): of all previous levels.
+  /// Number of floats of all fills at one level; start() counts all previous levels.
   WS_INLINE std::int64_t elements(int level) const {
     const std::int64_t side = side_ >> level;
     return count_ * side * side * kChannels;
@@ -149,8 +149,8 @@ struct HalveFills {
   }
 
  private:
-  /// Part of pixel 2 place + tap that pixel `place` covers. A full pixel has the weight `half`; the
-  /// weights add up to `side`.
+  /// Part of pixel (2 place + tap) that pixel `place` covers. A full pixel has the weight `half`;
+  /// the weights add up to `side`.
   WS_HD float weight(std::int32_t place, int tap) const {
     const std::int32_t half = side / 2, odd = side % 2;
     if (tap == 1) return static_cast<float>(half);

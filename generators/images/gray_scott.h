@@ -59,7 +59,7 @@ struct GrayScottField {
     chain.feed = kFeed[0];
     chain.kill = kKill[0];
     WS_UNROLL(16)
-    for (int i = 1; i < kPatterns; ++i) {  // selects: an index needs local memory
+    for (int i = 1; i < kPatterns; ++i) {  // selects: indexing would need local memory
       chain.feed = i == chain.pattern ? kFeed[i] : chain.feed;
       chain.kill = i == chain.pattern ? kKill[i] : chain.kill;
     }
@@ -169,8 +169,8 @@ struct GrayScott {
         ParamTable<Params>("gray_scott")
             .integer("cells", &Params::cells, {1, 1024}, "cells",
                      "side of the periodic grid; one cell per pixel, so a smaller image is a "
-                     "window of the grid and a larger one repeats it; below 64 cells, chains of "
-                     "some classes die out; below 12, of all classes",
+                     "window of the grid and a larger one repeats it. Below 64 cells, chains of "
+                     "some classes die out; below 12, chains of all classes do",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
                      "concurrent chains: sample i is a frame of lane i modulo lanes")
@@ -179,9 +179,9 @@ struct GrayScott {
                      "unit time steps before the first frame", "200000 in Pearson 1993")
             .integer("stride", &Params::stride, {1, 100000}, "steps", "steps between frames")
             .real("spread", &Params::spread, {0, 1}, "",
-                  "spread of F (1: 5e-4) and k (1: 2e-4) about the values of the class")
+                  "spread of F and k about the values of the class; 1: 5e-4 and 2e-4")
             .real("squares", &Params::squares, {0, 0.01}, "1 / cell",
-                  "perturbed squares at the start of a chain; at least one")
+                  "density of perturbed squares at the start of a chain; at least one square")
             .integer("square", &Params::square, {1, 1024}, "cells", "side of a square",
                      "20 in Pearson 1993")
             .choice("palette", &Params::palette,
@@ -191,7 +191,7 @@ struct GrayScott {
   }
 
   static constexpr int kLatents = 3;
-  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses, and spills nothing
+  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses; it spills nothing
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;

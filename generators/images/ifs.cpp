@@ -57,8 +57,8 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   {{"fractaldb", Mode::fractaldb},
                    {"svd", Mode::svd},
                    {"one_parameter", Mode::one_parameter}},
-                  "fractaldb: random affine maps, selected by filling rate; svd: contractions, "
-                  "from their singular values; one_parameter: perturbations of one such system")
+                  "fractaldb: random affine maps, selected by filling rate; svd: contractions "
+                  "built from singular values; one_parameter: perturbations of one such system")
           .integer("categories", &Params::categories, {1, 100000}, "",
                    "number of classes; class k does not depend on it",
                    "FractalDB-60, -1k and -10k: 60, 1000, 10000")
@@ -126,7 +126,7 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   "mode svd: background of the points", "Anderson and Farrell: plasma")
           .only_where(kSvd, "mode: svd")
           .real("sigma", &Params::sigma, {3, 5}, "",
-                "mode one_parameter: sum of s1 + 2 s2 over the system's maps (singular values), +- "
+                "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
                 "0.1",
                 "1p-frac: 4.0 (default of its program: 3.5)")
           .only_where(kOneParameter, "mode: one_parameter")
@@ -324,8 +324,8 @@ ifs::CategoryTable Ifs::Tables::make(Progress* progress) const {
 
 std::vector<std::string> Ifs::Tables::prepare(TableCache& cache) {
   const auto bytes = cache.get(key(), [&] {
-    // A search takes minutes, known categories take seconds. Progress is shown on a terminal;
-    // elsewhere it appears after ten seconds.
+    // A search takes minutes, known categories take seconds. On a terminal, progress is always
+    // shown; elsewhere, only after ten seconds.
     Progress::Options options;
     options.title = "ifs: categories";
     options.total = static_cast<std::uint64_t>(params_.categories);

@@ -124,14 +124,14 @@ struct Ifs {
     SampleRng own;  ///< random numbers of the background
   };
 
-  /// Error (config): contradictory parameters.
+  /// Error (config) if parameters contradict each other.
   explicit Ifs(const Params& params);
 
   // Canvas: the image's pixels and a border of one cell, because patches of points there reach into
   // the image. In mode svd, the largest count and the background heights follow.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
-  /// Error (config): the image is too large for the published density of points.
+  /// Error (config) if the image is too large for the published density of points.
   std::int64_t cells(SampleShape shape) const;
   /// One team moves 512 walkers at once.
   int painters() const { return (params_.walkers + 511) / 512; }
@@ -343,7 +343,7 @@ struct Ifs {
     return transposed ? ifs::transposed(window) : window;
   }
 
-  /// 1 + number of the point visible in the pixel of a cell; in mode svd, the number of points that
+  /// 1 + index of the point visible in the pixel of a cell; in mode svd, the number of points that
   /// cover it. 0: none.
   WS_INLINE std::uint32_t seen(const Scene& scene, const Cell* centre) const {
     const int stride = scene.width + 2 * kBorder;

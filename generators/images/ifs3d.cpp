@@ -33,10 +33,10 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
           .only_where([](const Params& p) { return p.views == Views::random; }, "views: random")
           .choice("palette", &Params::palette,
                   {{"white", Palette::white}, {"depth", Palette::depth}},
-                  "white: white points; depth: nearer points are brighter", "both: white")
+                  "white: white points; depth: nearer points are brighter", "both data sets: white")
           .integer("points", &Params::points, {0, kMostPoints}, "",
                    "number of points; 0: the published density, 10,000 on 224x224 pixels",
-                   "both: 10,000 at 224 pixels")
+                   "both data sets: 10,000 at 224 pixels")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
                    "concurrent walkers, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",

@@ -59,7 +59,7 @@ System candidate_system(const SampleRng& rng, std::uint32_t attempt);
 Survey survey(const System& system, const SampleRng& rng, std::uint32_t attempt);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`. Error
-/// (config): no candidate of a category spreads enough.
+/// (config) if no candidate of a category spreads enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);
 

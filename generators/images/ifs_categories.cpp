@@ -24,7 +24,7 @@ static_assert(8 * kSurveyBlocks >= kSurveyPoints);
 constexpr std::uint32_t kCandidateBlocks = 16;
 /// A point at this distance has diverged: a picture that includes it would show nothing else.
 constexpr double kFar = 1e15;
-/// Number of points before the divergence that a survey leaves out, as in the published program.
+/// Number of points just before divergence that a survey leaves out, as in the published program.
 constexpr int kTail = 100;
 
 /// Number of points of a survey, and whether later points diverged.

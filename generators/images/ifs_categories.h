@@ -109,8 +109,8 @@ System candidate_system(const SampleRng& rng, std::uint32_t attempt);
 /// Number of candidates per category before the search gives up. At a filling rate of a fifth, one
 /// candidate in 43 is accepted; at a quarter, about one in a hundred.
 inline constexpr std::uint32_t kMostAttempts = 50000;
-/// Own search: returns the first attempt whose filling rate is at least spec.rate. Error (config):
-/// none of the first `most` attempts reaches it.
+/// Own search: returns the first attempt whose filling rate is at least spec.rate. Error (config)
+/// if none of the first `most` attempts reaches it.
 std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& surveyor,
                            std::uint32_t most = kMostAttempts);
 /// Makes category k of our own search from its attempt, with its kVariations windows.
@@ -122,7 +122,7 @@ Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t a
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`.
-/// `progress` may be null. The official search takes a 32-bit seed. Error (config): no candidate
+/// `progress` may be null. The official search takes a 32-bit seed. Error (config) if no candidate
 /// fills enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);

@@ -1,5 +1,5 @@
-// Images of point counts: every point adds the same patch, a pixel's count relative to the largest
-// count determines its hue, and uncovered pixels show the background. Used by mode `svd` of
+// Images of point counts: every point adds the same patch, the ratio of a pixel's count to the
+// largest count determines its hue, and uncovered pixels show the background. Used by mode `svd` of
 // generator `ifs` and by generator `ifs_multi`; host and device.
 //
 // After C. Anderson, R. Farrell, "Improving fractal pre-training", WACV 2022, and its program.
@@ -28,7 +28,7 @@ struct CountStyle {
   std::uint32_t mask;  ///< at least one of nine bits
   float hue, saturation, value;
 };
-/// Draws one word per number, in this order. The mask is one of the 511 that are not empty.
+/// Draws one word per member, in this order. The mask is one of the 511 that are not empty.
 WS_INLINE CountStyle draw_counts(RngStream& draw) {
   CountStyle style;
   style.mask = draw.integer(511) + 1;
@@ -43,7 +43,7 @@ struct GroundStyle {
   float decay;
   float hue_scale, hue_shift, saturation_scale, saturation_shift, value_scale, value_shift;
 };
-/// Draws one word per number, in this order.
+/// Draws one word per member, in this order.
 WS_INLINE GroundStyle draw_ground(RngStream& draw) {
   GroundStyle style;
   style.decay = draw.uniform(0.4f, 0.8f);

@@ -64,9 +64,9 @@ constexpr std::uint8_t kKnown[] = {
     133, 3,   60,  53,  7,   89,  4,   50,  46,  32,  59,  25,  57,  189, 30,  26,  82,  2,   52,
     6,   59,  25,  82,  85,  77,  14,  7,   43,  42,  38,  2};
 
-/// Number of candidates rejected before each of the published categories; 42,655 in total. Found by
-/// search_official; tests/generators/images/ifs_official.test.cpp repeats the search for some of
-/// them.
+/// Number of candidates rejected before each of the published categories; 42,655 in total. They
+/// were found by search_official; tests/generators/images/ifs_official.test.cpp repeats the search
+/// for some of them.
 constexpr std::uint16_t kRefused[] = {
     23,  4,   38,  19,  6,   59,  7,   31,  2,   105, 7,   112, 18,  35,  17,  67,  58,  1,   22,
     2,   92,  10,  21,  16,  65,  33,  248, 20,  1,   11,  29,  68,  6,   14,  48,  197, 58,  22,

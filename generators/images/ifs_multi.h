@@ -80,7 +80,7 @@ struct IfsMulti {
     SampleRng rng;
   };
 
-  /// Error (config): a lower limit above its upper limit.
+  /// Error (config) if a lower limit is above its upper limit.
   explicit IfsMulti(const Params& params);
 
   // Canvas: for each instance a grid with a border of one cell, then the largest count of each,

@@ -38,7 +38,7 @@ struct OfficialSystem {
 OfficialSystem draw_official(NumpyRandom& random);
 /// The published filling rate of a candidate. `points`: the next kSurveyPoints random numbers. 0 if
 /// a point is farther out than 1e300. (The published program continues until points are NaN, drops
-/// the 100 points before, and then finds hardly any pixel hit.)
+/// the last 100 points before that, and then hits almost no pixel.)
 double official_fill(const OfficialSystem& system, std::span<const double> points);
 
 /// The first `count` systems with a filling rate of at least `rate`, found by one search that

@@ -110,8 +110,8 @@ WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
   return (((word & 0xffffu) * 511u) >> 16) + 1u;
 }
 
-/// 1 + number of the point visible in the pixel of a cell, 0 for none. Nine points have patches
-/// that may cover the pixel; the patch of the latest one decides by its bit for the pixel.
+/// 1 + index of the point visible in the pixel of a cell, 0 for none. Nine points have patches that
+/// may cover the pixel; the latest one whose patch has the bit for the pixel is visible.
 WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   std::uint32_t latest = 0;
   WS_UNROLL(9)

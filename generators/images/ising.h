@@ -76,9 +76,9 @@ struct Ising {
         rarely_reached(
             {"energy", "energy per spin: - sum of s_i s_j over neighbours / spins", "J", -2, 2}),
         {"magnetisation", "mean spin; up is white", "", -1, 1}};
-    // Draws the phase and T and, with a hot start, the spins; then two directions of bonds, their
-    // flips and two colours. The lattice has at most 32 words more than the image's pixels need,
-    // see side.
+    // Blocks for the phase and T and, with a hot start, for the spins; then for two directions of
+    // bonds, their flips and two colours. The lattice has at most 32 words more than the image's
+    // pixels need; see side.
     const std::int64_t a_word =
         1 + std::int64_t{params.rounds} * (params.clusters * (2 * ising::kDrawsAWord + 1) +
                                            params.sweeps * 2 * ising::kDrawsAWord);
@@ -90,7 +90,7 @@ struct Ising {
     return info;
   }
 
-  /// Errors (config): an invalid side or invalid temperatures.
+  /// Errors (config) for an invalid side or invalid temperatures.
   explicit Ising(const Params& params) : params_(params) {
     spins::expect_spins("ising", params, kCritical);
   }
@@ -109,7 +109,7 @@ struct Ising {
     return {key.rng, chances(drawn.temperature), spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config): the image needs a lattice that is too large.
+  /// Error (config) if the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const {
     const std::int32_t side = spins::side_for(params_, shape);
     spins::expect_lattice("ising", shape, side);
@@ -139,7 +139,7 @@ struct Ising {
     measured[1] = static_cast<float>(2 * work.sums[1] - spins) / count;
   }
 
-  /// White for spins up; a pixel shows the spin under its centre.
+  /// Up spins are white; a pixel shows the spin under its centre.
   template <int N>
   WS_INLINE void shade(const Scene& scene, const std::uint32_t* spins, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {

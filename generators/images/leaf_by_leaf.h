@@ -34,7 +34,7 @@ class LeafByLeaf {
  public:
   static constexpr int kRun = 16;    ///< pixels tested at once
   static constexpr int kSide = 128;  ///< side of the largest tile, pixels
-  /// Number of leaves whose colours are stored; the few later leaves are drawn per pixel.
+  /// Number of leaves whose colours are stored; colours of the few later ones are drawn per pixel.
   static constexpr int kColours = 2048;
 
   static constexpr std::size_t scratch_bytes() {

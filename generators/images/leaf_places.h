@@ -2,11 +2,11 @@
 // Each leaf is a function of the sample and the leaf's number. Host and device.
 //
 // The stationary law places leaves on the whole plane, with radii of density r^-3 on [r_min,
-// r_max]. Only leaves that meet the viewed region can be visible, and they have a law of their own.
-// The centre of a leaf that meets a w x h box is in the box widened by the leaf's radius, so the
-// radius has the density r^-3 (w + 2r)(h + 2r). It is drawn as a mixture of three powers of r; the
-// centre is then uniform in the widened box. (The test uses the upright square around a leaf's
-// circle, so some leaves miss the box.)
+// r_max]. Only leaves that meet the viewed region can be visible, and these have a distribution of
+// their own. The centre of a leaf that meets a w x h box is in the box widened by the leaf's
+// radius, so the radius has the density r^-3 (w + 2r)(h + 2r). It is drawn as a mixture of three
+// powers of r; the centre is then uniform in the widened box. (The test uses the upright square
+// around a leaf's circle, so some leaves miss the box.)
 //
 // So that neither augmentation nor tiling moves a leaf, the sequence of a larger region contains
 // that of a smaller one: each leaf of the larger region that meets the smaller region is replaced
@@ -38,7 +38,7 @@ struct LeafPlaces {
 
   SampleRng rng;
   LeafKind kind;
-  bool on_plane;        ///< false: centres are on the image alone
+  bool on_plane;        ///< false: centres are confined to the image
   float width, height;  ///< image size
   float r_min;
   float taper;             ///< 1 - (r_min / r_max)^2
@@ -152,7 +152,7 @@ struct LeafPlaces {
     const float cubic = 0.5f * w * h * taper / (r_min * r_min);
     const float square = 2 * (w + h) * linear / r_min;
     const float inverse = 4 * log_ratio;
-    const bool spread = on_plane && cubic > 0;  // false: one radius, or centres on the image
+    const bool spread = on_plane && cubic > 0;  // false: one radius, or centres within the image
     const float all = cubic + square + inverse;
     plain[level] = spread ? cubic / all : 1.f;
     beside[level] = spread ? (cubic + square) / all : 1.f;

@@ -27,7 +27,7 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
           .only_where([](const Params& p) { return p.form == Form::variations; },
                       "form: variations")
           .integer("second_rules", &Params::second_rules, {0, kSecondRules}, "",
-                   "0: one formula; otherwise two alternate, the second with any power and this "
+                   "0: one formula; otherwise two alternate, and the second has any power and this "
                    "many of the rules 32, 109, 222, 434; class: both formulas",
                    kChiche)
           .real("latitude", &Params::latitude, {0, 90}, "degrees",
@@ -45,7 +45,7 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
           .choice("palette", &Params::palette,
                   {{"colour", Palette::colour}, {"grey", Palette::grey}, {"depth", Palette::depth}},
                   "colour: a mix of three random colours per sample; grey: the same in grey; "
-                  "depth: nearness, from 1 to 1/4, on 0")
+                  "depth: nearness, from 1 to 1/4; background 0")
           .integer("rays", &Params::rays, {1, 4}, "",
                    "rays along each side of a pixel: 2 averages 4 rays per pixel",
                    "2: Chiche et al., CVPR 2024")
@@ -58,11 +58,11 @@ const ParamTable<Mandelbulb::Params>& Mandelbulb::table() {
                 "miss thin parts",
                 "1: Chiche et al., CVPR 2024")
           .integer("iterations", &Params::iterations, {1, 100}, "",
-                   "largest number of iterations of an orbit; one that has not escaped by then "
+                   "maximum number of iterations; an orbit that has not escaped by then "
                    "counts as inside",
                    "100: Chiche et al., CVPR 2024")
           .integer("steps", &Params::steps, {8, 1000}, "",
-                   "largest number of steps of a ray; a ray still going then counts as a hit",
+                   "maximum number of steps of a ray; a ray still going then counts as a hit",
                    "1000: Chiche et al., CVPR 2024")
           .preset("mandelbulbvar-1k",
                   {{"light", "fixed"},
@@ -133,8 +133,8 @@ SampleInfo Mandelbulb::describe(const Params& params) {
                 "distance along the ray; the camera is 2.5 from the centre of a ball of radius "
                 "1.5; 0: no hit",
                 "", PlaneInfo::Kind::depth};
-  const char* const traps[] = {"near the plane z = 0",
-                               "near the origin by the sum of |x|, |y|, |z|", "near the origin"};
+  const char* const traps[] = {"near the plane z = 0", "near the origin in |x| + |y| + |z|",
+                               "near the origin"};
   const char* const channels[] = {"red", "green", "blue"};
   for (int i = 0; i < 3; ++i) {
     for (const char* const channel : channels) {
@@ -152,7 +152,7 @@ Mandelbulb::Mandelbulb(const Params& params) : params_(params) {
   table().expect_ordered(params, {"power"});
   if (params.form == Form::classic && params.second_rules > 0) {
     fail(ErrorKind::config,
-         {fmt::format("mandelbulb: second_rules = {} with the classic form", params.second_rules),
+         {fmt::format("mandelbulb: second_rules = {} in the classic form", params.second_rules),
           "the classic form has no rules", "use second_rules: 0, or form: variations"});
   }
 }

@@ -48,7 +48,7 @@ struct Mandelbulb {
   static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // needs 128 registers
   static SampleInfo describe(const Params& params);
 
-  /// Errors (config): a lower limit above its upper limit; rules with the classic form.
+  /// Errors (config) for a lower limit above its upper limit, or rules with the classic form.
   explicit Mandelbulb(const Params& params);
 
   struct Rules {
@@ -61,7 +61,7 @@ struct Mandelbulb {
              397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
              452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297}};
   }
-  /// The same rules; last come those that the published hybrids do not use in their first formula.
+  /// The same rules; those that the published hybrids do not use in their first formula come last.
   WS_INLINE static constexpr Rules first_rules() {
     constexpr Rules kAll = published_rules();
     constexpr std::int16_t kLast[] = {434, 222, 109, 151, 507, 32,  190, 96, 68,
@@ -123,7 +123,7 @@ struct Mandelbulb {
 
   struct Scene {
     mandelbulb::Bulb bulb;
-    solids::Vector3 right, up, back;  ///< axes of the image; the camera is kDistance back
+    solids::Vector3 right, up, back;  ///< axes of the image; the camera is at kDistance * back
     solids::Vector3 light;            ///< towards the light, in the solid's axes
     float centre_x, centre_y;         ///< image centre in pixels
     float tangent;                    ///< width of a pixel at unit distance

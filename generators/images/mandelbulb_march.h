@@ -56,7 +56,7 @@ struct Formula {
   }
 };
 
-/// The orbit z -> power of z, + c, starting at z = c, with alternating formulas.
+/// The orbit z -> (power of z) + c, starting at z = c, with alternating formulas.
 struct Bulb {
   Formula formula[2];
   bool classic;  ///< true: cos phi and sin phi are multiplied by sin theta, which preserves radii

@@ -27,28 +27,28 @@ const ParamTable<Pde::Params>& Pde::table() {
           .integer("cells", &Params::cells, {0, kMostSide}, "cells",
                    "side of the periodic square, which has length 1; one cell per pixel, so a "
                    "smaller image is a window and a larger one repeats the square; 0: the image's "
-                   "side, or four times `highest` if larger")
+                   "side, or four times `highest` if that is larger")
           .integer("waves", &Params::waves, {1, kMostWaves}, "",
                    "number of waves in the initial field")
           .integer("highest", &Params::highest, {1, 64}, "",
                    "largest number of periods of a wave per side, in either direction")
           .real("time_low", &Params::time_low, {0, 1e4}, "time", "shortest evolution time")
           .real("time_high", &Params::time_high, {1e-6, 1e4}, "time",
-                "longest evolution time; uniform")
+                "longest evolution time; uniform between the two")
           .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "1 / time",
-                "smallest kappa, in squared sides")
+                "smallest kappa, in squared side lengths per unit time")
           .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "1 / time",
-                "largest kappa; log-uniform")
+                "largest kappa; log-uniform between the two")
           .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
-                "largest component of v, in sides; uniform, of either sign")
+                "largest component of v, in side lengths per unit time; uniform, either sign")
           .only_where(kCarries, "equation: mixed or advection")
           .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
-                "smallest wave speed c, in sides")
+                "smallest wave speed c, in side lengths per unit time")
           .only_where(kWaves, "equation: mixed or wave")
           .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
-                "largest wave speed; uniform")
+                "largest wave speed; uniform between the two")
           .only_where(kWaves, "equation: mixed or wave")
           .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},
                   "pair: initial field red, final field green; last: final field only, grey");
@@ -71,14 +71,14 @@ SampleInfo Pde::describe(const Params& params) {
   const float v = carries ? params.velocity : 0;
   info.latents = {
       {"time", "evolution time", "time", params.time_low, params.time_high},
-      {"diffusivity", "kappa, in squared sides; 0 for waves", "1 / time",
+      {"diffusivity", "kappa, in squared side lengths; 0 for waves", "1 / time",
        mixed ? 0 : (spreads ? params.diffusivity_low : 0), spreads ? params.diffusivity_high : 0,
        LatentRole::unmapped},
-      {"velocity_x", "velocity to the right, in sides; 0 without advection", "1 / time", -v, v,
+      {"velocity_x", "velocity to the right, in side lengths; 0 without advection", "1 / time", -v,
+       v, LatentRole::unmapped},
+      {"velocity_y", "velocity downwards, in side lengths; 0 without advection", "1 / time", -v, v,
        LatentRole::unmapped},
-      {"velocity_y", "velocity downwards, in sides; 0 without advection", "1 / time", -v, v,
-       LatentRole::unmapped},
-      {"speed", "wave speed c, in sides; 0 without waves", "1 / time",
+      {"speed", "wave speed c, in side lengths; 0 without waves", "1 / time",
        mixed || !waves ? 0 : params.speed_low, waves ? params.speed_high : 0, LatentRole::unmapped},
       {"contrast", "RMS of the final field divided by that of the initial field", "", 0, 1}};
   info.draws = {.scene = 2 + params.waves};

@@ -27,7 +27,7 @@ struct Pde {
   enum class Show : std::uint8_t { pair, last };
   static constexpr int kMostSide = 1024, kMostWaves = 16;
 
-  /// Lengths are in sides of the square; the unit of time is arbitrary.
+  /// Lengths are in side lengths of the square; the unit of time is arbitrary.
   struct Params {
     Equation equation = Equation::mixed;
     int cells = 0;
@@ -47,7 +47,7 @@ struct Pde {
   static constexpr int kLatents = 6;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::in_place};
   static SampleInfo describe(const Params& params);
-  /// Errors (config): an empty range; too few cells.
+  /// Errors (config) for an empty range or too few cells.
   explicit Pde(const Params& params);
 
   /// A plane wave: amplitude * cos(w) at first, and cosine * cos(w) + sine * sin(w) at the end,

@@ -48,12 +48,12 @@ Rcdb::Rcdb(const Params& params)
       least_left_(
           math::exp(-(static_cast<float>(params.vertices_high + 1) / params.vertices_mean))) {
   table().expect_ordered(params, {"vertices", "orbits", "noise", "radius"});
-  // Beyond this value, the exponential at the lower limit has lost its digits in single precision.
+  // Beyond this value, the exponential at the lower limit is too inaccurate in single precision.
   constexpr float kFarthest = 80;
   if (static_cast<float>(params.vertices_low) > kFarthest * params.vertices_mean) {
     fail(ErrorKind::config,
-         {fmt::format("rcdb: vertices_low = {} with vertices_mean = {}", params.vertices_low,
-                      params.vertices_mean),
+         {fmt::format("rcdb: vertices_low = {} is too high for vertices_mean = {}",
+                      params.vertices_low, params.vertices_mean),
           "this far above its mean, the distribution of the vertices underflows",
           fmt::format("use vertices_mean of at least {}, or vertices_low of at most {}",
                       static_cast<float>(params.vertices_low) / kFarthest,

@@ -1,5 +1,5 @@
 // The programs of generator `shaders`. Each is a formula for the tone at a point of the plane; its
-// features are about half a unit large. Host and device.
+// features are about half a unit in size. Host and device.
 #pragma once
 
 #include "generators/images/shader_form.h"

@@ -40,10 +40,10 @@ struct Shaders {
             .integer("programs", &Params::programs, {1, shaders::kPrograms}, "",
                      "number of programs used, in the order of the class list")
             .integer("domains", &Params::domains, {1, shaders::kDomains}, "",
-                     "number of deformations of the plane used; 1: none")
+                     "number of deformations of the plane used; 1: only the plain plane")
             .integer("cells", &Params::cells, {1, 8}, "",
-                     "number of cells of each of a program's two parameters; class: program, "
-                     "deformation and cell of both")
+                     "number of cells that divide each of a program's two parameters; class: "
+                     "program, deformation and both cells")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
                     "colour: four random colours per sample; grey: shades of grey")
@@ -91,10 +91,9 @@ struct Shaders {
          LatentRole::length},
         {"turn", "direction of the plane's first axis, counterclockwise from the right", "rad", 0,
          math::kTau, LatentRole::direction},
-        {"phase0", "phase of the program's first waves", "turns", 0, 1},
-        {"phase1", "phase of the program's second waves", "turns", 0, 1},
-        {"phase2", "phase of the program's third waves, and of the deformation along x", "turns", 0,
-         1},
+        {"phase0", "phase of the first set of waves", "turns", 0, 1},
+        {"phase1", "phase of the second set of waves", "turns", 0, 1},
+        {"phase2", "phase of the third set of waves and of the deformation along x", "turns", 0, 1},
         {"phase3", "phase of the program's fourth waves, and of the deformation along y", "turns",
          0, 1},
         {"hue", "hue of the darkest colour", "turns", 0, 1, LatentRole::colour}};

@@ -64,8 +64,8 @@ struct Shapes {
                      {"grain", Texture::grain},
                      {"any", Texture::any}},
                     "background: plain, or a mix of two colours; any: one of the four per sample. "
-                    "Gradient and stripes mix by 3 w^2 - 2 w^3 of a triangle wave w in [0, 1], "
-                    "grain by a uniform number per pixel")
+                    "Gradient and stripes mix by 3 w^2 - 2 w^3, where w is a triangle wave in "
+                    "[0, 1]; grain mixes by a uniform number per pixel")
             .real("texture_strength", &Params::texture_strength, {0, 1}, "",
                   "largest share of the second colour in the background")
             .only_where([](const Params& p) { return p.texture != Texture::none; }, "a texture");
@@ -110,8 +110,8 @@ struct Shapes {
         {"second_r", "second colour of the background: red", "", 0, 1, LatentRole::colour},
         {"second_g", "second colour of the background: green", "", 0, 1, LatentRole::colour},
         {"second_b", "second colour of the background: blue", "", 0, 1, LatentRole::colour},
-        {"texture_period", "wavelength of a gradient or stripes; 0 without", "image side", shortest,
-         longest, LatentRole::wave_period},
+        {"texture_period", "wavelength of the gradient or stripes; 0 if there is neither",
+         "image side", shortest, longest, LatentRole::wave_period},
         {"texture_angle", "direction of the wave, counterclockwise from the right", "rad", 0,
          waves ? 6.2831855f : 0, LatentRole::wave_angle},
         {"texture_phase",
@@ -149,7 +149,7 @@ struct Shapes {
     const float side =
         static_cast<float>(key.shape.width < key.shape.height ? key.shape.width : key.shape.height);
     const float scale = draw.uniform(params_.scale_low, params_.scale_high);
-    const float margin = kReach * scale;  // the same for all shapes: hides the class
+    const float margin = kReach * scale;  // the same for all shapes, to hide the class
     const float x = draw.uniform(margin, 1 - margin), y = draw.uniform(margin, 1 - margin);
     const float turns = draw.uniform();
 
@@ -304,7 +304,7 @@ struct Shapes {
       return second - 0.51695245f;
     } else if constexpr (S == Shape::cross) {  // bars three times as long as wide
       return larger(larger(ax, ay) - 1.1889982f, smaller(ax, ay) - 0.39633273f);
-    } else {  // heart: a square on its corner, discs on its upper sides
+    } else {  // heart: a square on its corner, with discs on its upper sides
       const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return smaller(diamond, disc);

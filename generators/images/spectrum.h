@@ -35,13 +35,13 @@ struct Spectrum {
 
   static constexpr int kLatents = 2;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::seen,
-                                          .blocks = 0};  // the compiler chooses, and spills nothing
+                                          .blocks = 0};  // the compiler chooses; it spills nothing
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 
   /// Range of the side (log2) of the periodic grid that contains the image; it is a power of two.
   static constexpr int kLeastLogSide = 4, kMostLogSide = 10;
-  /// Largest absolute value of a normal number (24 bits of the radius).
+  /// Largest absolute value of a normal deviate (24 bits of the radius).
   static constexpr float kFarthest = 5.769f;
   static constexpr int kLeastColours = 3, kMostColours = 22;
 
@@ -57,7 +57,7 @@ struct Spectrum {
     bool on_grid;
   };
 
-  /// Errors (config): the lower slope is above the upper; a tilt that could change a slope's sign;
+  /// Errors (config) for a lower slope above the upper, a tilt that could change a slope's sign, or
   /// identical classes.
   explicit Spectrum(const Params& params);
 
@@ -334,7 +334,7 @@ struct Spectrum {
         put(scene, cells, (side - ky) & (side - 1), half - k, there[i]);
       }
     }
-    // The partner of column 0 is column N/2. Within each of them, rows are each other's opposites.
+    // The partner of column 0 is column N/2. Both contain their own opposite frequencies.
     for (std::int32_t ky = team.rank(); ky <= half; ky += team.size()) {
       const Waves a = edge_waves(scene, work, ky, 0), b = edge_waves(scene, work, ky, half);
       put(scene, cells, ky, 0, folded(a, b, {1, 0}));

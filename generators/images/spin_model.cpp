@@ -47,8 +47,8 @@ std::vector<std::string> range_names(const SpinParams& params) {
 void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side) {
   if (side <= kMostSide) return;
   fail(ErrorKind::config,
-       {generator + ": an image of " + std::to_string(shape.width) + " pixels per side",
-        "with side = 0 its lattice has one spin per pixel, but at most 1024 per side are allowed",
+       {generator + ": images of " + std::to_string(shape.width) + " pixels per side are too large",
+        "with side = 0 its lattice has one spin per pixel; the maximum is 1024 per side",
         "use a smaller image, or set side"});
 }
 

@@ -56,8 +56,8 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
       .choice("label", static_cast<Label Params::*>(&Params::label),
               {{"phase", Label::phase}, {"temperature", Label::temperature}},
               "class. phase: below or above " + critical_text(critical) +
-                  ", equally likely, uniform in each; temperature: the temperature range, uniform "
-                  "overall",
+                  ", equally likely, T uniform in each; temperature: the temperature range, T "
+                  "uniform overall",
               source)
       .integer("bins", static_cast<int Params::*>(&Params::bins), {1, 64}, "",
                "number of equal temperature ranges, the classes of label: temperature")
@@ -65,12 +65,12 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "label: temperature");
 }
 
-/// Errors (config) name the generator: an odd side, an empty temperature range, or a range within a
-/// single phase.
+/// Errors (config) for an odd side, an empty temperature range, or a range within a single phase;
+/// they name the generator.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
 /// Class names of label: temperature.
 std::vector<std::string> range_names(const SpinParams& params);
-/// Error (config): the image needs a lattice that is too large.
+/// Error (config) if the image needs a lattice that is too large.
 void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side);
 
 /// Lower end of a temperature range.

@@ -52,7 +52,7 @@ struct Sprites {
                     "random: factors are drawn independently; enumerated: sample i shows "
                     "combination i modulo their number, in the published order")
             .flag("grid", &Params::grid,
-                  "on: factors take only the published values; off: any value between")
+                  "on: factors take only the published values; off: any value in between")
             .choice("angles", &Params::angles,
                     {{"published", Angles::published}, {"distinct", Angles::distinct}},
                     "rotations of dsprites. published: 40 values from 0 to a full turn inclusive, "
@@ -61,7 +61,7 @@ struct Sprites {
                     kMatthey)
             .only_where([](const Params& p) { return p.mode == Mode::dsprites; }, "mode: dsprites")
             .choice("edges", &Params::edges, {{"smooth", Edges::smooth}, {"hard", Edges::hard}},
-                    "smooth: by the covered share of a pixel; hard: by the pixel's centre",
+                    "smooth: anti-aliased; hard: a pixel shows the point at its centre",
                     "hard: as published, dSprites")
             .preset("dsprites", {{"mode", "dsprites"}, {"edges", "hard"}},
                     "factors and binary pixels of Matthey et al. 2017; use order: enumerated for "
@@ -321,7 +321,7 @@ struct Sprites {
       // = 2, b^2 = 1 / 2, which is correct to first order (G. Taubin, PAMI 13 (1991) 1115).
       const float gx = 0.5f * x, gy = 2 * y;
       return math::fma(gx, x, math::fma(gy, y, -1.f)) / (2 * length(gx, gy));
-    } else {  // heart: a square on its corner, discs on its upper sides
+    } else {  // heart: a square on its corner, with discs on its upper sides
       const float diamond = math::fma(0.70710678f, ax + ay, -0.66325021f);
       const float disc = length(ax - 0.46898872f, y - 0.46898872f) - 0.66325021f;
       return math::min(diamond, disc);

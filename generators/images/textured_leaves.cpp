@@ -79,13 +79,12 @@ TexturedLeaves::TexturedLeaves(const Params& params)
       octaves_(math::log2(params.fill_scale_high / params.fill_scale_low)) {
   const std::int64_t texels = std::int64_t{params.fill_side} * params.fill_side;
   if (texels * params.fills > kMostTexels) {
-    refuse(
-        fmt::format("{} of {} x {} pixels are too many", counted(params.fills, "fill"),
-                    params.fill_side, params.fill_side),
-        fmt::format(
-            "their pixels stay in memory: at most {}, and a third more for their lower resolutions",
-            human_bytes(kMostTexels * FillLevels::kChannels * sizeof(float))),
-        fmt::format("use fills: {} or fewer at this fill_side", kMostTexels / texels));
+    refuse(fmt::format("{} of {} x {} pixels are too many", counted(params.fills, "fill"),
+                       params.fill_side, params.fill_side),
+           fmt::format(
+               "their pixels stay in memory: at most {}, plus a third for their lower resolutions",
+               human_bytes(kMostTexels * FillLevels::kChannels * sizeof(float))),
+           fmt::format("use fills: {} or fewer at this fill_side", kMostTexels / texels));
   }
   table().expect_ordered(params, {"fill_scale"});
   if (!generator_of(params)->info().uses.empty()) {

@@ -34,8 +34,8 @@ struct TexturedLeaves : DeadLeaves {
   static constexpr GeneratorHooks kHooks = {
       .notes = true, .instead = true, .tables = true, .table_notes = true};
 
-  /// Errors (config): the fill is not an image generator, has invalid parameters or itself has
-  /// fills; the fills have too many pixels; a lower limit is above its upper limit.
+  /// Errors (config) if the fill is not an image generator, has invalid parameters or itself has
+  /// fills; the fills have too many pixels; or a lower limit is above its upper limit.
   explicit TexturedLeaves(const Params& params);
   static SampleInfo describe(const Params& params);
 

@@ -39,7 +39,7 @@ const ParamTable<Textures::Params>& Textures::table() {
           .real("frequency_low", &Params::frequency_low, {0.25, 64}, "cells / image side",
                 "lowest frequency of the coarsest lattice")
           .real("frequency_high", &Params::frequency_high, {0.25, 64}, "cells / image side",
-                "highest frequency of the coarsest lattice; log-uniform")
+                "highest frequency of the coarsest lattice; log-uniform between the two")
           .integer("scale_cells", &Params::scale_cells, {1, 16}, "classes",
                    "number of classes of the frequency, of equal width in its logarithm")
           .integer("octaves_low", &Params::octaves_low, {1, kMostOctaves}, "", "fewest octaves")

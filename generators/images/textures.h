@@ -57,8 +57,8 @@ struct Textures {
     Rgb colour[kStops];
   };
 
-  /// Errors (config): a lower limit above its upper limit; more octave classes than numbers of
-  /// octaves.
+  /// Errors (config) for a lower limit above its upper limit, or more octave classes than numbers
+  /// of octaves.
   explicit Textures(const Params& params);
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {

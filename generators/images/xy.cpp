@@ -19,11 +19,11 @@ const ParamTable<Xy::Params>& Xy::table() {
                           "Beach, Golubeva and Melko, PRB 97 (2018) 045207: phase");
     return table
         .integer("rounds", &Params::rounds, {1, kMostRounds}, "",
-                 "rounds per sample: one heat-bath sweep and some over-relaxation sweeps",
+                 "rounds per sample; each has one heat-bath and several over-relaxation sweeps",
                  "Best and Fisher, Appl. Stat. 28 (1979) 152")
         .integer("mirrors", &Params::mirrors, {-1, spins::kMostSide}, "per round",
-                 "largest number of over-relaxation sweeps, which varies from 0 up; -1: a quarter "
-                 "of the lattice's side",
+                 "maximum number of over-relaxation sweeps, which varies between rounds from 0 to "
+                 "this; -1: a quarter of the lattice's side",
                  "Creutz, PRD 36 (1987) 515")
         .choice("start", static_cast<Start Params::*>(&Params::start),
                 {{"cold", Start::cold}, {"hot", Start::hot}},
@@ -78,7 +78,7 @@ SampleInfo Xy::describe(const Params& params) {
            "averaged over both directions; the mean over samples is the helicity modulus",
            "J", lowest_helicity(params, side), (1 + g) / 2}),
       rarely_reached({"vortices",
-                      "vortices per spin: plaquettes with winding +1, as many as with winding -1",
+                      "vortices per spin: plaquettes with winding +1; equally many have winding -1",
                       "", 0, 0.5f})};
   // Blocks for the phase, T and the first direction; with a hot start, one block for four spins;
   // two blocks per spin and round. Besides one spin per pixel, there are at most spins::kMostSide
@@ -96,7 +96,7 @@ SampleInfo Xy::describe(const Params& params) {
 
 Xy::Xy(const Params& params) : params_(params) {
   if (params.label == Label::phase && params.coupling != 1) {
-    fail(ErrorKind::config, {"xy: label: phase with coupling = " + shortest(params.coupling),
+    fail(ErrorKind::config, {"xy: label: phase cannot have coupling = " + shortest(params.coupling),
                              "the critical temperature 0.8929 holds for equal couplings only",
                              "set label: temperature, or coupling: 1"});
   }

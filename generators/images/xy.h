@@ -47,7 +47,7 @@ struct Xy {
   static constexpr int kLatents = 5, kMeasured = 4;
   static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params);
-  /// Errors (config): an invalid side, temperature range or label.
+  /// Errors (config) for an invalid side, temperature range or label.
   explicit Xy(const Params& params);
 
   struct Scene {
@@ -65,7 +65,7 @@ struct Xy {
             spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config): the image needs a lattice that is too large.
+  /// Error (config) if the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const;
   /// At least two spins of a colour per thread.
   int lattice_members(SampleShape shape) const {

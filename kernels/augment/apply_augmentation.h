@@ -40,8 +40,8 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile,
   return run;
 }
 
-/// Applies the colour operations of the emission pass to N pixels, starting at (x, y): all
-/// operations, or those before the later passes.
+/// Applies the emission pass's part of the list to N pixels, starting at (x, y): all of it, or only
+/// the colour operations before the later passes.
 template <int N>
 WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, ColourRun<N>& colour) {
   apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);

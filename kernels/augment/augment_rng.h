@@ -1,8 +1,8 @@
-// Random words of the augmentation, and the list of colour steps drawn from them. Called by the
-// draw of an augmentation; host and device.
+// Random words of the augmentation, and the list of colour steps drawn from them. Called when an
+// augmentation is drawn; host and device.
 //
-// Random words are keyed by (seed, ordinal, view, operation, draw). An operation keeps its words
-// whatever its position and the other entries of the list are.
+// Random words are keyed by (seed, ordinal, view, operation, draw). An operation's words depend
+// neither on its position in the list nor on the other entries.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -53,7 +53,7 @@ class ColourList {
  public:
   WS_INLINE explicit ColourList(Augmentation& a) : a_(a) {}
 
-  /// Adds a step of an operation, unless it has no effect.
+  /// Adds a step of operation Op, unless the step has no effect.
   template <class Op>
   WS_INLINE void add(float value) {
     if constexpr (requires { &Op::idle; }) {
@@ -63,7 +63,7 @@ class ColourList {
     a_.colour[count_] = {op_of<Op>, value};
     ++count_;
   }
-  /// Draws the key for the normal numbers of the pixels.
+  /// Draws the key of the per-pixel normal numbers.
   WS_INLINE void add_key(AugmentRng& words) { words.key(a_.noise_key); }
   /// Marks the position of the blur in the list.
   WS_INLINE void mark_blur() { before_blur_ = count_; }

@@ -1,7 +1,7 @@
-// Augmentation: the view of one sample. The planner in augmentation_plan.cpp makes a plan, the list
-// of possible operations, once. For each sample, augmentation_draw.h draws a result from it: a
-// homography from output pixels to source pixels, colour steps in order, normalisation, a box to
-// erase, a blur. Plain data, for host and device.
+// Augmentation: how one sample is viewed. The planner in augmentation_plan.cpp runs once and makes
+// a plan: the list of possible operations. For each sample, augmentation_draw.h draws a result from
+// the plan: a homography from output pixels to source pixels, colour steps in order, normalisation,
+// a box to erase, and a blur. Plain data, for host and device.
 #pragma once
 
 #include "kernels/augment/homography.h"
@@ -13,16 +13,16 @@
 
 namespace wellspring {
 
-/// Number of an operation, declared in its file in operations/. It is part of the key of its random
-/// words.
+/// Number of an operation, declared in the operation's file in operations/. It is part of the key
+/// of the operation's random words.
 enum class AugmentOp : std::uint8_t { none = 0 };
 
 /// The stage of an operation determines where it may be in the list. Geometry and pointwise colours
-/// come first, in any order; whole-image colours come after all geometry; then neighbours (possibly
-/// between pointwise colours); then erase.
+/// come first, in any order; whole-image colours come after all geometry; then neighbours
+/// (pointwise colours may precede or follow); then erase.
 ///
 /// `whole`: the operation runs in the whole-image pass, because it needs neighbours or the whole
-/// image, or because (like noise) its code would make every generator's kernel long.
+/// image, or because (like noise) its code would lengthen every generator's kernel.
 enum class AugmentStage : std::uint8_t { geometry, colour, whole, neighbours, erase };
 
 /// Properties of an operation.
@@ -47,10 +47,10 @@ struct OperationInfo {
 template <class Op>
 inline constexpr AugmentOp op_of = Op::kInfo.op;
 
-/// Values of a stored image beyond its border. Generators instead extend their own formulas.
+/// Pixels beyond the border of a stored image. Generators evaluate their formulas there.
 enum class Padding : std::uint8_t {
   zero,  ///< black
-  edge,  ///< the nearest pixel of the border, repeated
+  edge,  ///< repeats the nearest border pixel
 };
 
 /// Interpolation of stored images between pixel centres.
@@ -59,7 +59,7 @@ enum class Interpolation : std::uint8_t { bilinear, bicubic };
 inline constexpr int kMostGeometrySteps = 9;
 inline constexpr int kMostColourSteps = 12;
 inline constexpr int kMostRandOperations = 4;
-/// Maximum number of colour steps per sample: a list in which rand_augment is replaced with its
+/// Maximum number of colour steps per sample: a full list in which rand_augment expands to its
 /// operations.
 inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
 
@@ -94,7 +94,7 @@ struct AugmentationPlan {
   Interpolation interpolation = Interpolation::bilinear;
   std::uint32_t view = 0;        ///< index of the view of a sample, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
-  float inv_std[3] = {1, 1, 1};  ///< then multiplied, per channel
+  float inv_std[3] = {1, 1, 1};  ///< factor applied after `mean`, per channel
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
   /// True if more passes follow emission.
@@ -102,7 +102,7 @@ struct AugmentationPlan {
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
 
-/// A drawn colour operation, with its factor, shift, threshold or the like.
+/// A drawn colour operation with its value: a factor, shift, threshold or the like.
 struct ColourStep {
   AugmentOp op = AugmentOp::none;
   float value = 0;
@@ -115,8 +115,8 @@ struct Augmentation {
   float origin_x = 0, origin_y = 0;
   float centre_x = 0, centre_y = 0;
   float w_x = 0, w_y = 0, w = 1;
-  float footprint = 1;  ///< side of an output pixel in source pixels, at the centre: the width for
-                        ///< anti-aliasing edges
+  float footprint = 1;      ///< side of an output pixel in source pixels, at the centre; edges are
+                            ///< anti-aliased over it
   bool projective = false;  ///< true: w is not (0, 0, 1)
   bool unfinished = false;  ///< the list continues after the emission pass
   bool on_grid = true;  ///< true: only flips and whole-pixel shifts, so pixel centres map to pixel
@@ -134,7 +134,7 @@ struct Augmentation {
   std::int32_t erase_x0 = 0, erase_y0 = 0, erase_x1 = 0, erase_y1 = 0;  ///< ends are exclusive
   float blur_sigma = 0;                                                 ///< pixels; 0: no blur
   std::uint32_t noise_key[2] = {0, 0},
-                erase_key[2] = {0, 0};  ///< key for the normal numbers of the pixels
+                erase_key[2] = {0, 0};  ///< keys of the per-pixel normal numbers
 
   /// Source coordinates of the output point (x, y); exact for flips and whole-pixel shifts.
   WS_INLINE float source_x(float x, float y) const {
@@ -147,9 +147,9 @@ struct Augmentation {
     const float along = math::fma(m10, dx, math::fma(m11, dy, origin_y));
     return projective ? along / depth(dx, dy) : along;
   }
-  /// The third homogeneous coordinate. Points beyond the horizon map to a far point on the near
-  /// side. Even at the largest distortion, the depth within the quadrilateral stays above twice the
-  /// minimum.
+  /// The third homogeneous coordinate. The clamp maps points beyond the horizon to a far point on
+  /// the near side. Even at the largest distortion, the depth within the quadrilateral stays above
+  /// twice that minimum.
   WS_INLINE float depth(float dx, float dy) const {
     return math::max(math::fma(w_x, dx, math::fma(w_y, dy, w)), kLeastDepth);
   }
@@ -163,8 +163,8 @@ struct SourceBox {
 };
 
 /// Bounds the source points of the output rectangle [x, x + width] x [y, y + height]. Straight
-/// lines stay straight, so this is the box around its four mapped corners. The box is unbounded if
-/// it reaches the horizon.
+/// lines stay straight, so this is the bounding box of the four mapped corners. The box is
+/// unbounded if it reaches the horizon.
 WS_INLINE SourceBox source_box(const Augmentation& a, float x, float y, float width, float height) {
   SourceBox box = {math::kInfinity, math::kInfinity, -math::kInfinity, -math::kInfinity};
   bool horizon = false;

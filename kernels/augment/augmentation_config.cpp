@@ -20,8 +20,8 @@ void check_setting(const AugmentSetting& setting) {
       setting.params);
 }
 
-/// Rejects an operation of a later stage before one of an earlier stage. Pointwise colours may be
-/// anywhere before the erased box.
+/// Rejects a list in which a later stage precedes an earlier one. Pointwise colours may be anywhere
+/// before the erased box.
 void expect_order(const AugmentSetting& before, const AugmentSetting& setting) {
   const AugmentStage first = before.stage(), second = setting.stage();
   const bool pointwise = first == AugmentStage::colour || second == AugmentStage::colour;
@@ -56,7 +56,7 @@ void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
         fmt::format("write mix: {{{}: 1}} under data; see describe config", name)});
 }
 
-/// The entry for a name without parameters.
+/// The entry of an operation that is given by its name only.
 const AugmentEntry& find_entry(const ParamSetting& name) {
   std::vector<std::string> names;
   for (const AugmentEntry& entry : augmentation_table()) {
@@ -68,14 +68,14 @@ const AugmentEntry& find_entry(const ParamSetting& name) {
         name_advice(name.value, names)});
 }
 
-/// The entry for the only key of an element.
+/// The entry of an operation that is given as the only key of a list element.
 const AugmentEntry& find_entry(const ConfigNode& element) {
   const AugmentEntry* found = nullptr;
   for (const AugmentEntry& entry : augmentation_table()) {
     if (!element.has(entry.name)) continue;
     if (found != nullptr)
-      element.refuse(fmt::format("{} and {} in one element", found->name, entry.name),
-                     "the list order is the order of application",
+      element.refuse(fmt::format("{} and {} are in one element", found->name, entry.name),
+                     "operations are applied in the order of the list",
                      "write each on its own line, with a dash");
     found = &entry;
   }
@@ -144,7 +144,7 @@ void read_normalisation(const ConfigNode& node, Normalisation& values) {
     const std::string word = node.scalar("normalise")->value;
     if (word != "auto" && word != "none")
       node.at("normalise")
-          .refuse(fmt::format("'{}' is no normalisation", word), "",
+          .refuse(fmt::format("'{}' is not a normalisation", word), "",
                   "write auto, none, or normalise: {mean: [0.5], std: [0.25]}");
     values = {};
     values.choice = word == "auto" ? Choice::automatic : Choice::given;

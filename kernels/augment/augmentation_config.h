@@ -82,30 +82,30 @@ struct ColumnScaling {
   friend bool operator==(const ColumnScaling&, const ColumnScaling&) = default;
 };
 
-/// Smaller deviations have no reciprocal in f32.
+/// Smallest standard deviation: the reciprocal of a much smaller one overflows f32.
 inline constexpr double kLeastStd = 1e-37;
 
 /// The final scaling of colours, or of the values of events and sets: (value - mean) / std.
 struct Normalisation : ColumnScaling {
   enum class Choice : std::uint8_t {
     by_default,  ///< images: none; events and sets: see settle_normalisation
-    automatic,   ///< `auto`: to be measured; for events and sets
+    automatic,   ///< `auto`: measured from the data; only for events and sets
     given,       ///< numbers, or `none`
   };
   Choice choice = Choice::by_default;
   ColumnScaling globals;  ///< scaling of the globals of sets
 
-  /// True if it changes no value, as before automatic numbers are measured.
+  /// True if it changes no value; also true until the automatic values are measured.
   bool is_identity() const;
 };
 const ParamTable<ColumnScaling>& normalisation_table();
 
-/// Reads the key `normalise` of `node`, if present. Error (config): neither a map nor auto or none.
+/// Reads the key `normalise` of `node`, if present; it must be a map, auto or none (config error).
 void read_normalisation(const ConfigNode& node, Normalisation& values);
-/// Writes the key; not if it is by default.
+/// Writes the key, unless the normalisation is the default.
 void write_normalisation(ConfigWriter& writer, const Normalisation& values);
 
-/// The list of a source, its normalisation, and the interpolation and padding of stored images.
+/// A source's operations and normalisation, and how stored images are interpolated and padded.
 struct Augmentations {
   std::vector<AugmentSetting> list;
   Normalisation normalisation;
@@ -120,23 +120,23 @@ struct Augmentations {
 const ParamTable<Augmentations>& reading_table();
 
 /// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
-/// list replaces the whole previous list. Errors (config), with their location: an unknown
+/// list replaces the whole previous list. Throws config errors, with their location, for an unknown
 /// operation, a parameter out of range, a duplicate operation, an impossible order, or the key
 /// `view` of earlier versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
 /// Writes the same keys as read_augmentations().
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
-/// Errors (config) that concern more than one row: inverted ranges, a duplicate operation, an
+/// Throws config errors that involve more than one row: inverted ranges, a duplicate operation, an
 /// impossible order.
 void check_augmentations(const Augmentations& values);
 
-/// Plans for a source image size and an output size. Errors (config): as for check_augmentations,
-/// a blur wider than the image, and a normalisation that is not one of colours.
+/// Plans for a source image size and an output size. Throws the errors of check_augmentations, and
+/// config errors for a blur wider than the image or a normalisation that is not for colours.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
-/// Error (config) if the geometric operations make a latent of this role undefined. The error names
-/// the regression target `what`.
+/// Throws a config error that names the regression target `what` if the geometric operations make a
+/// latent of this role undefined.
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what);
 
 }  // namespace wellspring

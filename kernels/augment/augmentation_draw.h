@@ -1,5 +1,5 @@
-// Draws the augmentation of one sample from a plan. Called by emission and its passes; host and
-// device.
+// Draws the augmentation of one sample from a plan. Called by emission and the passes after it;
+// host and device.
 #pragma once
 
 #include "kernels/augment/augment_rng.h"
@@ -24,7 +24,7 @@ WS_HD inline void fit_frame(GeometryDraw& draw) {
   draw.frame = draw.out;
 }
 
-/// True if output pixel centres map one to one to source pixel centres.
+/// True if output pixel centres map one-to-one to source pixel centres.
 WS_INLINE bool is_on_grid(const Augmentation& a) {
   const bool steps = math::abs(a.m00) == 1 && math::abs(a.m11) == 1 && a.m01 == 0 && a.m10 == 0;
   const float x = a.source_x(0.5f, 0.5f) - 0.5f, y = a.source_y(0.5f, 0.5f) - 0.5f;

@@ -41,7 +41,7 @@ class AugmentationPasses {
   BatchView target(BatchView batch) const {
     if (!plan_.goes_on()) return batch;
     if (static_cast<std::int64_t>(first_.size()) < batch.size * batch.layout.elements()) {
-      throw std::logic_error("a batch of more rows than were planned");
+      throw std::logic_error("the batch has more rows than planned");
     }
     batch.x = first_.data();
     batch.dtype = DType::f32;

@@ -37,8 +37,8 @@ static_assert(count(false) <= kMostGeometrySteps && count(true) <= kMostColourSt
               "a plan has no room for all operations: raise kMostGeometrySteps or "
               "kMostColourSteps in augmentation.h");
 
-/// Appends a configured operation to the plan. `frame`: size of the image before the operation;
-/// updated.
+/// Appends a configured operation to the plan. `frame` is the size of the image before the
+/// operation; it is updated.
 template <class P>
 void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& frame,
                     AugmentationPlan& plan) {
@@ -63,17 +63,17 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   }
 }
 
-/// Refuses scalings of events and sets, and means of colours from 0 to 255.
+/// Refuses scalings that are for events and sets, and means that are for colours from 0 to 255.
 void expect_colours(const Normalisation& values, const ConfigLocation& place) {
   const auto refuse = [&](const std::string& problem, const std::string& why,
                           const std::string& advice) {
     fail(ErrorKind::config, {place.prefix() + "normalise" + problem, why, advice});
   };
   if (values.choice == Normalisation::Choice::automatic)
-    refuse(": auto on images", "it measures the features of events and sets; colours are in [0, 1]",
+    refuse(": auto is used for images", "it is for events and sets; colours are in [0, 1]",
            "write normalise: {mean: [0.5], std: [0.25]}");
   if (values.globals != ColumnScaling{})
-    refuse(".globals on images", "only sets have globals", "remove globals");
+    refuse(".globals is used for images", "only sets have globals", "remove globals");
   for (const auto& [name, list] : {std::pair("mean", &values.mean), std::pair("std", &values.std)})
     if (list->size() != 1 && list->size() != 3)
       refuse(fmt::format(".{} has {}", name, counted(list->size(), "value")),
@@ -81,7 +81,7 @@ void expect_colours(const Normalisation& values, const ConfigLocation& place) {
   for (const double mean : values.mean)
     if (std::abs(mean) > 10)
       refuse(fmt::format(".mean is {}", shortest(mean)), "colours are in [0, 1]",
-             "divide by 255, if it is of colours from 0 to 255");
+             "if it is for colours from 0 to 255, divide it by 255");
 }
 
 }  // namespace

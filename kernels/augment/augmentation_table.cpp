@@ -63,7 +63,7 @@ const ParamTable<ColumnScaling>& normalisation_table() {
                      "subtracted from colours in [0, 1], or from features; one value, or one per "
                      "channel or feature")
           .real_list("std", &ColumnScaling::std, {kLeastStd, 3e38}, "",
-                     "then divided by; one value, or one per channel or feature");
+                     "divisor applied after `mean`; one value, or one per channel or feature");
   return table;
 }
 

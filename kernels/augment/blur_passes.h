@@ -1,6 +1,6 @@
 // The two passes of `blur` after emission, along rows and along columns, in planned memory. The
-// second pass also applies the end of the list: colour steps after the blur, normalisation, the
-// erased box. Called by augmentation_passes.h; host and device.
+// second pass also applies the rest of the list: colour steps after the blur, normalisation and
+// erasing. Called by augmentation_passes.h; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -40,8 +40,8 @@ WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn,
   return *sample;
 }
 
-/// Reflects index `i` at the centres of the outermost of `size` pixels; `i` may be at most `size` -
-/// 1 beyond them.
+/// Reflects index `i` at the centre of the first or last of `size` pixels; `i` may be at most
+/// `size` - 1 beyond it.
 WS_INLINE int mirrored(int i, int size) {
   const int from_left = i < 0 ? -i : i;
   return from_left < size ? from_left : 2 * (size - 1) - from_left;
@@ -90,7 +90,7 @@ struct BlurPass {
   Tiling tiling;
   const float* in;  ///< [rows, shape]
 
-  /// Called by all members of the team of band `index` over all samples. finish(view, x, y, sum)
+  /// Called by all members of the team for band `index` (of all samples). finish(view, x, y, sum)
   /// changes the blurred run of pixels that begins at (x, y); the result is stored in `out`.
   template <BlurAxis axis, class Team, class Finish, class T>
   WS_INLINE void run(Team& team, std::int64_t index, const Finish& finish, T* out) const {
@@ -124,7 +124,7 @@ struct BlurPass {
 
 }  // namespace detail
 
-/// Team functor: blurs one band of rows of a sample along its rows.
+/// Team functor: blurs one band of rows of a sample horizontally.
 struct BlurRows : detail::BlurPass {
   float* out;  ///< [rows, shape]
 
@@ -137,7 +137,7 @@ struct BlurRows : detail::BlurPass {
   }
 };
 
-/// Team functor: blurs one band of rows of a sample along its columns and finishes it.
+/// Team functor: blurs one band of rows of a sample vertically and finishes it.
 template <class T>
 struct BlurColumns : detail::BlurPass {
   T* out;  ///< x of the batch

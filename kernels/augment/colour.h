@@ -1,6 +1,6 @@
 // Applies the colour operations drawn into an Augmentation to runs of pixels, then normalisation.
-// Each operation is followed by a clamp to [0, 1]. Called by emission and its passes; host and
-// device.
+// Each operation is followed by a clamp to [0, 1]. Called by emission and the passes after it; host
+// and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"

@@ -14,7 +14,7 @@ struct EmitCall {
   std::uint32_t source = 0;
   std::uint64_t seed = 0;         ///< key of all random numbers
   AugmentationPlan augmentation;  ///< for images; empty for events and sets. If passes follow
-                                  ///< (augmentation_passes.h), x receives their input
+                                  ///< (augmentation_passes.h), emission writes their input to x
   BatchView batch;
 };
 

@@ -7,7 +7,7 @@
 
 namespace wellspring {
 
-/// Width and height of an image, pixels.
+/// Width and height of an image in pixels.
 struct FrameSize {
   int width = 0, height = 0;
   friend constexpr bool operator==(FrameSize, FrameSize) = default;

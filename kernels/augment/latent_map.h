@@ -35,9 +35,9 @@ inline constexpr int kMostLatents = 64;
 /// The roles of a row of latents; plain data for a functor.
 struct LatentRoles {
   std::int32_t count = 0;
-  float source_side = 1, out_side = 1;  ///< pixels per unit of fractions, for source and output
+  float source_side = 1, out_side = 1;  ///< pixels per image side, for source and output
   LatentRole role[kMostLatents] = {};
-  bool fraction[kMostLatents] = {};  ///< per latent: in image sides (true) or in pixels
+  bool fraction[kMostLatents] = {};  ///< per latent: true if in image sides, false if in pixels
 
   WS_INLINE float source_unit(int i) const { return fraction[i] ? source_side : 1.f; }
   WS_INLINE float out_unit(int i) const { return fraction[i] ? out_side : 1.f; }

@@ -1,6 +1,6 @@
-// Members of an augmentation operation, and their types. Included by the files of operations/, one
-// per operation; host and device. Parameters and device code share a file, so it includes no
-// library.
+// Members of an augmentation operation, and their types. Included by the files in operations/, one
+// per operation; host and device. Those files hold both parameters and device code, so this header
+// includes no host library.
 //
 // An operation is a struct with these members, the optional ones in brackets:
 //
@@ -14,14 +14,14 @@
 //       radius(out, check)       neighbours: reach in pixels
 //
 // geometry, and rand_augment:
-//     compose(step, words, draw) draws a map and composes it
+//     compose(step, words, draw) draws a map and composes it with the others
 //     [kResizes]                 the result has the size of the output
-//     [kDependsOnPosition]       the change of a latent depends on the position
+//     [kDependsOnPosition]       how a latent changes depends on the position
 // colour and whole:
-//     [draw(step, words, list)]  adds drawn steps; default: one with the first value
+//     [draw(step, words, list)]  adds drawn steps; default: one, with the first value of the plan
 //     [idle(value)]              true if a drawn step changes nothing
 //     apply(value, r, g, b)      colour: changes a run of pixels
-//     [filter(...)]              whole: from one image to another
+//     [filter(...)]              whole: reads one image and writes another
 //     [Statistics, change(...)]  whole: changes a run of pixels, given statistics of the image
 //     [measure(...)]             whole: computes the statistics
 // neighbours and erase:

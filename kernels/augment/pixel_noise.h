@@ -1,4 +1,4 @@
-// Normal numbers per pixel, for noise and the fill of an erased box. Only for the passes after
+// Per-pixel normal numbers, for noise and for filling an erased box. Only for the passes after
 // emission: in the generators' kernels they would cost registers even if unused. Host and device.
 #pragma once
 

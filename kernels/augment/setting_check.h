@@ -1,4 +1,4 @@
-// Checks of a configured operation that concern more than one row. Called by the reader and the
+// Checks on a configured operation that involve more than one row. Called by the reader and the
 // planner of lists of augmentations; host only.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace wellspring {
 
-/// Rejects values of one operation. Errors (config) begin with the operation's location in the
-/// file, if known, and "augment.NAME".
+/// Rejects values of one operation with config errors, which begin with the operation's location in
+/// the file, if known, and "augment.NAME".
 class SettingCheck {
  public:
   explicit SettingCheck(const AugmentSetting& setting) : where_(setting.where()) {}

@@ -22,7 +22,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// Size of the largest statistics of an operation.
+/// Size of the largest Statistics type among the operations.
 constexpr std::size_t most_statistics() {
   std::size_t most = 1;
   augment::DrawnOperations::each([&]<class Op>() {
@@ -60,8 +60,8 @@ WS_INLINE void load_run(const float* row, int channels, int count, ColourRun<N>&
 
 }  // namespace detail
 
-/// Team functor: takes one sample from the output of the emission pass to the batch or to the
-/// blur's input.
+/// Team functor: processes one sample from the emission pass's output into the batch or the blur's
+/// input.
 template <class T>
 struct FinishWholeImages {
   const Augmentation* drawn;  ///< [rows]
@@ -140,7 +140,7 @@ struct FinishWholeImages {
   }
 
   /// Called by all members. Applies the operation, then the pointwise operations `begin` to `end` -
-  /// 1, then, if `ends`, the end of the list.
+  /// 1, then, if `ends`, normalisation and the erased box.
   template <class Team, class Out>
   WS_INLINE void apply(Team& team, detail::WholeImage& shared, ColourStep whole, int begin, int end,
                        const float* from, Out* to, bool ends) const {

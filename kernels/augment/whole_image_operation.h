@@ -1,5 +1,5 @@
-// Common parts of the operations of the whole-image pass. Included by their files in operations/;
-// host and device.
+// Shared parts of the whole-image operations. Included by their files in operations/; host and
+// device.
 #pragma once
 
 #include "kernels/augment/operation.h"

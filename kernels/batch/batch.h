@@ -12,10 +12,10 @@ namespace wellspring {
 /// Maximum number of sources in a mixture.
 inline constexpr int kMaxSources = 16;
 
-/// The sample of one slot of a batch. In each step the assignment, a pure function of the step,
-/// writes it on the device. The emission of each source reads it.
+/// The sample assigned to one slot of a batch. In each step the assignment, a pure function of the
+/// step, writes the slots on the device. Each source's emission reads them.
 struct Slot {
-  std::uint64_t sample = 0;   ///< id within its source: generator's sample id or data set index
+  std::uint64_t sample = 0;   ///< id within its source: a generator's sample id or a data set index
   std::uint64_t ordinal = 0;  ///< number of samples that the source provided before this one in the
                               ///< run; part of the augmentation's key, so that epochs differ
   std::uint32_t source = 0;   ///< index of the source in the mixture: the domain id

@@ -24,7 +24,7 @@ class Communicator {
   virtual void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) = 0;
 };
 
-/// A single rank: needs no sums and no nodes.
+/// A single rank, which needs no sums and no nodes.
 class SingleRank final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -34,8 +34,8 @@ class SingleRank final : public Communicator {
 };
 
 /// The rows of a global batch that `rank` of `ranks` makes. Ranks get equal numbers of rows, in
-/// order. Error (config): the number of ranks does not divide the batch; means and recorded steps
-/// need equal sizes.
+/// order. Throws a config error if the number of ranks does not divide the batch: means and
+/// recorded steps need equal sizes.
 Share share_of(std::int64_t global_batch, int rank, int ranks);
 inline Share share_of(std::int64_t global_batch, const Communicator& ranks) {
   return share_of(global_batch, ranks.rank(), ranks.size());

@@ -1,5 +1,5 @@
-// Runs of adjacent output pixels: divides an image into runs, and stores their colours. For all
-// emissions of images. Host and device.
+// Runs of adjacent output pixels: dividing an image into runs and storing their colours. Used by
+// all forms that emit images. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -11,9 +11,9 @@
 #include <cstdint>
 
 // Runs of 8 pixels on a device (16-byte stores of 8 bf16 values), and 32 pixels on the host
-// (several vector registers in flight). Use it only inside functions: both compilers must see the
-// same types. A test that uses the device's run length on the host defines WS_RUN_LENGTH before
-// including this header.
+// (several vector registers in flight). Use WS_RUN_LENGTH only inside functions: both compilers
+// must see the same types. A test that uses the device's run length on the host defines
+// WS_RUN_LENGTH before including this header.
 #if defined(WS_RUN_LENGTH)
 #elif WS_DEVICE_CODE
 #define WS_RUN_LENGTH 8
@@ -23,7 +23,7 @@
 
 namespace wellspring {
 
-/// Colours in [0, 1]; only linear operations.
+/// A colour with channels in [0, 1].
 struct Rgb {
   float r = 0, g = 0, b = 0;
 };
@@ -47,8 +47,8 @@ WS_INLINE Rgb between_pixels(float x, float y, const Texel& texel) {
 }
 
 /// Source coordinates of a pixel, in source pixels: the centre of the top-left pixel is (0.5, 0.5).
-/// `footprint` is the side of the output pixel in source pixels (1 without zoom): the width for
-/// anti-aliasing edges.
+/// `footprint` is the side of the output pixel in source pixels (1 without zoom); edges are
+/// anti-aliased over this width.
 struct PixelCoordinate {
   float x = 0, y = 0;
   float footprint = 1;
@@ -59,7 +59,7 @@ template <int N>
 struct PixelRun {
   float x[N], y[N];
   float footprint;       ///< side of an output pixel in source pixels, for anti-aliasing
-  int column, row;       ///< lane 0, within its tile
+  int column, row;       ///< position of lane 0 in its tile
   bool in_step = false;  ///< true: each lane is one source pixel to the right of the previous lane
 };
 
@@ -254,7 +254,7 @@ class GreyStore {
   }
 
  private:
-  static constexpr int kPixels = 8;  ///< whole vector registers, whatever their width
+  static constexpr int kPixels = 8;  ///< fills whole vector registers of any width
 
   float gain_[3 * kPixels], bias_[3 * kPixels];
 };

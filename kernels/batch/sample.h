@@ -1,5 +1,5 @@
-// The input of a generator's functor for one sample, and its outputs other than the values. For all
-// emissions. Host and device.
+// The input of a generator's functor for one sample, and its outputs other than the values. Used by
+// all forms of emission. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -50,7 +50,7 @@ constexpr int targets_of() {
 template <class F>
 constexpr int labels_of() {
   if constexpr (requires { F::kLabels; }) {
-    static_assert(targets_of<F>() == 0, "the columns of `target` are its classes");
+    static_assert(targets_of<F>() == 0, "a functor with labels has no targets");
     return F::kLabels;
   } else {
     return 0;

@@ -1,4 +1,4 @@
-// Divides an image among teams into bands of rows. Host and device.
+// Divides an image into bands of rows, one per team. Host and device.
 #pragma once
 
 #include "kernels/batch/pixel_run.h"

@@ -4,10 +4,10 @@
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
-//     static constexpr forms::Bands kForm;               with the hooks that it has
+//     static constexpr forms::Bands kForm;               states the optional hooks
 //     using Texel = std::uint8_t;                        value of a pixel before it is coloured
 //     Texel background() const;                          value of pixels without a stroke
-//     std::size_t band_scratch(SampleShape) const;       bytes of scratch for paint_band; may fail
+//     std::size_t band_scratch(SampleShape) const;       bytes of scratch for paint_band; may throw
 //     template <class Team>
 //     void paint_band(Team&, const Scene&, const Band&, Texel*) const;
 //     template <int N>
@@ -16,9 +16,9 @@
 // Texels take a quarter of the memory of a canvas that stores the order in its cells (canvas.h). A
 // picture, or half of one, therefore fits into a multiprocessor's shared memory, where stores are
 // cheapest. A larger picture is cut into bands of rows, one team each. Every team goes through all
-// strokes and keeps the strokes in its band, so the bytes do not depend on the number of bands. A
-// host does not cut pictures, because its threads would repeat the strokes for each band. There, a
-// picture that is too large for scratch is painted in planned memory.
+// strokes and keeps the strokes in its band, so the bytes do not depend on the number of bands. On
+// a host, pictures are not cut, because its threads would repeat the strokes for each band. A
+// picture that is too large for scratch is painted in planned memory instead.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -40,7 +40,7 @@ namespace wellspring {
 struct Band {
   std::int32_t y0 = 0, rows = 0, pitch = 0;
 
-  /// Texels from one row to the next; rows are whole blocks of 16 bytes.
+  /// Texels from one row to the next; rows are padded to blocks of 16 bytes.
   WS_INLINE static constexpr std::int32_t pitch_of(std::int32_t width) {
     return (width + 15) / 16 * 16;
   }

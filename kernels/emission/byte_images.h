@@ -29,7 +29,7 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
 /// the sample covers more than one pixel of the image, the result is the mean over the square that
 /// it covers. At a footprint of 1 the two methods agree, so there is no seam between them. Bicubic
 /// interpolation follows R. Keys, "Cubic convolution interpolation for digital image processing",
-/// IEEE Trans. ASSP 29, 1981, with his slope of -1/2. When the image shrinks, its kernel widens in
+/// IEEE Trans. ASSP 29, 1981, with slope -1/2. When the image shrinks, its kernel widens in
 /// proportion (like torchvision's resize with antialias=True). Values outside [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;

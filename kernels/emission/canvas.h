@@ -3,7 +3,7 @@
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
-//     static constexpr forms::Canvas kForm;              with the hooks that it has
+//     static constexpr forms::Canvas kForm;              states the optional hooks
 //     using Cell = std::uint32_t;                        32-bit or 64-bit integer; initially 0
 //     std::int64_t cells(SampleShape source_shape) const;   number of cells per sample
 //     int painters() const;                              teams per sample, if the cells are in
@@ -15,16 +15,16 @@
 //
 // `paint` loops over its pieces of work:  for (i = work.first; i < pieces; i += work.stride).  It
 // writes cells only with team.atomic_add, atomic_max and atomic_or, whose results do not depend on
-// the order. If the order matters, it is part of the value. The number of pieces is a parameter of
-// the sample and never depends on the team size. `paint` has no barriers.
+// the order. If the order matters, the value encodes it. The number of pieces is a parameter of the
+// sample and never depends on the team size. `paint` has no barriers.
 //
-// If the form says `.settles = true`, one team per sample runs `settle` between paint and shade. It
-// may use barriers, and serves results that depend on all cells (such as the largest count) or need
-// several steps.
+// If the form sets `.settles = true`, one team per sample runs `settle` between paint and shade.
+// `settle` may use barriers. It is for results that depend on all cells (such as the largest count)
+// or need several steps.
 //
-//     WS_INLINE bool settles() const;                    false skips it
+//     WS_INLINE bool settles() const;                    false: settle is skipped
 //     template <class Team>
-//     void settle(Team&, const Scene&, Cell*) const;     any writes, each cell by one member
+//     void settle(Team&, const Scene&, Cell*) const;     writes any cell; one member per cell
 //
 // If painters() is 1, one team processes the whole sample, both in scratch and in memory. Then
 // `paint` may use barriers, write cells directly between them, and store any bits in them, even
@@ -54,7 +54,7 @@ struct ScatterWork {
 /// Location of the cells of a sample.
 enum class CanvasPlace : std::uint8_t {
   scratch,  ///< scratch memory of the one team that paints and shades the sample
-  memory,   ///< planned memory: several teams paint, several shade
+  memory,   ///< planned memory: several teams paint, then several shade
 };
 
 /// Team functor for cells in scratch memory: one team makes a sample.

@@ -81,7 +81,7 @@ class Emitter {
   typename decltype(choose())::type emitter_;
 };
 
-/// Emitter for the dense labels of a functor. For a functor without any it does nothing.
+/// Emitter for the dense labels of a functor. It does nothing if the functor has none.
 template <class F>
 class PlaneEmitter {
  public:

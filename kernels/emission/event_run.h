@@ -1,5 +1,5 @@
-// Runs of events that one host thread makes together in SIMD lanes. On a device, threads are lanes
-// already, so a run is one event. Used by emissions of events; host and device.
+// Runs of events that one host thread makes together in SIMD lanes. On a device, each thread is
+// already a lane, so a run is one event. Used by emissions of events; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -43,7 +43,7 @@ class RowWriter {
   WS_INLINE void set_global(int index, float value) {
     if (batch_->globals != nullptr) batch_->globals[b_ * batch_->layout.globals + index] = value;
   }
-  /// Number of items of the set, including items that do not fit. Not for events.
+  /// Sets the number of items of a set, including items that do not fit. Not for events.
   WS_INLINE void set_count(int count) { count_ = count; }
 
   /// On a host, prefetches the row into the cache before it is written.
@@ -80,7 +80,7 @@ class RowWriter {
 template <int Latents, int Targets, int N>
 class TruthRun {
  public:
-  /// Number k of each event.
+  /// The numbers of one event, N elements apart.
   struct Numbers {
     float* first;
     WS_INLINE float& operator[](int k) const { return first[k * N]; }
@@ -140,8 +140,8 @@ class EventRun {
   WS_INLINE auto truth(int i) { return truth_.of(i); }
 
   /// Calls make(i, row, truth), a WS_INLINE function, for each event; row only has set(feature,
-  /// value). All lanes take the same steps, so `make` may have no branches or loops that depend on
-  /// the sample. It writes at most F::kFeatures features.
+  /// value). All lanes take the same steps, so `make` must not have branches or loops that depend
+  /// on the sample. It writes at most F::kFeatures features.
   template <class Make>
   WS_INLINE void straight(const Make& make) {
     if constexpr (N == 1) {

@@ -11,10 +11,10 @@
 //     template <class Run>
 //     void make(Run&) const;                            one thread makes a run (event_run.h)
 //
-// If a team makes an event, kForm is a forms::EventTeams, and the functor has
+// If a whole team makes each event, kForm is a forms::EventTeams, and the functor has
 //
 //     int members() const;                              threads per team; fewer than 32 if the form
-//                                                       says `.shares_warps = true`
+//                                                       sets `.shares_warps = true`
 //     std::size_t scratch_bytes() const;                bytes of scratch for make
 //     template <class Team, class Row>
 //     void make(Team&, const SampleKey&, Row&, TruthOf<F>&) const;
@@ -110,7 +110,7 @@ struct MakeEventsInTeams {
   std::uint32_t source;
   std::uint64_t seed;
   BatchView batch;
-  typename detail::EventCellOf<F>::type* cells;  ///< cells of every row; null: in scratch or none
+  typename detail::EventCellOf<F>::type* cells;  ///< for all rows; null if none or in scratch
 
   static constexpr RunsOn kRunsOn = detail::kRunsOn<T>;
   static constexpr LaunchBound kLaunchBound = F::kForm.bound;
@@ -187,7 +187,7 @@ class EventEmitter {
     if constexpr (ScattersEvents<F>) {
       if (!cells_) return scratch_with_cells(event);
       if (static_cast<std::int64_t>(cells_.size()) < call.batch.size * event.cells()) {
-        throw std::logic_error("events: a batch of more rows than were planned");
+        throw std::logic_error("events: the batch has more rows than planned");
       }
     }
     return event.scratch_bytes();

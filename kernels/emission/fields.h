@@ -7,7 +7,7 @@
 //     static constexpr int kPlanes;                     floats per cell
 //     static constexpr int kShown;                      the plane that a frame shows
 //     struct Chain;                                     parameters of the rule of one chain
-//     Chain chain(SampleRng) const;                     draws them; rng.sample: chain's number
+//     Chain chain(SampleRng) const;                     draws the Chain; rng.sample: its number
 //     template <class Team>
 //     void begin(Team&, const Chain&, SampleRng, int side, float* planes, Philox4& shared) const;
 //     template <class Team>
@@ -78,8 +78,8 @@ struct FieldCache {
   std::int32_t side = 0;
 };
 
-/// Team functor: one team per cache entry advances its chain to every frame that the batch shows of
-/// it, and copies these frames out. An entry that the batch does not show works ahead.
+/// Team functor: one team per cache entry advances its chain through the frames that the batch
+/// shows, and copies them out. If the batch shows none of its frames, the entry works ahead.
 template <class F>
 struct EvolveFields {
   F field;
@@ -99,7 +99,7 @@ struct EvolveFields {
     auto& shared = *team.template scratch<Shared>(1);
     const auto lane = static_cast<std::int32_t>(place / 2);
     const auto parity = static_cast<std::uint64_t>(place % 2);
-    // Takes frames in the order of their samples, which is the order of time within a lane.
+    // Takes frames in the order of their samples, which is chronological within a lane.
     std::uint64_t next = 0;  // first sample not yet shown
     Position last{};
     bool shown = false, any = false;
@@ -137,8 +137,8 @@ struct EvolveFields {
     return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
   }
 
-  /// Advances the entry to `steps` steps of `chain`. Starts from its present state if that is
-  /// earlier.
+  /// Advances the entry to `steps` steps of `chain`. Starts from the entry's present state if that
+  /// is an earlier step of this chain.
   template <class Team>
   WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,
                        std::int32_t steps) const {

@@ -276,7 +276,7 @@ template <class F>
 constexpr bool check_functor() {
   static_assert(
       requires { F::kForm; },
-      "a functor states its form: static constexpr forms::Pixels kForm = {} (forms.h)");
+      "a functor must state its form: static constexpr forms::Pixels kForm = {} (forms.h)");
   if constexpr (requires { F::kForm; }) return check_form<F>(F::kForm);
   return true;
 }

@@ -94,7 +94,7 @@ concept MakesEventsInTeams = std::same_as<FormOf<F>, forms::EventTeams>;
 template <class F>
 concept MakesEvents = std::same_as<FormOf<F>, forms::Events> || MakesEventsInTeams<F>;
 
-/// Hooks that the form of F states.
+/// The hooks that the form of F declares.
 template <class F>
 concept PreparesTiles = requires {
   requires F::kForm.tiles;

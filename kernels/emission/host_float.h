@@ -1,7 +1,7 @@
 // The element type of x in host code: chosen when values are stored, not at compile time. Used by
 // the forms of emission; host and device.
 //
-// A kernel is compiled for one type of x, so that a store takes no branch. Host code computes in
+// Each kernel is compiled for one type of x, so stores need no branch. Host code computes in
 // f32 and checks the type of the batch when it stores. This halves the code to compile. The bytes
 // are identical, because bf16 is f32 rounded once.
 #pragma once
@@ -59,7 +59,7 @@ template <class F>
 inline constexpr bool kIsPlane = false;
 
 /// Calls visit(T{}) with the type of x in the launches of functor F: HostFloat on a host, f32 or
-/// bf16 on a device. Dense labels are always f32, because depths need it.
+/// bf16 on a device. Dense labels are always f32, because depths need the precision.
 template <class F, class Visit>
 void visit_x([[maybe_unused]] Device device, [[maybe_unused]] DType dtype, const Visit& visit) {
 #if WELLSPRING_CUDA

@@ -1,10 +1,10 @@
-// Emission of images of a lattice. One team brings it into equilibrium, with barriers, in scratch
-// memory or, if it is too large, in planned memory. Then pixels are read from the lattice, and
-// quantities measured on it become latents. Called by the emitters; host and device.
+// Emission of images of a lattice. One team brings the lattice into equilibrium, using barriers, in
+// scratch memory or, if the lattice is too large, in planned memory. Then pixels are read from the
+// lattice, and quantities measured on it become latents. Called by the emitters; host and device.
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
-//     static constexpr forms::Lattice kForm;             with the hooks that it has
+//     static constexpr forms::Lattice kForm;             states the optional hooks
 //     static constexpr int kMeasured;                    the last kMeasured latents are measured;
 //                                                        augmentation does not change them
 //     std::int64_t lattice_words(SampleShape) const;     work memory, 32-bit words

@@ -1,10 +1,10 @@
-// Emission of images by a formula per pixel. One pass goes from coordinates to stored values:
-// place, evaluate, colour, normalise, cast, write NHWC. There is no intermediate image in memory.
-// Called by the emitters; host and device.
+// Emission of images that a per-pixel formula defines. One pass goes from coordinates to stored
+// values: place, evaluate, colour, normalise, cast, write NHWC. There is no intermediate image in
+// memory. Called by the emitters; host and device.
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
-//     static constexpr forms::Pixels kForm;              with the hooks that it has
+//     static constexpr forms::Pixels kForm;              states the optional hooks
 //     Rgb at(const Scene&, PixelCoordinate) const;       a colour per pixel, or
 //     template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const;
 //

@@ -1,12 +1,12 @@
 // Dense labels: one number per pixel, emitted with the image by functors that know more about a
-// pixel than its colour. A functor whose form says `.plane = true` has
+// pixel than its colour. A functor whose form sets `.plane = true` also has
 //
 //     template <int N>
-//     void plane(const Scene&, [what shade is given,] const PixelRun<N>&, float (&value)[N]) const;
+//     void plane(const Scene&, [same as in shade,] const PixelRun<N>&, float (&value)[N]) const;
 //
 // The launches of its form then run a second time with `plane` in place of `shade`. Under any
-// augmentation, pixels are read at the same positions as for the image. Colour operations, passes,
-// normalisation and the erased box do not apply. Called by the emitters; host and device.
+// augmentation, pixels are read at the same positions as for the image. Colour operations, later
+// passes, normalisation and erasing do not apply. Called by the emitters; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -20,7 +20,7 @@
 namespace wellspring {
 
 namespace detail {
-/// The form of the labels. F's `blocks` apply to its colours only.
+/// The form that makes the labels. F's `blocks` applies only to its colours.
 template <class Form>
 constexpr Form plane_form(Form form) {
   form.plane = false;

@@ -131,12 +131,12 @@ class DrawnImages {
     drawn_ = memory.reserve<DrawnImage<F>>(group, "scenes", static_cast<std::size_t>(rows));
   }
 
-  /// Enqueues the launch that draws. `source_shape`: shape of the image that the functor describes.
+  /// Enqueues the drawing launch. `source_shape`: shape of the image that the functor describes.
   template <class Launcher>
   const DrawnImage<F>* draw(const Launcher& launch, std::string_view name, const F& image,
                             SampleShape source_shape, const EmitCall& call) const {
     if (static_cast<std::int64_t>(drawn_.size()) < call.batch.size) {
-      throw std::logic_error(std::string(name) + ": a batch of more rows than were planned");
+      throw std::logic_error(std::string(name) + ": the batch has more rows than planned");
     }
     launch.map(name, call.batch.size,
                DrawImages<typename DrawnBy<F>::type>{

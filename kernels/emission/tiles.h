@@ -1,5 +1,5 @@
 // Images whose pixels share preparatory work, such as a list of the objects in a tile. A functor of
-// pixels.h whose form says `.tiles = true` adds:
+// pixels.h whose form sets `.tiles = true` adds:
 //
 //     struct Prepared;
 //     TileNeeds tile_needs() const;
@@ -20,7 +20,7 @@
 
 namespace wellspring {
 
-/// Requirements of a configured functor per tile.
+/// Per-tile requirements of a configured functor.
 struct TileNeeds {
   int side = 32;                  ///< side of the square tile that one team makes, pixels
   std::size_t scratch_bytes = 0;  ///< upper bound of the scratch for prepare(), including padding

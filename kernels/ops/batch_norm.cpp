@@ -32,8 +32,8 @@ std::size_t batch_norm_partials(const BatchNormSpec& spec) {
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials) {
   if (spec.rows < 2)
-    fail(ErrorKind::config, {"batch norm: one value per channel", "a variance needs at least two",
-                             "use a larger batch"});
+    fail(ErrorKind::config, {"batch norm: each channel has only one value",
+                             "a variance needs at least two", "use a larger batch"});
   const std::int64_t chunks = chunk_count(spec), each = rows_per_chunk(spec);
   float* squares = partials + chunks * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {

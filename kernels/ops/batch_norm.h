@@ -1,4 +1,4 @@
-// Batch normalisation and its gradient. Called by train/network; host, functors host and device.
+// Batch normalisation and its gradient. Called by train/network. Functors: host and device.
 //
 // Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2. Over the n
 // rows (pixels of all samples) of one channel, with mean mu, biased variance, rstd = 1 /
@@ -8,11 +8,11 @@
 //   dgamma = sum(dy xhat),  dbeta = sum(dy)
 //   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
 //
-// where dy is masked by the ReLU. Statistics take two steps with a fixed order. First, a team per
-// chunk of rows computes its sum and its sum of squares around the chunk's mean. Then a team per
-// channel combines the chunks (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise
-// algorithm", 1979, eq. 2.1). No digits are lost if the mean is large compared with the spread, and
-// x is read from memory once.
+// where dy is masked by the ReLU. Statistics are computed in two steps, in a fixed order. First, a
+// team per chunk of rows computes its sum and its sum of squares around the chunk's mean. Then a
+// team per channel combines the chunks (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
+// pairwise algorithm", 1979, eq. 2.1). No digits are lost if the mean is large compared with the
+// spread, and x is read from memory once.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -50,8 +50,8 @@ struct BatchNormStatistics {
 
 /// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
-/// Training: mean and rstd of x [rows, channels]; also updates the running statistics. Error
-/// (config): fewer than two rows, which have no variance.
+/// Training: mean and rstd of x [rows, channels]; also updates the running statistics. Throws a
+/// config error for fewer than two rows, which have no variance.
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials);
 /// Evaluation, and frozen parameters: mean and rstd from the running statistics.
@@ -61,9 +61,8 @@ void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics);
-/// Gradients after a training pass. `dx` and `dresidual` may be null; y is only read with a ReLU.
-/// If `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not
-/// read.
+/// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU. If
+/// `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not read.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);

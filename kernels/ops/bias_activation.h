@@ -1,5 +1,5 @@
 // Computes y = act(y + bias) in place, after a convolution or matrix product with which the
-// device's library cannot fuse it. Called by kernels/ops/cuda; host, functor host and device.
+// device's library cannot fuse it. Called by kernels/ops/cuda; host; functor for host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"

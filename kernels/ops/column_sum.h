@@ -1,5 +1,5 @@
 // Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations that
-// have a bias; host, functors host and device.
+// have a bias; host; functors for host and device.
 //
 // Two passes with a fixed order: first each chunk of rows is summed serially, then 128 lanes and a
 // tree add the chunks. The order does not depend on team size, thread count or device.

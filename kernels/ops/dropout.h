@@ -1,5 +1,5 @@
 // Dropout: training sets values to 0 at random and scales the others up. Called by train/network;
-// host, functor host and device.
+// host; functor for host and device.
 //
 // Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training).
 // Whether a value is kept is a function of (seed, layer, step, source, ordinal, index of the

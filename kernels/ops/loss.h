@@ -38,7 +38,7 @@ struct HeadRows {
   WS_INLINE T* own_gradient(std::int64_t row) const {
     return gradient + row * head.width + head.begin;
   }
-  /// Weight of a row's loss. Its gradient's factor is this weight divided by the global batch.
+  /// Weight of a row's loss. The gradient is scaled by this weight divided by the global batch.
   WS_INLINE float weight(std::int64_t row) const {
     return weights[row] * head.weight[slots[row].source];
   }
@@ -120,8 +120,8 @@ struct SoftmaxCrossEntropy {
 ///   loss   = U log sum exp z - sum u z
 ///   dlogit = U softmax(z) - u
 ///
-/// The score is 1 if the largest logit belongs to the likeliest class. Of equal ones, the first
-/// counts.
+/// The score is 1 if the largest logit belongs to the likeliest class (ties go to the
+/// first).
 template <class T>
 struct SoftCrossEntropy {
   HeadRows<T> rows;
@@ -178,11 +178,11 @@ struct SoftCrossEntropy {
 /// overflows. An output above 0 predicts its label; a target above 1/2 means that the label is
 /// present.
 ///
-/// Loss and gradient are linear in t: if p is the same, the loss of a mixture of targets is the
-/// same mixture of their losses. If all t are 0 or 1, the sum of t is the number of present labels;
-/// it is the only linear function of t with this property. With it, the labels have the total
-/// weight K, as in Anderson and Farrell, and each counts with its share t. A total below one label
-/// gets the weight K t, so that its loss tends to the loss of an empty row.
+/// For fixed p, loss and gradient are linear in t: the loss of a mixture of targets is the same
+/// mixture of their losses. p uses the sum of t because it is the only linear function of t that is
+/// the number of present labels if all t are 0 or 1. The present labels then have total weight K,
+/// as in Anderson and Farrell, and each counts in proportion to its t. If the sum is below 1, each
+/// label has weight K t, so that the loss tends to the loss of an empty row.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;

@@ -9,9 +9,9 @@
 // count. Libraries choose kernels by shape, so a row's bits may change with the number of rows,
 // within the rounding of the sums. Nothing allocates after planning.
 //
-// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers are to
-// memory of the stream's device and aligned to 16 bytes: inside a flat arena, every tensor starts
-// at a multiple of 16 bytes. Workspace is aligned to 256 bytes and may be shared within one stream.
+// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers refer
+// to memory of the stream's device and are aligned to 16 bytes, as is every tensor inside a flat
+// arena. Workspace is aligned to 256 bytes and may be shared within one stream.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -66,12 +66,12 @@ struct Conv2dSpec {
 
 class Conv2d : public LinearLayer {
  public:
-  /// Errors: impossible shapes (config); shapes that the back end does not support (device).
+  /// Throws config errors for impossible shapes, device errors for shapes the back end lacks.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
   /// CPU: true if it is faster to share the whole batch among all threads than to give each thread
   /// one of `shards` shards. This is so if the weights are larger than the data that a shard reads
-  /// and writes. False if the bits would then depend on the number of threads. Error (config): as
-  /// for plan.
+  /// and writes. False if the bits would then depend on the number of threads. Throws config errors
+  /// as plan does.
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
@@ -89,7 +89,7 @@ struct DenseSpec {
 
 class Dense : public LinearLayer {
  public:
-  /// Errors: as for Conv2d.
+  /// Throws the errors of Conv2d::plan.
   static std::unique_ptr<Dense> plan(const DenseSpec& spec, const Stream& stream);
 };
 
@@ -140,15 +140,15 @@ struct PoolSpec {
 inline constexpr std::uint8_t kNoWinner = 4;
 /// `winner` [N,P,Q,C] u8: index of the largest value in the window, row by row (the first among
 /// equals), or kNoWinner. Rows and columns outside all windows get the gradient 0. Padding is never
-/// the winner. Error (config): impossible windows.
+/// the winner. Throws a config error for impossible windows.
 void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y,
                       std::uint8_t* winner);
 void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx);
 
 /// Convolution and 2x2 max pooling as one operation: y = act(max_pool(conv(x, w) + bias)). Only the
-/// pooled values (a quarter) and the winners are kept. If that is faster, the backward pass skips
-/// the three quarters of the convolution's gradient that are zero.
+/// pooled values (a quarter) and the winners are kept. If it is faster, the backward pass skips the
+/// three quarters of the convolution's gradient that are zero.
 class ConvPool2d {
  public:
   /// `spec` describes the convolution; its activation is applied after the pooling.

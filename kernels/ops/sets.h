@@ -1,5 +1,5 @@
 // Operations of networks on sets: pooling over existing items, and concatenation. Called by
-// train/network; host, functors host and device.
+// train/network; host; functors for host and device.
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
@@ -22,7 +22,7 @@ struct ItemPoolSpec {
 /// y [rows, features]: mean or sum over the existing items, 0 for an empty set.
 void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                        const void* x, void* y);
-/// dx [rows, items, features]; 0 after the existing items.
+/// dx [rows, items, features]; 0 for items that do not exist.
 void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                         const void* dy, void* dx);
 

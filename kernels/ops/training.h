@@ -37,12 +37,12 @@ struct LossInput {
 struct LossResult {
   float* loss = nullptr;     ///< [batch] sample weight * source weight * loss
   float* scores = nullptr;   ///< [scores, batch] quality of the row's outputs; see each loss
-  void* gradient = nullptr;  ///< [batch, width] of the mean loss over all rows; only its own slice
+  void* gradient = nullptr;  ///< [batch, width] of the mean loss; only the head's slice is set
 };
 
 /// Class: cross-entropy against the row's label; the share `smoothing` of the label is spread over
-/// all classes. One score: 1 if the label's logit is the largest (of equal ones, the first counts),
-/// otherwise 0.
+/// all classes. One score: 1 if the label's logit is the largest (ties go to the first), otherwise
+/// 0.
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out);
 
@@ -100,9 +100,9 @@ struct StepMetrics {
 /// Per-sample measures of a batch: the losses of all heads, then their scores.
 struct Measures {
   std::int64_t batch = 1;
-  std::int32_t count = 0;    ///< number of arrays
-  std::int32_t losses = 0;   ///< number of arrays, the first ones, that add up to the sample's loss
-  std::int32_t sources = 1;  ///< number of sources in the mixture
+  std::int32_t count = 0;         ///< number of arrays
+  std::int32_t losses = 0;        ///< the first `losses` arrays add up to the sample's loss
+  std::int32_t sources = 1;       ///< number of sources in the mixture
   const float* values = nullptr;  ///< [count, batch]
 };
 

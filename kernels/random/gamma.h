@@ -37,7 +37,7 @@ inline constexpr float kLeastGammaShape = 0.01f, kMostGammaShape = 500.0f;
 
 /// Regularised lower incomplete gamma function P(a, x): the distribution function of a gamma
 /// distribution with shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
-/// Monotone in x up to its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
+/// Monotone in x to within its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
 ///
 /// Uses the series below x = a + 1 and Lentz's continued fraction above it (Abramowitz and Stegun
 /// 6.5.29 and 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
@@ -79,7 +79,7 @@ WS_HD inline float lower_gamma(float a, float x) {
 
 namespace wellspring {
 
-/// Number of tries of draw_gamma. All fail once in 10^20 numbers; then the last one is used.
+/// Number of tries of draw_gamma. All fail about once in 10^20 draws; the last one is then used.
 inline constexpr std::uint32_t kGammaTries = 16;
 
 namespace detail {
@@ -114,7 +114,7 @@ WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
 /// normal number is accepted with a probability of at least 95 %. A shape below 1 is raised by 1,
 /// and the result is corrected by the power 1 / shape of a uniform number. Try k reads block
 /// `first` + k * `stride`: words 0 and 1 make the normal number, word 2 decides, and word 3 of the
-/// first try is the uniform number. So elements 0 .. stride - 1 can be drawn in any order.
+/// first try is the uniform number. Elements 0 to stride - 1 can therefore be drawn in any order.
 WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32_t first,
                               std::uint32_t stride, float shape) {
   float power = 1, number = 0;

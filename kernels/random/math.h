@@ -22,7 +22,7 @@ inline constexpr float kPi = 0x1.921fb6p+1f;
 inline constexpr float kTau = 0x1.921fb6p+2f;  ///< 2 pi
 inline constexpr float kInfinity = __builtin_inff();
 
-// ---- exactly rounded building blocks ------------------------------------------------------------
+// ---- correctly rounded building blocks ----------------------------------------------------------
 
 /// a * b + c, rounded once.
 WS_INLINE float fma(float a, float b, float c) {
@@ -110,7 +110,7 @@ WS_INLINE std::int32_t to_int(float x) {
 WS_INLINE float power_of_two(std::int32_t n) {
   return from_bits(static_cast<std::uint32_t>(n + 127) << 23);
 }
-/// x 2^n for n in [-252, 254], rounded once, because the first factor leaves |x| in [1/2, 2)
+/// x 2^n for n in [-252, 254] and |x| in [1/2, 2); rounded once, because the first product stays
 /// normal.
 WS_INLINE float scale(float x, std::int32_t n) {
   const std::int32_t half = n >> 1;
@@ -412,9 +412,9 @@ struct NormalPair {
   float first, second;
 };
 
-/// Maps two uniform words by the polar formula (G. Box, M. Muller, "A note on the generation of
-/// random normal deviates", Ann. Math. Stat. 29, 1958). The radius has 24 bits, so values reach
-/// +-5.77.
+/// Maps two uniform words to normal numbers by the polar formula (G. Box, M. Muller, "A note on the
+/// generation of random normal deviates", Ann. Math. Stat. 29, 1958). The radius has 24 bits, so
+/// values reach +-5.77.
 WS_INLINE NormalPair box_muller(std::uint32_t word0, std::uint32_t word1) {
   // (0, 1] and [0, 1), as in kernels/random/philox.h.
   const float u = static_cast<float>(static_cast<std::int32_t>((word0 >> 8) + 1u)) * 0x1p-24f;

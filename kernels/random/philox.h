@@ -1,4 +1,4 @@
-// Philox4x32-10, the counter-based random number generator for every draw. Host and device.
+// Philox4x32-10, the counter-based random number generator that all draws use. Host and device.
 //
 // key = 64-bit seed, counter = (draw, purpose tag, 64-bit sample id): sample i is a pure function
 // of (seed, purpose, i), independent of batch, thread count and device. With draw_lo/draw_hi in

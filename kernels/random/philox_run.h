@@ -127,7 +127,7 @@ WS_INLINE void count_blocks([[maybe_unused]] int n) {
 #endif
 }
 
-/// Blocks draws[0] to draws[N - 1] of one sample; not counted.
+/// Blocks draws[0] to draws[N - 1] of one sample, without counting them as drawn.
 template <int N>
 WS_INLINE PhiloxRun<N> make_blocks(const SampleRng& rng, Purpose purpose,
                                    const std::uint32_t (&draws)[N]) {

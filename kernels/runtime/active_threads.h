@@ -19,11 +19,11 @@ long lost_cores();
 
 class ActiveThreads {
  public:
-  /// Length of a window in seconds of steps: several scheduler time slices of about 3 ms.
+  /// Length of a window, in seconds of step time: several scheduler time slices of about 3 ms.
   static constexpr double kWindow = 0.05;
-  /// Lost cores per second above which another program holds a core. That program and one of our
-  /// threads then alternate every few milliseconds, whereas services of an idle machine wake up
-  /// only a few times per second.
+  /// Lost cores per second above which another program is assumed to hold a core. That program and
+  /// one of our threads then alternate every few milliseconds, whereas services of an idle machine
+  /// wake up only a few times per second.
   static constexpr double kHeld = 40;
   /// Number of windows between trials.
   static constexpr int kPatience = 40;

@@ -8,7 +8,7 @@
 
 namespace wellspring::cuda {
 
-/// Throws Error(device) with the expression, its source location, the current device, CUDA's error
+/// Throws a device error with the expression, its source location, the current device, CUDA's error
 /// text and advice. Clears the runtime's last error, so that it is reported once.
 [[noreturn]] void raise(cudaError_t status, const char* expression, const char* file, int line);
 /// Writes the same message to stderr on one line: for destructors, which must not throw. Silent

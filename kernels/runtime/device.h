@@ -19,10 +19,10 @@ struct Device {
   static constexpr Device cpu() { return {}; }
   static constexpr Device cuda(int index) { return {Backend::cuda, index}; }
   /// Parses "cpu", "cuda" (= "cuda:0"), "cuda:N" or "auto" (the first usable GPU, otherwise the
-  /// CPU). Errors: any other text (config); an unavailable GPU (device), with the reason (built
-  /// without CUDA, no driver, no such index).
+  /// CPU). Throws a config error for any other text, and a device error with the reason (built
+  /// without CUDA, no driver, no such index) for an unavailable GPU.
   static Device parse(std::string_view text);
-  /// Error (config): a text that parse() does not know; `where` precedes the message. Does not ask
+  /// Throws a config error, prefixed with `where`, if parse() does not know the text. Does not ask
   /// the driver, because the device may be absent.
   static void expect_name(std::string_view text, const std::string& where = "");
 
@@ -32,7 +32,7 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// The GPUs of this machine; finding them causes no errors.
+/// The GPUs of this machine; the search never fails.
 struct CudaStatus {
   bool built = false;                           ///< true: this binary has the CUDA back end
   int device_count = 0;                         ///< usable GPUs
@@ -64,7 +64,7 @@ std::size_t scratch_limit(Device device);
 /// that the scratch stays in the core's cache.
 inline constexpr std::size_t kHostScratchBytes = 512 * 1024;
 
-/// Number of processors available to this process: its affinity mask, not the machine's count.
+/// Number of processors in this process's affinity mask, which may be fewer than the machine has.
 int usable_cpu_count();
 
 namespace detail {

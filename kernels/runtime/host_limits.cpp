@@ -35,7 +35,7 @@ bool list_holds(std::string_view list, std::string_view word) {
   return false;
 }
 
-/// Decodes escapes of paths in mountinfo: "\040" is a blank, three octal digits per character.
+/// Decodes escapes of paths in mountinfo: three octal digits per character, so "\040" is a space.
 std::string unescape(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -26,7 +26,7 @@ struct ProcessorQuota {
 
 /// Finds the group named by /proc/self/cgroup under the mounts of /proc/self/mountinfo, and returns
 /// the lowest limit of this group and all groups above it. `root`: prefix of all paths; tests use a
-/// folder with copies. Never fails: unreadable files limit nothing.
+/// folder with copies. Never fails: a file that cannot be read imposes no limit.
 HostMemory host_memory(const std::filesystem::path& root = "/");
 /// nullopt if no group limits processor time.
 std::optional<ProcessorQuota> processor_quota(const std::filesystem::path& root = "/");

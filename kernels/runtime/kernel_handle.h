@@ -39,8 +39,8 @@ class KernelHandle {
   const char* name() const { return name_; }  ///< used in messages
 
   /// Marks that the kernel may use all of a device's shared memory; returns whether it was marked
-  /// before. A recorded launch must never get less than when it was recorded, so the maximum is
-  /// granted, once. For device indices of 64 and above, it is granted at every launch.
+  /// before. A recorded launch must never get less memory than when it was recorded, so the maximum
+  /// is granted, once. For device indices of 64 and above, it is granted at every launch.
   bool exchange_granted(int device) {
     if (device >= 64) return false;
     const std::uint64_t bit = std::uint64_t{1} << device;

@@ -66,7 +66,7 @@ void run_teams(std::int64_t n, int threads, TeamShape shape, const std::int64_t*
                void (*call)(const void* f, SoloTeam& team, std::int64_t i), const void* f) {
 #pragma omp parallel num_threads(threads) if (n > 1)
   {
-    // One scratch block per thread. It is kept between launches, so that steady state allocates
+    // One scratch block per thread. It is kept between launches, so that the steady state allocates
     // nothing.
     thread_local std::vector<std::max_align_t> block;
     const std::size_t units = shape.scratch_bytes / sizeof(std::max_align_t) + 1;

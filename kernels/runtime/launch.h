@@ -1,4 +1,4 @@
-// Launchers: the only way from a functor to a device. Host only; the CUDA side is
+// Launchers: the only way to run a functor on a device. Host only; the CUDA side is
 // kernels/runtime/launch.cuh.
 //
 //   map(stream, name, n, f)                       f(i) for i in [0, n), in any order
@@ -58,7 +58,7 @@ void check_side(std::string_view name, RunsOn side, Device device);
 }  // namespace detail
 
 namespace cuda {
-/// Enqueues a kernel on a stream of a GPU. Copies `parameters`. Errors (device) name the kernel.
+/// Enqueues a kernel on a stream of a GPU. Copies `parameters`. Device errors name the kernel.
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes);
 LaunchShape map_shape(std::int64_t n, LaunchBound bound);
@@ -98,8 +98,8 @@ concept KnowsCosts = requires(const F& f) {
   f.cost(std::int64_t{});
 };
 
-/// Indices of n teams, most expensive first, so that no thread starts a long task at the end. Valid
-/// until this thread calls it again.
+/// Indices of n teams, most expensive first, so that no thread starts a long task at the end. The
+/// array is valid until this thread calls the function again.
 template <KnowsCosts F>
 const std::int64_t* costliest_first(std::int64_t n, const F& f) {
   thread_local std::vector<std::int64_t> order;

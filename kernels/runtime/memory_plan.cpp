@@ -142,7 +142,7 @@ namespace detail {
 void* committed(const MemoryCell& cell) {
   if (!cell.committed) {
     throw std::logic_error(fmt::format(
-        "block '{}' was addressed before its memory plan was committed, or after its end",
+        "block '{}' was addressed before its memory plan was committed or after the plan ended",
         cell.name));
   }
   return cell.data;

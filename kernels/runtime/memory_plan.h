@@ -69,12 +69,12 @@ struct MemoryCell {
 };
 /// Throws std::logic_error before commit and after the plan has ended.
 void* committed(const MemoryCell& cell);
-/// count * size. Error (device), naming the block, if the product overflows size_t.
+/// Returns count * size. Throws a device error naming the block if that overflows size_t.
 std::size_t checked_bytes(const std::string& group, const std::string& name, std::size_t count,
                           std::size_t size);
 }  // namespace detail
 
-/// A typed block of a plan. Its size is known at once; its address is valid after
+/// A typed block of a plan. Its size is known immediately; its address is valid after
 /// MemoryPlan::commit. Copies share the block. Do not use it after its plan has ended.
 /// Default-constructed: empty.
 template <class T>
@@ -107,8 +107,8 @@ class MemoryPlan {
     return Planned<T>(reserve_bytes(
         {std::move(group), std::move(name), bytes, std::max(alignof(T), kBlockAlignment), space}));
   }
-  /// Reserves device memory that is state (see StateBlock). Errors (std::logic_error): as for
-  /// reserve_bytes; a duplicate name; Persistence::none.
+  /// Reserves device memory for state (see StateBlock). Throws std::logic_error as reserve_bytes
+  /// does, and for a duplicate name or Persistence::none.
   template <class T>
   Planned<T> reserve_state(std::string group, std::string name, std::size_t count,
                            Persistence persistence = Persistence::stored) {
@@ -117,21 +117,21 @@ class MemoryPlan {
                                            std::max(alignof(T), kBlockAlignment),
                                            MemorySpace::device, persistence}));
   }
-  /// Blocks reserved with reserve_state, in the order of reservation. Error (std::logic_error)
+  /// Blocks reserved with reserve_state, in the order of reservation. Throws std::logic_error
   /// before commit.
   std::vector<StateBlock> state() const;
-  /// Reserves an untyped block. Error (std::logic_error) after commit.
+  /// Reserves an untyped block. Throws std::logic_error after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
   /// Bytes reserved in a memory space, including guard words and padding.
   std::size_t total_bytes(MemorySpace space) const;
   /// The plan as a table: one line per group, with the largest first, then the total and the limit.
   std::string table() const;
-  /// Checks that the plan fits, before any allocation. Error (device), with the table, if it
+  /// Checks that the plan fits, before any allocation. Throws a device error, with the table, if it
   /// exceeds `limit_bytes` of device memory (0: the free device memory) or the available host
   /// memory.
   void check(std::size_t limit_bytes = 0);
-  /// Calls check(), then makes one zero-filled allocation per space. Errors: as for check().
+  /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);
   bool committed() const { return committed_; }
   /// Debug and sanitizer builds: throws std::logic_error naming a block whose guard words were

@@ -15,8 +15,8 @@ namespace wellspring {
 
 class ShardRunner {
  public:
-  /// A stream with one thread. The work of a list is planned for it, so results do not depend on
-  /// the number of threads.
+  /// A stream with one thread. A list's work is planned for this stream, so results do not depend
+  /// on the number of threads.
   const Stream& stream() const { return alone_; }
 
   /// A list and the thread that runs it. Temporary data can be in the thread's own memory, which
@@ -26,7 +26,7 @@ class ShardRunner {
     std::size_t thread = 0;
   };
   /// Number of lists, and of threads that have their own memory. A stream with fewer threads uses
-  /// its own number.
+  /// only those.
   struct Workers {
     std::size_t shards = 1;
     std::size_t threads = 1;

@@ -1,5 +1,5 @@
 // The host's team: one member. Barriers do nothing. Atomics are real, because other threads run
-// other teams on the same memory; on the team's own scratch they are plain. Host only.
+// other teams on the same memory; on the team's own scratch they are plain operations. Host only.
 #pragma once
 
 #include "core/expect.h"

@@ -2,8 +2,8 @@
 // enqueues work; host only.
 //
 // On CUDA a Stream is a non-blocking cudaStream_t. On the CPU it runs work at once, in order, on
-// the calling thread (with OpenMP inside). While a StepGraph records, it stores the work as a
-// closure instead.
+// the calling thread (with OpenMP inside). While a StepGraph records, the stream stores the work as
+// a closure instead.
 #pragma once
 
 #include "kernels/runtime/active_threads.h"
@@ -40,8 +40,8 @@ class WorkRecorder {
 
 class Stream {
  public:
-  /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Errors: as
-  /// for compute_threads (kernels/runtime/threads.h).
+  /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Throws the
+  /// errors of compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;

@@ -15,8 +15,8 @@
 namespace wellspring {
 namespace {
 
-/// The first entry of OMP_NUM_THREADS; nullopt unless it is a number above 0: OpenMP's runtime
-/// ignores other values (OpenMP 5.0, section 6.2).
+/// The first entry of OMP_NUM_THREADS; nullopt unless it is a number above 0, because OpenMP's
+/// runtime ignores other values (OpenMP 5.0, section 6.2).
 std::optional<int> first_entry(const std::string& list) {
   const std::string_view entry = trim(std::string_view(list).substr(0, list.find(',')));
   const char* const end = entry.data() + entry.size();
@@ -66,7 +66,7 @@ ThreadLimits limits_here(std::int64_t configured) {
 }  // namespace
 
 std::string ThreadChoice::to_string() const {
-  return counted(count, "thread") + " by " + decided_by;
+  return counted(count, "thread") + " set by " + decided_by;
 }
 
 int most_sensible_threads(int processors) {

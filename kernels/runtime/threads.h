@@ -29,19 +29,19 @@ struct ThreadLimits {
 struct ThreadChoice {
   int count = 1;
   std::string decided_by;  ///< "OMP_NUM_THREADS=4", "the affinity mask"
-  /// For example, "4 threads by OMP_NUM_THREADS=4".
+  /// For example, "4 threads set by OMP_NUM_THREADS=4".
   std::string to_string() const;
 };
 
-/// Error (config) for a configured number below 0 or above most_sensible_threads(); a larger number
-/// from the environment is capped, because it is not meant for this program alone.
+/// Throws a config error for a configured number below 0 or above most_sensible_threads(); a larger
+/// number from the environment is capped, because it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
 /// Four per processor, and at least 64, so that a configuration for a larger machine still runs.
 int most_sensible_threads(int processors);
 
 /// Number of threads for OpenMP loops of this process at this moment.
 ThreadChoice compute_threads(std::int64_t configured);
-/// For example, "cpu (AMD EPYC 9555, 4 threads by OMP_NUM_THREADS=4)" or "cuda:0 (NVIDIA H200)".
+/// "cpu (AMD EPYC 9555, 4 threads set by OMP_NUM_THREADS=4)" or "cuda:0 (NVIDIA H200)".
 std::string summarise_device(Device device, std::int64_t configured_threads);
 /// Number of the program's own threads that read files; OMP_THREAD_LIMIT does not apply to them.
 int reading_threads(std::int64_t configured);

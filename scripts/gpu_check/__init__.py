@@ -1,1 +1,1 @@
-"""Modules of scripts/gpu-check: running, report and installation run the checks; the others define them."""
+"""Modules of scripts/gpu-check. running, report, installation and lines serve all checks; the others define checks."""

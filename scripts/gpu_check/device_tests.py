@@ -5,12 +5,12 @@ import shutil
 
 from gpu_check.running import Check, Failed, NotMade
 
-# Tests whose kernels write data that the host checks next; the sanitizer makes them 10 to 100 times slower.
+# Tests whose kernels write data that the host then checks. The sanitizer makes tests 10 to 100 times slower.
 SANITIZED = {"kernels": "*", "generators": "*OnAGpu*", "ops": "*/cuda", "sources": "*AGpu*"}
 
 
 def run_tests(context, log, program, names, seconds):
-    """Fails unless all tests ran and passed. A parameterised test is Instance/Suite.Name/0; ./test runs */cpu."""
+    """Fails unless all tests ran and passed. A parameterised test is named Instance/Suite.Name/0; ./test runs */cpu."""
     if not program.is_file():
         raise Failed(f"{program} does not exist")
     patterns = ":".join(p for name in names for p in (name, f"*/{name}/*", f"{name}/*"))
@@ -24,8 +24,8 @@ def run_tests(context, log, program, names, seconds):
 
 
 def tests(context):
-    """Runs each program in one process. After a failure runs each suite in its own process, because a CUDA error fails
-    all later tests in its process, and a crash or a hang hides them."""
+    """Runs each program in one process. If it fails, each suite also runs in its own process, because a CUDA error
+    makes all later tests of a process fail, and after a crash or a hang they do not run."""
     programs = context.installation.device_tests()
     if not programs:
         raise Failed("this bundle has no tests")

@@ -9,7 +9,7 @@ import sys
 
 from gpu_check.running import run
 
-STAND_IN = "stand-in for a GPU"  # the device of a program built with WELLSPRING_CUDA_STAND_IN
+STAND_IN = "stand-in for a GPU"  # name of the device if the program was built with WELLSPRING_CUDA_STAND_IN
 
 
 class Installation:
@@ -58,7 +58,7 @@ def nvidia_smi(device, fields):
 
 
 def describe_machine(installation, device, version):
-    """The head of the report."""
+    """The first part of the report, as {key: value}."""
     fields = ["name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem", "power.limit"]
     named = nvidia_smi(device, fields)
     doctor = run([installation.program, "doctor"], 120).stdout

@@ -9,12 +9,12 @@ import tempfile
 from gpu_check.lines import positive, read_lines
 from gpu_check.running import Check, Failed, NotMade
 
-# Networks with convolutions, the most informative first.
+# Configurations with convolutions, the most informative first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
-FASTER = 1.05  # speed-up from which the report names another plan or launch bound
+FASTER = 1.05  # minimum speed-up at which the report names another plan or launch bound
 FEW_BOUNDS = ["--size", 32, "--batch", 8, "shapes", "visual_atom"]  # with --quick
 TRACER = "libkernel_trace.so"
-NAMED = 12  # kernels in the report's text; its JSON has all
+NAMED = 12  # number of kernels in the report's text; its JSON has all of them
 
 
 def tool(context, name):
@@ -25,7 +25,7 @@ def tool(context, name):
 
 
 def measure(context, name, arguments, key, words_of, seconds):
-    """Runs a program and returns its rows, which have `key`, in words; the report keeps them under the name."""
+    """Runs a program and describes its rows, the objects with `key`; the report keeps the rows under the name."""
     result = context.run(name, [tool(context, name), *arguments], seconds)
     rows, others, last = read_lines(result.stdout, key)
     words = words_of(rows, others, last)
@@ -57,7 +57,7 @@ def bounds(context):
 
 
 def bound_words(rows, *_):
-    """For each generator, the rate of the program's kernel and the fastest variant."""
+    """For each generator, the rate of the program's kernel and, if it is faster, the best variant."""
     words, generators = [], collections.defaultdict(list)
     for row in rows:
         positive(row, "us", "samples")
@@ -94,7 +94,7 @@ def plans(context):
 
 
 def plan_words(rows):
-    """The number of plans, and where another plan is faster than cuDNN's choice."""
+    """The number of plans, and the passes for which another plan is faster than cuDNN's choice."""
     graphs = collections.defaultdict(list)
     for row in rows:
         graphs[row["convolution"], row["bias"], row["relu"], row["pass"]].append(row)
@@ -108,12 +108,12 @@ def plan_words(rows):
         best = min(times, key=times.get)
         if times[chosen] > FASTER * times[best]:
             slower.append(f"{name} of {convolution}: {chosen} {times[chosen]:.1f} us, {best} {times[best]:.1f} us")
-    head = f"{len(graphs)} passes, {len(rows)} plans, {timed} timed; {len(slower)} have a faster one than cuDNN's choice"
+    head = f"{len(graphs)} passes, {len(rows)} plans, {timed} timed; {len(slower)} with a faster plan than cuDNN's choice"
     return [head, *slower]
 
 
 def nodes(context):
-    """The kernels of a step by name and time, as CUPTI records them (bench/gpu/kernel_trace.cpp)."""
+    """The kernels of a step by name and time, as recorded by CUPTI (bench/gpu/kernel_trace.cpp)."""
 
     def check(config, seconds):
         tracer = tool(context, TRACER)
@@ -146,8 +146,8 @@ def read_trace(text):
 
 
 def steps_of(records):
-    """Replays of the most replayed graph, each in time order: a repeated node starts the next replay. Drops the first
-    half as warm-up."""
+    """Replays of the graph with the most records, each in time order; a repeated node starts the next replay. Drops the
+    first half as warm-up."""
     graphs = collections.Counter(record["graph"] for record in records if record["graph"])
     if not graphs:
         raise ValueError("no graph launched anything")
@@ -167,7 +167,7 @@ def steps_of(records):
 
 
 def busy_and_gaps(step):
-    """Nanoseconds in which anything ran (records may overlap), and the gaps between."""
+    """Nanoseconds during which something ran (records may overlap), and the gaps between."""
     busy, gaps, until = 0, [], step[0]["start"]
     for record in step:
         gaps.append(max(0, record["start"] - until))
@@ -200,8 +200,8 @@ def summary(steps):
 
 def step_words(step):
     gaps = step["gaps_us"] or [0]
-    period = f", the next begins after {step['us_to_next']:.1f}" if step["us_to_next"] else ""
+    period = f", the next one starts after {step['us_to_next']:.1f}" if step["us_to_next"] else ""
     yield (f"{step['nodes']} nodes in {step['us']:.1f} us, busy {step['us_busy'] / step['us']:.0%}; "
-           f"gaps of {statistics.mean(gaps):.2f} us on average, the widest {max(gaps):.2f}{period}")  # fmt: skip
+           f"gaps of {statistics.mean(gaps):.2f} us on average, the longest {max(gaps):.2f}{period}")  # fmt: skip
     for kernel in step["kernels"][:NAMED]:
         yield f"{kernel['us']:.2f} us in {kernel['count']}: {kernel['name'][:120]}"

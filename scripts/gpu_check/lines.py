@@ -1,4 +1,4 @@
-"""Parser for the output of the programs in bench/gpu: one JSON object per line, and last {"end": number of rows}."""
+"""Parser for the output of the programs in bench/gpu: one JSON object per line; the last is {"end": number of rows}."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The report, written after every check, so nothing is lost when the time is up."""
+"""The report. It is written after every check, so nothing is lost when time runs out."""
 
 import io
 import json
@@ -6,8 +6,8 @@ import re
 import tarfile
 import time
 
-WORDS = {True: "passed", False: "**failed**", None: "not made"}
-MARKS = {True: "ok      ", False: "FAILED  ", None: "not made"}
+WORDS = {True: "passed", False: "**failed**", None: "not run"}
+MARKS = {True: "ok      ", False: "FAILED  ", None: "not run "}
 
 
 class Report:
@@ -30,18 +30,18 @@ class Report:
     def summary(self):
         failed, not_made = len(self.having(False)), len(self.having(None))
         words = f"{len(self.having(True))} of {len(self.checks)} checks passed"
-        return words + (f", {failed} failed" if failed else "") + (f", {not_made} not made" if not_made else "")
+        return words + (f", {failed} failed" if failed else "") + (f", {not_made} not run" if not_made else "")
 
     def path(self, suffix):
         return self.folder / (self.name + suffix)
 
     def write(self):
-        """Writes the files. If that fails (a full disk), the next check tries again."""
+        """Writes the files. If that fails (full disk), the next check tries again."""
         content = {key: getattr(self, key) for key in ("machine", "checks", "rates", "records")}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for suffix, text in ((".json", json.dumps(content, indent=2) + "\n"), (".md", self.as_markdown())):
-                temporary = self.path(suffix + ".tmp")  # the file is the complete new one or the old one
+                temporary = self.path(suffix + ".tmp")  # readers see the complete old or new file
                 temporary.write_text(text)
                 temporary.replace(self.path(suffix))
             self.lost = ""

@@ -1,4 +1,4 @@
-"""Runs commands and checks, each within its time; none can stop another."""
+"""Runs commands and checks, each with a time limit; no check can stop another one."""
 
 import os
 import signal
@@ -7,13 +7,13 @@ import time
 import traceback
 from typing import NamedTuple
 
-LEAST_SECONDS = 5  # minimum to start a check: a program with CUDA takes seconds to start
+LEAST_SECONDS = 5  # no check starts with less time, because a CUDA program takes seconds to start
 NO_TIME = "no time was left"
 TIMED_OUT = 124
 
 
 class Failed(Exception):
-    """Raised by a check that fails; the text says what it saw."""
+    """Raised by a check that fails; the text says why."""
 
 
 class NotMade(Exception):
@@ -21,21 +21,21 @@ class NotMade(Exception):
 
 
 class Check:
-    """A function that gets its arguments and its time limit in seconds, and returns what it saw."""
+    """A function that takes its arguments and a time limit in seconds, and returns a description of the result."""
 
     def __init__(self, name, function, *arguments, seconds=300):
         self.name, self.function, self.arguments, self.seconds = name, function, arguments, seconds
 
 
 class Result(NamedTuple):
-    """A command that has ended or was stopped."""
+    """Result of a command that has ended or was stopped."""
 
     returncode: int
     stdout: str
     stderr: str
 
     def tail(self, lines=12):
-        over = " (its time was up)" if self.returncode == TIMED_OUT else ""
+        over = " (timed out)" if self.returncode == TIMED_OUT else ""
         text = (self.stdout + self.stderr).strip()
         return "\n".join([f"exit code {self.returncode}{over}", *text.splitlines()[-lines:]])
 
@@ -65,7 +65,7 @@ class Context:
         self.program, self.configs = installation.program, installation.configs
         self.device, self.quick, self.batch = arguments.device, arguments.quick, arguments.batch
         self.steps = arguments.steps or (30 if arguments.quick else 300)
-        self.stand_in = stand_in  # no GPU: tools that inspect one find nothing
+        self.stand_in = stand_in  # no GPU: tools that inspect a GPU find none
         self.known = {}  # results shared by several checks
 
     def run(self, log, command, seconds, *, lines=12, must_pass=True, **environment):
@@ -81,7 +81,7 @@ class Context:
 
 
 def run_section(report, section, checks, end):
-    """Runs the checks of a section until `end`. An exception fails the check, or the list of checks."""
+    """Runs the checks of a section until `end`. An exception makes the check, or the list of checks, fail."""
     checks = iter(checks)
     while True:
         begin, name = time.monotonic(), "the list of checks"

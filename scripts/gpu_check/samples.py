@@ -1,4 +1,4 @@
-"""Compares samples made on the device with samples made on the host: the bytes must be equal."""
+"""Checks that samples made on the device have the same bytes as samples made on the host."""
 
 import ast
 import bisect
@@ -19,7 +19,7 @@ QUICK_SETTINGS = {
     "gray_scott": ["warm_up=20"], "ifs3d": ["categories=4"], "ising": ["rounds=4"], "rcdb": ["orbits_high=20"],
     "visual_atom": ["orbits_high=20"], "xy": ["rounds=4"],
 }  # fmt: skip
-# Every form of sample in training: augmented images, events, sets, targets.
+# Every kind of training sample: augmented images, events, sets, targets.
 AUGMENTED = "data.augment=[flip_x: 0.5, shift: 0.2, rotate: 15, brightness: 0.3, blur]"
 CONFIGURATIONS = ("quickstart", "ee_mumu", "ginkgo", "gaussian_linear", "two_moons", "ising", "ginkgo_images",
                   "lund_quark_gluon", "nu_telescope", "pde")  # fmt: skip
@@ -35,7 +35,7 @@ def digest(context, name, arguments, seconds):
 
 
 def compare(context, name, host, device, seconds):
-    """Compares a digest on both; `host` and `device` are the arguments of digest and export."""
+    """Compares the digests of host and device. `host` and `device` are the arguments of digest and export."""
     key = ("digest", *map(str, host))
     if key not in context.known:
         context.known[key] = digest(context, f"{name}, host", host, seconds)
@@ -47,7 +47,7 @@ def compare(context, name, host, device, seconds):
 
 
 def difference(context, name, host, device, seconds):
-    """Exports the same samples from both and describes the first difference."""
+    """Exports the same samples on both and describes the first difference."""
     with tempfile.TemporaryDirectory() as folder:
         files = [pathlib.Path(folder) / "host.npz", pathlib.Path(folder) / "device.npz"]
         for arguments, file in zip((host, device), files):
@@ -87,7 +87,7 @@ def first_difference(host, device):
         different = [i for i, (x, y) in enumerate(zip(a, b)) if x != y]
         at = different[0]
         row, *index = next(itertools.islice(itertools.product(*map(range, shape)), at, None))
-        if name == "x" and offsets:  # sets: offset of the first item of each sample
+        if name == "x" and offsets:  # rows of sets are items: find the sample of the item
             row = bisect.bisect_right(offsets, row) - 1
         values = f"host {array(code, expected)[at]!r}, device {array(code, seen)[at]!r}"
         ulps = f", {abs(ordered(a[at]) - ordered(b[at]))} ulp" if code == "f" else ""

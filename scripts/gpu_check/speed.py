@@ -1,4 +1,4 @@
-"""Rates with the state of the device, the same step in PyTorch and JAX, profiles of the heaviest kernels."""
+"""Rates with the state of the device, the same training step in PyTorch and JAX, profiles of the heaviest kernels."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ from gpu_check.running import Check, Failed, NotMade
 STATE = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_throttle_reasons.active",
          "utilization.gpu"]  # fmt: skip
 QUICK_ROWS = "^(shapes|noise) 224"
-# The least work that shows that the benchmarks run.
+# The smallest runs that show that the benchmarks work.
 TINY = {
     "generators": ["--filter", "^(shapes|ee_mumu)$", "--batch", 64, "--size", 32, "--repeats", 2],
     "train": ["--filter", "^mlp"],
@@ -30,7 +30,7 @@ HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 
 def bench(context, what, arguments, seconds):
-    """Adds the rows of `wellspring bench` to the report."""
+    """Runs `wellspring bench` and adds its rows to the report."""
     states = {"before": nvidia_smi(context.device, STATE)}
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "rows.json"
@@ -63,7 +63,7 @@ def rates(context):
 
 
 def variants(context):
-    """Measures batches that fill the device, and ImageNet's image size."""
+    """Measures batches that fill the device, and images of ImageNet's size."""
     if context.quick:
         yield bench_check(context, 60, "train", *TINY["train"], "--batch", 64)
         return
@@ -84,7 +84,7 @@ def peer(context, module, script, seconds):
         raise Failed(result.tail())
     seen = json.loads(result.stdout)
     words = [f"{seen['peer']} {seen['version']}, {seen['work']}"]
-    # Ours generates each batch; its ceiling is the step on a resident batch.
+    # Our step generates each batch; its ceiling is the step on a resident batch.
     ours = next((row for row in context.report.rates if row["name"] == PEER_NETWORK), None)
     own = {"generating": ours["rate"], "resident": ours["ceiling"]["rate"]} if ours else {}
     for way in [way for way in ("resident", "generating") if way in seen]:
@@ -103,7 +103,7 @@ def peers(context):
 
 
 def profiles(context):
-    """All counters for one launch of each generator's kernel and for a training step."""
+    """Profiles the kernels of the heaviest generators and a training step."""
 
     def check(name, command, seconds):
         with tempfile.TemporaryDirectory() as folder:

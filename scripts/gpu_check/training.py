@@ -1,4 +1,4 @@
-"""Training on the device: replayed, streamed and resumed runs must give the bytes of uninterrupted eager runs."""
+"""Training on the device: replayed, streamed and resumed runs must give the same bytes as uninterrupted eager runs."""
 
 import hashlib
 import io
@@ -18,10 +18,10 @@ from gpu_check.running import Check, Failed, NotMade
 
 FILES = "cifar10_transfer.yaml"
 TRAINING = ["quickstart.yaml", "ee_mumu.yaml", FILES]  # generated images, events, and a mixture with files
-# A budget in GiB that is smaller than the artificial images, and the shortest ring, which reuses its rows at once.
+# A budget in GiB that is smaller than the artificial images, and the shortest ring, whose rows are reused at once.
 STREAMED = ["data.sources.1.budget=0.0001", "data.sources.1.ahead=2"]
 CENSUS = re.compile(r"step graph: (\d+) kernels?, .* on the device, (\d+) host transfers?")
-SEEDS = (1, 2, 3)  # with --quick only the first, and a few steps
+SEEDS = (1, 2, 3)  # --quick takes only the first, and a few steps
 STUDENT_T = 4.604  # two-sided 1 % of Student's t with 2 (3 - 1) = 4 degrees of freedom
 
 
@@ -36,7 +36,7 @@ def png(side, shade):
 
 
 def image_set(context):
-    """An artificial CIFAR-10 with the file names that the configuration expects; the context deletes its folder."""
+    """An artificial CIFAR-10 with the file names that the configuration expects; deleted with the context."""
     if "images" not in context.known:
         context.known["images"] = tempfile.TemporaryDirectory()
         for split in ("train", "test"):
@@ -79,7 +79,7 @@ class Run:
         return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little") :]).hexdigest()
 
     def accuracy(self):
-        """The accuracy on the first source of the last evaluation."""
+        """The accuracy on the first source in the last evaluation."""
         lines = (self.folder / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines if '"evaluation"' in line][-1]["results"][0]["accuracy"]
 
@@ -105,7 +105,7 @@ def graph(context):
 
 def streaming(context):
     def check(mode, seconds):
-        if "resident" not in context.known:  # the run that streamed runs are compared with
+        if "resident" not in context.known:  # reference for the streamed runs
             with Run(context, FILES, short(context)) as training:
                 training.train("on", seconds)
                 context.known["resident"] = training.tensors()
@@ -128,7 +128,7 @@ def same_weights(name, expected, other, seen):
 
 
 def resuming(context):
-    """Resumes a run in the middle; its weights must equal the final weights of the run that left the checkpoint."""
+    """Resumes a run from the middle; its final weights must equal the weights of the uninterrupted run."""
     half = context.steps // 2
 
     def check(seconds):
@@ -139,9 +139,9 @@ def resuming(context):
             if not (checkpoints / f"step-{half}").is_dir():
                 raise Failed("the first run left no checkpoint halfway")
             training.train("on", seconds, "auto")
-            return same_weights("straight", whole, "resumed", training.tensors())
+            return same_weights("uninterrupted", whole, "resumed", training.tensors())
 
-    yield Check(f"{FILES} bf16, resumed half way", check)
+    yield Check(f"{FILES} bf16, resumed halfway", check)
 
 
 def accuracy(context):

@@ -60,15 +60,15 @@ class Dataset {
   virtual std::string location(std::int64_t row) const = 0;
   /// location() with the canonical path: equal for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
-  /// For the start of a run: "500 images of 10 classes, 32x32, from x.npy", and rows left out.
+  /// Text for the start of a run: "500 images of 10 classes, 32x32, from x.npy", and rows left out.
   virtual std::string summary() const = 0;
   /// Advice for messages when rows differ in size from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
-  /// Host memory that the set needs for rows that it cannot read in place, bytes.
+  /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
-  /// making readers: otherwise the first one allocates memory. Errors (data): damaged.
+  /// making readers: otherwise the first one allocates memory. Errors (data) if rows are damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 

@@ -21,7 +21,7 @@ RowsAhead::~RowsAhead() {
     stop_ = true;
   }
   work_.notify_all();
-  threads_.clear();  // joins while the members they use are alive
+  threads_.clear();  // joins the threads while the members that they use are alive
 }
 
 void RowsAhead::seek(std::int64_t entry, std::int64_t end) {
@@ -149,7 +149,7 @@ bool RowRing::room_for_step() const {
   return start(sequence_.end_step()) + assignment_.share.rows <= start(freed_to_) + memory_.rows;
 }
 
-/// Tells the worker threads what `step`, the next step to copy, reads.
+/// Tells the worker threads which data `step`, the next step to copy, will read.
 void RowRing::list_step(std::uint64_t step) {
   while (sequence_.end_step() <= step) {
     while (freed_to_ < copied_to_ && !room_for_step()) release_oldest();
@@ -202,7 +202,7 @@ void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   copied_to_ = step + 1;
 }
 
-// The places of other ranks' samples are copied too and never read.
+// The places of other ranks' samples are copied too, but never read.
 void RowRing::copy_places(std::uint64_t step) {
   for (std::int64_t n = start(step); n < start(step + 1); ++n) {
     const auto place = static_cast<std::int64_t>(sequence_.ordinal(n)) % memory_.places;

@@ -1,5 +1,5 @@
 // Reads rows of a data set ahead of the training step and copies them to the device: worker threads
-// fill page-locked rows, a separate stream copies them, events order copies and steps. Used by
+// fill page-locked rows, a separate stream copies them, and events order copies and steps. Used by
 // streaming data sets; host only.
 //
 // Entry n of this rank's share goes to row n % rows, on host and device alike. If the share is the

@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// The numbers of a source, in device memory.
+/// Scaling of a source's values, in device memory.
 struct ScalingTable {
   /// [features, then globals][mean, 1 / std]; null: values stay unchanged.
   const float* columns = nullptr;

@@ -17,7 +17,7 @@
 namespace wellspring {
 namespace {
 
-/// Number of a row in [0, 100), by SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014).
+/// Maps a row to [0, 100) by SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014).
 double percent_of(std::int64_t row) {
   auto z = static_cast<std::uint64_t>(row) + 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

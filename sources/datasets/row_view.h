@@ -25,7 +25,7 @@ struct RowRange {
   bool numbers = false;
   RowOrder by = RowOrder::hash;
 
-  /// "": all rows. Error (config).
+  /// "": all rows. Errors: config.
   static RowRange parse(const std::string& text, RowOrder by, const ConfigLocation& place = {});
   std::string text() const;
   bool overlaps(const RowRange& other) const;
@@ -34,7 +34,7 @@ struct RowRange {
 };
 
 /// The rows of `range`; of these, `limit_per_class` keeps the first N of each class (0: all). Error
-/// (data): no row is left.
+/// (data) if no row is left.
 std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange& range,
                                    std::int64_t limit_per_class);
 

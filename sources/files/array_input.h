@@ -74,7 +74,7 @@ class ArrayInput {
   /// Throws an error (data) about the file's entry `name`.
   [[noreturn]] void refuse(const std::string& name, const std::string& problem,
                            const std::string& why, const std::string& advice) const;
-  /// Throws an error (data) that names the array's type and shape.
+  /// Throws a data error that names the array's type and shape.
   [[noreturn]] void refuse(const NumberArray& array, const std::string& why,
                            const std::string& advice) const;
   /// An array of exactly this shape. Errors (data): as for array(), and another shape. `what`

@@ -60,7 +60,7 @@ class RaggedSets final : public ReadsBoth<RaggedSets> {
   void read_offsets(const ArrayInput& file, const NumberArray& array) {
     if (array.shape().size() != 1 || array.rows() < 2 || !array.is_whole())
       file.refuse(array, "offsets must be integers [sets + 1], for at least one set",
-                  "store the first item of each set, then the total number of items");
+                  "store the index of each set's first item, then the total number of items");
     offsets_.resize(static_cast<std::size_t>(array.rows()));
     array.read(0, array.rows(), offsets_.data());
     const std::int64_t all = items_.rows();

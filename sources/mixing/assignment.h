@@ -68,8 +68,8 @@ struct AssignSlots {
   WS_HD void operator()(std::int64_t row) const { slots[row] = assignment.slot(state->step, row); }
 };
 
-/// Slots of one source in plain order, for evaluation. Rows from `count` on repeat the first
-/// sample, so that all rows of a partial last batch are valid.
+/// Slots of one source in plain order, for evaluation. Starting at row `count`, rows repeat the
+/// first sample, so that all rows of a partial last batch are valid.
 struct RangeSlots {
   std::uint64_t first_sample;
   std::uint32_t source;

@@ -21,7 +21,7 @@
 
 namespace wellspring {
 
-/// Probability and distribution of the mixing of pairs.
+/// How pairs are mixed: probability and distributions.
 struct MixLaw {
   float mixup = 0;        ///< a of the share's distribution Beta(a, a); 0: off
   float cutmix = 0;       ///< a of the box's area, Beta(a, a); 0: off
@@ -59,7 +59,7 @@ WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape)
   const float top = edge(y - side, shape.height), bottom = edge(y + side, shape.height);
   PairMix mix;
   if (right <= left || bottom <= top) return mix;
-  // Whole numbers up to 2^24, so exact.
+  // Whole numbers up to 2^24, so the product is exact.
   const float area = (right - left) * (bottom - top);
   mix.other = area / (static_cast<float>(shape.width) * static_cast<float>(shape.height));
   mix.own = 1 - mix.other;

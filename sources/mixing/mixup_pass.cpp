@@ -68,7 +68,7 @@ void BatchMix::plan(MemoryPlan& memory, const Share& share, const SampleLayout& 
   expect_mixable(config_, layout.kind, "a source");
   if (layout.globals > 0)
     fail(ErrorKind::config,
-         {config_.place.prefix() + "data.mix on samples with globals",
+         {config_.place.prefix() + "data.mix cannot be used on samples with globals",
           "the network reads the globals, which would stay unmixed", "remove mix"});
   expect_pairs(config_, share.rows, share.rows == share.global_batch ? "a batch" : "a rank");
   share_ = share;

@@ -31,20 +31,20 @@ struct MixConfig {
 };
 const ParamTable<MixConfig>& mix_table();
 
-/// Error (config): samples of this kind cannot be mixed so. `whose`: "source 'jets'".
+/// Error (config) if `mix` cannot be applied to samples of this kind. `whose`: "source 'jets'".
 void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose);
-/// Error (config): `rows`, the number of rows of a batch or of a rank's share, is odd.
+/// Error (config) if `rows`, the number of rows of a batch or of a rank's share, is odd.
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose);
 
 class BatchMix {
  public:
-  /// `seed`: the run's. `labels`: by source index.
+  /// `seed`: seed of the run. `labels`: by source index.
   BatchMix(const MixConfig& config, std::uint64_t seed, const std::vector<MixedLabels>& labels);
 
   /// Columns of `target` that the batch must have.
   int targets() const;
-  /// Reserves the draws of this rank's pairs. Errors (config): samples that cannot be mixed, an odd
-  /// share.
+  /// Reserves the draws of this rank's pairs. Errors (config) for samples that cannot be mixed, or
+  /// an odd share.
   void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
 
   /// Enqueues the mixing of `batch`. `target` of each row becomes the shares of its classes; label,

@@ -1,4 +1,4 @@
-// Exit code and message of `train` with bad data and bad checkpoints.
+// Exit codes and messages of `train` for bad data and bad checkpoints.
 #include "core/io/npy.h"
 #include "generators/generator.h"
 #include "tests/cli/command.h"
@@ -77,7 +77,7 @@ void PrintTo(const BadData& data, std::ostream* out) {
   *out << data.what;
 }
 
-/// An image of the second class, after good ones.
+/// Writes an image of the second class, which comes after good ones.
 BadData bad_image(const char* what, const std::string& name, const Bytes& bytes,
                   std::vector<std::string> parts) {
   const std::string path = "images/class1/" + name;
@@ -115,7 +115,7 @@ BadData bad_arrays(const char* what, std::int64_t rows, const std::vector<std::i
           {"data.sources.0.labels=y.npy", "data.sources.0.classes=2"}};
 }
 
-/// One error per kind of data and format; tests/sources checks the others.
+/// One error per kind of data and per format; tests/sources checks the others.
 class RefusedData : public TrainInput, public testing::WithParamInterface<BadData> {};
 
 TEST_P(RefusedData, ExitsBeforeTheFirstStep) {
@@ -224,19 +224,21 @@ TEST_F(TrainInput, ReportsHeldOutImagesInTheTrainingData) {
                 "3 samples, 1 of them also in the training data"});
 }
 
-TEST_F(TrainInput, NamesAMissingHeldOutFolder) {
+TEST_F(TrainInput, ReportsAMissingHeldOutFolder) {
   expect_refused(3, {"held-out source 'real': nowhere: no such"}, {"eval.sources.0.path=nowhere"});
 }
 
 TEST_F(TrainInput, RefusesLabelsThatDoNotMatchTheHead) {
   write_image_folder(folder() / "three", 3, 1, kSide, kSide);
-  expect_refused(3, {"'real' has 3 classes", "head 'real' has 2", "the network's classes"},
+  expect_refused(3,
+                 {"'real' has 3 classes", "head 'real' has 2",
+                  "the same class in the network and in the data"},
                  {"eval.sources.0.path=three"});
-  expect_refused(
-      2,
-      {"head 'real': source 'more' has 3 classes (class0, class1, class2)", "an earlier source 2"},
-      {"data.sources=[{name: real, kind: files, path: images}, "
-       "{name: more, kind: files, path: three, head: real}]"});
+  expect_refused(2,
+                 {"head 'real': source 'more' has 3 classes (class0, class1, class2)",
+                  "but an earlier source has 2"},
+                 {"data.sources=[{name: real, kind: files, path: images}, "
+                  "{name: more, kind: files, path: three, head: real}]"});
   ASSERT_EQ(train().exit_code, 0);
   const Outcome evaluated =
       wellspring({"eval", "runs/files", "files.yaml", "eval.sources.0.path=three"}, folder());
@@ -351,7 +353,7 @@ TEST_F(TrainInput, RefusesCheckpointsOfOtherFiles) {
   EXPECT_EQ(train().exit_code, 0);
 }
 
-TEST_F(TrainInput, SaysWhenItPassesOverAnIncompleteCheckpoint) {
+TEST_F(TrainInput, ReportsASkippedIncompleteCheckpoint) {
   ASSERT_EQ(train().exit_code, 0);
   fs::remove(checkpoint(12) / "checkpoint.json");
   const Outcome resumed = train();
@@ -359,8 +361,9 @@ TEST_F(TrainInput, SaysWhenItPassesOverAnIncompleteCheckpoint) {
   expect_parts(resumed.out, {"resumed at step 8", "step-12 is incomplete and was not used"});
 }
 
-// A limit on oneDNN also limits our kernels. Every processor that runs the program has AVX2.
-TEST_F(TrainInput, SaysWhenTheInstructionSetChanges) {
+// A limit set for oneDNN also limits our kernels. Every processor that can run the program has
+// AVX2.
+TEST_F(TrainInput, ReportsAChangedInstructionSet) {
   const auto train_with = [&](const char* set, const std::vector<std::string>& settings) {
     std::vector<std::string> arguments = {"train", "files.yaml", "optimizer.floor=1",
                                           "optimizer.warmup=0"};
@@ -382,7 +385,7 @@ TEST_F(TrainInput, RefusesALoopOfLinksAsWeights) {
   expect_refused(3, {"loop: cannot read", "symbolic links"}, {"init.from=loop"});
 }
 
-TEST_F(TrainInput, RefusesOtherFilesThanCheckpoints) {
+TEST_F(TrainInput, RefusesFilesThatAreNotCheckpoints) {
   const auto evaluate = [&](const char* file) { return wellspring({"eval", file}, folder()); };
   const Outcome configuration = evaluate("files.yaml");
   EXPECT_EQ(configuration.exit_code, 2);

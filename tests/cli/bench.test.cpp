@@ -34,7 +34,7 @@ TEST(Measure, AlternatesARowAndItsCeiling) {
                                         {"as little", work_of('c', windows)}, 3);
   EXPECT_EQ(row.repeats, 3);
   EXPECT_GT(row.rate, 0);
-  EXPECT_FALSE(row.interval) << "3 values are too few";
+  EXPECT_FALSE(row.interval) << "3 values are too few for an interval";
   ASSERT_TRUE(row.ceiling);
   EXPECT_EQ(row.ceiling->what, "as little");
   EXPECT_EQ(row.ceiling->share.pairs, 3u);
@@ -92,7 +92,7 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
   EXPECT_DOUBLE_EQ(few->issue_rate * row.warp_instructions, 132 * 4 * 1.98e9);
   EXPECT_DOUBLE_EQ(few->write_rate, 4.8e12);
   expect_parts(bench::to_string(*few), {"NVIDIA H200, estimate from the listing"});
-  // At this many bytes per sample, writing them takes as long as issuing the instructions.
+  // With this many bytes per sample, writing takes as long as issuing the instructions.
   const double balance = few->write_rate / few->issue_rate;
   EXPECT_TRUE(ceilings_of(balance / 2)->issue_binds());
   EXPECT_FALSE(ceilings_of(balance * 2)->issue_binds());
@@ -102,7 +102,8 @@ TEST(GpuCeilings, FollowFromIssueSlotsAndBytes) {
       bench::gpu_ceilings(row.generator, "no such settings", row.side, 1, Device::cpu(), 0));
 }
 
-// A normalisation reads as much as it writes, so its bound is the rate of a copy, not of a fill.
+// A normalisation reads as much as it writes, so it is limited by the rate of a copy, not of a
+// fill.
 TEST(Bench, ComparesOperationsWithACopy) {
   const TemporaryFolder folder;
   const Outcome outcome = wellspring(
@@ -110,7 +111,7 @@ TEST(Bench, ComparesOperationsWithACopy) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto report = nlohmann::json::parse(slurp(folder.path() / "rows.json"));
   ASSERT_EQ(report.at("rows").size(), 1u);
-  EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of as many bytes");
+  EXPECT_EQ(report.at("rows").at(0).at("ceiling").at("what"), "a copy of the same size");
 }
 
 TEST(Bench, PrintsRowsAndWritesThemAsJson) {
@@ -156,7 +157,7 @@ TEST(Bench, MeasuresOneLaunch) {
   EXPECT_EQ(report.at("rows").at(0).at("name"), "shapes 17x17x3 f32 batch 3");
   EXPECT_EQ(report.at("rows").at(0).at("repeats"), 1);
   EXPECT_GE(report.at("rows").at(0).at("bytes"), 17 * 17 * 3 * 4);
-  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "no count for 17 pixels";
+  EXPECT_FALSE(report.at("rows").at(0).contains("gpu_ceilings")) << "17 pixels have no count";
 
   const Outcome refused = wellspring({"bench", "ops", "--batch", "3"}, folder.path());
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
@@ -164,7 +165,7 @@ TEST(Bench, MeasuresOneLaunch) {
   EXPECT_EQ(wellspring({"bench", "train", "--threads", "1"}, folder.path()).exit_code, 2);
 }
 
-/// A mixture of generated images and of files.
+/// A mixture of generated images and images from files.
 constexpr const char* kConfig = R"(name: mixed
 device: cpu
 data:
@@ -197,10 +198,10 @@ TEST(Bench, MeasuresAConfigurationNextToAResidentBatch) {
   EXPECT_GT(row.at("ceiling").at("rate"), 0);
   EXPECT_GT(row.at("ceiling").at("share"), 0);
   EXPECT_NE(outcome.out.find("the step on a resident batch"), std::string::npos) << outcome.out;
-  EXPECT_FALSE(std::filesystem::exists(folder / "runs")) << "a run folder";
+  EXPECT_FALSE(std::filesystem::exists(folder / "runs")) << "bench must not create a run folder";
 }
 
-TEST(Bench, RefusesConfigurationsItCannotMeasure) {
+TEST(Bench, RefusesConfigurationsThatItCannotMeasure) {
   const TemporaryFolder folder;
   spill(folder / "mixed.yaml", kConfig);
   const auto expect_refused = [&](const std::vector<std::string>& arguments, const char* why) {

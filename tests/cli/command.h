@@ -1,4 +1,4 @@
-// Runs the built command as a user does and returns exit code and output. For tests; host only.
+// Runs the built command as a user would, and returns exit code and output. For tests; host only.
 #pragma once
 
 #include "tests/support/temporary_folder.h"
@@ -12,14 +12,14 @@
 namespace wellspring::test {
 
 struct Outcome {
-  int exit_code = -1;  ///< -1 when a signal ended it
-  int signal = 0;      ///< signal that ended it; 0 when it exited
-  /// Largest resident set, KiB. On Linux it is at least that of the test, which forked the process.
+  int exit_code = -1;  ///< -1 if a signal ended it
+  int signal = 0;      ///< the signal that ended it; 0 if it exited
+  /// Largest resident set in KiB. On Linux it is at least that of the test that forked the process.
   long peak_memory = 0;
   std::string out, err;
 };
 
-/// A child process that writes its output to files. The destructor kills it if it still runs.
+/// A child process that writes its output to files. The destructor kills it if it is still running.
 class Process {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -33,7 +33,7 @@ class Process {
 
   int id() const { return pid_; }
   void send(int signal) const;
-  /// Waits up to `limit`, then kills the process (outcome: signal 9).
+  /// Waits up to `limit`, then kills the process (which gives an outcome with signal 9).
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
   std::string output() const;  ///< standard output so far
   bool running();
@@ -53,7 +53,7 @@ std::string wellspring_path();
 /// Runs `wellspring ARGUMENTS` in `folder` and waits.
 Outcome wellspring(std::vector<std::string> arguments, const std::filesystem::path& folder = {},
                    const Process::Environment& environment = {});
-/// The words of a command, separated by spaces.
+/// The words of a command, which are separated by spaces.
 std::vector<std::string> split_words(const std::string& command);
 /// Runs `bash -c TEXT`.
 Outcome shell(const std::string& text, const std::filesystem::path& folder = {},

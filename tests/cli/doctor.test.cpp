@@ -1,4 +1,4 @@
-// `doctor` describes the machine as the program uses it.
+// `doctor` must describe the machine as the program uses it.
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 
@@ -23,7 +23,7 @@ std::string doctor_line(const std::string& prefix, const std::string& what) {
   return "";
 }
 
-TEST(Doctor, NamesTheReasonForTheThreadCount) {
+TEST(Doctor, ExplainsTheThreadCount) {
   const auto expect = [](const std::string& prefix, const std::string& part) {
     const std::string line = doctor_line(prefix, "threads");
     expect_parts(line, {part});
@@ -36,7 +36,7 @@ TEST(Doctor, NamesTheReasonForTheThreadCount) {
   expect("OMP_NUM_THREADS=2 " + one, " 2, set by OMP_NUM_THREADS=2");
 }
 
-// With OMP_PROC_BIND the runtime binds the first thread to one processor before main() begins.
+// With OMP_PROC_BIND, the runtime binds the first thread to one processor before main() begins.
 TEST(Doctor, CountsAllProcessorsWithBoundThreads) {
   EXPECT_EQ(doctor_line("OMP_PROC_BIND=true", "processor"), doctor_line("", "processor"));
 }

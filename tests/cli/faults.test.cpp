@@ -1,6 +1,6 @@
 // Exit code, message and folder of runs in which one system call fails or a signal arrives
-// (tests/support/fault_injector.cpp). By default a sample of the faults; WELLSPRING_FAULT_SWEEP=all
-// tries each of them, which takes half an hour.
+// (tests/support/fault_injector.cpp). By default, only a sample of the faults is tried;
+// WELLSPRING_FAULT_SWEEP=all tries all of them, which takes half an hour.
 #include "core/io/safetensors.h"
 #include "tests/cli/command.h"
 #include "tests/support/image_fixtures.h"
@@ -57,7 +57,7 @@ struct Fault {
   }
 };
 
-/// Numbers of the calls to try out of `count`: all, or `share` evenly spaced ones.
+/// Numbers of the calls to try out of `count`: all of them, or `share` evenly spaced ones.
 std::vector<long> sampled(long count, long share, bool all) {
   if (all) share = count;
   std::vector<long> numbers;
@@ -133,12 +133,12 @@ class FaultInjection : public testing::Test {
     expect_whole(run, removes_its_temporaries(fault));
     const Outcome after = run.resume();
     EXPECT_EQ(after.exit_code, 0) << after.err;
-    EXPECT_TRUE(run.weights() == weights_) << "different final weights";
+    EXPECT_TRUE(run.weights() == weights_) << "the final weights differ";
     expect_whole(run, true);
   }
 
   /// False if the process is killed, if an allocation fails in a noexcept function, or if a folder
-  /// cannot be listed or emptied. The next run then removes the temporaries.
+  /// cannot be listed or emptied. In these cases, the next run removes the temporaries.
   static bool removes_its_temporaries(const Fault& fault) {
     return fault.signal != SIGKILL && fault.call != "allocate" && fault.call != "unlink" &&
            !(fault.call == "open" && fault.lasting);
@@ -153,9 +153,9 @@ class FaultInjection : public testing::Test {
     const std::vector<int> codes = {0, fault.signal != 0 ? 75 : 1, 2, 3, 4};
     EXPECT_NE(std::find(codes.begin(), codes.end(), outcome.exit_code), codes.end());
     if (outcome.exit_code == 0 || fault.signal != 0) return;
-    EXPECT_FALSE(outcome.err.empty()) << "no message";
+    EXPECT_FALSE(outcome.err.empty()) << "there is no message";
     const std::string reason = fault.call == "allocate" ? "memory" : std::strerror(fault.error);
-    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "no reason";
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << "the message gives no reason";
   }
 
   /// Expects that every checkpoint matches its digests and that no other file is partial.
@@ -219,13 +219,22 @@ TEST_F(FaultInjection, LastingFailuresLeaveAWholeCheckpoint) {
   RecordProperty("faults", tried_);
 }
 
-TEST_F(FaultInjection, ALineOfMetricsIsTriedAgain) {
+TEST_F(FaultInjection, AFailedLineOfMetricsIsRetried) {
   const RunFolder run(pictures_.path());
   const Outcome outcome =
       run.train_with(fmt::format("write:3:{}", ENOSPC), run.run_folder() / "metrics.jsonl");
-  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault";
+  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault occurred";
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(run.weights(), weights_);
+}
+
+TEST_F(FaultInjection, AFailedSyncOfACheckpointEndsTheRun) {
+  const RunFolder run(pictures_.path());
+  const Outcome outcome =
+      run.train_with(fmt::format("sync:1:{}", EIO), run.run_folder() / "checkpoints");
+  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault";
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find(std::strerror(EIO)), std::string::npos) << outcome.err;
 }
 
 /// A run makes about 100,000 allocations, so even the full sweep tries only a sample of them. Half

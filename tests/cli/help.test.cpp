@@ -1,4 +1,4 @@
-// Every subcommand prints its help; arguments that cannot be parsed give exit code 2.
+// Every subcommand must print its help; arguments that cannot be parsed must give exit code 2.
 #include "export/export_layout.h"
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
@@ -74,7 +74,7 @@ TEST(CommandLine, WritesItsManualPageAndCompletion) {
   EXPECT_EQ(completed.out, "--resume\ndoctor\n") << completed.err;
 }
 
-TEST(List, NamesEveryWriter) {
+TEST(List, ListsEveryWriter) {
   const std::string formats = wellspring({"list", "formats"}).out;
   expect_parts(formats, {"--out NAME.npz", "trackml", "png"});
   for (const ExportLayout& layout : export_layouts())
@@ -104,7 +104,7 @@ TEST(CommandLine, RefusesMissingAndUnknownSubcommands) {
   expect_parts(unknown.err, {"did you mean 'train'"});
 }
 
-TEST(CommandLine, PrintsNoColourIntoAFile) {
+TEST(CommandLine, PrintsNoColourToAFile) {
   const Outcome outcome = wellspring({"list"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);

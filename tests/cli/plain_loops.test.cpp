@@ -1,4 +1,4 @@
-// The plain loops of bench/plain draw the samples that the generators draw.
+// The plain loops of bench/plain must draw the same samples as the generators.
 #include "bench/plain/plain.h"
 #include "export/samples.h"
 
@@ -16,13 +16,13 @@ namespace {
 /// Largest share of values that may differ by more than kClose. The loops round differently
 /// (standard library, no fma), so an edge sometimes falls on the next pixel. A contour's vertex
 /// accumulates rounding errors of 1e-7 of 512 pixels over about a hundred orbits. One vertex in 200
-/// then moves by a pixel, which moves a line of about ten pixels in 10^5. The errors of leaves and
-/// points do not accumulate.
+/// therefore moves by a pixel, which moves a line of about ten pixels in 10^5. The errors of leaves
+/// and points do not accumulate.
 const std::map<std::string, double> kMostApart = {
     {"dead_leaves", 1e-4}, {"ifs", 1e-4}, {"rcdb", 2e-3}, {"visual_atom", 2e-3}, {"ee_mumu", 0}};
 constexpr float kClose = 1e-4f;  ///< relative to the value, or to 1 if the value is smaller
 
-TEST(PlainLoops, MakesTheSameSamples) {
+TEST(PlainLoops, MakeTheSameSamples) {
   for (const bench::PlainLoop& loop : bench::plain_loops()) {
     const std::string name = loop.generator + " " + loop.what;
     ASSERT_TRUE(kMostApart.contains(loop.generator)) << name;

@@ -1,5 +1,5 @@
 // Runs every command of the README as written, except that training is shortened to a few steps.
-// Commands that are neither `wellspring` nor listed below fail the test.
+// Commands that are neither `wellspring` nor listed below make the test fail.
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<std::string> readme_commands() {
   return commands;
 }
 
-/// Commands that are not run here, and the check that covers each of them instead.
+/// Commands that are not run here, and for each of them the check that covers it.
 const std::map<std::string, std::string>& covered_elsewhere() {
   static const std::map<std::string, std::string> commands = {
       {"git clone", "needs the network"},
@@ -51,7 +51,7 @@ bool is_covered_elsewhere(const std::string& command) {
 }
 
 /// Folder with `cifar10-train.tar` and `cifar10-test.tar`, which the configurations for CIFAR-10
-/// read. Empty without one.
+/// read. Empty if no folder has them.
 fs::path cifar10() {
   const char* shared = std::getenv("WELLSPRING_SHARED");
   const fs::path root = shared != nullptr ? fs::path(shared) : source_folder() / ".." / "shared";

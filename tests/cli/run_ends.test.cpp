@@ -1,5 +1,5 @@
-// Exit code and folder of runs that are ended from outside: signals, pipes without a reader, closed
-// streams, limits.
+// Exit code and folder of runs that are ended from outside, by signals, pipes without a reader,
+// closed streams, or limits.
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/image_fixtures.h"
@@ -114,7 +114,7 @@ TEST_F(TrainExit, LeavesAFinishedRunUntouched) {
                                     return line.find("\"evaluation\"") != std::string::npos;
                                   }),
             1);
-  // The learning rate falls over the whole run, so the run cannot be extended.
+  // The learning rate decreases over the whole run, so the run cannot be extended.
   const Outcome refused = train({"train.steps=40"});
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   expect_parts(refused.err, {"planned for 20 steps and cannot be extended to 40",
@@ -154,7 +154,7 @@ TEST_F(TrainExit, RefusesFoldersWithOtherFiles) {
   EXPECT_EQ(train({"out=job"}).exit_code, 0);
 }
 
-/// Waits until the run has made its folder, which happens before it reads its data.
+/// Waits until the run has created its folder, which it does before it reads its data.
 bool made_its_folder(Process& process, const fs::path& folder) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (process.running() && std::chrono::steady_clock::now() < end) {
@@ -164,7 +164,7 @@ bool made_its_folder(Process& process, const fs::path& folder) {
   return false;
 }
 
-// Decoding 3000 links to one image takes a core about a minute.
+// Decoding 3000 links to one image takes one core about a minute.
 TEST_F(TrainExit, StopsAtASignalWhileDecodingImages) {
   const int side = 1024;
   const fs::path first = folder_ / "images/a/0.jpg";

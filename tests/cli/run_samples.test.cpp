@@ -1,5 +1,5 @@
-// `export`, `preview` and `digest` of configurations, and their interruption: exit codes, messages,
-// files.
+// `export`, `preview` and `digest` of configurations, and their interruption: exit codes, messages
+// and files.
 #include "core/io/npy.h"
 #include "tests/cli/command.h"
 #include "tests/support/dataset_fixtures.h"
@@ -56,7 +56,7 @@ class RunSamples : public testing::Test {
     EXPECT_EQ(outcome.err, "");
     return nlohmann::json::parse(outcome.out);
   }
-  /// Files that the commands wrote.
+  /// The files that the commands wrote.
   std::vector<std::string> written_files() const {
     std::vector<std::string> names = folder_.names();
     for (const char* ours : {"classes.txt", "mixed.yaml", "x.npy", "y.npy"})
@@ -89,7 +89,7 @@ TEST_F(RunSamples, ExportsBothSources) {
   EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-// The rows depend neither on the count, which may end inside a batch, nor on the first step.
+// The rows must depend neither on the count, which may end inside a batch, nor on the first step.
 TEST_F(RunSamples, ExportsTheSameRowsInParts) {
   const auto x = [&](const std::string& count, const std::string& step) {
     const std::string file = "part" + count + "-" + step + ".npz";
@@ -112,7 +112,7 @@ TEST_F(RunSamples, FollowsTheSettingsOfTraining) {
   const nlohmann::json plain = digest({"--count", "20"});
   EXPECT_EQ(digest({"threads=1", "--count", "20"})["sha256"], plain["sha256"]);
   EXPECT_NE(digest({"seed=2", "--count", "20"})["sha256"], plain["sha256"]);
-  EXPECT_EQ(plain["device"], "cpu") << "the default";
+  EXPECT_EQ(plain["device"], "cpu") << "cpu must be the default";
   EXPECT_EQ(plain["sources"][0]["generator"], "shapes");
   EXPECT_TRUE(plain["sources"][0]["generator_version"].is_number());
   EXPECT_EQ(digest({"--split", "train", "--count", "20"})["sha256"], plain["sha256"]);
@@ -120,7 +120,7 @@ TEST_F(RunSamples, FollowsTheSettingsOfTraining) {
 
 TEST_F(RunSamples, GivesHeldOutSamplesAsASplit) {
   const nlohmann::json held = digest({"--split", "eval"});
-  EXPECT_EQ(held["count"], 9) << "all";
+  EXPECT_EQ(held["count"], 9) << "must be all held-out samples";
   EXPECT_EQ(held["split"], "eval");
   EXPECT_EQ(digest({"--split", "eval", "train.batch=2"})["sha256"], held["sha256"]);
   const nlohmann::json fewer = digest({"--split", "eval", "--count", "8"});
@@ -147,7 +147,7 @@ TEST_F(RunSamples, PreviewsNetworkInputs) {
   EXPECT_NE(picture({"seed=2"}), plain);
   EXPECT_NE(picture({"--step", "1"}), plain);
   EXPECT_NE(picture({"--split", "eval"}), plain);
-  // If a run has fewer samples than a picture can show, all of them are shown.
+  // If a run has fewer samples than a picture can show, all of them must be shown.
   EXPECT_EQ(run({"preview", "mixed.yaml", "train.steps=1"}).out,
             "mixed.png: 8 samples of mixed as network inputs, step 0\n");
 }
@@ -161,7 +161,7 @@ TEST_F(RunSamples, PreviewsStrongColoursWithoutClamping) {
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST_F(RunSamples, ExplainsNumbersInPlaceOfNames) {
+TEST_F(RunSamples, ExplainsNumbersThatReplaceNames) {
   spill(folder() / "classes.txt", "Öl\n猫\nбык\n");
   const Outcome outcome = run({"preview", "mixed.yaml"});
   EXPECT_EQ(outcome.exit_code, 0);
@@ -197,7 +197,7 @@ TEST_F(RunSamples, PreviewsEventsAndSets) {
   EXPECT_EQ(slurp(folder() / "ginkgo.png").substr(1, 3), "PNG");
 }
 
-// Items that do not fit are dropped, counted and reported.
+// Items that do not fit must be dropped, counted and reported.
 TEST_F(RunSamples, ReportsOverflowingSets) {
   for (const std::vector<std::string>& what :
        {std::vector<std::string>{(source_folder() / "configs/ginkgo.yaml").string(),
@@ -318,7 +318,7 @@ TEST_F(RunSamples, KeepsTheOldFileOnAFullDisk) {
   EXPECT_EQ(written_files(), std::vector<std::string>{"a.npz"});
 }
 
-/// Waits until the command is writing its file, which gets a name only when it is complete.
+/// Waits until the command is writing its file, which gets its name only when it is complete.
 bool writes_its_file(Process& process, const TemporaryFolder& folder) {
   const fs::path descriptors = "/proc/" + std::to_string(process.id()) + "/fd";
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -358,7 +358,7 @@ TEST_F(RunSamples, LeavesNothingAfterASignal) {
   EXPECT_EQ(ended_by(generator, SIGKILL).signal, SIGKILL);
 }
 
-// Exporting 60 times as many samples takes no more memory.
+// Exporting 60 times as many samples must take no more memory.
 TEST_F(RunSamples, ExportsInConstantMemory) {
   std::vector<long> peaks;
   for (const char* count : {"20000", "1200000"}) {

@@ -1,4 +1,4 @@
-// The subcommands that show samples: digest, export, preview, list, describe.
+// The subcommands that show samples: digest, export, preview, list and describe.
 #include "core/config/params.h"
 #include "core/io/npy.h"
 #include "core/io/sha256.h"
@@ -17,7 +17,7 @@
 namespace wellspring::test {
 namespace {
 
-/// `COMMAND GENERATOR` with images of 24 pixels and the quick parameters of the golden file.
+/// `COMMAND GENERATOR` for images of 24 pixels with the quick parameters of the golden file.
 std::vector<std::string> arguments_of(const std::string& command, const std::string& generator,
                                       const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {command, generator};
@@ -69,8 +69,8 @@ TEST_P(EveryGenerator, HasADigestIndependentOfBatchAndThreads) {
   EXPECT_NE(digest(GetParam(), {"--count", "69"}), expected);
 }
 
-// The definition of the digest, applied to exported files: per sample x, label, targets if any,
-// latents, weight. In a set, x is padded with zeros and followed by the count and the globals.
+// The definition of the digest, applied to exported files: per sample x, label, targets (if any),
+// latents and weight. In a set, x is padded with zeros and followed by the count and the globals.
 TEST_P(EveryGenerator, HasTheDigestOfItsExportedBytes) {
   const TemporaryFolder folder;
   const auto part = [&](const std::string& first, const std::string& count) {
@@ -141,7 +141,7 @@ TEST_P(EveryGenerator, ExportsItsShapesAndParameters) {
   EXPECT_EQ(read_npz(file, "latents").spec.shape, std::vector<std::int64_t>({9, latents}));
   EXPECT_EQ(read_npz(file, "weight").spec.shape, std::vector<std::int64_t>({9}));
   for (const std::string& member : npz_members(file))
-    EXPECT_TRUE(member.ends_with(".npy")) << member << " breaks loops over the arrays";
+    EXPECT_TRUE(member.ends_with(".npy")) << member << " would break loops over the arrays";
   const nlohmann::json about = metadata_of(file);
   EXPECT_EQ(about.at("count"), 9);
   const auto& parameters = about.at("parameters");
@@ -178,7 +178,7 @@ TEST(Describe, PrintsJson) {
   }
 }
 
-// Preview.DrawsEveryGenerator (tests/export) checks the pictures.
+// Preview.DrawsEveryGenerator (in tests/export) checks the pictures.
 TEST(Preview, NamesItsFileAfterTheGenerator) {
   for (const std::string generator : {"shapes", "ee_mumu", "ginkgo"}) {
     const TemporaryFolder folder;
@@ -187,7 +187,7 @@ TEST(Preview, NamesItsFileAfterTheGenerator) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(slurp(folder.path() / (generator + ".png")).substr(1, 3), "PNG");
     if (find_generator(generator).kind == SampleKind::event) {
-      // Heading, five events, file name.
+      // The output has a heading, five events and the file name.
       EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 7);
     }
   }
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(Samples, EveryGenerator, testing::ValuesIn(generator_na
 
 struct Refusal {
   const char* what;
-  std::string command;  ///< without the program
+  std::string command;  ///< without the program's name
   const char* message;  ///< part of standard error
   int exit_code = 2;
 };
@@ -236,7 +236,7 @@ TEST_P(RefusedCommand, ExitsWithCodeAndReason) {
   const Outcome outcome = wellspring(split_words(GetParam().command), folder.path());
   EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.out;
   expect_parts(outcome.err, {GetParam().message});
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a file was written";
 }
 
 const Refusal kRefusals[] = {

@@ -1,5 +1,5 @@
-// The set-up scripts. Small scripts at the front of PATH replace the system's tools, so nothing is
-// installed.
+// The set-up scripts. Small scripts at the front of PATH replace the system's tools, so that
+// nothing is installed.
 #include "tests/cli/command.h"
 #include "tests/support/error_testing.h"
 
@@ -21,7 +21,7 @@ class Setup : public testing::Test {
     tool("sudo", "exit 1");
     tool("apt-cache", "exit 0");
     tool("apt-get", "echo \"apt-get $*\" >>\"$LOG\"");
-    // Lists every package as installed; cmake only after apt-get has run.
+    // Lists every package as installed, but cmake only after apt-get has run.
     tool("dpkg-query",
          "case \"${@: -1}\" in cmake) grep -q install \"$LOG\" && echo installed;; "
          "*) echo installed;; esac; exit 0");
@@ -48,7 +48,7 @@ TEST_F(Setup, PrintsTheInstallCommandWithoutPrivileges) {
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
   expect_parts(outcome.err, {"sudo apt-get update && sudo apt-get install -y "
                              "--no-install-recommends cmake\n"});
-  EXPECT_EQ(slurp(log()), "");  // apt-get did not run
+  EXPECT_EQ(slurp(log()), "");  // apt-get must not have run
 }
 
 TEST_F(Setup, InstallsOnlyMissingPackages) {
@@ -58,7 +58,7 @@ TEST_F(Setup, InstallsOnlyMissingPackages) {
   expect_parts(slurp(log()), {"install -y --no-install-recommends cmake\n"});
 }
 
-TEST_F(Setup, IsSilentWithoutMissingPackages) {
+TEST_F(Setup, IsSilentIfNoPackageIsMissing) {
   tool("dpkg-query", "echo installed");
   const Outcome outcome = run("scripts/install-packages");
   EXPECT_EQ(outcome.exit_code, 0);
@@ -74,7 +74,7 @@ TEST_F(Setup, ReportsAFailedInstallation) {
   EXPECT_NE(outcome.exit_code, 2);
 }
 
-// During long work, the script shows the progress count of ninja and ctest, or the last line of its
+// During long work, the script shows the progress count of ninja or ctest, or the last line of its
 // log. The fake work ends when the expected line appears, so the test does not depend on time.
 TEST_F(Setup, ShowsTheProgressOfLongWork) {
   const auto shown = [&](const std::string& written, const std::string& expected) {
@@ -109,7 +109,7 @@ TEST_F(Setup, PrintsHelpAndRefusesUnknownArguments) {
   EXPECT_EQ(run("./quickstart nonsense").exit_code, 2);
 }
 
-// `cmake --install` fails without these files.
+// `cmake --install` fails if these files are missing.
 TEST(Install, RequiresTheLicence) {
   const fs::path source = source_folder();
   expect_parts(slurp(source / "LICENSE"), {"Apache License", "The Wellspring authors"});

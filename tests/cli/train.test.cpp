@@ -457,7 +457,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"loss.kind=mse", "loss.targets=[x, y]"},
             2,
             {"head 'regression': data.mix does not support loss regression", "no common latents"}},
-        Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"halves images of 1x1"}},
+        Refusal{"ImagesOfOnePixel", "", "", {"data.size=1"}, 2, {"cannot halve images of 1x1"}},
         Refusal{"EventsIntoACnn",
                 "generator: shapes",
                 "generator: ee_mumu",

@@ -1,4 +1,4 @@
-// SHA-256, CRC-32C and base64 against their published vectors.
+// Compares SHA-256, CRC-32C and base64 with their published vectors.
 #include "core/io/base64.h"
 #include "core/io/crc32c.h"
 #include "core/io/sha256.h"
@@ -21,7 +21,7 @@ TEST(Sha256, MatchesFips180Vectors) {  // FIPS 180-2, appendix B
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, HashesPiecesAndContinuesAfterADigest) {
+TEST(Sha256, HashesInPiecesAndContinuesAfterADigest) {
   Sha256 hash;
   for (const char c : std::string_view("ab")) hash.update(bytes_of(std::string_view(&c, 1)));
   EXPECT_EQ(hash.hex(), sha256("ab"));

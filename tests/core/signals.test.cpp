@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-/// Restores the default action: the parent process may ignore the signal (nohup).
+/// Restores the default action, because the parent process may ignore the signal (nohup).
 class DefaultAction {
  public:
   explicit DefaultAction(int signal) : signal_(signal), before_(::signal(signal, SIG_DFL)) {}
@@ -28,7 +28,7 @@ class DefaultAction {
   sighandler_t before_;
 };
 
-/// No grace period: every further SIGINT counts.
+/// Has no grace period: every further SIGINT counts.
 constexpr std::chrono::nanoseconds kAtOnce{0};
 
 class GuardedSignal : public testing::TestWithParam<int> {};
@@ -86,7 +86,7 @@ TEST(SignalGuard, SurvivesRepeatedTerminations) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// Standard error of a child process that raises `signals` in turn, with other words if given.
+/// Standard error of a child process that raises `signals` in turn; with other messages, if given.
 std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce,
                          SignalGuard::Words later = {}) {
   const test::TemporaryFolder folder;
@@ -109,7 +109,7 @@ std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one 
   return test::slurp(folder / "said");
 }
 
-TEST(SignalGuard, PrintsItsAnswerAtOnce) {
+TEST(SignalGuard, PrintsItsMessageImmediately) {
   EXPECT_EQ(stderr_after({SIGTERM, SIGTERM}), "stopping\n");
   EXPECT_EQ(stderr_after({SIGINT, SIGTERM}), "stopping\n");
   EXPECT_EQ(stderr_after({SIGTERM, SIGINT}), "stopping\nstopping\n") << "Ctrl-C has its own answer";
@@ -117,7 +117,7 @@ TEST(SignalGuard, PrintsItsAnswerAtOnce) {
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}, std::chrono::hours(1)), "stopping\n");
 }
 
-TEST(SignalGuard, PrintsItsLatestWords) {
+TEST(SignalGuard, PrintsItsLatestMessage) {
   EXPECT_EQ(stderr_after({SIGINT, SIGINT}, kAtOnce, {.stopping = "later\n", .ended = "done\n"}),
             "later\ndone\n");
 }

@@ -1,10 +1,10 @@
-// Counts the warp instructions that a GPU issues per sample of each generator: the batches of
-// `wellspring bench generators`, run from the listings that WELLSPRING_STAND_IN_LISTINGS names.
+// Counts the warp instructions that a GPU issues per sample of each generator. It runs the batches
+// of `wellspring bench generators` from the listings that WELLSPRING_STAND_IN_LISTINGS names.
 // Called by scripts/issue-slots, which makes the listings. Prints one line per row of the table:
 //
 //     generator | what | side | samples counted | warp instructions per sample | bytes per sample
 //
-// Exit codes: 0 done, 1 a kernel could not be run, 2 usage.
+// Exit codes: 0: done, 1: a kernel could not be run, 2: usage error.
 #include "bench/generator_batches.h"
 #include "core/error.h"
 #include "generators/generator.h"
@@ -27,11 +27,11 @@ struct Case {
   std::vector<ParamSetting> settings;
   int side;
 
-  /// True if later batches reuse data that one batch leaves resident.
+  /// True if later batches reuse data that an earlier batch leaves resident.
   bool is_cached() const { return entry.make(settings, side)->info().draws.cached; }
 };
 
-/// Image sides with target rates; `bench` measures the first two.
+/// Image sides with target rates, of which `bench` measures the first two.
 std::vector<int> sides_of(const GeneratorEntry& entry, int side) {
   if (entry.kind != SampleKind::image) return {1};
   return side != 0 ? std::vector{side} : std::vector{224, 32, 64};
@@ -52,8 +52,8 @@ std::vector<Case> cases_of(const GeneratorEntry& entry) {
   return cases;
 }
 
-/// Runs a batch from the listings, after one on the host if data then stays resident; returns its
-/// warp instructions per sample and the bytes per sample.
+/// Runs a batch from the listings and returns its warp instructions per sample and bytes per
+/// sample. If data stays resident, a batch on the host runs first.
 struct Counted {
   double warp_instructions;
   std::size_t bytes;
@@ -72,11 +72,11 @@ Counted count(const Case& of, std::int64_t samples, sass::Kernels& kernels) {
   return {issued / static_cast<double>(samples), batches.sample_bytes()};
 }
 
-/// Number of samples that fills whole warps where a thread makes or draws one: 1024 events, or 256
-/// long ones; 128 images, or 32 large ones. Fewer samples if they would take minutes: the drawing
+/// Number of samples that fills whole warps if a thread makes or draws one sample: 1024 events, or
+/// 256 long ones; 128 images, or 32 large ones. Fewer if these would take minutes; the drawing
 /// threads are then negligible next to the painting ones. For running chains, one frame each.
 std::int64_t samples_of(const Case& of, sass::Kernels& kernels) {
-  constexpr double kMost = 1e9;  // instructions
+  constexpr double kMost = 1e9;  // warp instructions
   if (of.is_cached()) return 64;
   if (of.entry.kind != SampleKind::image)
     return of.entry.make(of.settings, 1)->info().draws.scene > 1000 ? 256 : 1024;
@@ -109,7 +109,7 @@ int run(const std::set<std::string>& wanted) {
 }  // namespace
 }  // namespace wellspring
 
-/// Arguments: names of generators; none: all of them.
+/// Arguments: names of generators; without arguments, all generators.
 int main(int argc, char** argv) {
   try {
     return wellspring::run({argv + 1, argv + argc});

@@ -1,6 +1,6 @@
 // Replaces kernels/runtime/launch_cuda.cpp: a launch enqueues the host's loop with a copy of the
-// parameters. If WELLSPRING_STAND_IN_LISTINGS names a folder of listings, it enqueues the kernel's
-// own code, instruction by instruction. Host only.
+// parameters. If WELLSPRING_STAND_IN_LISTINGS names a folder of listings, the launch enqueues the
+// kernel's own code instead, instruction by instruction. Host only.
 #include "kernels/runtime/launch.h"
 
 #include "tests/cuda_stand_in/sass/kernels.h"

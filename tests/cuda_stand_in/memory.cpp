@@ -23,7 +23,7 @@ const std::byte* address(const void* pointer) {
   return static_cast<const std::byte*>(pointer);
 }
 
-/// The last block that begins at or before an address.
+/// The last block that begins at or before the address.
 template <class Map>
 auto block_before(const Map& blocks, const void* begin) {
   auto next = blocks.upper_bound(address(begin));

@@ -1,5 +1,5 @@
 // Memory of the stand-in's device, which the host can access only while queued work runs. Called by
-// the stand-in's runtime, under its lock; host only.
+// the stand-in's runtime, which holds its lock; host only.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 namespace wellspring::stand_in {
 
 /// Blocks that are inaccessible to the whole process (PROT_NONE) unless an Access is alive: a host
-/// that reads or writes device memory faults as with a GPU. Each block ends, up to its alignment, at
-/// a page that stays inaccessible: kernels that run past the end fault, too.
+/// that reads or writes device memory faults, as with a GPU. Each block ends (up to its alignment)
+/// at a page that stays inaccessible, so that kernels that run past the end fault, too.
 class DeviceMemory {
  public:
-  /// Null if memory is exhausted. The content is a pattern that is never 0.
+  /// Returns null if memory is exhausted. The content is a pattern that is never 0.
   void* allocate(std::size_t bytes);
-  /// False if the pointer is not a block.
+  /// Returns false if the pointer is not a block.
   bool release(void* block);
   /// True if [begin, begin + bytes) is inside one block.
   bool holds(const void* begin, std::size_t bytes) const;
 
-  /// Opens device memory to the process while it lives; may be nested.
+  /// Gives the process access to device memory for its lifetime; may be nested.
   class Access {
    public:
     explicit Access(DeviceMemory& memory);
@@ -35,7 +35,7 @@ class DeviceMemory {
   struct Block {
     std::size_t bytes;
     void* pages;
-    std::size_t page_bytes;  ///< without the guard page
+    std::size_t page_bytes;  ///< excluding the guard page
   };
   void protect(int protection);
 
@@ -43,7 +43,7 @@ class DeviceMemory {
   int open_ = 0;
 };
 
-/// Page-locked host memory: asynchronous copies are asynchronous only with it.
+/// Page-locked host memory. Copies are asynchronous only if they use it.
 class PinnedMemory {
  public:
   void* allocate(std::size_t bytes);

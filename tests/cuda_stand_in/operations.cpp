@@ -1,5 +1,5 @@
-// Convolutions and dense layers of the stand-in, in place of cuDNN and cuBLASLt: oneDNN's in f32,
-// enqueued. They read bf16 as f32, compute in f32 and round once, as tensor cores do.
+// Convolutions and dense layers of the stand-in: oneDNN in f32, enqueued, in place of cuDNN and
+// cuBLASLt. They read bf16 as f32, compute in f32 and round once, as tensor cores do.
 #include "kernels/ops/cpu/conv2d.h"
 #include "kernels/ops/cpu/dense.h"
 #include "kernels/ops/cuda/conv2d.h"
@@ -18,7 +18,7 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-/// Element counts, with the types from the spec.
+/// Element counts, and the types given by the spec.
 struct Operands {
   std::size_t x, w, y;
   DType compute, output;
@@ -33,7 +33,7 @@ class Input {
     std::transform(narrow, narrow + n, wide_.begin(), [](bf16 v) { return static_cast<float>(v); });
     data_ = wide_.data();
   }
-  operator const void*() const { return data_; }  // NOLINT: reads as the pointer it replaces
+  operator const void*() const { return data_; }  // NOLINT: acts as the pointer it replaces
 
  private:
   const void* data_;
@@ -58,7 +58,7 @@ class Output {
   std::vector<float> wide_;
 };
 
-/// A CPU operation whose calls are enqueued. Its plan lives until queued calls have run.
+/// A CPU operation whose calls are enqueued. Its plan lives until all queued calls have run.
 template <class Operation>
 class OnHost final : public Operation {
  public:

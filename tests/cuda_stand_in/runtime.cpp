@@ -1,5 +1,5 @@
-// The runtime API on top of streams.h and memory.h. Semantics follow the CUDA Runtime API's
-// reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
+// The runtime API, implemented on top of streams.h and memory.h. Semantics follow the CUDA Runtime
+// API's reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
 // Management") and the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
 // documentation leaves a choice, the stand-in takes the least forgiving one.
 #include "tests/cuda_stand_in/memory.h"
@@ -40,11 +40,12 @@ struct Runtime {
   DeviceMemory device;
   PinnedMemory pinned;
   Streams streams{device, seed_of_environment()};
-  /// The legacy default stream. Wellspring's streams are non-blocking: nothing orders them with it.
+  /// The legacy default stream. Wellspring's streams are non-blocking, so nothing orders them with
+  /// it.
   cudaStream_t default_stream = streams.create();
 };
 
-/// Never destroyed: destructors of static objects may still free their memory.
+/// Never destroyed, because destructors of static objects may still free their memory.
 Runtime& runtime() {
   static Runtime& instance = *new Runtime;
   return instance;
@@ -53,14 +54,15 @@ Runtime& runtime() {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local cudaStream_t capturing_here = nullptr;
 
-/// Keeps the error for cudaGetLastError and prints the reason to stderr, which CUDA does not.
+/// Stores the error for cudaGetLastError and prints the reason to stderr, which CUDA does not do.
 cudaError_t refuse(cudaError_t error, const char* call, const char* why) {
   std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
   return last_error = error;
 }
 
-/// "Any unsafe call" invalidates a capture of this thread (Programming Guide, "Prohibited and
-/// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). True if a capture was active.
+/// "Any unsafe call" invalidates a capture by this thread (Programming Guide, "Prohibited and
+/// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). Returns true if a capture was
+/// active.
 bool unsafe_in_capture(const char* call) {
   if (capturing_here == nullptr) return false;
   capturing_here->capture_is_invalid = true;
@@ -68,7 +70,7 @@ bool unsafe_in_capture(const char* call) {
   return true;
 }
 
-/// Adds the work to the graph under capture, or to the queue.
+/// Adds the work to the graph being captured, or else to the queue.
 void add(cudaStream_t stream, CUgraphNode_st node) {
   if (stream->capture) {
     stream->capture->nodes.push_back(std::make_shared<CUgraphNode_st>(std::move(node)));
@@ -77,7 +79,7 @@ void add(cudaStream_t stream, CUgraphNode_st node) {
   }
 }
 
-/// True if both ends of a copy are completely in the memory that its kind names.
+/// True if both ends of a copy are entirely in the memory that its kind names.
 bool directed(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   const DeviceMemory& device = runtime().device;
   const auto is_host = [&](const void* p) { return !device.holds(p, 1); };
@@ -169,7 +171,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
-// Shared memory as an H200 has it, more than the smallest GPU and than the CPU; a clock of 1 GHz.
+// Shared memory as on an H200, which is more than on the smallest GPU and on the CPU; a clock of 1
+// GHz.
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrClockRate ? 1000000 : 227 * 1024;
   return cudaSuccess;
@@ -192,7 +195,7 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Wait for the device, as cudaFree and cudaFreeHost do: queued work may still use the memory.
+// These wait for the device, as cudaFree and cudaFreeHost do: queued work may still use the memory.
 cudaError_t cudaFree(void* block) {
   LOCKED;
   REFUSED_IN_CAPTURE;
@@ -232,8 +235,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 // Fills and copies
 
-// Asynchronous with respect to the host, on the default stream ("Memset: ... the synchronous memset
-// functions are asynchronous with respect to the host except when the target is pinned host
+// Asynchronous with respect to the host, and on the default stream ("Memset: ... the synchronous
+// memset functions are asynchronous with respect to the host except when the target is pinned host
 // memory").
 cudaError_t cudaMemset(void* block, int value, std::size_t bytes) {
   LOCKED;
@@ -309,7 +312,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   LOCKED;
   REFUSED_IN_CAPTURE;
-  if (stream->capture) {  // by another thread
+  if (stream->capture) {  // captured by another thread
     stream->capture_is_invalid = true;
     return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream is being captured");
   }
@@ -318,7 +321,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 // "The effect is that of the event's latest record at the time of the call; without one, none."
-// Inside a capture, only events of that capture may be waited for, and no event may be recorded.
+// Inside a capture, only events of that capture may be waited for, and no events may be recorded.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   LOCKED;
   if (stream->capture) {
@@ -416,7 +419,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   return cudaSuccess;
 }
 
-// Graphs: captured from one stream, so a graph is a list
+// Graphs. Each is captured from one stream, so a graph is a list
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
@@ -444,7 +447,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* kernel) {
-  kernel->func = node;  // cudaFuncGetName below takes it
+  kernel->func = node;  // cudaFuncGetName below accepts it
   return cudaSuccess;
 }
 

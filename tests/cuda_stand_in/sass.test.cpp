@@ -1,4 +1,4 @@
-// Tests the machine that runs listings, with small listings of known results and counts.
+// Tests the machine that runs listings, using small listings with known results and counts.
 #include "tests/cuda_stand_in/sass/machine.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace wellspring::sass {
 namespace {
 
-/// Lines of a kernel as nvdisasm prints them, with their addresses.
+/// Parses the lines of a kernel after adding addresses, as nvdisasm prints them.
 Code code_of(const std::vector<std::string>& lines) {
   std::string text = "\t.section\t.text.kernel,\"ax\",@progbits\n";
   int place = 0;
@@ -29,7 +29,8 @@ Code code_of(const std::vector<std::string>& lines) {
   return Code("kernel", parse_listings(text).at("kernel"));
 }
 
-/// Words that the threads of a block store at [address + 4 thread]; the parameter is the address.
+/// The words that the threads of a block store at [address + 4 thread]; the address is the
+/// parameter.
 std::vector<std::uint32_t> stored_by(Code& code, int threads) {
   std::vector<std::uint32_t> out(static_cast<std::size_t>(threads), 0xdeadbeef);
   const std::uint32_t* const to = out.data();
@@ -50,8 +51,8 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
   return lines;
 }
 
-// 10 of 32 threads take one branch and 22 the other. Both branches are issued, and the code after
-// them once.
+// 10 of the 32 threads take one branch and 22 the other. Both branches are issued once, and so is
+// the code after them.
 TEST(Sass, ReconvergesDivergedThreads) {
   Code code =
       code_of(with_store({"S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0xa, PT",
@@ -59,13 +60,13 @@ TEST(Sass, ReconvergesDivergedThreads) {
                           ".L_x_0:", "MOV R8, 0x9", ".L_x_2:", "BSYNC B0", ".L_x_1:"}));
   const std::vector<std::uint32_t> out = stored_by(code, 32);
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
-  // 4 common instructions, 2 and 1 on the two branches, BSYNC on both, and the store once.
+  // 4 common instructions, 2 and 1 in the branches, BSYNC in each branch, and the store once.
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
 }
 
-// Two rows of 16 threads share a warp. In each row the threads from 8 on take another branch to the
-// point of convergence, and the fourth thread has ended. The code after it is issued once for all,
-// and each row sees only its own threads.
+// Two rows of 16 threads share a warp. In each row, threads 8 to 15 take another branch to the
+// point of convergence, and the fourth thread has ended. The code after that point is issued once
+// for all threads, and each row sees only its own threads.
 TEST(Sass, JoinsPartsOfAWarp) {
   Code code = code_of({"S2R R0, SR_TID.X",
                        "S2R R1, SR_TID.Y",
@@ -99,8 +100,9 @@ TEST(Sass, JoinsPartsOfAWarp) {
   EXPECT_EQ(code.issued[13], 1u);
 }
 
-// A thread loops as often as its index, at least once. A warp loops as often as its last thread.
-TEST(Sass, LoopsAsOftenAsTheLastThread) {
+// A thread loops as often as its index, but at least once. A warp loops until its last thread is
+// done.
+TEST(Sass, LoopsUntilTheLastThreadIsDone) {
   Code code = code_of(with_store(
       {"S2R R0, SR_TID.X", "MOV R8, RZ", "BSSY B0, `(.L_x_1)", ".L_x_0:", "VIADD R8, R8, 0x1",
        "ISETP.GT.U32.AND P0, PT, R0, R8, PT", "@P0 BRA `(.L_x_0)", "BSYNC B0", ".L_x_1:"}));
@@ -110,11 +112,11 @@ TEST(Sass, LoopsAsOftenAsTheLastThread) {
 }
 
 TEST(Sass, PropagatesCarriesAndBorrows) {
-  // 2^32 - 1 + 2 in the lower words.
+  // Adds 2^32 - 1 and 2 in the lower words, which carries.
   Code sum = code_of(with_store(
       {"MOV R2, 0xffffffff", "IADD3 R6, P0, R2, 0x2, RZ", "IADD3.X R8, RZ, 0x5, RZ, P0, !PT"}));
   EXPECT_EQ(stored_by(sum, 32)[0], 6u);
-  // 5 - 3 in the upper words, minus the borrow of 0 - 1; 1 - 1 borrows nothing.
+  // Computes 5 - 3 in the upper words, minus the borrow of 0 - 1; 1 - 1 borrows nothing.
   const auto difference = [](const std::string& lower) {
     Code code = code_of(with_store({"MOV R2, " + lower, "MOV R3, 0x1", "IADD3 R6, P0, R2, -R3, RZ",
                                     "MOV R9, 0x3", "IADD3.X R8, ~R9, 0x5, RZ, P0, !PT"}));
@@ -125,18 +127,18 @@ TEST(Sass, PropagatesCarriesAndBorrows) {
 }
 
 TEST(Sass, SynchronisesTheWarpsOfABlock) {
-  // The last thread's index, through shared memory.
+  // All threads read the last thread's index through shared memory.
   Code code = code_of(with_store({"S2R R0, SR_TID.X", "UMOV UR8, 0x400", "STS [UR8], R0",
                                   "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R8, [UR8]"}));
   for (const std::uint32_t value : stored_by(code, 96)) EXPECT_EQ(value, 95u);
 }
 
-TEST(Sass, RoundsAsTheInstructionSays) {
+TEST(Sass, RoundsAsTheModifiersSay) {
   const auto bits_of = [](const std::string& line) {
     Code code = code_of(with_store({"HFMA2.MMA R2, -RZ, RZ, 1.875, 0", line}));
     return stored_by(code, 32)[0];
   };
-  EXPECT_EQ(bits_of("FADD R8, R2, 5.9604644775390625e-08"), 0x3f800000u) << "a tie, to even";
+  EXPECT_EQ(bits_of("FADD R8, R2, 5.9604644775390625e-08"), 0x3f800000u) << "a tie rounds to even";
   EXPECT_EQ(bits_of("FADD.RP R8, R2, 5.9604644775390625e-08"), 0x3f800001u);
   EXPECT_EQ(bits_of("FADD.SAT R8, R2, 3"), 0x3f800000u);
   EXPECT_EQ(bits_of("F2FP.BF16.F32.PACK_AB R8, R2, -R2"), 0x3f80bf80u);

@@ -1,4 +1,4 @@
-// Tests of the stand-in itself: it must be late where a GPU may be late, and refuse what CUDA
+// Tests of the stand-in itself: it must be late wherever a GPU may be late, and refuse what CUDA
 // refuses.
 #include "tests/cuda_stand_in/memory.h"
 #include "tests/cuda_stand_in/streams.h"
@@ -68,7 +68,7 @@ struct PinnedInts {
   int* data;
 };
 
-// Order. These tests run with seed 0 (CMakeLists.txt): only waits make work run.
+// Order. These tests run with seed 0 (see CMakeLists.txt), so only waits make work run.
 
 TEST(StandIn, RunsNothingBeforeAWait) {
   StreamOf stream, other;
@@ -78,8 +78,8 @@ TEST(StandIn, RunsNothingBeforeAWait) {
   stream.run([&] { value *= 2; });
   EXPECT_EQ(value, 0);
   stream.synchronize();
-  EXPECT_EQ(value, 2) << "in order";
-  EXPECT_EQ(others, 0) << "a stream waits only for itself";
+  EXPECT_EQ(value, 2) << "work must run in order";
+  EXPECT_EQ(others, 0) << "a stream must wait only for itself";
   expect_success(cudaDeviceSynchronize());
   EXPECT_EQ(others, 1);
 }
@@ -109,11 +109,11 @@ TEST(StandIn, RunsAStreamUpToTheRecordOfAnEvent) {
   stream.synchronize();
 }
 
-TEST(StandIn, WaitsForTheLatestRecordAtTheCall) {
+TEST(StandIn, WaitsForTheLatestRecordAtTheTimeOfTheCall) {
   StreamOf first, second;
   EventOf event;
   int value = 0, seen = -1;
-  event.wait(second);  // no record: no effect
+  event.wait(second);  // has no effect, because there is no record
   second.synchronize();
   first.run([&] { value = 1; });
   event.record(first);
@@ -132,7 +132,7 @@ TEST(StandIn, TreatsAnUnrecordedEventAsComplete) {
   expect_success(cudaEventSynchronize(event.native));
 }
 
-TEST(StandIn, RefusesTimesOfUnreachedRecords) {
+TEST(StandIn, RefusesElapsedTimesOfUnreachedRecords) {
   StreamOf stream;
   EventOf begin, end, untimed(cudaEventDisableTiming);
   float milliseconds = -1;
@@ -149,7 +149,7 @@ TEST(StandIn, RefusesTimesOfUnreachedRecords) {
   EXPECT_GE(milliseconds, 0);
 }
 
-/// The order in which two streams' ten items ran, under a seed.
+/// The order in which the ten items of each of two streams ran, under a seed.
 std::vector<int> order_under(unsigned seed) {
   DeviceMemory memory;
   Streams streams(memory, seed);
@@ -168,7 +168,7 @@ TEST(StandIn, KeepsEachStreamsOrderUnderAnySeed) {
   std::vector<std::vector<int>> orders;
   for (const unsigned seed : {0u, 1u, 2u, 3u}) {
     const std::vector<int> order = order_under(seed);
-    EXPECT_EQ(order, order_under(seed)) << "a seed repeats its order";
+    EXPECT_EQ(order, order_under(seed)) << "a seed must repeat its order";
     for (const int s : {0, 1}) {
       int next = s;
       for (const int item : order) {
@@ -176,7 +176,7 @@ TEST(StandIn, KeepsEachStreamsOrderUnderAnySeed) {
         EXPECT_EQ(item, next);
         next += 2;
       }
-      EXPECT_EQ(next, 20 + s) << "everything ran";
+      EXPECT_EQ(next, 20 + s) << "everything must have run";
     }
     for (const auto& other : orders) EXPECT_NE(order, other);
     orders.push_back(order);
@@ -197,11 +197,11 @@ TEST(StandInDeathTest, FaultsWhenTheHostTouchesDeviceMemory) {
   });
   stream.synchronize();
   EXPECT_EQ(seen, 5);
-  EXPECT_DEATH(there.data[3] = 1, "") << "closed again";
+  EXPECT_DEATH(there.data[3] = 1, "") << "memory must be closed again";
 }
 
 TEST(StandInDeathTest, FaultsWhenAKernelRunsPastABlock) {
-  const DeviceInts there(64);  // 256 bytes: no padding for alignment
+  const DeviceInts there(64);  // 256 bytes need no padding for alignment
   StreamOf stream;
   const auto write_behind = [&] {
     stream.run([&] { *(there.data + 64) = 1; });
@@ -217,7 +217,7 @@ TEST(StandIn, FillsFreshDeviceMemoryWithAPattern) {
   for (const int value : here) EXPECT_NE(value, 0);
 }
 
-TEST(StandIn, TellsTheMemoryOfAPointer) {
+TEST(StandIn, ReportsTheMemoryOfAPointer) {
   const DeviceInts there(4);
   const PinnedInts pinned(4);
   const int plain = 0;
@@ -254,11 +254,11 @@ TEST(StandIn, RefusesCopiesOfTheWrongKindOrSize) {
   EXPECT_EQ(cudaMemcpy(here.data, there.data, 16, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(there.data, 0, 17), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "told once";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the error must be reported once";
   stream.synchronize();
 }
 
-TEST(StandIn, ReadsPinnedMemoryWhenTheCopyRunsAndPageableMemoryAtOnce) {
+TEST(StandIn, ReadsPinnedMemoryLateAndPageableMemoryImmediately) {
   const DeviceInts from_pinned(1), from_pageable(1);
   const PinnedInts pinned(1), result(2);
   StreamOf stream;
@@ -272,19 +272,19 @@ TEST(StandIn, ReadsPinnedMemoryWhenTheCopyRunsAndPageableMemoryAtOnce) {
   expect_success(cudaMemcpyAsync(result.data + 1, from_pageable.data, 4, down, stream.native));
   result.data[0] = result.data[1] = -1;
   stream.synchronize();
-  EXPECT_EQ(result.data[0], 2) << "a host that writes too early changes the copy";
+  EXPECT_EQ(result.data[0], 2) << "writing too early must change the copy";
   EXPECT_EQ(result.data[1], 1);
-  // A copy to pageable memory returns when it is done.
+  // A copy to pageable memory returns only when it is done.
   expect_success(cudaMemcpyAsync(&pageable, from_pinned.data, 4, down, stream.native));
   EXPECT_EQ(pageable, 2);
 }
 
-TEST(StandIn, DelaysFillsEvenTheSynchronousOne) {
+TEST(StandIn, DelaysEvenSynchronousFills) {
   const DeviceInts there(1);
   StreamOf stream;
   const PinnedInts here(1);
   expect_success(cudaMemset(there.data, 0, 4));
-  // Non-blocking streams are not ordered after the default stream.
+  // Non-blocking streams are not ordered with the default stream.
   expect_success(cudaMemcpyAsync(here.data, there.data, 4, cudaMemcpyDeviceToHost, stream.native));
   stream.synchronize();
   EXPECT_NE(*here.data, 0);
@@ -322,7 +322,7 @@ TEST(StandIn, CapturesWithoutRunningAndReplaysInOrder) {
   expect_success(cudaGraphDestroy(graph));
   expect_success(cudaGraphLaunch(exec, stream.native));
   expect_success(cudaGraphLaunch(exec, stream.native));
-  expect_success(cudaGraphExecDestroy(exec));  // with both launches in flight
+  expect_success(cudaGraphExecDestroy(exec));  // while both launches are in flight
   EXPECT_EQ(value, 1);
   stream.synchronize();
   EXPECT_EQ(value, 21);
@@ -355,7 +355,7 @@ TEST(StandIn, RefusesUnsafeCallsInACapture) {
     EXPECT_EQ(cudaStreamEndCapture(stream.native, &graph), cudaErrorStreamCaptureInvalidated);
     EXPECT_EQ(graph, nullptr);
   }
-  // A loader's thread may continue while this one captures.
+  // Another thread, such as a loader, may continue while this one captures.
   begin_capture(stream);
   std::thread([&] { other.synchronize(); }).join();
   expect_success(cudaGraphDestroy(end_capture(stream)));

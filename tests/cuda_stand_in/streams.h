@@ -1,5 +1,5 @@
-// Streams of the stand-in: queues of work that runs as late as the program's waits allow, or in
-// seeded random orders. Called by the stand-in's runtime, under its lock; host only.
+// Streams of the stand-in: queues whose work runs as late as the program's waits allow, or in
+// seeded random order. Called by the stand-in's runtime, which holds its lock; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/memory.h"
@@ -30,8 +30,8 @@ namespace wellspring::stand_in {
 
 using Clock = std::chrono::steady_clock;
 
-/// One call of cudaEventRecord: a position in a stream. A wait for an event waits for the event's
-/// latest record at the time of the call (CUDA Runtime API, "Event Management").
+/// One call of cudaEventRecord, that is, a position in a stream. A wait for an event waits for the
+/// event's latest record at the time of the call (CUDA Runtime API, "Event Management").
 struct Moment {
   cudaStream_t stream = nullptr;  ///< alive until the moment is reached
   bool reached = false;
@@ -55,28 +55,28 @@ struct CUstream_st {
 
 namespace wellspring::stand_in {
 
-/// All streams of the device. With seed 0 work runs only if a caller waits for it or for work that
-/// depends on it: the device lags as far as possible, and streams meet only where events order them.
-/// With other seeds any call may run work of any stream, in random order.
+/// All streams of the device. With seed 0, work runs only if a caller waits for it or for work that
+/// depends on it: the device lags as far as possible, and streams meet only where events order
+/// them. With other seeds, any call may run work of any stream, in random order.
 class Streams {
  public:
   Streams(DeviceMemory& memory, unsigned seed) : memory_(memory), seed_(seed), random_(seed) {}
 
   cudaStream_t create();
-  /// Returns at once; work in the stream still runs (CUDA Runtime API, cudaStreamDestroy).
+  /// Returns immediately; work in the stream still runs (CUDA Runtime API, cudaStreamDestroy).
   void destroy(cudaStream_t stream);
   void enqueue(cudaStream_t stream, Item item);
   std::shared_ptr<Moment> record(cudaStream_t stream);
-  /// With a seed other than 0, runs some arbitrary work by chance.
+  /// With a seed other than 0, randomly runs some work.
   void let_time_pass();
 
-  // The only calls that run work with seed 0.
+  // With seed 0, these are the only calls that run work.
   void finish(cudaStream_t stream);
   void reach(const Moment& moment);
   void finish_all();
 
  private:
-  /// The stream whose next item brings `wanted` closer.
+  /// The stream to run next in order to reach the end of `wanted`.
   cudaStream_t next_for(cudaStream_t wanted);
   std::vector<cudaStream_t> runnable() const;
   void run_one(cudaStream_t stream);

@@ -1,4 +1,4 @@
-// HDF5 exports: the columns of npz and the community layouts.
+// HDF5 exports: the same columns as in npz, and the community layouts.
 #include "export/export_layout.h"
 
 #include "core/error.h"
@@ -30,7 +30,7 @@ void export_to(const fs::path& path, const std::string& generator, const Setting
   export_samples(feed, path, {layout, {}});
 }
 
-/// All numbers of an array as double, exact for f32 and for integers below 2^53.
+/// All numbers of an array as doubles, which is exact for f32 and for integers below 2^53.
 std::vector<double> values(const fs::path& path, const std::string& name) {
   const Hdf5File file(path);
   const Hdf5Array array = file.array(name);
@@ -49,7 +49,7 @@ std::vector<double> npz_values(const fs::path& path, const std::string& name) {
   return widened(array.as<float>());
 }
 
-TEST(ExportLayout, WritesTheColumnsOfNpz) {
+TEST(ExportLayout, WritesTheSameColumnsAsNpz) {
   const test::TemporaryFolder folder;
   const Settings calo = {{"layers", "2"}};
   for (const auto& [generator, settings] : {std::pair<std::string, Settings>{"shapes", {}},
@@ -76,7 +76,7 @@ TEST(ExportLayout, WritesTheColumnsOfNpz) {
   }
 }
 
-TEST(ExportLayout, WritesShowersInMevForCaloChallenge) {
+TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
   const test::TemporaryFolder folder;
   for (const std::string unit : {"MeV", "GeV"}) {
     const Settings settings = {{"layers", "2"}, {"unit", unit}};
@@ -96,16 +96,16 @@ TEST(ExportLayout, WritesShowersInMevForCaloChallenge) {
       ASSERT_EQ(showers[i], double{static_cast<float>(x[i] * mev)}) << i;
     for (std::size_t i = 0; i < energies.size(); ++i)
       ASSERT_EQ(energies[i], latents[i * latents.size() / 23] * mev);
-    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth is exported, too";
+    EXPECT_EQ(values(folder / "a.h5", "latents"), latents) << "truth must be exported, too";
     EXPECT_FALSE(file.has("x"));
   }
 }
 
-// Compares the features with the momenta of the npz export. Each is rounded to f32 once, with a
-// relative error of 2^-24; differences of angles below pi, and of eta below 16, are within 2^-21.
-// For jets of 400 GeV with a mass of 80 GeV, E^2 - p^2 in f32 has a relative error of at most (E /
-// m)^2 = 25 times 2^-23; its square root has half of that.
-TEST(ExportLayout, WritesJetsOfJetNet) {
+// Compares the features with the momenta of the npz export. Each number is rounded to f32 once,
+// with a relative error of 2^-24; differences of angles below pi, and of eta below 16, are within
+// 2^-21. For jets of 400 GeV with a mass of 80 GeV, E^2 - p^2 in f32 has a relative error of at
+// most (E / m)^2 = 25 times 2^-23; its square root has half that error.
+TEST(ExportLayout, WritesJetNetJets) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "ginkgo", {});
   export_to(folder / "a.npz", "ginkgo", {});
@@ -138,10 +138,10 @@ TEST(ExportLayout, WritesJetsOfJetNet) {
       const double* const f = features + 4 * i;
       EXPECT_EQ(f[3], i < count ? 1 : 0);
       if (i >= count) {
-        EXPECT_EQ(f[0] == 0 && f[1] == 0 && f[2] == 0, true) << "padded by zeros";
+        EXPECT_EQ(f[0] == 0 && f[1] == 0 && f[2] == 0, true) << "must be padded with zeros";
       }
       if (i > 0 && i < count) {
-        EXPECT_LE(f[2], features[4 * i - 2]) << "sorted by decreasing pT";
+        EXPECT_LE(f[2], features[4 * i - 2]) << "must be sorted by decreasing pT";
       }
       sum_x += f[2] * std::cos(f[1]);
       sum_y += f[2] * std::sin(f[1]);
@@ -160,8 +160,8 @@ TEST(ExportLayout, WritesJetsOfJetNet) {
   }
 }
 
-// Jets of lund_shower have the same layout; outputs that are not sets default to columns.
-TEST(ExportLayout, ChoosesTheJetLayoutForSetsAlone) {
+// Jets of lund_shower have the same layout; outputs that are not sets are written as columns.
+TEST(ExportLayout, ChoosesTheJetLayoutOnlyForSets) {
   const test::TemporaryFolder folder;
   export_to(folder / "a.h5", "lund_shower", {{"preset", "jetnet30"}});
   export_to(folder / "a.npz", "lund_shower", {{"preset", "jetnet30"}});
@@ -175,7 +175,7 @@ TEST(ExportLayout, ChoosesTheJetLayoutForSetsAlone) {
   for (std::size_t j = 0; j < 23; ++j) {
     const double count = offsets[j + 1] - offsets[j];
     EXPECT_EQ(jets[4 * j + 3], count);
-    // Momenta add up as vectors within the jet radius of 0.8 or a top's decay.
+    // Momenta add up as vectors, within the jet radius of 0.8 or from a top's decay.
     EXPECT_NEAR(jets[4 * j], latents[j * width], 0.2 * latents[j * width]);
     double pt = 0;
     for (std::size_t i = 0; i < 30; ++i) pt += particles[(30 * j + i) * 4 + 2];
@@ -191,10 +191,10 @@ TEST(ExportLayout, ChoosesTheJetLayoutForSetsAlone) {
     }
   }
   export_to(folder / "c.h5", "lund_shower", {{"columns", "lund"}});
-  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "other columns";
+  EXPECT_TRUE(Hdf5File(folder / "c.h5").has("x")) << "must be written as columns";
 }
 
-TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
+TEST(ExportLayout, WritesIceCubePulsesSortedByTime) {
   const test::TemporaryFolder folder;
   const Settings settings = {{"output", "truth"}, {"strings", "12"}, {"items", "200"}};
   export_to(folder / "a.h5", "nu_telescope", settings);
@@ -234,7 +234,7 @@ TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
         EXPECT_EQ(zenith[i], latent);
       }
     }
-    // The same pulses in order of time, each with the position of its sensor.
+    // The pulses must be the same, sorted by time, each with the position of its sensor.
     std::vector<std::vector<double>> wanted;
     for (auto k = static_cast<std::size_t>(offsets[i]);
          k < static_cast<std::size_t>(offsets[i + 1]); ++k)
@@ -252,7 +252,7 @@ TEST(ExportLayout, WritesPulsesOfIceCubeByTime) {
     }
   }
   export_to(folder / "b.h5", "nu_telescope", {});
-  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without sensor ids the default is columns";
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without sensor ids, columns are the default";
 }
 
 TEST(ExportLayout, RefusesSamplesThatDoNotFitALayout) {
@@ -280,7 +280,7 @@ TEST(ExportLayout, RefusesSamplesThatDoNotFitALayout) {
                {"voxel energies must not be negative", "`threshold`", "--layout columns"});
   EXPECT_TRUE(folder.names().empty());
   export_to(folder / "b.h5", "calo_gflash", {{"noise", "5"}});
-  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise the default is columns";
+  EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "with noise, columns are the default";
 }
 
 TEST(ExportLayout, KeepsTheOldFileAfterAnInterruption) {

@@ -20,7 +20,7 @@ SampleOrigin origin_of(const std::string& name, std::vector<std::string> classes
   return origin;
 }
 
-/// Pixels in a rectangle that differ from the paper colour.
+/// Number of pixels in a rectangle that differ from the paper colour.
 int drawn_in(const RgbImage& image, int left, int right, int top = 0, int bottom = 1 << 20) {
   int drawn = 0;
   for (int y = top; y < std::min(bottom, image.height); ++y)
@@ -31,7 +31,7 @@ int drawn_in(const RgbImage& image, int left, int right, int top = 0, int bottom
   return drawn;
 }
 
-/// Pixels that drawing `words` sets.
+/// Number of pixels that drawing `words` sets.
 int dots_of(const std::string& words, int scale) {
   RgbImage image{400, 40, std::vector<std::uint8_t>(3 * 400 * 40, 255)};
   draw_text(image, 0, 0, words, kInk, scale);
@@ -55,8 +55,8 @@ struct OneImage {
   }
 };
 
-// The image is narrower than its title. Still, every pixel of title, remark, parameters and name is
-// drawn, and the margin stays empty.
+// The image is narrower than its title. Even so, every pixel of title, remark, parameters and name
+// must be drawn, and the margin must stay empty.
 TEST(Preview, WrapsTheHeadingOfOneImage) {
   OneImage one;
   const std::string title = "a_name_that_is_as_long_as_some_are",
@@ -72,7 +72,7 @@ TEST(Preview, WrapsTheHeadingOfOneImage) {
   EXPECT_EQ(drawn_in(image, image.width - kMargin, image.width), 0);
 }
 
-TEST(Preview, NumbersNamesThatTheFontLacks) {
+TEST(Preview, NumbersNamesThatTheFontCannotShow) {
   OneImage one;
   one.label = 2;
   const std::vector<SampleOrigin> animals = {
@@ -89,7 +89,7 @@ TEST(Preview, NumbersNamesThatTheFontLacks) {
   const PictureNames names({origin_of("фото", {"Öl"}), origin_of("photos", {"猫"})});
   EXPECT_EQ(names.of(0, 0), "source 0: Ol");
   EXPECT_EQ(names.of(1, 0), "photos: #0");
-  EXPECT_EQ(names.of(1, 7), "photos: 7") << "a label without a class";
+  EXPECT_EQ(names.of(1, 7), "photos: 7") << "this label has no class";
   EXPECT_EQ(names.legend(), std::vector<std::string>{
                                 "pictures can only show Latin letters: in photos, #0 is '猫'"});
 }
@@ -102,7 +102,7 @@ TEST(Preview, LimitsItsLegend) {
   EXPECT_TRUE(legend[0].ends_with("#39 is '猫39', and 960 more")) << legend[0];
 }
 
-/// Events of one feature each.
+/// Events with one feature each.
 struct Events {
   std::vector<float> x, weight;
   std::vector<std::int32_t> label, count;
@@ -136,14 +136,14 @@ TEST(HistogramSheet, SumsWeightsAndVariances) {
   SampleOrigin origin = origin_of("o", {"a", "b"});
   origin.has_range = true;
   origin.info.low = 0;
-  origin.info.high = 50;  // bins of width 1
+  origin.info.high = 50;  // gives bins of width 1
   const std::vector<SampleOrigin> origins = {origin};
   Events events;
   events.add(0, {3.5f});
   events.add(0, {3.6f}, 2);
   events.add(1, {3.5f});
-  events.add(1, {99});  // counted in the last bin
-  events.add(7, {-1});  // a label above the classes is counted as the last class
+  events.add(1, {99});  // must be counted in the last bin
+  events.add(7, {-1});  // labels beyond the classes count as the last class
   events.add(0, {std::numeric_limits<float>::quiet_NaN()});
   HistogramSheet sheet(origins, events.layout);
   sheet.add(events.samples());
@@ -156,8 +156,8 @@ TEST(HistogramSheet, SumsWeightsAndVariances) {
   EXPECT_EQ(lines[1].front().sum, 1);
 }
 
-// Three items of one set in a bin are one entry of weight 3: variance 9, not 3. Without a known
-// range, the sheet keeps samples until it can determine one.
+// Three items of a set in one bin count as one entry of weight 3, with variance 9, not 3. Without a
+// known range, the sheet keeps samples until it can determine one.
 TEST(HistogramSheet, CountsItemsOfASetAsOneEntry) {
   const std::vector<SampleOrigin> origins = {origin_of("o", {"a"})};
   Events sets;
@@ -174,7 +174,7 @@ TEST(HistogramSheet, CountsItemsOfASetAsOneEntry) {
   EXPECT_EQ(bins.back().variance, 1);
 }
 
-// A long legend wraps into more rows; the right margin stays empty.
+// A long legend wraps into more rows, and the right margin stays empty.
 TEST(HistogramSheet, FitsALegendOfSixteenClasses) {
   const auto picture = [](int classes) {
     std::vector<std::string> names;
@@ -189,7 +189,7 @@ TEST(HistogramSheet, FitsALegendOfSixteenClasses) {
   EXPECT_EQ(two.width, sixteen.width);
   EXPECT_GT(sixteen.height, two.height);
   EXPECT_EQ(drawn_in(sixteen, sixteen.width - 4, sixteen.width), 0);
-  // The numbers of the vertical axis are between the margin and the panel.
+  // The numbers of the vertical axis must be between the margin and the panel.
   const int legend = sixteen.height - two.height;
   EXPECT_GT(drawn_in(two, kMargin, kMargin + 48, two.height / 3), 30);
   EXPECT_GE(legend, 14);

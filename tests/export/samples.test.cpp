@@ -1,4 +1,4 @@
-// Exports and previews.
+// Exports and previews of samples.
 #include "export/samples.h"
 
 #include "core/error.h"
@@ -46,7 +46,7 @@ TEST(Export, WritesSamplesAndTheirTruth) {
   }
 }
 
-// An exception in the progress callback leaves no file.
+// An exception in the progress callback must leave no file.
 TEST(Export, ReportsProgressAndStopsAtAnException) {
   const test::TemporaryFolder folder;
   std::vector<std::uint64_t> reported;
@@ -114,7 +114,7 @@ TEST(Preview, EnlargesImagesOnASheet) {
   EXPECT_GE(hits, 9);
 }
 
-// Values outside the range of a picture and NaN are counted.
+// Values outside the range of a picture, including NaN, are counted.
 TEST(Preview, CountsClampedValues) {
   SampleOrigin origin;
   origin.info.classes = {"a"};
@@ -142,14 +142,14 @@ TEST(Preview, CountsClampedValues) {
 TEST(Preview, DrawsEveryGenerator) {
   for (const GeneratorEntry& entry : generator_registry()) {
     const auto generator = make_generator(entry.name, 16, test::read_golden(entry.name).quick);
-    // The sheet contains paper, ink and pale ink, and even the plainest sample adds black. Tests of
-    // the registry check that no sample is empty.
+    // The sheet contains paper, ink and pale ink, and even the plainest sample adds black. The
+    // tests of the registry check that no sample is empty.
     EXPECT_GE(colours(preview(*generator, {1, 0, 40})), 4u) << entry.name;
     EXPECT_GT(colours(preview(*generator, {1, 0, 1})), 2u) << entry.name << ", one sample";
   }
 }
 
-TEST(Font, HasEveryCharacterOfTheNames) {
+TEST(Font, HasEveryCharacterInNames) {
   std::string used = "0123456789.,:-+/() []=x";
   for (const GeneratorEntry& entry : generator_registry()) {
     const auto generator = make_generator(entry.name, 8);

@@ -22,7 +22,7 @@
 namespace wellspring {
 namespace {
 
-/// Rows of a table, each a map from column name to value.
+/// Rows of a table, as maps from column name to value.
 std::vector<std::map<std::string, double>> read_table(const std::filesystem::path& path) {
   std::istringstream text(read_text(path));
   const auto cells = [](const std::string& line) {
@@ -61,7 +61,7 @@ TEST(TrackMl, WritesEveryHitOnceWithItsTruth) {
     for (std::size_t i = 0; i < hits.size(); ++i) {
       EXPECT_EQ(hits[i].at("hit_id"), static_cast<double>(i + 1));
       EXPECT_EQ(truth[i].at("hit_id"), static_cast<double>(i + 1));
-      // Errors are at most 5.78 times 3.12 mm. A different hit would often be farther away.
+      // Errors are at most 5.78 times 3.12 mm. A wrong hit would often be further away.
       for (const char* axis : {"x", "y", "z"})
         EXPECT_NEAR(hits[i].at(axis), truth[i].at("t" + std::string(axis)), 18.1) << axis;
       EXPECT_GE(hits[i].at("volume_id"), 7);
@@ -109,7 +109,7 @@ TEST(TrackMl, ReplacesOnlyItsOwnTables) {
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
                      {"events.trackml", "notes.txt", "another name"});
   EXPECT_EQ(test::slurp(path / "notes.txt"), "mine");
-  // Tables without this program's metadata.
+  // These tables lack this program's metadata.
   std::filesystem::remove(path / "notes.txt");
   std::filesystem::remove(path / "metadata.json");
   test::expect_parts(test::message_of(ErrorKind::config, [&] { write(2); }),
@@ -117,7 +117,7 @@ TEST(TrackMl, ReplacesOnlyItsOwnTables) {
   EXPECT_TRUE(std::filesystem::exists(path / "event000000001-hits.csv"));
 }
 
-TEST(TrackMl, RemovesTheRestsOfAKilledExport) {
+TEST(TrackMl, RemovesTheLeftoversOfAKilledExport) {
   const test::TemporaryFolder folder;
   const auto write = [&](const std::function<void(std::uint64_t)>& progress) {
     GeneratorReader feed(make_generator("tracks", 1, {{"columns", "truth", {}}}), {5, 0, 2},

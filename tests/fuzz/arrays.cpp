@@ -1,9 +1,9 @@
 // Data sets of named arrays: events, sets, showers, jets and pulses. The input is not the archive
 // itself, whose checksums and headers hardly any mutation would survive (the fuzzer npy covers
-// those). Its first byte selects how the file is read. Each array then has a byte for its name, one
-// for its type, one for its dimensions (up to 3) and one for each extent, and then its numbers; the
-// text `metadata` has a byte for the name and two for the length. HDF5's library is not fuzzed; its
-// arrays take the same path once it has read them.
+// those). Its first byte selects how the file is read. Then each array has one byte for its name,
+// one for its type, one for its number of dimensions (up to 3), one for each extent, and then its
+// numbers; the text `metadata` has a byte for the name and two for the length. HDF5's library is
+// not fuzzed; its arrays take the same path once they have been read.
 #include "core/io/npy.h"
 #include "sources/datasets/dataset.h"
 #include "sources/files/format.h"
@@ -46,7 +46,7 @@ constexpr std::array<const char*, 20> kNames = {"x",
 constexpr std::array<const char*, 14> kTypes = {"<f4", "<i8", "<i4", "|u1", "<f8", "|b1", "<f2",
                                                 "<i2", "<u4", "|i1", "<u2", ">f4", ">i8", "<u8"};
 
-/// Takes bytes from the front of an input; returns zeros after its end.
+/// Takes bytes from the front of an input; returns zeros after the end.
 class Remaining {
  public:
   explicit Remaining(fuzz::Input input) : input_(input) {}
@@ -78,7 +78,7 @@ std::string next_array(Remaining& input) {
   return file + input.take(bytes);
 }
 
-/// The arrays of the input, the first of each name.
+/// The arrays of the input; of arrays with the same name, only the first.
 void write_archive(const std::filesystem::path& path, Remaining input) {
   NpzWriter archive(path);
   std::set<std::string> written;

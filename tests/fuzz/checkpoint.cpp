@@ -1,4 +1,4 @@
-// checkpoint.json, and the configuration in it.
+// checkpoint.json and the configuration in it.
 #include "core/config/config_values.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/checkpoint/checkpoint_header.h"

@@ -42,7 +42,7 @@ const ParamTable<Rows>& rows_table() {
   return table;
 }
 
-/// Values read back as written: a run reads the configuration that it wrote.
+/// Checks that values read back as written, because runs read the configurations that they wrote.
 void read_rows(const ConfigNode& node) {
   const Rows rows = node.read(rows_table());
   const std::string yaml = rows_table().to_yaml(rows);

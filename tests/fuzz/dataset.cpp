@@ -1,5 +1,5 @@
 // Data sets of arrays and of CIFAR's binary records. The input's first byte selects the kind, the
-// next two give the length of the first file; the rest is the second: labels, or class names.
+// next two give the length of the first file; the rest is the second file: labels or class names.
 #include "sources/datasets/dataset.h"
 
 #include "sources/files/format.h"

@@ -1,7 +1,7 @@
-// Common code of the fuzzers; host only. Each fuzzer is one file, NAME.cpp, with its first inputs
-// in corpus/NAME. It passes the input to a parser, accepts the Error that bad input must raise, and
-// checks the parser's promises for the rest. Any other exception, and any finding of the
-// sanitizers, ends the fuzzer.
+// Common code of the fuzzers; host only. Each fuzzer is one file, NAME.cpp, with its initial inputs
+// in corpus/NAME. It passes the input to a parser, accepts the Error that bad input must cause, and
+// checks the parser's promises for accepted input. Any other exception and any finding of the
+// sanitizers ends the fuzzer.
 #pragma once
 
 #include "core/error.h"

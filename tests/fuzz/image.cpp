@@ -1,6 +1,6 @@
-// Headers and pixels of image files, in sequences: one reader decodes the files of an input, which
-// "<next>" separates, as a new reader decodes each of them. Images of more than a million pixels
-// are not decoded: they take time and cover no new code.
+// Headers and pixels of image files, in sequences: "<next>" separates the files of an input, and
+// one reader must decode them like a new reader for each. Images of more than a million pixels are
+// not decoded, because they take time and cover no new code.
 #include "sources/files/image_codec.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using Pixels = std::vector<std::uint8_t>;
 
-/// Nothing for a refused file.
+/// Returns nothing for a refused file.
 std::optional<Pixels> decoded(ImageDecoder& decoder, fuzz::Input encoded) {
   try {
     (void)decoder.has_header(encoded);

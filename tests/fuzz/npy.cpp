@@ -1,4 +1,4 @@
-// NumPy's array files, one array or an archive of them, stored or compressed.
+// NumPy's array files: one array, or a stored or compressed archive of arrays.
 #include "core/io/npy.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-// Command-line overrides, one per line of the input, on a small document; also checks that any text
-// of a value reads back as written.
+// Command-line overrides, one per line of the input, applied to a small document; also checks that
+// any text of a value reads back as written.
 #include "core/config/config.h"
 #include "core/text/text.h"
 #include "tests/fuzz/fuzz.h"
@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Text that a file may contain: no control characters.
+/// Checks that text which a file may contain (no control characters) reads back as written.
 void read_back(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 || c == '\t';

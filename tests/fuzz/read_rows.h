@@ -8,7 +8,7 @@
 
 namespace wellspring::fuzz {
 
-/// Reads like training: metadata of every row, and the data of a row or two.
+/// Reads like a training run: the metadata of every row, and the data of the first two.
 inline void read_rows(const Dataset& set) {
   const auto classes = static_cast<std::int32_t>(set.classes().size());
   const auto reader = set.reader();

@@ -1,5 +1,5 @@
-// A safetensors file: every tensor in its header can be read and is no larger than the file. The
-// same file as a model: its heads have consecutive outputs.
+// A safetensors file: every tensor in its header must be readable and no larger than the file. The
+// same file read as a model: its heads must have consecutive outputs.
 #include "core/io/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"

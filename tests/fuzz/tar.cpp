@@ -1,4 +1,4 @@
-// The index of a tar archive: every file in it can be read.
+// The index of a tar archive: every file in it must be readable.
 #include "sources/files/tar.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (member.kind != TarMemberKind::file) continue;
       fuzz::expect(member.bytes <= file.size() && member.offset <= file.size() - member.bytes,
                    "a member is inside its archive");
-      if (++listed > 64) continue;  // many links to one large member take long
+      if (++listed > 64) continue;  // many links to one large member would take long
       std::vector<std::byte> bytes(member.bytes);
       file.read(member.offset, bytes);
     }

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const InputFile file(path);
     std::uint64_t read = 0;
     for (const ZipEntry& entry : read_zip_directory(file)) {
-      if (++read > 64) break;  // many names of one large member take long
+      if (++read > 64) break;  // many names for one large member would take long
       std::vector<std::uint8_t> bytes;
       read_zip_member(file, entry, "x.zip: " + entry.name, bytes);
       fuzz::expect(bytes.size() == entry.size, "a member is whole");

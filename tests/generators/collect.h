@@ -1,4 +1,4 @@
-// Samples with all their columns. Called by tests; host only.
+// Samples with all their columns. For tests; host only.
 #pragma once
 
 #include "export/samples.h"
@@ -27,7 +27,7 @@ struct Samples {
   float latent(std::size_t i, std::size_t l) const { return latents[i * latent_count + l]; }
 };
 
-/// `yaml`: augmentations, as for emit_augmented.
+/// `yaml`: augmentations, as in emit_augmented.
 inline Samples collect(Generator& generator, const SampleRange& range,
                        const SampleMaking& making = {}, const std::string& yaml = "") {
   Samples all;
@@ -52,7 +52,7 @@ inline Samples collect(Generator& generator, const SampleRange& range,
   return all;
 }
 
-/// One emission in f32 or bf16 with the augmentations of `yaml` (tests/support/augmentation.h).
+/// Emits samples in f32 or bf16, augmented as `yaml` says (tests/support/augmentation.h).
 template <class T>
 std::vector<T> emit_augmented(Generator& generator, const std::string& yaml, std::uint64_t seed,
                               std::uint64_t first, std::int64_t count,

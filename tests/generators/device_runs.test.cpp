@@ -1,5 +1,5 @@
-// A GPU cuts images into shorter runs of pixels and smaller bands than a CPU. Here the host cuts
-// them as a GPU does and must give the same bytes.
+// A GPU splits images into shorter pixel runs and smaller bands than a CPU does. Here the host
+// splits them as a GPU does, and the bytes must not change.
 #define WS_RUN_LENGTH 8
 #include "generators/images/noise.h"
 #include "generators/images/shapes.h"
@@ -19,15 +19,15 @@
 namespace wellspring {
 namespace {
 
-/// A team of one with its own type: code for it is compiled only here, with runs of 8 pixels and
-/// the code path of a device.
+/// A team of one thread with a type of its own: its code is compiled only here, with runs of 8
+/// pixels and along the code path of a device.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;
   using SoloTeam::SoloTeam;
 };
 
-/// Cuts work as a GPU does and runs it on the host.
+/// Splits the work as a GPU does and runs it on the host.
 struct ShortRunLauncher {
   Device device() const { return Device::cuda(0); }
   template <class F>
@@ -49,7 +49,7 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings, int size,
                        const std::string& yaml) {
   constexpr std::uint64_t kSeed = 21, kFirst = 3;
   constexpr std::int64_t kCount = 3;
-  // The registered generator is compiled with the run length of a host.
+  // The registered generator is compiled with the host's run length.
   typename F::Params params = F::table().read(settings);
   if constexpr (requires { params.others; }) params.others = &generator_registry();
   const std::string name = F::describe(params).name;
@@ -78,16 +78,16 @@ void expect_equal_runs(const std::vector<ParamSetting>& settings) {
   }
 }
 
-TEST(DeviceRuns, GiveTheBytesOfTheHost) {
+TEST(DeviceRuns, MatchTheHostByteForByte) {
   expect_equal_runs<Noise>({});
   expect_equal_runs<Shapes>({{"texture", "any", {}}});
   expect_equal_runs<Textures>({});
-  // max_leaves is not a multiple of the leaves per batch, and images reach it.
+  // max_leaves is not a multiple of the number of leaves per batch, and some images reach it.
   expect_equal_runs<DeadLeaves>({{"kind", "mixed", {}}, {"max_leaves", "700", {}}});
   expect_equal_runs<TexturedLeaves>({{"fill", "textures", {}}, {"fills", "9", {}}});
 }
 
-TEST(DeviceRuns, SizeTeamsByTheirRuns) {
+TEST(DeviceRuns, DetermineTheTeamSize) {
   const auto members = [](SampleShape shape) {
     return detail::members_of(detail::bands_for(Device::cuda(0), shape));
   };

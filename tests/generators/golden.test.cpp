@@ -1,10 +1,10 @@
 // Digests pinned in golden/<name>.json. They change only when a generator's samples change on
-// purpose, together with its version. Then run
+// purpose, together with its version. To update them, run
 //
 //     WELLSPRING_UPDATE_GOLDEN=1 build/cpu/tests/generators/test_generators
 //     --gtest_filter='*PinnedSamples*'
 //
-// which rewrites them and creates the file of a new generator; give the reason in the commit.
+// It rewrites them, or creates the file of a new generator. Give the reason in the commit.
 #include "tests/generators/golden.h"
 
 #include "export/digest.h"
@@ -46,9 +46,9 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFile) {
   }
 }
 
-// A host vectorises events as long as a batch has enough of them, and makes the remaining events
-// one by one.
-TEST_P(PinnedSamples, AreEqualInVectorisedAndSingleEvents) {
+// A host vectorises events while enough of a batch is left, and makes the remaining events one by
+// one.
+TEST_P(PinnedSamples, AreEqualForVectorisedAndSingleEvents) {
   constexpr std::uint64_t kCount = 40;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     const auto generator = make_generator(GetParam(), entry.size, entry.settings);
@@ -60,7 +60,7 @@ TEST_P(PinnedSamples, AreEqualInVectorisedAndSingleEvents) {
   }
 }
 
-// All pinned modes; other tests run only the quick one.
+// Covers all pinned modes; other tests run only the quick one.
 TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
@@ -71,7 +71,7 @@ TEST_P(PinnedSamples, HaveTheDigestsOfTheirFileOnAGpu) {
   }
 }
 
-TEST(PinnedSamples, BelongToGenerators) {
+TEST(PinnedSamples, BelongToRegisteredGenerators) {
   const std::filesystem::path folder = WELLSPRING_SOURCE_DIR "/tests/generators/golden";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     EXPECT_NO_THROW(find_generator(file.path().stem())) << file.path();

@@ -1,4 +1,4 @@
-// Latents of augmented samples, compared with measurements in the pixels.
+// Compares latents of augmented samples with measurements in the pixels.
 #include "export/samples.h"
 #include "generators/generator.h"
 #include "tests/support/augmentation.h"
@@ -14,7 +14,7 @@ namespace {
 
 class ShapesLatents : public testing::TestWithParam<const char*> {};
 
-/// Position and radius of a disc, measured from the centroid and area of the pixels that differ
+/// Position and radius of the disc, measured from the centroid and area of the pixels that differ
 /// from the background.
 TEST_P(ShapesLatents, MatchTheVisibleDisc) {
   constexpr int kSide = 96;

@@ -1,4 +1,4 @@
-// Dense labels: they match the image under any augmentation and change no other column.
+// Dense labels match the image under any augmentation and change no other column.
 #include "core/error.h"
 #include "export/preview.h"
 #include "generators/images/leaf_by_leaf.h"
@@ -89,16 +89,16 @@ TEST(DenseLabelsOfDeadLeaves, NameTheVisibleLeaf) {
         ++seen[samples.plane[p]];
         const SampleRng rng = {named_key(kSeed, "dead_leaves"),
                                p / static_cast<std::size_t>(size * size)};
-        // Leaves of the image, of its surroundings and of the whole plane have separate numbers.
+        // Leaves of the image, of its surroundings and of the plane have separate number ranges.
         const Rgb colour =
             leaf_colour(rng, (leaf >> 22) << LeafPlaces::kLevelShift | (leaf & ((1u << 22) - 1)));
         ASSERT_EQ(samples.x[3 * p], colour.r) << p;
         ASSERT_EQ(samples.x[3 * p + 2], colour.b) << p;
       }
       EXPECT_GT(seen.size(), 20u);
-      EXPECT_TRUE(seen.contains(0)) << "so few leaves must leave pixels uncovered";
+      EXPECT_TRUE(seen.contains(0)) << "so few leaves leave pixels uncovered";
       EXPECT_EQ(seen.rbegin()->first > (1 << 22), *yaml != '\0')
-          << "leaves outside of the image border";
+          << "leaves beyond the image border";
     }
   }
 }
@@ -120,8 +120,8 @@ TEST(DenseLabelsOfShapes, CoverTheAreaOfTheShape) {
                                : std::abs(red - back) <= std::abs(red - front) + 1e-6f);
     }
     // All shapes have the area of the disc of this radius, and outlines shorter than three times
-    // its circumference. Each outline pixel counts as inside or outside at random, with a variance
-    // of at most 1/4.
+    // its circumference. Each pixel on the outline counts as inside or outside at random, with a
+    // variance of at most 1/4.
     const double radius = samples.latent(i, 2) * kSize;
     const double outline = 6 * std::numbers::pi * radius;
     EXPECT_NEAR(inside, std::numbers::pi * radius * radius, 5 * std::sqrt(outline));
@@ -134,13 +134,13 @@ TEST(DenseLabelsOfRooms, GiveDepthAlongTheViewAxis) {
       with_plane("sprites", kSize, 60, {{"mode", "shapes3d", {}}, {"edges", "hard", {}}});
   for (std::size_t i = 0; i < samples.count(); ++i) {
     const auto* const plane = samples.plane.data() + i * kSize * kSize;
-    // The middle of the lowest row shows the floor, 1.4 below a camera that is pitched by
-    // asin(0.31073886). The image spans tangents of 0.45 to each side of the axis.
+    // The middle of the lowest row shows the floor, 1.4 below the camera, which is pitched by
+    // asin(0.31073886). The image extends to tangents of 0.45 on each side of the axis.
     const double sine = 0.31073886, cosine = std::sqrt(1 - sine * sine);
     const double up = -0.45 * (kSize - 1.0) / kSize;
     const double falls = sine - up * cosine;  // per unit of depth
     EXPECT_NEAR(plane[(kSize - 1) * kSize + kSize / 2], 1.4 / falls, 1e-5);
-    // No wall is further away than the far corner of the room.
+    // Nothing is further away than the far corner of the room.
     const float most = *std::max_element(plane, plane + kSize * kSize);
     EXPECT_GT(most, 2.6);
     EXPECT_LT(most, 2.6 + 3 * std::numbers::sqrt2 + 0.5);
@@ -161,13 +161,13 @@ TEST(DenseLabelsOfIfs3d, GiveDepthWhereAPointIsVisible) {
   }
 }
 
-TEST(DenseLabelsOfMandelbulb, GiveTheDepthOfTheDepthPalette) {
+TEST(DenseLabelsOfMandelbulb, GiveTheDepthThatTheDepthPaletteShows) {
   const test::Samples samples = with_plane("mandelbulb", 40, 4, {{"palette", "depth", {}}});
   int hit = 0;
   for (std::size_t p = 0; p < samples.plane.size(); ++p) {
     const float depth = samples.plane[p];
-    // The value is 1 at the near side of the ball of radius 1.5, whose centre is 2.5 away, and 1/4
-    // at its far side.
+    // The value is 1 on the near side of the ball of radius 1.5, whose centre is 2.5 away, and 1/4
+    // on its far side.
     const float grey = depth > 0 ? std::clamp(1 - 0.25f * (depth - 1), 0.25f, 1.0f) : 0;
     ASSERT_NEAR(samples.x[3 * p], grey, 1e-6f);
     hit += depth > 0 ? 1 : 0;

@@ -1,4 +1,4 @@
-// The guarantees of every registered generator, tested through the registry alone.
+// The guarantees that every registered generator gives, tested through the registry alone.
 #include "core/io/sha256.h"
 #include "export/digest.h"
 #include "generators/generator.h"
@@ -19,7 +19,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr int kSize = 40;  // not a multiple of a host's run or of a tile
+constexpr int kSize = 40;  // not a multiple of the host's run length or of a tile
 
 std::unique_ptr<Generator> make_quick(const std::string& name, int size = kSize) {
   return make_generator(name, size, test::read_golden(name).quick);
@@ -68,8 +68,8 @@ TEST_P(EveryGenerator, HasAnEqualDigestOnAGpu) {
   }
 }
 
-// Digests cover plain f32 samples of one size. On a device, rows of 37 pixels use single-value
-// stores, rows of 40 and 224 pixels use wide stores, and images of 224 pixels have several bands.
+// Digests cover plain f32 samples of one size. On a device, rows of 37 pixels need single-value
+// stores, rows of 40 and 224 pixels allow wide stores, and images of 224 pixels have several bands.
 TEST_P(EveryGenerator, GivesEqualAugmentedAndBf16SamplesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   for (const int size : {37, 40, 224}) {
@@ -169,8 +169,8 @@ TEST_P(EveryGenerator, SkipsSlotsOfOtherSources) {
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
-  layout.latents += 2;                 // as if another source had more
-  constexpr std::uint32_t kRows = 70;  // several runs of vectorised events
+  layout.latents += 2;                 // as if another source had more latents
+  constexpr std::uint32_t kRows = 70;  // gives several runs of vectorised events
   const test::HostBatch batch(kRows, layout);
   std::vector<Slot> slots;
   for (std::uint32_t i = 0; i < kRows; ++i)
@@ -212,7 +212,7 @@ TEST_P(EveryGenerator, RoundTripsItsParametersThroughYaml) {
 
 // ---- random numbers -----------------------------------------------------------------------------
 
-/// Random blocks per sample that the budget allows on the host (runs of 32 pixels).
+/// Random blocks per sample that the budget allows on a host (with runs of 32 pixels).
 std::int64_t blocks_allowed(const SampleInfo& info) {
   const SampleShape shape = info.layout.shape();
   const auto rounded_up = [](int n, int unit) { return (n + unit - 1) / unit * unit; };
@@ -231,7 +231,7 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
   for (const test::GoldenSamples& entry : test::read_golden(GetParam()).samples) {
     for (const int size : {1, 32, 33, 64}) {
       const auto generator = make_generator(GetParam(), size, entry.settings);
-      // Draws during load, for fills of other generators, do not count.
+      // Draws during load, for fills from other generators, do not count.
       const auto drawn_in = [&](std::int64_t batch, int threads) {
         const auto blocks = [&](std::uint64_t count) {
           return test::blocks_drawn_by([&] {
@@ -240,7 +240,7 @@ TEST_P(EveryGenerator, DrawsWithinItsBudgetForAnyBatch) {
         };
         return blocks(kCount) - blocks(0);
       };
-      drawn_in(1, 1);  // computing tables also draws
+      drawn_in(1, 1);  // the first run also draws for tables
       const std::uint64_t drawn = drawn_in(1, 1);
       if (!generator->info().draws.cached) {
         EXPECT_EQ(drawn_in(7, 1), drawn);

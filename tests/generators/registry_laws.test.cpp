@@ -26,9 +26,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryGeneratorsLaws,
                          ::testing::ValuesIn(test::generator_names()),
                          [](const auto& test) { return test.param; });
 
-TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {
-  // A range is wrong if samples never come close to its ends. The probability that all of 4096
-  // uniform latents miss a given end by 1 % is 1e-18.
+TEST_P(EveryGeneratorsLaws, LatentsFillTheirRanges) {
+  // A range is wrong if samples never come close to its ends. If all of 4096 latents are uniform,
+  // they miss a given end by more than 1 % with a probability of 1e-18.
   const auto generator = make_small(GetParam());
   const SampleInfo& info = generator->info();
   const auto samples = test::collect(*generator, {1, 0, 4096});
@@ -47,7 +47,7 @@ TEST_P(EveryGeneratorsLaws, FillTheRangesOfLatents) {
 }
 
 // Configurations use these ranges to refuse targets that never vary.
-TEST(Latents, HaveAOneValueRangeWhereParametersFixThem) {
+TEST(Latents, HaveASingleValueRangeIfParametersFixThem) {
   const auto range = [](const char* generator, std::vector<ParamSetting> settings,
                         const char* name) {
     const auto made = make_generator(generator, 32, settings);
@@ -66,7 +66,7 @@ TEST(Latents, HaveAOneValueRangeWhereParametersFixThem) {
   EXPECT_EQ(range("ifs", {{"mode", "one_parameter", {}}}, "variation"), Range(0, 0));
 }
 
-TEST_P(EveryGeneratorsLaws, BalanceLabelsAndMakeNeighboursIndependent) {
+TEST_P(EveryGeneratorsLaws, LabelsAreBalancedAndNeighboursIndependent) {
   const auto generator = make_small(GetParam());
   const std::size_t classes = generator->info().classes.size();
   const auto label = test::collect(*generator, {12, 0, 20000}).label;

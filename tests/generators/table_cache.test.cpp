@@ -24,7 +24,7 @@ std::vector<std::byte> bytes(std::size_t count, int value) {
   return std::vector<std::byte>(count, static_cast<std::byte>(value));
 }
 
-/// Number of computations of the table, and the result of get().
+/// The number of times that the table was computed, and the result of get().
 struct Asked {
   int computed = 0;
   std::vector<std::byte> table;
@@ -102,7 +102,7 @@ TEST(TableCache, ReplacesTheFileOfAnotherTable) {
   EXPECT_EQ(cache.notes().size(), 1u);
 }
 
-// A file in place of the folder: unlike permissions, this also stops root.
+// Puts a file in place of the folder: unlike permissions, this also stops root.
 TEST(TableCache, WorksWithoutAUsableFolder) {
   const test::TemporaryFolder folder;
   write_file(folder.path() / "file", "x");
@@ -113,7 +113,7 @@ TEST(TableCache, WorksWithoutAUsableFolder) {
     EXPECT_EQ(asked.table, bytes(1000, 7));
     EXPECT_EQ(cache.notes().size(), static_cast<std::size_t>(round));
   }
-  EXPECT_NE(cache.notes()[0].find("cannot be kept"), std::string::npos) << cache.notes()[0];
+  EXPECT_NE(cache.notes()[0].find("cannot be stored"), std::string::npos) << cache.notes()[0];
 }
 
 TEST(TableCache, StoresNothingWithoutAFolder) {
@@ -128,10 +128,10 @@ TEST(TableCache, PassesExceptionsThrough) {
   TableCache cache(folder.path());
   EXPECT_THROW(cache.get(kKey, []() -> std::vector<std::byte> { throw std::runtime_error("no"); }),
                std::runtime_error);
-  EXPECT_EQ(ask(cache).computed, 1) << "nothing may be stored";
+  EXPECT_EQ(ask(cache).computed, 1) << "nothing must have been stored";
 }
 
-/// Sets an environment variable during its lifetime.
+/// Sets an environment variable for its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

@@ -20,7 +20,7 @@
 
 namespace wellspring::test {
 
-/// A functor with the memory that its emission needs, tables included.
+/// A functor with the memory that its emission needs, including tables.
 template <class F>
 class PlannedFunctor {
  public:
@@ -67,8 +67,8 @@ class PlannedFunctor {
   [[no_unique_address]] typename decltype(wellspring::detail::tables_of<F>())::type tables_;
 };
 
-/// Emits samples (images with a warping augmentation) with teams of 1, 7, 32 and 256 threads and
-/// expects equal bytes and equal numbers of random draws.
+/// Emits samples (for images, with a warping augmentation) with teams of 1, 7, 32 and 256 threads
+/// and expects equal bytes and an equal number of random draws.
 template <class F>
 void expect_equal_for_all_teams(const typename F::Params& params, SampleShape shape) {
   const std::vector<Slot> slots = {{3, 3, 0, 0}, {4, 9, 0, 1}};

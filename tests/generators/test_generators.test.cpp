@@ -68,7 +68,7 @@ TEST(SetGenerator, ExportsRaggedArraysAndReportsOverflow) {
   EXPECT_EQ(overflow_text({}, generator.layout()), "");
 }
 
-TEST(SetGenerator, HasAPicture) {
+TEST(SetGenerator, HasAPreview) {
   FunctorGenerator<Handful> generator({}, {});
   const RgbImage image = preview(generator, {1, 0, 300});
   EXPECT_EQ(image.pixels.size(), static_cast<std::size_t>(image.width) * image.height * 3);
@@ -84,7 +84,7 @@ TEST(TableGenerator, ComputesItsTableOnceAndReadsIt) {
     maker.make({0, 7, 1}, [](const HostSamples& samples) {
       EXPECT_EQ(samples.x()[0], 2.f / 5) << "sample 7, colour 2 of 5";
     });
-    sample_digest(generator, {0, 0, 1});  // a second plan, with other addresses
+    sample_digest(generator, {0, 0, 1});  // makes a second plan, with other addresses
     EXPECT_TRUE(maker.notes().empty());
   }
   EXPECT_EQ(Swatches::Tables::computed, 1);
@@ -92,7 +92,7 @@ TEST(TableGenerator, ComputesItsTableOnceAndReadsIt) {
 }
 
 TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
-  // Keys: the bare seed, the name of `noise`, and the name of another generator under the seed.
+  // Keys: the bare seed, and the seed with the names of two generators.
   const SampleRng bare{5, 3}, named{named_key(5, "noise"), 3}, other{named_key(5, "shapes"), 3};
   int equal = 0;
   for (std::uint32_t draw = 0; draw < 1000; ++draw) {
@@ -102,7 +102,7 @@ TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
       equal += a.word[w] == b.word[w] || b.word[w] == c.word[w] ? 1 : 0;
     }
   }
-  // 8000 pairs of 32-bit words, each equal with a probability of 2^-32.
+  // 8000 pairs of 32-bit words are each equal with a probability of 2^-32.
   EXPECT_EQ(equal, 0);
 }
 

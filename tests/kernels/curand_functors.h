@@ -1,5 +1,5 @@
-// cuRAND's device generator at scattered counters, to compare with kernels/random/philox.h.
-// The kernel tests use it. Host and device; the cuRAND side is device code only.
+// cuRAND's device generator at scattered counters, for comparison with kernels/random/philox.h. For
+// the kernel tests. Host and device; the cuRAND part is device code only.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -21,7 +21,7 @@ struct CurandWords {
   WS_HD std::uint64_t sample(std::int64_t i) const {
     return static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15ull;
   }
-  /// Below 2^38: 4 * draw must fit in cuRAND's 64-bit offset. The high word is our purpose tag.
+  /// Below 2^38, so that 4 * draw fits in cuRAND's 64-bit offset. The high word is our purpose tag.
   WS_HD std::uint64_t draw(std::int64_t i) const { return sample(i + 1) >> 26; }
 
   WS_HD Philox4 ours(std::int64_t i) const {

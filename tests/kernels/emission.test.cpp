@@ -38,7 +38,7 @@ Augmentation drawn(const std::string& yaml, SampleShape shape, std::uint64_t sam
   return draw_augmentation(test::plan_of(yaml, shape), {5, sample});
 }
 
-TEST(Emission, IdentityLooksAtPixelCentres) {
+TEST(Emission, IdentityReadsPixelCentres) {
   for (const int width : {1, 7, 31, 32, 33, 100}) {
     const SampleShape shape = {5, width, 3};
     const auto x = emit(Coordinates{}, shape, shape, "");
@@ -66,7 +66,7 @@ TEST(Emission, FlipsReverseExactly) {
   }
 }
 
-TEST(Emission, ShiftsAreWholePixelsAndCropTheFormula) {
+TEST(Emission, ShiftsMoveByWholePixels) {
   const SampleShape shape = {16, 24, 3};
   const std::string yaml = "augment: [shift: 0.25]";
   bool moved = false;
@@ -149,12 +149,12 @@ TEST(Emission, EraseSetsASquareToTheMean) {
       }
     }
     whole += zeros == 36 ? 1 : 0;
-    ASSERT_GE(zeros, 9) << "a centre in the image leaves a quarter at least";
+    ASSERT_GE(zeros, 9) << "at least a quarter of the square is in the image";
   }
   EXPECT_GT(whole, 0);
 }
 
-TEST(Emission, OneChannelTakesTheFirst) {
+TEST(Emission, SingleChannelIsTheFirstChannel) {
   const auto x = emit(Coordinates{}, {4, 40, 1}, {4, 40, 1}, "");
   ASSERT_EQ(x.size(), 160u);
   EXPECT_EQ(x[41], 1.5f);
@@ -168,7 +168,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits);
 }
 
-/// Shades of grey, either in one channel that represents all three or in three channels.
+/// Shades of grey, either as one channel that stands for all three or as three channels.
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
@@ -205,7 +205,7 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
   return {x.begin(), x.end()};
 }
 
-// Computing one channel and copying it at the store must give the bytes of computing three
+// Computing one channel and copying it when storing must give the same bytes as computing three
 // channels, for all operations, in whole runs and in runs at the end of a row.
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
@@ -227,8 +227,8 @@ TEST(Emission, GreyIsThreeEqualChannels) {
   }
 }
 
-// Lanes are in step if each reads the source pixel next to the previous lane's.
-TEST(Emission, LanesAreInStepWithoutTurnsAndScales) {
+// Lanes are in step if each lane reads the source pixel next to that of the previous lane.
+TEST(Emission, LanesAreInStepUnlessRotatedScaledOrMirrored) {
   const SampleShape shape = {40, 40, 3};
   const std::map<std::string, bool> lists = {
       {"", true},           {"shift: 0.25", true}, {"flip_y: 1", true},
@@ -273,8 +273,8 @@ struct Canvases {
   }
 };
 
-// colour.test.cpp tests the formula of each operation; here the operations run in the whole pass.
-TEST(Canvas, ColourOperationsAreDoneInOrderAndThenNormalised) {
+// colour.test.cpp tests the formula of each operation; this test runs them in the whole pass.
+TEST(Canvas, ColourOperationsRunInOrderBeforeNormalisation) {
   const Canvases canvases;
   const SampleShape shape = canvases.shape;
   const std::string yaml =
@@ -288,9 +288,9 @@ TEST(Canvas, ColourOperationsAreDoneInOrderAndThenNormalised) {
     const double mean = 0.3 + 0.1 * static_cast<double>(i % 3);
     const double deviation = std::ldexp(0.25, static_cast<int>(i % 3));
     const double lit = std::clamp(static_cast<double>(a.colour[0].value) * plain[i], 0., 1.);
-    if (std::abs(lit - 0.6) < 1e-6) continue;  // rounding decides
+    if (std::abs(lit - 0.6) < 1e-6) continue;  // here rounding decides
     const double expected = ((lit < 0.6 ? lit : 1 - lit) - mean) / deviation;
-    // The tolerance covers half a dozen f32 operations on values up to 1, times 4.
+    // The tolerance covers half a dozen f32 operations on values up to 1, scaled by 4.
     ASSERT_NEAR(coloured[i], expected, 24 * 0x1p-24);
   }
 }
@@ -342,7 +342,7 @@ TEST(Canvas, ShiftsPadWithZeroOrTheEdge) {
   }
 }
 
-TEST(Canvas, CopyingEqualsInterpolatingOnTheGrid) {
+TEST(Canvas, CopyingEqualsInterpolatingAtPixelCentres) {
   const Canvases canvases;
   const ByteImages images = canvases.images();
   for (const Padding padding : {Padding::zero, Padding::edge}) {
@@ -379,13 +379,13 @@ TEST(Canvas, InterpolatesBilinearly) {
       const double u = sx - ix, w = sy - iy;
       const double expected = (1 - w) * ((1 - u) * at(iy, ix) + u * at(iy, ix + 1)) +
                               w * ((1 - u) * at(iy + 1, ix) + u * at(iy + 1, ix + 1));
-      // Coordinates below 32 have an error of a few 2^-20 pixels, and values change by 1 per pixel.
+      // Coordinates below 32 are off by a few 2^-20 pixels, and values change by 1 per pixel.
       ASSERT_NEAR(x[static_cast<std::size_t>(row * 16 + column) * 3 + 2], expected, 8 * 0x1p-20);
     }
   }
 }
 
-TEST(Canvas, LabelsAndRowsFollowTheIndex) {
+TEST(Canvas, LabelsAndRowsMatchTheIndex) {
   const Canvases canvases;
   ByteImages images = canvases.images();
   for (const ImageIndex index : {ImageIndex::sample, ImageIndex::row}) {

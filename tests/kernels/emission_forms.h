@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// Canvas: points at random positions. A cell counts its points and keeps the number of the last
+/// Canvas: points at random positions. A cell counts its points and stores the number of the last
 /// one.
 struct Dust {
   static constexpr int kLatents = 1;
@@ -61,7 +61,7 @@ struct Dust {
   }
 };
 
-/// Field: a ring of cells. In each step a cell becomes the mean of itself and its neighbours.
+/// Field: a ring of cells. In each step, a cell becomes the mean of itself and its neighbours.
 struct HeatField {
   static constexpr int kPlanes = 1, kShown = 0;
   struct Chain {
@@ -121,7 +121,7 @@ struct Heat {
   }
 };
 
-/// Set: a random number of items. Item k holds k and random words. Made by one thread.
+/// Set: a random number of items. Item k holds k and random words. One thread makes a set.
 struct Spray {
   static constexpr int kLatents = 1, kTargets = 2;
   static constexpr forms::Events kForm = {};
@@ -158,7 +158,7 @@ struct Spray {
   }
 };
 
-/// The same set, made by a team.
+/// The same set, made by a team of threads.
 struct TeamSpray {
   static constexpr int kLatents = 1, kTargets = 2;
   static constexpr forms::EventTeams kForm = {};

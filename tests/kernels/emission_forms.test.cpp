@@ -26,7 +26,7 @@ std::vector<Slot> slots_of(const std::vector<std::uint64_t>& samples) {
 
 // ---- canvas -------------------------------------------------------------------------------------
 
-/// Two samples of a canvas. The cells are in scratch memory if they fit into `most_scratch`.
+/// Emits two samples of a canvas. The cells are in scratch memory if they fit into `most_scratch`.
 std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int members,
                         CanvasPlace expected) {
   const SampleShape shape = {11, 13, 3};
@@ -42,24 +42,24 @@ std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int membe
   call.augmentation = test::plan_of("augment: [flip_x: 1]", shape);
   const HostBatch batch(2, SampleLayout::image(shape));
   call.batch = batch.view();
-  for (int twice = 0; twice < 2; ++twice) {  // cells start at 0 each time
+  for (int twice = 0; twice < 2; ++twice) {  // cells must start at 0 each time
     stage.emit(TeamLauncher{members}, "dust", functor, shape, call);
   }
   return {batch.x().begin(), batch.x().end()};
 }
 
-TEST(Canvas, BytesAreEqualInScratchAndInThePlanForAllTeams) {
+TEST(Canvas, BytesDoNotDependOnMemoryOrTeamSize) {
   const auto expected = dust(Dust{}, kPortableScratchBytes, 1, CanvasPlace::scratch);
   EXPECT_EQ(dust(Dust{}, kPortableScratchBytes, 32, CanvasPlace::scratch), expected);
   for (const int painters : {1, 3}) {
     for (const int members : {1, 7, 32}) {
       EXPECT_EQ(dust({500, painters}, 0, members, CanvasPlace::memory), expected)
-          << painters << " painters of " << members;
+          << painters << " painters of size " << members;
     }
   }
 }
 
-TEST(Canvas, HoldsWhatWasScattered) {
+TEST(Canvas, HoldsTheScatteredPoints) {
   const auto x = dust(Dust{}, kPortableScratchBytes, 1, CanvasPlace::scratch);
   for (std::size_t sample = 0; sample < 2; ++sample) {
     std::vector<float> count(11 * 13), last(11 * 13);
@@ -77,9 +77,9 @@ TEST(Canvas, HoldsWhatWasScattered) {
   }
 }
 
-// The 11 x 13 cells take two words each, plus the drawn scene. A limit just below this size is not
-// enough.
-TEST(Canvas, LiesWhereTheDeviceHasTheRoom) {
+// The 11 x 13 cells take two words each, plus memory for the drawn scene. A limit just below this
+// total is not enough.
+TEST(Canvas, UsesScratchIfItFits) {
   const SampleShape shape = {11, 13, 3};
   const std::size_t needed = 2 * 11 * 13 * 4 + 4 + detail::drawn_scratch<Dust>();
   for (const std::size_t limit : {needed - 1, needed}) {
@@ -101,7 +101,7 @@ class HeatRun {
     memory_.commit();
   }
 
-  /// The first value of each sample; `x` receives all values.
+  /// Returns all values of the samples.
   std::vector<float> make(const std::vector<std::uint64_t>& samples, std::uint64_t seed = 3) {
     const auto slots = slots_of(samples);
     const HostBatch batch(rows_, SampleLayout::image(shape()));
@@ -151,10 +151,10 @@ std::vector<float> expected_frames(const std::vector<std::uint64_t>& samples) {
   return all;
 }
 
-TEST(Field, FramesAreThoseOfTheirChainsInAnyOrderAndForAllTeams) {
+TEST(Field, FramesDoNotDependOnOrderOrTeamSize) {
   for (const int members : {1, 7, 32}) {
     HeatRun run(8, members);
-    // Samples in order, backwards, twice in one batch, and far ahead.
+    // Samples in order, backwards, repeated within a batch, and far ahead.
     for (const std::vector<std::uint64_t>& samples :
          std::vector<std::vector<std::uint64_t>>{{0, 1, 2, 3, 4, 5, 6, 7},
                                                  {8, 9, 10, 11, 12, 13, 14, 15},
@@ -166,7 +166,7 @@ TEST(Field, FramesAreThoseOfTheirChainsInAnyOrderAndForAllTeams) {
   }
 }
 
-TEST(Field, WhatIsResidentLeavesNoMark) {
+TEST(Field, FramesDoNotDependOnResidentState) {
   HeatRun resident(4);
   for (std::uint64_t first = 0; first < 60; first += 4) {
     const std::vector<std::uint64_t> samples = {first, first + 1, first + 2, first + 3};
@@ -175,7 +175,7 @@ TEST(Field, WhatIsResidentLeavesNoMark) {
   }
 }
 
-TEST(Field, AnotherSeedIsAnotherChain) {
+TEST(Field, ChainsDependOnTheSeed) {
   HeatRun run(2);
   const auto first = run.make({10, 11}, 3);
   const auto other = run.make({10, 11}, 4);
@@ -190,7 +190,7 @@ std::unique_ptr<HostBatch> spray(const F& functor, const std::vector<std::uint64
                                  int members) {
   const auto slots = slots_of(samples);
   SampleLayout layout = functor.layout();
-  layout.latents = 2;  // as if another source had more
+  layout.latents = 2;  // as if another source had more latents
   layout.targets = 3;
   auto batch = std::make_unique<HostBatch>(static_cast<std::int64_t>(samples.size()), layout);
   EmitCall call;
@@ -207,7 +207,7 @@ std::vector<std::uint64_t> ids(std::uint64_t count) {
   return samples;
 }
 
-TEST(Sets, HoldTheirItemsAndZerosBehindThem) {
+TEST(Sets, HoldTheirItemsFollowedByZeros) {
   const Spray functor;
   const auto batch = spray(functor, ids(40), 1);
   for (std::size_t row = 0; row < 40; ++row) {
@@ -229,7 +229,7 @@ TEST(Sets, HoldTheirItemsAndZerosBehindThem) {
   }
 }
 
-TEST(Sets, CountWhatDoesNotFit) {
+TEST(Sets, CountItemsThatDoNotFit) {
   const Spray functor;
   const auto batch = spray(functor, ids(40), 1);
   unsigned long long samples = 0, items = 0;
@@ -243,7 +243,7 @@ TEST(Sets, CountWhatDoesNotFit) {
   EXPECT_EQ(batch->view().overflow->items, items);
 }
 
-TEST(Sets, TeamsMakeWhatAThreadMakes) {
+TEST(Sets, TeamsAndSingleThreadsMakeEqualSets) {
   const auto alone = spray(Spray{}, ids(5), 1);
   for (const int members : {1, 7, 64}) {
     const auto together = spray(TeamSpray{}, ids(5), members);

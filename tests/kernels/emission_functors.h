@@ -1,12 +1,12 @@
-// The image functor that the emission tests run; instantiated for CUDA in emission_functors.cu.
-// Host and device.
+// The image functor for the emission tests; instantiated for CUDA in emission_functors.cu. Host and
+// device.
 #pragma once
 
 #include "kernels/emission/pixels.h"
 
 namespace wellspring::test {
 
-/// A formula whose value is the location at which it is read.
+/// An image whose value is the location at which it is read.
 struct Coordinates {
   static constexpr int kLatents = 1;
   static constexpr forms::Pixels kForm = {};

@@ -11,7 +11,7 @@
 namespace wellspring::test {
 namespace {
 
-/// A member whose rank is odd leaves before the barrier.
+/// Members with odd rank leave before the barrier.
 struct DivergingFunctor {
   template <class Team>
   void operator()(Team& team, std::int64_t) const {
@@ -20,7 +20,7 @@ struct DivergingFunctor {
   }
 };
 
-/// Writes the team's size, which no functor may do.
+/// Writes the team's size, which functors must not do.
 struct SizeWriter {
   std::int32_t* out;
   template <class Team>
@@ -43,7 +43,7 @@ struct GreedyScratch {
   }
 };
 
-TEST(HostTeam, AcceptsEqualBytesOfEveryTeamSize) {
+TEST(HostTeam, AcceptsEqualBytesForEveryTeamSize) {
   constexpr std::int64_t n = 3;
   std::vector<std::int32_t> histogram(64 * n, -1);
   std::vector<std::int64_t> summary(3 * n, -1);
@@ -57,7 +57,7 @@ TEST(HostTeam, ReportsBytesThatDependOnTheSize) {
   std::vector<std::int32_t> out(1);
   EXPECT_NONFATAL_FAILURE(
       {
-        // Sizes 7, 32 and 256 differ from 1; the macro wants a single failure.
+        // Sizes 7, 32 and 256 differ from 1; the macro expects a single failure.
         testing::TestPartResultArray failures;
         {
           testing::ScopedFakeTestPartResultReporter reporter(

@@ -1,5 +1,5 @@
-// Functors of the launch tests, instantiated for CUDA in launch_functors.cu.
-// The kernel tests use them. Host and device.
+// Functors for the launch tests, instantiated for CUDA in launch_functors.cu. For the kernel tests.
+// Host and device.
 #pragma once
 
 #include "kernels/runtime/launch_bound.h"
@@ -9,7 +9,7 @@
 
 namespace wellspring::test {
 
-/// out[i] = 3 i + 1, in smaller blocks than the default.
+/// out[i] = 3 i + 1, launched in smaller blocks than the default.
 struct AffineWriter {
   static constexpr LaunchBound kLaunchBound = {64, 1};
   std::int64_t* out;
@@ -17,7 +17,7 @@ struct AffineWriter {
 };
 
 /// All teams scatter into the same cells, as the parts of a canvas do: cells[0] counts points,
-/// cells[1] keeps their maximum and cells[2] the union of their bits.
+/// cells[1] holds their maximum and cells[2] the union of their bits.
 struct SharedCanvasPainter {
   std::int64_t points;  ///< per team
   std::int32_t* cells;
@@ -36,7 +36,7 @@ struct SharedCanvasPainter {
 };
 
 /// Histogram of (rank * 7919 + k) % 64 over k < count in scratch, with atomics; then the sum,
-/// maximum and union of bits. Uses every member of the team protocol.
+/// maximum and union of bits. Uses every operation of the team protocol.
 struct HistogramMaker {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
   static constexpr bool kSharesWarps = true;

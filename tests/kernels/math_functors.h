@@ -1,5 +1,5 @@
-// Apply all functions of kernels/random/math.h to an array. A map functor serves to compare host
-// and device, and SIMD loops to compare vector and scalar code. The kernel tests use them. Host and
+// Functors that apply all functions of kernels/random/math.h to an array: a map functor to compare
+// host and device, and SIMD loops to compare vector and scalar code. For the kernel tests. Host and
 // device.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace wellspring::test {
 
 inline constexpr int kMathFunctions = 14;
 
-/// Function `index` at x; a function of two variables also gets a number derived from x.
+/// Function `index` at x; a function of two variables also receives a number derived from x.
 template <int index>
 WS_INLINE float evaluate(float x) {
   if constexpr (index == 0) return math::sin_turns(x);

@@ -1,4 +1,4 @@
-// Compares Philox with cuRAND, whose host generator needs neither GPU nor driver.
+// Compares Philox with cuRAND, whose host generator needs neither a GPU nor a driver.
 #include "kernels/random/philox.h"
 #include "kernels/runtime/launch.h"
 #include "kernels/runtime/memory_plan.h"
@@ -27,15 +27,15 @@ std::vector<std::uint32_t> curand_words(std::uint64_t seed, std::uint64_t offset
   return words;
 }
 
-// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) each give four
-// words (one block); then all give their next block (our next draw).
+// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) give four words
+// each (one block); then they all give their next block (our next draw).
 constexpr std::uint64_t kSubsequences = 65536;
 
 TEST(PhiloxCurand, MatchesTheHostGenerator) {
   for (const std::uint64_t seed : {0ull, 42ull, 0x123456789abcdef0ull, ~0ull}) {
     // A draw of 2^32 carries into the counter's second word, which is our purpose tag.
     for (const std::uint64_t draw : {0ull, 1ull, 1000ull, 1ull << 32, (3ull << 32) + 5}) {
-      const std::size_t count = 4 * kSubsequences + 64;  // also part of the next draw
+      const std::size_t count = 4 * kSubsequences + 64;  // includes part of the next draw
       const auto words = curand_words(seed, draw * kSubsequences * 4, count);
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t block = draw + i / (4 * kSubsequences);

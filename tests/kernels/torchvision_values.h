@@ -1,6 +1,6 @@
 // torchvision's results for the test image and for ramps, printed by
 // tests/truth/torchvision_values.py with torchvision 0.29.2+cu132.
-// The kernel tests use them; host only.
+// For the kernel tests; host only.
 #pragma once
 
 namespace wellspring::test::torchvision {

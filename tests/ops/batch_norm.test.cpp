@@ -16,8 +16,8 @@ namespace {
 class BatchNormTest : public test::OperationTest {};
 
 // The mean is a thousand times the standard deviation, and there are more rows than a chunk has.
-// Floats of that size are multiples of 2^-13, so x is off by up to 2^-14, where its standard
-// deviation is 1/sqrt(3). Sums about each chunk's own mean lose nothing else.
+// Floats of that size are multiples of 2^-13, so x is off by up to 2^-14, compared with its
+// standard deviation of 1/sqrt(3). Summing about each chunk's own mean loses no further precision.
 TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   BatchNormSpec spec = {.rows = 5000, .channels = 3};
   const auto n = static_cast<std::size_t>(spec.rows * spec.channels);
@@ -36,7 +36,7 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
     means[k] = means[k];
     variances[k] = 0.9 + 0.1 * variances[k] * 5000 / 4999;
   }
-  // A mean of 1000 may be off by 4 roundings; the variance changes only by the square of that.
+  // The mean of 1000 may be off by 4 roundings; the variance changes only by the square of that.
   test::expect_within(mean.values(), means, 4000 * test::rounding(DType::f32), "mean");
   test::expect_within(rstd.values(), rstds, 1e-5, "rstd");
   test::expect_within(running_variance.values(), variances, 1e-5, "running variance");
@@ -65,7 +65,7 @@ TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
   expect_equal_for_all_team_sizes(
       BatchNormChunk<float>{x.data(), sums.data(), squares.data(), kRows, kEach, kChannels},
       kChunks, shape, {bytes_of(sums), bytes_of(squares)});
-  // Without momentum the running statistics do not depend on their old values.
+  // Without momentum, the running statistics do not depend on their old values.
   expect_equal_for_all_team_sizes(
       BatchNormTotal{sums.data(),
                      squares.data(),

@@ -11,7 +11,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// Values of both signs whose sums are inexact.
+/// Values of both signs with inexact sums.
 template <class T>
 std::vector<T> matrix(std::int64_t rows, int columns) {
   std::mt19937 random(7);
@@ -46,7 +46,7 @@ void expect_column_sums(std::int64_t rows, int columns) {
       exact += value;
       magnitude += std::abs(value);
     }
-    // A chunk has at most max(64, rows / 1024 + 1) terms, and the second pass at most 4 + 8
+    // A chunk has at most max(64, rows / 1024 + 1) terms, and the second pass adds at most 4 + 8
     // roundings; each rounding is half an epsilon (Higham 2002, section 4.2).
     const double roundings = 64.0 + static_cast<double>(rows) / 1024 + 13;
     EXPECT_NEAR(sums[static_cast<std::size_t>(column)], exact, roundings * 0.6e-7 * magnitude)
@@ -54,7 +54,7 @@ void expect_column_sums(std::int64_t rows, int columns) {
   }
 }
 
-TEST(ColumnSum, AgreesWithDoublePrecision) {
+TEST(ColumnSum, MatchesDoublePrecision) {
   for (const std::int64_t rows : {1, 63, 64, 65, 1000, 70001}) {
     expect_column_sums<float>(rows, 5);
     expect_column_sums<bf16>(rows, 5);

@@ -40,8 +40,8 @@ void each_product(const Conv2dSpec& s, Visit visit) {
           }
 }
 
-/// The convolution and its adjoints in double precision. If the inputs are magnitudes, the results
-/// are the scale of the rounding errors.
+/// The convolution and its adjoints in double precision. Given the magnitudes of the inputs, it
+/// returns the scale of the rounding errors.
 Doubles forward(const Conv2dSpec& s, const Doubles& x, const Doubles& w, const Doubles& bias) {
   Doubles y(y_size(s));
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -85,8 +85,9 @@ Doubles rectified(const Conv2dSpec& s, Doubles y) {
   return y;
 }
 
-/// The bound of a sum of `terms` products in any order, terms * u * sum |a b| (N. Higham, Accuracy
-/// and Stability of Numerical Algorithms, 2002, section 3.1), and one rounding of the result.
+/// The error bound for a sum of `terms` products in any order, terms * u * sum |a b| (N. Higham,
+/// Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), plus one rounding of the
+/// result.
 Doubles bounds(const Doubles& magnitude, double terms, DType result) {
   Doubles bound(magnitude.size());
   for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -104,9 +105,9 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(1, 1, 1, 1, 1, {.kernel = 1, .padding = 0, .bias = false}),
       images(2, 8, 8, 32, 64, {.activation = relu}),
       images(2, 4, 4, 64, 128, {.bias = false}),
-      // These cases have enough tiles for Winograd's algorithm. They cover images that fill their
-      // tiles and images that do not, a small last group of tiles, two parts of several groups
-      // each, and two blocks of channels with one group and with several.
+      // These cases have enough tiles for Winograd's algorithm. They cover images that do and do
+      // not fill their tiles, a small last group of tiles, two parts with several groups each, and
+      // two blocks of channels with one group and with several.
       images(4, 8, 8, 32, 64, {.activation = relu}),
       images(5, 7, 6, 64, 32),
       images(17, 4, 11, 96, 32, {.bias = false}),
@@ -184,8 +185,8 @@ TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
   for (const Conv2dSpec& spec : conv_table()) check<bf16>(spec);
 }
 
-// Compares the oracle's adjoints above with its finite differences.
-TEST(Conv2dOracle, HasAdjointsThatAreTheGradients) {
+// Compares the reference's adjoints above with its finite differences.
+TEST(Conv2dOracle, AdjointsAreTheGradients) {
   const Conv2dSpec s = images(2, 4, 3, 2, 3);
   const Doubles x = in_double(random_values<float>(x_size(s), 1));
   const Doubles w = in_double(random_values<float>(w_size(s), 2));
@@ -217,7 +218,7 @@ TEST_P(Conv2dTest, SkipsTheBiasGradientOnRequest) {
   EXPECT_EQ(with.values(), without.values());
 }
 
-// A repeated step gives equal bits, also after steps with other pointers.
+// A repeated step must give equal bits, even after steps with other pointers.
 TEST_P(Conv2dTest, RepeatsEveryBit) {
   const Conv2dSpec s = images(4, 8, 8, 32, 64);
   const auto convolution = Conv2d::plan(s, stream());
@@ -272,9 +273,9 @@ TEST(Conv2dPlan, SharesConvolutionsWithMoreWeightsThanPixels) {
   const bool can = cpu::winograd_available();
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
   EXPECT_EQ(Conv2d::better_shared(s, 16), can);
-  EXPECT_FALSE(Conv2d::better_shared(s, 17)) << "fewer panels than shards";
+  EXPECT_FALSE(Conv2d::better_shared(s, 17)) << "there are fewer panels than shards";
   s.in_height = s.in_width = 32;
-  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "more pixels than weights";
+  EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "there are more pixels than weights";
   s.in_height = s.in_width = 8;
   s.stride = 2;
   EXPECT_EQ(Conv2d::better_shared(s, 2), can);
@@ -284,7 +285,7 @@ TEST(Conv2dPlan, SharesConvolutionsWithMoreWeightsThanPixels) {
   EXPECT_THROW(Conv2d::better_shared(s, 2), Error);
 }
 
-TEST(Conv2dPlan, RefusesWhatItCannotCompute) {
+TEST(Conv2dPlan, RefusesImpossibleConvolutions) {
   const struct {
     Conv2dSpec spec;
     const char* message;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr Activation relu = Activation::relu;
 
-/// Compares the pooled convolution with a convolution followed by pooling, which have separate
-/// tests. The two ways sum the same products in different orders.
+/// Compares the pooled convolution with a convolution followed by pooling, which are tested
+/// separately. Both sum the same products, but in different orders.
 class ConvPool2dTest : public test::OperationTest {
  protected:
   template <class T>
@@ -57,13 +57,13 @@ class ConvPool2dTest : public test::OperationTest {
     convolution->forward(stream(), x, w, bias_or_none, full, space);
     max_pool_forward(stream(), pool, full, y2, winner2);
     // The products have magnitudes up to 1 and random signs. Their sum is far below their number,
-    // so that number of roundings is a generous bound.
+    // so as many roundings as there are products is a generous bound.
     const double u = test::rounding(DType::f32);
     const double taps = static_cast<double>(s.kernel * s.kernel);
     const auto bound = [&](double terms) { return terms * u + 4 * test::rounding(s.compute); };
     expect_within(y.values(), in_double(y2.values()), bound(taps * s.in_channels + 1), "y");
 
-    // Both backward passes use the same winners, so that a tie within rounding is no error.
+    // Both backward passes use the same winners, so a tie within rounding is not an error.
     together->backward(stream(), x, w, dy, winner, s.input_gradient ? dx.data() : nullptr, dw,
                        s.bias ? dbias.data() : nullptr, workspace);
     max_pool_backward(stream(), pool, dy, winner, full);

@@ -23,7 +23,7 @@ std::vector<double> elements(const Matrix& m) {
   return {m.data(), m.data() + m.size()};
 }
 
-/// terms * u * sum |a b| (Higham 2002, section 3.1), and the roundings of the result.
+/// terms * u * sum |a b| (Higham 2002, section 3.1), plus the roundings of the result.
 std::vector<double> bounds(const Matrix& magnitude, double terms, DType result, int roundings = 1) {
   return elements(magnitude *
                   ((terms + 1) * test::rounding(DType::f32) + roundings * test::rounding(result)));
@@ -31,7 +31,7 @@ std::vector<double> bounds(const Matrix& magnitude, double terms, DType result, 
 
 class DenseTest : public test::OperationTest {
  protected:
-  /// Y: type of the result.
+  /// Y is the type of the result.
   template <class T, class Y>
   void check(DenseSpec s) {
     s.compute = DTypeOf<T>::value;
@@ -62,7 +62,7 @@ class DenseTest : public test::OperationTest {
       magnitude.rowwise() += B.cwiseAbs().row(0);
     }
     if (s.activation == Activation::relu) expected = expected.cwiseMax(0.0);
-    // If the bias is not part of the product, it is added to the rounded product.
+    // If the bias is not fused with the product, it is added to the rounded product.
     expect_within(y.values(), elements(expected), bounds(magnitude, s.in + 1, s.output, 2), "y");
     if (s.input_gradient) {
       dense->backward_data(stream(), device_dy, device_w, dx, workspace);

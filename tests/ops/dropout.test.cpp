@@ -30,7 +30,7 @@ class DropoutTest : public test::OperationTest {
     dropout(stream(), spec, device_slots, state, x, y);
     return y.values();
   }
-  /// Samples 7 and 8 of source 0 (its first and second), and sample 7 of source 1 (its first).
+  /// Samples 7 and 8 of source 0 (ordinals 0 and 1), and sample 7 of source 1 (ordinal 0).
   static std::vector<Slot> slots() { return {{7, 0, 0, 0}, {8, 1, 0, 1}, {7, 0, 1, 2}}; }
   static std::vector<float> row(const std::vector<float>& all, int r) {
     return {all.begin() + r * kColumns, all.begin() + (r + 1) * kColumns};
@@ -38,7 +38,7 @@ class DropoutTest : public test::OperationTest {
 };
 
 // The number of dropped values is binomial. The limit is five standard deviations: one false alarm
-// in 1.7 million for each rate; the seed is fixed.
+// in 1.7 million per rate; the seed is fixed.
 TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   for (const float rate : {0.25f, 0.9f}) {
     const std::vector<float> y = dropped(0, slots(), rate);
@@ -49,9 +49,9 @@ TEST_P(DropoutTest, DropsAtItsRateAndScalesTheRest) {
   }
 }
 
-TEST_P(DropoutTest, DependsOnSeedLayerStepSourceAndOrdinalOnly) {
+TEST_P(DropoutTest, DependsOnlyOnSeedLayerStepSourceAndOrdinal) {
   const std::vector<float> all = dropped(5, slots());
-  EXPECT_EQ(row(dropped(5, {slots()[1]}), 0), row(all, 1));  // in any row of any batch
+  EXPECT_EQ(row(dropped(5, {slots()[1]}), 0), row(all, 1));  // the same in any row of any batch
   EXPECT_NE(row(all, 0), row(all, 1));                       // another ordinal
   EXPECT_NE(row(all, 0), row(all, 2));                       // another source
   EXPECT_NE(dropped(6, slots()), all);
@@ -61,7 +61,7 @@ TEST_P(DropoutTest, DependsOnSeedLayerStepSourceAndOrdinalOnly) {
 }
 
 // Repeated augmentation puts copies of a sample into one batch, with different ordinals.
-TEST_P(DropoutTest, GivesCopiesOfASampleSeparateMasks) {
+TEST_P(DropoutTest, GivesCopiesOfASampleDifferentMasks) {
   const std::vector<float> copies = dropped(5, {{7, 21, 0, 0}, {7, 22, 0, 1}, {7, 23, 0, 2}});
   EXPECT_NE(row(copies, 0), row(copies, 1));
   EXPECT_NE(row(copies, 1), row(copies, 2));

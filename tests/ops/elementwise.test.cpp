@@ -11,7 +11,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-/// One element; part of a chunk; one chunk; one element more than two chunks.
+/// Sizes: one element, part of a chunk, one chunk, and one element more than two chunks.
 constexpr std::size_t kSizes[] = {1, 77, kChunk, 2 * kChunk + 1};
 
 class ElementwiseTest : public test::OperationTest {
@@ -21,7 +21,7 @@ class ElementwiseTest : public test::OperationTest {
     const DType dtype = DTypeOf<T>::value;
     auto x = random_values<T>(n, 1);
     const auto y = random_values<T>(n, 2);
-    x[0] = T(0.0f);  // the gradient of ReLU at zero is zero
+    x[0] = T(0.0f);  // ReLU's gradient at zero must be zero
     const Buffer<T> device_x = buffer(x), device_y = buffer(y), sum = buffer<T>(n),
                     masked = buffer<T>(n);
     const auto count = static_cast<std::int64_t>(n);

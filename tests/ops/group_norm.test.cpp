@@ -21,7 +21,7 @@ std::size_t size_of_tensor(const GroupNormSpec& s) {
   return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
 }
 
-/// The normalisation in two passes, in double precision.
+/// The normalisation, computed in two passes in double precision.
 Doubles forward(const GroupNormSpec& s, const Inputs& in) {
   Doubles y(in.x.size());
   const int pixels = s.height * s.width, width = s.channels / s.groups;
@@ -88,17 +88,17 @@ class GroupNormTest : public test::OperationTest {
                         s.residual ? dresidual.data() : nullptr, dgamma, dbeta, partials);
 
     const Inputs in{in_double(x), in_double(gamma), in_double(beta), in_double(residual)};
-    // A large offset costs x - mean an error of offset * u. The sums run over 256 lanes and add a
+    // A large offset gives x - mean an error of offset * u. The sums run over 256 lanes and add a
     // few roundings of their mean magnitude. A factor of 16 covers both for xhat up to about 2.
     const double u = test::rounding(DType::f32);
     const double scale = 16 * (1 + static_cast<double>(std::abs(offset)));
     const double size = static_cast<double>(s.height * s.width * s.channels / s.groups);
-    // A group of one value has no spread: rstd is 1 / sqrt(epsilon), which magnifies the error.
+    // A group of one value has no spread: rstd is 1 / sqrt(epsilon), which amplifies the error.
     const double sharp = size < 8 ? 1 / std::sqrt(static_cast<double>(s.epsilon)) : 2;
     const double forward_bound = scale * u * sharp + 4 * test::rounding(s.compute);
     expect_within(y.values(), forward(s, in), forward_bound, "y");
 
-    // Gradients of sum(dy y) by finite differences. If ReLU's kink is within the error of y, the
+    // Gradients of sum(dy y) by finite differences. If y is within its error of ReLU's kink, the
     // mask may differ; these few elements are not compared.
     Doubles through = in_double(dy);
     const Doubles written = in_double(y.values());
@@ -152,7 +152,8 @@ TEST_P(GroupNormTest, AgreesWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// The mean is a thousand times the spread: one pass over x would lose all digits of the variance.
+// The mean is a thousand times the spread: a single pass over x would lose all digits of the
+// variance.
 TEST_P(GroupNormTest, KeepsPrecisionFarFromZero) {
   check<float>(spec_of(2, 4, 4, 8, 2, false, Activation::none), 1000);
 }

@@ -11,7 +11,7 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-TEST(InstructionSet, EqualsThatOfTheLibrary) {
+TEST(InstructionSet, MatchesTheLibrarys) {
   const char* const most = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (most == nullptr || std::string(most).starts_with("AVX512")) {
     EXPECT_LE(winograd_available(), avx512_in_use());

@@ -21,7 +21,7 @@ std::vector<Slot> slots_of(const std::vector<std::uint32_t>& sources) {
   return slots;
 }
 
-/// Cross-entropy of logits against probabilities, in double precision.
+/// Cross-entropy between logits and probabilities, in double precision.
 double cross_entropy(const double* logits, const Doubles& wanted) {
   const auto n = static_cast<std::ptrdiff_t>(wanted.size());
   const double largest = *std::max_element(logits, logits + n);
@@ -37,7 +37,7 @@ Doubles smoothed(Doubles wanted, double smoothing) {
   return wanted;
 }
 
-/// A batch of rows with the outputs of three heads; one of them is tested.
+/// A batch of rows with the outputs of three heads, of which one is tested.
 struct Rows {
   HeadSlice head;
   std::vector<float> outputs;
@@ -112,8 +112,8 @@ class LossTest : public test::OperationTest {
     return run_class(rows, {label}, smoothing);
   }
 
-  /// Compares the loss with `row_loss`, the unweighted loss of a row's outputs in double precision,
-  /// and the gradient with finite differences of the mean.
+  /// Compares the loss with `row_loss` (the unweighted loss of a row's outputs in double
+  /// precision), and the gradient with finite differences of the mean.
   void expect_agrees(const Rows& rows, const Result& result,
                      const std::function<double(const double*, std::size_t)>& row_loss) {
     const Doubles z = in_double(rows.outputs);
@@ -124,7 +124,7 @@ class LossTest : public test::OperationTest {
     Doubles expected(rows.batch());
     for (std::size_t row = 0; row < rows.batch(); ++row) expected[row] = weighted(z, row);
     const double u = test::rounding(DType::f32);
-    // About ten roundings of numbers below 16, and errors of exp and log of 2 ULP each.
+    // About ten roundings of numbers below 16, and errors of 2 ulps each in exp and log.
     expect_within(result.loss, expected, 16 * 16 * u, "loss");
     const auto mean = [&](const Doubles& v) {
       double sum = 0;
@@ -149,11 +149,11 @@ class LossTest : public test::OperationTest {
   }
 };
 
-TEST_P(LossTest, AgreesOnClassesWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, ClassLossMatchesDoublePrecisionAndFiniteDifferences) {
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Rows rows = six_rows(4, dtype);
-      const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: label of another head
+      const std::vector<std::int32_t> labels = {3, 77, 0, 0, 2, 1};  // 77: a label of another head
       const Result result = run_class(rows, labels, smoothing);
       expect_agrees(rows, result, [&](const double* z, std::size_t row) {
         Doubles wanted(4, 0);
@@ -184,7 +184,7 @@ TEST_P(LossTest, StaysFiniteForHugeLogits) {
   }
 }
 
-TEST_P(LossTest, PredictsTheFirstOfEqualLogits) {
+TEST_P(LossTest, ResolvesTiesToTheFirstLogit) {
   EXPECT_EQ(run_single({1, 2, 2, 0}, 1).scores[0], 1);
   EXPECT_EQ(run_single({1, 2, 2, 0}, 2).scores[0], 0);
   EXPECT_EQ(run_single({0, 0}, 0).scores[0], 1);
@@ -201,7 +201,7 @@ TEST_P(LossTest, PassesNaNsThrough) {
   }
 }
 
-TEST_P(LossTest, IsNaNForALabelOutsideOfTheHead) {
+TEST_P(LossTest, IsNaNForALabelOutsideTheHead) {
   for (const std::int32_t label : {-1, 3, 1 << 30}) {
     const Result result = run_single({1, 2, 3}, label);
     EXPECT_TRUE(std::isnan(result.loss[0])) << label;
@@ -209,8 +209,8 @@ TEST_P(LossTest, IsNaNForALabelOutsideOfTheHead) {
   }
 }
 
-/// Probabilities of `classes` classes for `rows` rows, which sum to 1 in even and to 1/2 in odd rows;
-/// each row has one extra, unused column.
+/// Probabilities of `classes` classes for `rows` rows. They sum to 1 in even rows and to 1/2 in odd
+/// rows; each row has one extra, unused column.
 std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uint64_t seed) {
   std::vector<float> values = random_values<float>(rows * (classes + 1), seed, 0, 1);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -221,7 +221,7 @@ std::vector<float> probabilities(std::size_t rows, std::size_t classes, std::uin
   return values;
 }
 
-TEST_P(LossTest, AgreesOnSoftLabelsWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, SoftLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
   for (const float smoothing : {0.0f, 0.1f}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Rows rows = six_rows(4, dtype);
@@ -249,7 +249,7 @@ TEST_P(LossTest, AgreesOnSoftLabelsWithDoublePrecisionAndFiniteDifferences) {
   }
 }
 
-// A label equals a soft label with one probability of 1.
+// A label must give the same result as a soft label with a single probability of 1.
 TEST_P(LossTest, TreatsOneHotSoftLabelsAsLabels) {
   const Rows rows = six_rows(4, DType::f32);
   const std::vector<std::int32_t> labels = {3, 0, 0, 1, 2, 1};
@@ -261,18 +261,18 @@ TEST_P(LossTest, TreatsOneHotSoftLabelsAsLabels) {
   const Result soft = run(rows, [&](const LossInput& in, const LossResult& out) {
     soft_cross_entropy(stream(), rows.head, in, device_targets, 4, 0.1f, out);
   });
-  // Both sum K numbers below 16, in different orders.
+  // Both results sum K numbers below 16, in different orders.
   expect_within(soft.loss, in_double(hard.loss), 8 * 16 * test::rounding(DType::f32), "loss");
   EXPECT_EQ(soft.scores, hard.scores);
 }
 
-TEST_P(LossTest, AgreesOnSeveralLabelsWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, MultiLabelLossMatchesDoublePrecisionAndFiniteDifferences) {
   for (const auto positives : {PositiveWeight::equal, PositiveWeight::balanced}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Rows rows = six_rows(3, dtype);
       rows.scores = kSigmoidScores;
-      // 0, 1 and values between, as in mixed samples, with one column more than the head has. Row 2
-      // has no label; row 4 has a total below one.
+      // 0, 1 and values in between, as in mixed samples, with one column more than the head has
+      // outputs. Row 2 has no label; the labels of row 4 sum to less than one.
       std::vector<float> targets = random_values<float>(24, 3, 0, 1);
       for (std::size_t i = 0; i < 24; i += 2) targets[i] = targets[i] > 0.5f ? 1 : 0;
       std::fill_n(targets.begin() + 8, 3, 0.0f);
@@ -341,7 +341,7 @@ TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
         return all;
       };
       const Result of_both = cost(mixed, positives);
-      // The tolerance of expect_agrees, for three results.
+      // The tolerance of expect_agrees, applied to three results.
       const double u = test::rounding(DType::f32);
       expect_within(of_both.loss, mixture(of_a.loss, of_b.loss), 3 * 16 * 16 * u, "loss");
       expect_within(of_both.gradient, mixture(of_a.gradient, of_b.gradient), 3 * 16 * u,
@@ -359,9 +359,9 @@ TEST_P(LossTest, IsLinearInMixturesOfSeveralLabels) {
   expect_linear(two_of_a, two_of_b, PositiveWeight::balanced);
 }
 
-// With all K outputs at -30 each present label costs 30 and absent ones nothing, as e^-30 vanishes
-// next to 1. Balanced, the mean over the outputs is 30 for any total of present labels, fractions
-// included; for a total t below one it is 30 t.
+// With all K outputs at -30, each present label costs 30 and absent ones cost nothing, as e^-30
+// vanishes next to 1. Balanced, the mean over the outputs is 30 for any total of present labels of
+// at least one, including fractions; for a total t below one it is 30 t.
 TEST_P(LossTest, BalancesPresentLabels) {
   Rows rows = six_rows(4, DType::f32);
   rows.scores = kSigmoidScores;
@@ -379,7 +379,7 @@ TEST_P(LossTest, BalancesPresentLabels) {
   expect_within(result.loss, {30, 30, 30, 15, 0, 30}, 30 * 4 * test::rounding(DType::f32), "loss");
 }
 
-TEST_P(LossTest, StaysFiniteForHugeOutputsOfSeveralLabels) {
+TEST_P(LossTest, MultiLabelLossStaysFiniteForHugeOutputs) {
   for (const float sign : {1.0f, -1.0f}) {
     Rows rows = six_rows(2, DType::f32);
     rows.scores = kSigmoidScores;
@@ -393,7 +393,7 @@ TEST_P(LossTest, StaysFiniteForHugeOutputsOfSeveralLabels) {
   }
 }
 
-TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
+TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     Rows rows = six_rows(2, dtype);
     rows.scores = 4;
@@ -425,7 +425,7 @@ TEST_P(LossTest, AgreesOnRegressionWithDoublePrecisionAndFiniteDifferences) {
       for (std::size_t k = 0; k < 2; ++k) {
         const double in_unit =
             error(y.data() + rows.own(row), row, k) / static_cast<double>(scale[k]);
-        // Errors are below 7, or below 35 in the other unit, with four roundings each.
+        // Values are below 7, or below 35 in the other unit, with four roundings each.
         const double tolerance = 35 * 8 * test::rounding(DType::f32);
         EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
         EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);

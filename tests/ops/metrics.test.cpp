@@ -11,7 +11,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-constexpr std::size_t kBatch = 200;  // more than three rows per lane; no multiple of the lanes
+constexpr std::size_t kBatch = 200;  // more than three rows per lane, not a multiple of the lanes
 constexpr std::size_t kSources = 3;
 constexpr std::size_t kMeasures = 4;  // two losses, two scores
 constexpr std::size_t kSums = (kMeasures + 1) * kSources;
@@ -23,7 +23,7 @@ struct Batch {
     for (std::size_t i = 0; i < kBatch; ++i)
       slots[i].source = i % 7 == 0 ? 2 : static_cast<std::uint32_t>(i % 2);
   }
-  /// The sums of rows [0, rows) in double precision, in another order than the operation.
+  /// The sums of rows [0, rows) in double precision, in a different order than in the operation.
   std::vector<double> sums(std::size_t rows) const {
     std::vector<double> result(kSums, 0);
     for (std::size_t m = 0; m <= kMeasures; ++m)
@@ -38,7 +38,7 @@ Measures measures_of(const float* values) {
   return {.batch = kBatch, .count = kMeasures, .losses = 2, .sources = kSources, .values = values};
 }
 
-/// Sums of 200 numbers below 3 in double precision, in another order.
+/// For sums of 200 numbers below 3 in double precision, in a different order.
 constexpr double kSumTolerance = 200 * 600 * 0x1p-53;
 
 class MetricsTest : public test::OperationTest {};
@@ -64,19 +64,19 @@ TEST_P(MetricsTest, SumsBySourceAndFillsTheRing) {
   EXPECT_EQ(line.overflow.items, 1ull << 40);
   double total = 0;
   for (std::size_t i = 0; i < 2 * kSources; ++i) total += expected[i] / kBatch;
-  EXPECT_NEAR(line.loss, total, 8 * 0x1p-24);  // rounded to float once; below 8
+  EXPECT_NEAR(line.loss, total, 8 * 0x1p-24);  // below 8, rounded to float once
   EXPECT_EQ(device_state.values()[0].loss, line.loss);
   for (std::size_t i = 0; i < kSums; ++i)
     EXPECT_NEAR(found[1000003 % 8 * kSums + i], expected[i], kSumTolerance) << i;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i / kSums == 1000003 % 8) continue;
-    EXPECT_EQ(found[i], -1) << "written to another line";
+    EXPECT_EQ(found[i], -1) << "another line was written";
   }
 }
 
 TEST_P(MetricsTest, RemembersTheFirstStepWithANonFiniteLoss) {
   Batch batch;
-  batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // second head
+  batch.values[kBatch + 77] = std::numeric_limits<float>::quiet_NaN();  // in the second head
   StepState state;
   state.step = 41;
   const Buffer<Slot> slots = buffer(batch.slots);
@@ -91,11 +91,11 @@ TEST_P(MetricsTest, RemembersTheFirstStepWithANonFiniteLoss) {
   state.step = 50;
   const Buffer<StepState> later = buffer(std::vector<StepState>{state});
   collect_metrics(stream(), measures_of(values), slots, nullptr, later, {lines, sums, 4});
-  EXPECT_EQ(later.values()[0].nonfinite, 42u) << "the first step must stay";
+  EXPECT_EQ(later.values()[0].nonfinite, 42u) << "the first step must be kept";
 }
 
 // A non-finite score does not stop a run.
-TEST_P(MetricsTest, KeepsScoresOutOfTheLoss) {
+TEST_P(MetricsTest, IgnoresScoresInTheLoss) {
   Batch batch;
   batch.values[2 * kBatch + 5] = std::numeric_limits<float>::infinity();
   const Buffer<Slot> slots = buffer(batch.slots);

@@ -1,6 +1,6 @@
 // Tools to test operations on every back end of this machine: device buffers followed by guard
-// words, random inputs, and comparisons with double precision within stated bounds. Called by the
-// tests of kernels/ops; host only.
+// words, random inputs, and comparisons with double precision within stated bounds. For the tests
+// of kernels/ops; host only.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -38,7 +38,7 @@ class Buffer {
       : stream_(&stream), n_(n), plan_(std::make_unique<MemoryPlan>(stream.device())) {
     memory_ = plan_->reserve<std::byte>("test", "buffer", n * sizeof(T) + kGuardBytes);
     plan_->commit();
-    // Makes unwritten memory recognisable: as a float it is a NaN.
+    // Makes unwritten memory recognisable: read as a float, it is NaN.
     fill(std::vector<std::byte>(n * sizeof(T) + kGuardBytes, kPattern));
   }
   Buffer(Stream& stream, const std::vector<T>& values) : Buffer(stream, values.size()) {
@@ -54,10 +54,10 @@ class Buffer {
   Buffer(Buffer&&) noexcept = default;
 
   T* data() const { return reinterpret_cast<T*>(memory_.data()); }
-  operator T*() const { return data(); }  // NOLINT: reads as the pointer that operations take
+  operator T*() const { return data(); }  // NOLINT: acts as the pointer that operations take
   std::size_t size() const { return n_; }
 
-  /// const, because like a pointer's target the memory is not part of the object.
+  /// const, because the memory is not part of the object, just like the target of a pointer.
   void assign(const std::vector<T>& values) const {
     ASSERT_EQ(values.size(), n_);
     stream_->copy(memory_.data(), values.data(), n_ * sizeof(T), CopyDirection::host_to_device,
@@ -116,7 +116,7 @@ Doubles in_double(const std::vector<T>& values) {
   return result;
 }
 
-/// Expects every value within its own bound of the expected one; a NaN fails.
+/// Expects every value to be within its own bound of the expected one; NaNs fail.
 template <class T>
 void expect_within(const std::vector<T>& got, const Doubles& expected, const Doubles& bound,
                    const std::string& what) {
@@ -138,7 +138,7 @@ void expect_within(const std::vector<T>& got, const Doubles& expected, double bo
   expect_within(got, expected, Doubles(expected.size(), bound), what);
 }
 
-/// A convolution of `batch` images; `rest` gives the other members.
+/// A convolution of `batch` images; `rest` sets the other members.
 inline Conv2dSpec images(int batch, int height, int width, int in_channels, int out_channels,
                          Conv2dSpec rest = {}) {
   rest.batch = batch;
@@ -149,7 +149,7 @@ inline Conv2dSpec images(int batch, int height, int width, int in_channels, int 
   return rest;
 }
 
-/// df/dx_i by central differences in double precision. With a step of 1e-5 and values of order one
+/// df/dx_i by central differences in double precision. With a step of 1e-5 and values of order one,
 /// both errors, f''' step^2 / 6 and rounding / step, are below 1e-9.
 inline double derivative(const std::function<double(const Doubles&)>& f, Doubles x, std::size_t i) {
   constexpr double kStep = 1e-5;
@@ -161,7 +161,7 @@ inline double derivative(const std::function<double(const Doubles&)>& f, Doubles
   return (above - below) / (2 * kStep);
 }
 
-/// All derivatives.
+/// The derivatives with respect to all elements.
 inline Doubles gradient(const std::function<double(const Doubles&)>& f, const Doubles& x) {
   Doubles result(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) result[i] = derivative(f, x, i);
@@ -180,7 +180,7 @@ inline double largest_magnitude(const Doubles& values) {
   return largest;
 }
 
-/// A test that runs once per back end; skipped, with the reason, if the back end is missing.
+/// A test that runs once per back end and is skipped, with a reason, if the back end is missing.
 class OperationTest : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {

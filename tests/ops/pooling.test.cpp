@@ -63,7 +63,7 @@ class PoolingTest : public test::OperationTest {
   void check_max(PoolSpec s) {
     s.compute = DTypeOf<T>::value;
     SCOPED_TRACE(std::to_string(s.height) + "x" + std::to_string(s.width));
-    // Few distinct values, so that equal ones meet in a window.
+    // Few distinct values, so that windows contain equal ones.
     std::vector<T> x = random_values<T>(in_size(s), 1);
     for (T& value : x) value = T(std::round(static_cast<float>(value) * 4) / 4);
     const auto dy = random_values<T>(out_size(s), 2);
@@ -111,7 +111,7 @@ class PoolingTest : public test::OperationTest {
       mean[o] += xd[i] / static_cast<double>(pixels);
       expected_dx[i] = dyd[o] / static_cast<double>(pixels);
     }
-    // A sum of at most `pixels` terms of magnitude 1, a division and the rounding to T.
+    // Bounds a sum of at most `pixels` terms of magnitude 1, a division and the rounding to T.
     for (std::size_t o = 0; o < bound.size(); ++o) {
       bound[o] = (static_cast<double>(pixels) + 1) * test::rounding(DType::f32) +
                  test::rounding(s.compute);
@@ -121,23 +121,23 @@ class PoolingTest : public test::OperationTest {
   }
 };
 
-TEST_P(PoolingTest, TakesTheFirstOfTheLargestAsMaximum) {
+TEST_P(PoolingTest, TakesTheFirstOfEqualMaxima) {
   for (const PoolSpec& spec : pool_table()) {
     check_max<float>(spec);
     check_max<bf16>(spec);
   }
 }
 
-TEST_P(PoolingTest, AgreesOnTheMeanWithDoublePrecision) {
+TEST_P(PoolingTest, MeanMatchesDoublePrecision) {
   for (const PoolSpec& spec : pool_table()) {
     check_mean<float>(spec);
     check_mean<bf16>(spec);
   }
 }
 
-// Finite differences of y in double precision. The step of 1e-5 changes no winner, because no two
-// random values of a window are that close.
-TEST_P(PoolingTest, AgreesOnTheMaximumGradientWithFiniteDifferences) {
+// Finite differences of y in double precision. A step of 1e-5 changes no winner, because no two
+// random values in a window are that close.
+TEST_P(PoolingTest, MaximumGradientMatchesFiniteDifferences) {
   PoolSpec s = {.batch = 2, .height = 5, .width = 4, .channels = 3, .activation = Activation::relu};
   const auto x = random_values<float>(in_size(s), 5), dy = random_values<float>(out_size(s), 6);
   const Buffer<float> device_x = buffer(x), device_dy = buffer(dy), y = buffer<float>(out_size(s)),

@@ -11,7 +11,7 @@ namespace {
 
 class RankingTest : public test::OperationTest {};
 
-TEST_P(RankingTest, ReadsTheTwoColumnsOfItsHeadAndTheRequestedRows) {
+TEST_P(RankingTest, ReadsOnlyItsTwoColumnsAndTheRequestedRows) {
   constexpr std::size_t kRows = 37, kAsked = 30, kWidth = 5, kBegin = 2;
   const std::vector<float> values = random_values<float>(kRows * kWidth, 1, -4, 4);
   std::vector<std::int32_t> label(kRows);

@@ -1,4 +1,4 @@
-"""A bundle runs from another folder with an empty environment, on its own libraries.
+"""A bundle must run from another folder with an empty environment, using its own libraries.
 
 usage: bundle_test.py CMAKE SOURCE_DIR BUILD_DIR LIBRARY_DIR
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# Libraries of the target machine: its C library and, for a bundle without them, NVIDIA's.
+# Libraries of the target machine: the C library and, for a bundle without them, NVIDIA's libraries.
 SYSTEM = re.compile(
     r"^(linux-vdso|ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libcudnn\w*)"
     r"\.so"
@@ -52,7 +52,7 @@ def main():
             assert "libcuda.so" not in name, "the program must start without a driver"
             assert SYSTEM.match(pathlib.Path(name.split()[0]).name) or place.startswith(
                 str(bundle)
-            ), f"not from the bundle: {line}"
+            ), f"this library is not from the bundle: {line}"
 
 
 if __name__ == "__main__":

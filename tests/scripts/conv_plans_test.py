@@ -1,5 +1,5 @@
-"""conv_plans for an H200 that is only described: cuDNN has plans for every pass of the quickstart, in
-the format that gpu-check reads.
+"""Runs conv_plans for an H200 that is only described: cuDNN must have plans for every pass of the quickstart, in the
+format that gpu-check reads.
 
 usage: conv_plans_test.py CONV_PLANS SOURCE_DIR
 """
@@ -34,8 +34,8 @@ def main():
         assert row["plan"] == len(engines[row["convolution"], row["pass"]]), row
         engines[row["convolution"], row["pass"]].append(row["engine"])
     assert all("eng" in engine for names in engines.values() for engine in names), engines
-    # Three stages and a block of two equal convolutions; the first also with its input padded to 4 and to 8 channels,
-    # and without a gradient of the samples.
+    # The network has three stages and a block of two equal convolutions. The first is also planned with its input
+    # padded to 4 and to 8 channels, and without a gradient of the samples.
     passes = collections.Counter(name for _, name in engines)
     assert passes == {"forward": 6, "backward data": 3, "backward weights": 6}, engines.keys()
     print(f"{len(rows)} plans of {len(engines)} passes")

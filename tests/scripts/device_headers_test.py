@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Device headers are self-contained: each compiles by itself with a plain C++ compiler as freestanding code. It
-includes only other device headers and the standard headers that need no library.
+"""Device headers must be self-contained: each compiles by itself with a plain C++ compiler as freestanding code. It
+includes only other device headers and those standard headers that need no library.
 
     device_headers_test.py COMPILER
 """
@@ -12,8 +12,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Headers that a functor's code may include. Any compiler must accept them, at run time too. Headers that launch
-# (launch.h), read parameters or plan memory are for the host and are not listed.
+# Headers that a functor's code may include. Any compiler must accept them, including run-time compilers. Headers that
+# launch kernels (launch.h), read parameters or plan memory are for the host and are not listed.
 DEVICE_HEADERS = """
 core/expect.h
 generators/events/integrate.h
@@ -51,8 +51,8 @@ kernels/runtime/team.h
 kernels/runtime/team_loop.h
 """.split()
 DEVICE_HEADERS += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "kernels/augment/operations").glob("*.h"))]
-# Freestanding (C++20, [compliance]): types and constants, only code that the compiler inlines.
-# The intrinsics are the compiler's own; only a host with AVX2 includes them.
+# Headers of freestanding C++20 ([compliance]): only types, constants and code that the compiler inlines. The intrinsics
+# are the compiler's own; only hosts with AVX2 include them.
 FREESTANDING = {"immintrin.h", "atomic", "bit", "compare", "concepts", "cstddef", "cstdint", "limits", "type_traits"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
@@ -60,7 +60,7 @@ compiler = "c++"
 
 
 class DeviceHeaders(unittest.TestCase):
-    def test_include_their_kind_alone(self):
+    def test_include_only_device_and_freestanding_headers(self):
         for header in DEVICE_HEADERS:
             with self.subTest(header):
                 for system, own in INCLUDE.findall((ROOT / header).read_text()):

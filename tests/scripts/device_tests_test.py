@@ -1,4 +1,4 @@
-"""scripts/device-tests finds the tests that need a GPU, in sources of every form."""
+"""scripts/device-tests must find the tests that need a GPU, in sources of every form."""
 
 import importlib.machinery
 import importlib.util
@@ -67,8 +67,8 @@ TEST(Conv2d, Refuses) {}
             [sys.executable, SCRIPT], capture_output=True, text=True, check=True
         ).stdout
         self.assertIn("kernels StepGraph.CapturesTheSameCensusAndResultOnCuda\n", listing)
-        # Its source is in a folder without a program of its own.
-        self.assertIn("sources DatasetSourceTest.EmitsHostBatchesOnAGpu\n", listing)
+        # The source of this test is in a folder without a program of its own.
+        self.assertIn("sources DatasetSourceTest.EmitsTheSameBatchesOnAGpu\n", listing)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A functor that lacks a member its form requires, or misspells it, does not compile, and the error
-names the member. scripts/check-layers names a misspelt member that no form requires.
+"""A functor that lacks a member required by its form, or misspells it, must not compile, and the error must name the
+member. scripts/check-layers must report a misspelt member that no form requires.
 
     forms_test.py COMPILER
 """
@@ -77,19 +77,19 @@ class Forms(unittest.TestCase):
             source = source.replace(old, new)
         self.assertIn(named, errors_of(source))
 
-    def test_whole_functors_compile(self):
+    def test_complete_functors_compile(self):
         self.assertEqual(errors_of(CANVAS), "")
         self.assertEqual(errors_of(GENERATOR), "")
 
-    def test_a_form_is_stated(self):
+    def test_a_missing_form_is_reported(self):
         self.expect(CANVAS, [("kForm", "kFrom")], "states its form")
 
-    def test_required_members_are_missed(self):
+    def test_missing_required_members_are_reported(self):
         self.expect(CANVAS, [("int painters()", "int painter()")], "painters()")
         self.expect(CANVAS, [("void paint(", "void paints(")], "paint(Team&")
         self.expect(GENERATOR, [("Rgb at(", "Rgb att(")], "at(const Scene&, PixelCoordinate)")
 
-    def test_hooks_are_named_and_there(self):
+    def test_mismatched_hooks_are_reported(self):
         self.expect(CANVAS, [("void settle(", "void settel(")], "settle(Team&")
         self.expect(CANVAS, [(".settles = true", "")], "settles()")
         self.expect(GENERATOR, [("float cost(", "float costs(")], "cost(const Scene&)")
@@ -100,7 +100,7 @@ class Forms(unittest.TestCase):
         self.expect(CANVAS, [(".settles", ".settels")], "settels")
         self.expect(GENERATOR, [(".blocks", ".block")], "block")
 
-    def test_members_that_nothing_uses_are_found(self):
+    def test_unused_members_are_found(self):
         folders = [ROOT / "kernels", ROOT / "generators"]
         others = "".join(path.read_text() for folder in folders for path in folder.rglob("*.h"))
 

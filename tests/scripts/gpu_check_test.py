@@ -1,4 +1,4 @@
-"""Runs scripts/gpu-check with a program that imitates Wellspring on a machine with a GPU."""
+"""Runs scripts/gpu-check with programs that imitate Wellspring's on a machine with a GPU."""
 
 import concurrent.futures
 import json
@@ -14,7 +14,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
-# These programs answer as the real ones do on a healthy GPU; `fault` selects what is broken.
+# These programs answer like the real ones on a healthy GPU; `fault` selects what is broken.
 HEAD = f"#!{sys.executable} -IS\nimport json, os, pathlib, struct, sys, time, zipfile\nfault = os.environ.get('FAULT', '')\n"
 PROGRAM = r"""
 command = sys.argv[1]
@@ -131,7 +131,7 @@ NVIDIA_SMI = r"""
 print("Imagined GPU" + ", 390.1, 8 GiB, 1, 1, 1" * ("," in sys.argv[1]))
 """
 FORWARD = "forward of conv2d a"
-# (fault, arguments, pattern for the names of the failing checks, a text in the report).
+# (fault, arguments, pattern for the names of the checks that must fail, a text in the report).
 FAULTS = [
     ("digest", "--part A", "^shapes, ", "x: 1 of 6 values differ, first in sample 9 at [0]: host 5.0, "
      "device 5.00000095367431"),
@@ -152,7 +152,7 @@ FAULTS = [
     ("plans cut", "--only plans launches", "plans", "without its last line"),
     ("plans device", "--only plans launches", "plans", "AttributeError"),
     ("plans chosen", "--only plans launches", "plans", f"no plan of {FORWARD} is the chosen one"),
-    ("plans hang", "--only plans --budget 6", "plans", "its time was up"),
+    ("plans hang", "--only plans --budget 6", "plans", "timed out"),
     ("no injection", "--only nodes launches", "of a step", "the driver did not load"),
     ("cut trace", "--only nodes launches", "of a step", "is not JSON"),
     ("clock", "--only nodes launches", "of a step", "ends before it begins"),
@@ -163,14 +163,14 @@ FAULTS = [
     ("transfer", "--part C", "(f32|bf16), --graph", "1 host transfers"),
     ("graph", "--part C", "--graph check", "exit code 1"),
     ("ring", "--part C", "streamed", "streamed"),
-    ("resume", "--part C", "resumed half way", "straight"),
+    ("resume", "--part C", "resumed halfway", "uninterrupted"),
     ("resident", "--part C", "streamed", "the files were not streamed"),
     ("accuracy", "--only accuracy", "bf16 reaches", "allowed by chance"),
     ("test", "--part B", "test_kernels", "2 passed, 0 skipped"),
     ("skipped", "--part B", "test_kernels", "0 passed, 2 skipped"),
-    # A crash hides no other suite; the budget ends a hang.
+    # A crash must not hide other suites; the budget must end a hang.
     ("crash", "--part B", "test_kernels$|Stream alone", "test_kernels: Device alone | passed"),
-    ("hang", "--part B --budget 6", "test_kernels$", "its time was up"),
+    ("hang", "--part B --budget 6", "test_kernels$", "timed out"),
     ("hang", "--part B --budget 6", "test_kernels$", "no time was left"),
 ]  # fmt: skip
 
@@ -198,7 +198,7 @@ class GpuCheck(unittest.TestCase):
         path.chmod(0o755)
 
     def check(self, fault="", *arguments, code=0, out="out"):
-        """(standard output, the report as JSON and as Markdown, if there is one)."""
+        """Returns standard output and, if there is a report, its JSON and Markdown."""
         environment = {**os.environ, "FAULT": fault, "PATH": f"{self.folder / 'tools'}:/usr/bin:/bin",
                        "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder / "modules")}  # fmt: skip
         command = [sys.executable, self.folder / "bin/gpu-check", "--out", self.folder / out, *arguments]
@@ -235,7 +235,7 @@ class GpuCheck(unittest.TestCase):
         for words in (
             "graph: 60.0 us per step (1.20 per kernel), alone 70.0, on the host 5.0",
             "shapes: 5000000 samples/s; 2.00 times as many with 4 blocks per multiprocessor, bands of 4096 pixels",
-            "1 passes, 3 plans, 2 timed; 1 have a faster one than cuDNN's choice; 4 convolutions were not reached",
+            "1 passes, 3 plans, 2 timed; 1 with a faster plan than cuDNN's choice; 4 convolutions were not reached",
             f"{FORWARD}: eng0 20.0 us, eng1 10.0 us", "2 nodes in 0.2 us, busy 82%; gaps of 0.04 us on average",
             "resident: 1000000 images/s, ours 3.00 times as many", "this Python has no jax", "0 host transfers",
             "Imagined GPU", "this machine has no ncu", "this machine has no compute-sanitizer", "memory write: 3e+06 (50.0%)", "shapes, dense labels",
@@ -248,7 +248,7 @@ class GpuCheck(unittest.TestCase):
         with tarfile.open(logs) as tar:
             for log in ("bench-train", "trace-of-quickstart", "cudnn-device-properties"):
                 self.assertTrue(any(log in name for name in tar.getnames()), log)
-        # The four parts together make the same checks.
+        # The four parts together must make the same checks.
         parts = [self.check("", "--part", part, "--budget", "570", out=part)[1][0]["checks"] for part in "ABCD"]
         self.assertEqual([c["name"] for part in parts for c in part], [c["name"] for c in report["checks"]])
 
@@ -269,12 +269,12 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual({c["section"] for c in report["checks"]}, {"Host digest = device digest", "Rates"})
         self.assertTrue(list((self.folder / "out").glob("*-digests-rates.md")))
 
-    def test_what_the_machine_lacks_is_not_made(self):
+    def test_checks_without_their_tools_are_not_made(self):
         _, (report, markdown) = self.check("no cupti", "--only", "nodes")
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
         self.assertIn("libcupti.so.13: cannot open shared object file", markdown)
         _, (_, markdown) = self.check("peer without gpu", "--only", "peers", out="peers")
-        self.assertIn("| the training step in torch | not made | PyTorch 9 cannot use a GPU here |", markdown)
+        self.assertIn("| the training step in torch | not run | PyTorch 9 cannot use a GPU here |", markdown)
         shutil.rmtree(self.folder / "libexec/wellspring/tools")
         _, (report, _) = self.check("", "--only", "launches", "bounds", "nodes", "plans", out="tools")
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
@@ -282,7 +282,7 @@ class GpuCheck(unittest.TestCase):
     def test_a_spent_budget_is_not_a_pass(self):
         _, (report, markdown) = self.check("", "--part", "A", "--budget", "1", code=3)
         self.assertEqual(self.failures(report), set())
-        self.assertRegex(markdown, r"\n0 of (\d+) checks passed, \1 not made")
+        self.assertRegex(markdown, r"\n0 of (\d+) checks passed, \1 not run")
 
     def test_a_report_that_cannot_be_written_is_printed(self):
         self.write("full", "")

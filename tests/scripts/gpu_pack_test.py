@@ -15,11 +15,11 @@ import tempfile
 
 SKIPPED = 77
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
-# Runs a command in another root. The loader finds a program's location through /proc, which disappears with the
-# command's mount namespace.
+# Runs a command in another root. The loader finds a program's location through /proc, which is unmounted together with
+# the command's mount namespace.
 ELSEWHERE = 'mount --bind /proc "$0/proc" && exec chroot "$0" /usr/bin/env -i -C /unpacked "$@"'
 LIMIT = 40 << 20
-# Commands that bin/wellspring-env and the shell scripts of the archive may call.
+# Commands that bin/wellspring-env and the shell scripts in the archive may call.
 PROGRAMS = ("bash", "env", "awk", "dirname", "tr")
 NVIDIA = re.compile(r"lib(cudnn|cublasLt|curand|nvrtc|cupti)[\w.-]*\.so")
 
@@ -34,14 +34,14 @@ def output(*command, **options):
 
 
 def libraries_of(program):
-    """{name: path} of the files that the loader opens for a program here."""
+    """Returns {name: path} of the files that the loader opens for a program on this machine."""
     found = re.findall(r"^\s*(\S+)(?: =>)?(?: (/\S+))? \(0x", output("ldd", program), re.MULTILINE)
     paths = {name: path or name for name, path in found}
     return {name: path for name, path in paths.items() if path.startswith("/")}
 
 
 class Root:
-    """An empty root directory; a test fills it with what it needs."""
+    """An empty root directory that a test fills with what it needs."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -80,14 +80,14 @@ class Root:
         self.environment["PYTHONHOME"] = sys.base_prefix
 
     def add_nvidia(self, programs):
-        """Installs the NVIDIA libraries that the programs name, laid out as in a Python environment."""
+        """Installs the NVIDIA libraries that the programs need, laid out as in a Python environment."""
         for program in programs:
             for name, path in libraries_of(program).items():
                 if NVIDIA.match(name):
                     self.place(path, pathlib.Path(sysconfig.get_path("stdlib")) / f"nvidia/all/lib/{name}")
 
     def run(self, *command):
-        """(exit code, output)."""
+        """Returns (exit code, output)."""
         settings = [f"{name}={value}" for name, value in self.environment.items()]
         result = subprocess.run(
             ["unshare", "--mount", "sh", "-c", ELSEWHERE, self.folder, *settings, *map(str, command)],
@@ -105,7 +105,7 @@ def main():
     source, build = (pathlib.Path(path) for path in sys.argv[1:])
     allowed = subprocess.run(["unshare", "--mount", "true"], env={"PATH": PATH}, check=False).returncode == 0
     if os.geteuid() != 0 or not allowed:
-        print("skipped: a separate root needs root's rights and a mount namespace")
+        print("skipped: a separate root needs root privileges and a mount namespace")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as name:
         archive = pathlib.Path(name) / "pack.tar.xz"
@@ -121,7 +121,7 @@ def main():
         root.place(archive, "/unpacked/pack.tar.xz")
         root.expect(0, "", "python3", "-m", "tarfile", "-e", "pack.tar.xz", ".")
 
-        # Without NVIDIA's libraries it says what to do.
+        # Without NVIDIA's libraries, it must say what to do.
         bundle = root.folder / "unpacked/wellspring"
         root.expect(1, "If the bundle has no NVIDIA libraries, run", "wellspring/bin/wellspring-env", "gpu-check")
         root.add_nvidia([bundle / "bin/wellspring", *(bundle / "libexec/wellspring").glob("test_*")])

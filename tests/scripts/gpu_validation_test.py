@@ -1,4 +1,4 @@
-"""scripts/gpu-validation lists what reports show to have run, and nothing else."""
+"""scripts/gpu-validation must list exactly those tests that reports show to have run."""
 
 import json
 import pathlib
@@ -72,18 +72,18 @@ class GpuValidation(unittest.TestCase):
         self.assertIn("2 of 3 checks passed, 1 failed", self.page())
         self.assertIn("(../bench/results/gpu-part-a.md)", self.page())
 
-    def test_another_program_shows_nothing_of_this_one(self):
+    def test_reports_of_other_programs_do_not_count(self):
         self.report("gpu-part-b", [("Device tests", "test_kernels", True)], "wellspring 0.1.0 (old)")
         self.report("gpu-part-a", [("Digests", "ifs, first 40", True)])
         self.assertEqual(self.never(), ["fields"])
 
-    def test_what_failed_or_was_not_made_was_not_seen(self):
+    def test_failed_and_skipped_checks_do_not_count(self):
         kernels = ("Device tests", "test_kernels", True)
         for second in (False, None):
             self.report("gpu", [kernels, ("Digests", "ifs, 1", True), ("Digests", "ifs, 2", second)])
             self.assertEqual(self.never(), ["fields"])
 
-    def test_a_page_that_is_out_of_date_is_found(self):
+    def test_an_outdated_page_is_detected(self):
         self.assertEqual(self.run_script("--check").returncode, 1)
         self.page()
         self.assertEqual(self.run_script("--check").returncode, 0)
@@ -92,7 +92,7 @@ class GpuValidation(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("run scripts/gpu-validation", result.stderr)
 
-    def test_a_broken_report_is_named(self):
+    def test_a_broken_report_is_reported(self):
         (self.root / "bench/results/cut-off.json").write_text('{"checks": [')
         result = self.run_script()
         self.assertEqual(result.returncode, 1)

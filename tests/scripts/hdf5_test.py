@@ -1,5 +1,5 @@
-"""HDF5 files as other programs read and write them: h5py reads exports, and the program reads files from h5py, chunked
-and compressed.
+"""HDF5 files exchanged with other programs: h5py reads exports, and the program reads files written by h5py, including
+chunked and compressed ones.
 
 Usage: hdf5_test.py PROGRAM. Exit code 77 without h5py (Debian, Ubuntu: python3-h5py).
 """
@@ -15,7 +15,7 @@ try:
     import h5py
     import numpy as np
 except ImportError:
-    if "/usr/bin" not in sys.executable:  # the system's packages belong to the system's Python
+    if "/usr/bin" not in sys.executable:  # only the system's Python has the system's packages
         sys.exit(subprocess.run(["/usr/bin/python3", *sys.argv]).returncode)
     print("hdf5_test: skipped: no h5py (Debian, Ubuntu: python3-h5py)")
     sys.exit(77)
@@ -24,6 +24,7 @@ PROGRAM = sys.argv.pop()
 CALO = ["calo_gflash", "layers=2", "unit=GeV", "--count", "30", "--seed", "4"]
 CONFIG = """
 data:
+  normalise: none
   sources:
     - {{name: full, kind: files, path: {path}, {keys}}}
 model: {{name: mlp, widths: [8]}}
@@ -49,7 +50,7 @@ class Hdf5(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.path / name
 
-    def test_showers_are_those_of_the_challenge(self):
+    def test_showers_have_the_layout_of_the_challenge(self):
         with h5py.File(self.export("a.hdf5", *CALO)) as file, np.load(self.export("a.npz", *CALO)) as plain:
             self.assertEqual(file["incident_energies"].shape, (30, 1))
             np.testing.assert_array_equal(
@@ -80,7 +81,7 @@ class Hdf5(unittest.TestCase):
             self.assertEqual(json.loads(file["metadata"][()])["generator"], "ginkgo")
 
     def write_showers(self, name, **options):
-        """A file in the challenge's format: f64, compressed; the showers in exact eighths of MeV."""
+        """Writes a file in the challenge's format: f64, compressed; showers are exact multiples of 1/8 MeV."""
         showers = np.arange(40 * 6).reshape(40, 6) / 8
         energies = 1000.0 + 10 * np.arange(40).reshape(40, 1)
         with h5py.File(self.path / name, "w") as file:
@@ -94,7 +95,7 @@ class Hdf5(unittest.TestCase):
         with np.load(self.export("back.npz", "run.yaml", "--count", "40")) as back:
             return back["x"], back["latents"]
 
-    def test_files_of_others_are_read(self):
+    def test_files_of_other_programs_are_read(self):
         for options in (
                 dict(compression="gzip", chunks=(7, 4), shuffle=True),
                 dict(compression="gzip", fletcher32=True),
@@ -107,10 +108,10 @@ class Hdf5(unittest.TestCase):
                 np.testing.assert_array_equal(x, showers.astype(np.float32), str(options))
                 np.testing.assert_array_equal(latents[:, :1], energies.astype(np.float32))
 
-    def test_sets_of_others_are_read(self):
+    def test_sets_of_other_programs_are_read(self):
         random = np.random.default_rng(3)
         counts = random.integers(0, 6, 30)
-        counts[7] = 5  # the padded file has room for five
+        counts[7] = 5  # the padded file only has room for five
         mask = np.arange(5) < counts[:, None]
         items = random.normal(size=(30, 5, 3)).astype(np.float32)
         mass = np.linspace(10, 200, 30)
@@ -137,8 +138,9 @@ class Hdf5(unittest.TestCase):
                 done = self.run_program("train", "run.yaml", f"out=run-{name}-{storage}")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_files_that_people_have_are_read(self):
-        """Arrays in groups, compressed archives, Fortran order, planes, one-hot labels: all give the same batches."""
+    def test_arrays_of_common_forms_are_read(self):
+        """Arrays in groups, compressed archives, Fortran order, planes and one-hot labels must all give the same
+        batches."""
         random = np.random.default_rng(5)
         pixels = random.integers(0, 256, (20, 6, 6, 3), dtype=np.uint8)
         labels = random.permutation(np.arange(20) % 4)
@@ -169,7 +171,7 @@ class Hdf5(unittest.TestCase):
         done = self.run_program("config", "run.yaml")
         self.assertIn("did you mean 'train/images'?", done.stderr)
 
-    def test_pulses_of_others_are_read(self):
+    def test_pulses_of_other_programs_are_read(self):
         """The tables of "Neutrinos in Deep Ice" as arrays, with booleans and small types as pandas writes them."""
         random = np.random.default_rng(4)
         counts = random.integers(0, 9, 30)
@@ -205,7 +207,7 @@ class Hdf5(unittest.TestCase):
         self.assertNotIn("HDF5-DIAG", done.stderr)
         return done.stderr
 
-    def test_nothing_else_is_opened(self):
+    def test_links_and_unknown_filters_are_refused(self):
         self.write_showers("full.h5")
         with h5py.File(self.path / "links.h5", "w") as file:
             file["incident_energies"] = np.ones((40, 1))
@@ -220,7 +222,7 @@ class Hdf5(unittest.TestCase):
         self.write_showers("lzf.h5", compression="lzf")
         self.assertIn("is compressed by filter 32000 (lzf)", self.refusal("lzf.h5"))
 
-    def test_damage_in_compressed_rows_ends_in_an_error(self):
+    def test_damaged_compressed_rows_cause_an_error(self):
         self.write_showers("full.h5", compression="gzip", chunks=(40, 6))
         whole = (self.path / "full.h5").read_bytes()
         with h5py.File(self.path / "full.h5") as file:

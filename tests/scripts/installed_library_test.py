@@ -1,4 +1,4 @@
-"""A separate project can use the installed library, and its samples equal the program's.
+"""A separate project must be able to use the installed library, and get the same samples as the program.
 
 usage: installed_library_test.py CMAKE SOURCE_DIR BUILD_DIR PROGRAM
 """

@@ -1,4 +1,4 @@
-"""No program searches the current folder for its libraries.
+"""No program may search the current folder for its libraries.
 
 An empty entry in RPATH or RUNPATH means the current folder (ld.so(8)), and a relative one starts there: the loader
 would load a file called libz.so.1 from it.
@@ -15,7 +15,7 @@ ENTRY = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")
 
 
 def programs_below(folder):
-    """Linked executables, without CMake's trial programs and third-party libraries."""
+    """Linked executables, except for CMake's trial programs and third-party libraries."""
     for path in sorted(pathlib.Path(folder).rglob("*")):
         ours = "CMakeFiles" not in path.parts and ".so" not in path.name
         if not ours or path.is_symlink() or not path.is_file():
@@ -25,7 +25,7 @@ def programs_below(folder):
 
 
 def bad_entries(text):
-    """Entries of the library paths in the output of `readelf -d` that are empty or relative."""
+    """Library path entries that are empty or relative, from the output of `readelf -d`."""
     paths = ENTRY.findall(text)
     return [
         entry
@@ -36,7 +36,7 @@ def bad_entries(text):
 
 
 def main():
-    # Cases that the check must classify correctly.
+    # Known cases, which the check must classify correctly.
     assert bad_entries(" 0x0f (RPATH)  Library rpath: [::]") == ["", "", ""]
     assert bad_entries(" 0x1d (RUNPATH)  Library runpath: [/a:lib:$ORIGIN/../lib]") == ["lib"]
     assert bad_entries(" 0x0f (RPATH)  Library rpath: [$ORIGIN/../lib:/opt/lib]") == []

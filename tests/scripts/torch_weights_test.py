@@ -1,7 +1,7 @@
 """Weights of resnet18 go to PyTorch and back. A model from `wellspring train` loads strictly into the network of
-scripts/torch-weights; changed weights return in a file that `wellspring eval` takes. Networks of torchvision and timm,
-as far as they are installed, have the same results here: their files go through scripts/torch-weights, and files
-of the safetensors library are read directly, also in half precision. Skipped (77) without PyTorch.
+scripts/torch-weights; changed weights return in a file that `wellspring eval` accepts. Networks of torchvision and
+timm, if installed, have the same results here: their files go through scripts/torch-weights, and files of the
+safetensors library are read directly, also in half precision. Skipped (77) without PyTorch.
 
 Usage: torch_weights_test.py SOURCE_FOLDER WELLSPRING
 """
@@ -50,7 +50,7 @@ def run(*command):
 
 
 def evaluate(wellspring, *arguments):
-    """-> loss and accuracy of the only source, standard error."""
+    """Returns loss and accuracy of the only source, and standard error."""
     result = subprocess.run([str(part) for part in (wellspring, "eval", *arguments, "--json")],
                             capture_output=True, text=True)
     assert result.returncode == 0, f"{arguments}: {result.stdout}{result.stderr}"
@@ -59,14 +59,14 @@ def evaluate(wellspring, *arguments):
 
 
 def held_out(wellspring, config, folder, *settings):
-    """Held-out images [n, channel, height, width] and labels, as the network receives them."""
+    """Returns held-out images [n, channel, height, width] and labels, as the network receives them."""
     run(wellspring, "export", config, *settings, "--split", "eval", "--out", folder / "held.npz")
     arrays = np.load(folder / "held.npz")
     return torch.from_numpy(arrays["x"]).permute(0, 3, 1, 2).float(), torch.from_numpy(arrays["label"]).long()
 
 
 def expect_equal(network, samples, found, what):
-    """The results of `wellspring eval` are PyTorch's on the same samples."""
+    """`wellspring eval` must give PyTorch's results on the same samples."""
     images, labels = samples
     with torch.no_grad():
         logits = network.double().eval()(images.double())
@@ -79,7 +79,7 @@ def expect_equal(network, samples, found, what):
 
 
 def disturb(network):
-    """Random weights and statistics, so that each of them matters."""
+    """Randomises weights and statistics, so that each of them matters."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
@@ -98,7 +98,7 @@ def check_round_trip(script, wellspring, folder):
 
     metadata, tensors = module.read_safetensors(model)
     network = module.ResNet18("cifar", tensors["fc.bias"][0][0])
-    network.load_state_dict(torch.load(folder / "weights.pt"))  # strict: no name is missing
+    network.load_state_dict(torch.load(folder / "weights.pt"))  # strict, so no name may be missing
     assert not torch.equal(network.bn1.running_mean, torch.zeros(64)), "the statistics were not loaded"
     torch.save(network.state_dict(), folder / "again.pt")
     run(sys.executable, script, "from-torch", folder / "again.pt", model, folder / "back.safetensors")
@@ -115,7 +115,7 @@ def check_round_trip(script, wellspring, folder):
 
 
 def networks():
-    """resnet18 of the libraries that are installed, else of the script."""
+    """resnet18 from the libraries that are installed, or else from the script."""
     found = {}
     for library in ("torchvision", "timm"):
         try:

@@ -51,7 +51,7 @@ SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
   return spec;
 }
 
-/// A file source, alone or mixed with an endless source.
+/// A source of files, alone or mixed with an endless source.
 void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
                  const std::string& yaml = "") {
   SourceContext context;
@@ -93,7 +93,7 @@ struct FileRun {
   std::unique_ptr<HostBatch> batch;
 };
 
-/// Pixels and labels of all steps, one batch after another.
+/// Pixels and labels of all steps, batch by batch.
 struct Trace {
   std::vector<float> x;
   std::vector<std::int32_t> labels;
@@ -184,7 +184,7 @@ class DatasetSourceTest : public ::testing::Test {
   fs::path root_ = folder_.path() / "images";
 };
 
-// Every emitted row equals the image of its slot, decoded directly.
+// Every emitted row must equal the image of its slot, decoded directly.
 TEST_F(DatasetSourceTest, EmitsDecodedImages) {
   FileRun run(with_storage(files(root_), Storage::resident), true);
   const ImageSet images = ImageSet::open({root_, "", 0});
@@ -206,10 +206,10 @@ TEST_F(DatasetSourceTest, EmitsDecodedImages) {
       ++seen;
     }
   }
-  EXPECT_GT(seen, 60);  // several epochs of 21 images
+  EXPECT_GT(seen, 60);  // covers several epochs of 21 images
 }
 
-TEST_F(DatasetSourceTest, StreamsResidentRowsWithAnyThreadCount) {
+TEST_F(DatasetSourceTest, StreamedRowsEqualResidentRowsForAnyThreadCount) {
   for (const bool mixed : {false, true}) {
     const Trace resident = trace(with_storage(files(root_), Storage::resident), mixed);
     for (const int threads : {1, 2, 5}) {
@@ -232,7 +232,7 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
   const FileRun run(spec, false, yaml);
   SampleOrder once = run.mixture.source(0).order();
   once.repeats = 1;
-  std::vector<std::size_t> row_of(rows);  // by ordinal: copies are spread over their batch
+  std::vector<std::size_t> row_of(rows);  // by ordinal, because copies are spread over their batch
   for (std::uint64_t s = 0, row = 0; s < FileRun::kSteps; ++s)
     for (const Slot& slot : run.mixture.host_slots(s)) row_of.at(slot.ordinal) = row++;
   const ImageSet images = ImageSet::open({root_, "", 0});
@@ -253,12 +253,12 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
             trace(with_storage(spec, Storage::streamed, 3), true, 0, yaml));
 }
 
-/// Pixels are copied without augmentation and interpolated with it.
+/// Without augmentation, pixels are copied; with it, they are interpolated.
 std::vector<std::string> device_augmentations() {
   return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};
 }
 
-TEST_F(DatasetSourceTest, EmitsHostBatchesOnAGpu) {
+TEST_F(DatasetSourceTest, EmitsTheSameBatchesOnAGpu) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   const Device device = Device::parse("auto");
   for (const std::string& yaml : device_augmentations()) {
@@ -275,7 +275,7 @@ TEST_F(DatasetSourceTest, EmitsHostBatchesOnAGpu) {
 }
 
 // Tests device_trace itself on the host.
-TEST_F(DatasetSourceTest, EmitsHostBatchesInADeviceRunOnTheHost) {
+TEST_F(DatasetSourceTest, DeviceTraceMatchesOnTheHost) {
   for (const std::string& yaml : device_augmentations()) {
     const Trace host = trace(with_storage(files(root_), Storage::resident), true, 0, yaml);
     for (const Steps steps : {Steps::eager, Steps::replayed}) {
@@ -330,7 +330,7 @@ TEST_F(DatasetSourceTest, EvaluatesEveryImageOnceWithoutAugmentation) {
   const std::string mirrored = "augment: [flip_x: 1]";
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     FileRun run(with_storage(files(root_), storage), true, mirrored);
-    run.step(15);  // evaluation in the middle of training
+    run.step(15);  // evaluates in the middle of training
     FileRun undisturbed(with_storage(files(root_), storage), true, mirrored);
     undisturbed.step(15);
     std::vector<float> x;
@@ -374,7 +374,7 @@ TEST_F(DatasetSourceTest, ChoosesItsStorageByTheBudget) {
       {all - 1, Storage::automatic, {"streamed by 2 threads, 2 batches ahead", "over the budget"}},
       {1, Storage::resident, {"resident"}},
       {all, Storage::streamed, {"streamed", "as configured"}},
-      {0, Storage::automatic, {"resident"}},  // 0: a quarter of the machine's memory
+      {0, Storage::automatic, {"resident"}},  // 0 means a quarter of the machine's memory
   };
   for (const auto& [budget, storage, summary] : cases) {
     SourceContext context;
@@ -422,7 +422,7 @@ TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
             trace(with_storage(spec, Storage::resident), false));
 }
 
-// A decoder that kept its state after these files would refuse or misread later ones.
+// A decoder that kept state from these files would refuse or misread later ones.
 TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
   const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   const fs::path set = folder_.path() / "set";
@@ -434,7 +434,7 @@ TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
   expect_parts(DatasetSource(spec, {}).summary(), {"12 images of 1 class", "3 skipped"});
 }
 
-TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesWithAnyThreadCount) {
+TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesForAnyThreadCount) {
   const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   write_bytes(root_ / "class2/999.jpg", test::without_segments(jpeg, 0xdb));
   for (const int threads : {1, 2, 4, 8}) {
@@ -446,7 +446,7 @@ TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesWithAnyThreadCount) {
   }
 }
 
-// The first bad image in order is reported, with any number of threads.
+// The first bad image in order must be reported, with any number of threads.
 TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   struct Case {
     std::string name;
@@ -484,7 +484,7 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   for (const Case& c : cases) {
     const fs::path path = root_ / "class1" / c.name;
     write_bytes(path, c.bytes);
-    write_bytes(root_ / "class2/1.jpg", {1, 2, 3});  // a later one
+    write_bytes(root_ / "class2/1.jpg", {1, 2, 3});  // a later bad image
     std::vector<std::string> parts = c.parts;
     parts.push_back(path.string() + ": ");
     for (const int threads : {1, 4}) {
@@ -494,7 +494,7 @@ TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   }
 }
 
-// Headers are checked before the first step, even of images that no step uses.
+// Headers are checked before the first step, even in images that no step uses.
 TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
   const Bytes rgb = noise_rgb(kSide, kSide, 1);
   const fs::path path = root_ / "class2/zz.png";
@@ -515,12 +515,12 @@ TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
   expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
   expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
   expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
-  expect_parts(message(Bytes(40'000, 0xff)), {"not a JPEG, PNG"});  // longer than one read
+  expect_parts(message(Bytes(40'000, 0xff)), {"not a JPEG, PNG"});  // longer than a single read
 }
 
 TEST_F(DatasetSourceTest, ReadsHeadersAfterLargeProfiles) {
   Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // APP2 of the largest length, 65535 bytes
+  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // an APP2 segment of the maximum length, 65535 bytes
   profile.resize(2 + 65535, 7);
   jpeg.insert(jpeg.begin() + 2, profile.begin(), profile.end());
   write_bytes(root_ / "class2/zz.jpg", jpeg);
@@ -533,7 +533,7 @@ TEST_F(DatasetSourceTest, RefusesImagesThatDoNotFitTheNetwork) {
                                            "on source 'real'", "resize: 32"});
 }
 
-TEST_F(DatasetSourceTest, NamesTheMemberOfAnArchive) {
+TEST_F(DatasetSourceTest, ReportsTheMemberOfAnArchive) {
   test::TarWriter writer;
   writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
   writer.add("a/2.jpg", {1, 2, 3});
@@ -542,7 +542,7 @@ TEST_F(DatasetSourceTest, NamesTheMemberOfAnArchive) {
   expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: not a JPEG, PNG"});
 }
 
-// With any number of threads, before_step throws at the step that needs the damaged file.
+// With any number of threads, before_step must throw at the step that needs the damaged file.
 TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
   const fs::path damaged = root_ / "class1/003.jpg";
   Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
@@ -558,14 +558,14 @@ TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
     };
     while (!uses(needed)) ++needed;
     for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
-    for (int attempt = 0; attempt < 2; ++attempt) {  // a retry fails, too
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a retry must fail, too
       expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
                    {damaged.string(), "damaged JPEG"});
     }
   }
 }
 
-// The large image comes first but fails later than the small one after it.
+// The large image comes first but fails later than the small image that follows it.
 TEST_F(DatasetSourceTest, ReportsTheFirstFailureInOrder) {
   const fs::path slow = folder_.path() / "slow";
   Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
@@ -622,7 +622,7 @@ TEST_F(SharedCifar, HasAllClassesInTheFirstBatch) {
   EXPECT_LT(test::chi_square_score(counts, 12.8), 5);
 }
 
-TEST_F(SharedCifar, StreamsResidentRows) {
+TEST_F(SharedCifar, StreamedRowsEqualResidentRows) {
   const SourceSpec spec = train(20);
   const Trace resident = trace(with_storage(spec, Storage::resident), true);
   EXPECT_EQ(trace(with_storage(spec, Storage::streamed, 3), true), resident);

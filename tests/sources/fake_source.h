@@ -1,5 +1,5 @@
-// A source without a generator or files: x, label and latents encode the slot that they came from,
-// so tests can check which source filled a row. Tests only; host only.
+// A source without a generator or files: x, label and latents encode the slot they come from, so
+// that tests can check which source filled a row. Tests only; host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -17,7 +17,7 @@ struct SpellSlots {
   std::uint32_t index;
   BatchView batch;
   int latents;
-  float sign;  ///< 1 through the training view, -1 through the evaluation view
+  float sign;  ///< 1 in the training view, -1 in the evaluation view
   WS_HD void operator()(std::int64_t row) const {
     const Slot slot = slots[row];
     if (slot.source != index) return;
@@ -40,7 +40,7 @@ class FakeSource final : public Source {
     std::uint64_t size = 0;
     int latents = 0;
     SampleShape shape = {1, 1, 1};
-    SampleKind kind = SampleKind::image;  ///< event: `channels` features; set: `width` items
+    SampleKind kind = SampleKind::image;  ///< events have `channels` features, sets `width` items
   };
   FakeSource(std::string name, Traits traits) : name_(std::move(name)), traits_(std::move(traits)) {
     for (int i = 0; i < traits_.latents; ++i) latent_names_.push_back("latent" + std::to_string(i));

@@ -1,5 +1,5 @@
 // Sources of one run are independent: they share no sample, order or augmentation, and adding a
-// source changes no other.
+// source changes no other source.
 #include "generators/generator.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
@@ -38,7 +38,7 @@ SourceSpec generator(const std::string& name, const std::string& kind) {
   return spec;
 }
 
-/// Held-out samples of each source of a mixture, with their labels.
+/// Held-out samples of each source in a mixture, with their labels.
 struct Samples {
   std::vector<std::string> images;
   std::vector<std::int32_t> labels;
@@ -68,7 +68,7 @@ std::vector<Samples> samples_of(const std::vector<SourceSpec>& specs, std::int64
   return all;
 }
 
-// Equal images would mean equal draws of many 32-bit words.
+// Equal images would mean that many 32-bit words are equal.
 TEST(IndependentSources, ShareNoImage) {
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, 1000);
   std::set<std::string> seen(all[0].images.begin(), all[0].images.end());
@@ -76,9 +76,9 @@ TEST(IndependentSources, ShareNoImage) {
   for (const std::string& image : all[1].images) EXPECT_FALSE(seen.contains(image));
 }
 
-// Pairs of labels at equal ids are uniform over all pairs: chi-square at 5 sigma, one false alarm
-// in 3.5 million runs. Sources with shared draws would fill only the diagonal.
-TEST(IndependentSources, HaveUnrelatedLabels) {
+// Pairs of labels with equal ids are uniform over all pairs: chi-square at 5 sigma, one false alarm
+// in 3.5 million runs. Sources that share draws would fill only the diagonal.
+TEST(IndependentSources, HaveIndependentLabels) {
   constexpr std::int64_t kCount = 4000;
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, kCount);
   const std::size_t classes = make_generator("shapes", kSize)->info().classes.size();
@@ -117,7 +117,7 @@ TEST(IndependentSources, ReproduceSamplesFromTheirPrintedSeed) {
 class IndependentFiles : public ::testing::Test {
  protected:
   IndependentFiles() {
-    // Black pixels on the left, white pixels on the right.
+    // Images are black on the left and white on the right.
     test::LabelledImages images;
     images.side = 2;
     images.classes = {"c"};
@@ -143,8 +143,8 @@ class IndependentFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// The number of positions where two random permutations agree is Poisson with mean 1; it is 12 or
-// more once in 1.2 billion epochs.
+// The number of positions where two random permutations agree is Poisson distributed with mean 1;
+// it is 12 or more once in 1.2 billion epochs.
 TEST_F(IndependentFiles, HaveDifferentOrders) {
   const SampleOrder a = source("a")->order(), b = source("b")->order();
   int equal = 0;
@@ -152,8 +152,8 @@ TEST_F(IndependentFiles, HaveDifferentOrders) {
   EXPECT_LT(equal, 12);
 }
 
-// Two copies are mirrored alike with probability 1/2. The limit is 5 sigma, one false alarm in 1.7
-// million runs.
+// Two copies are mirrored alike with probability 1/2. The limit of 5 sigma gives one false alarm in
+// 1.7 million runs.
 TEST_F(IndependentFiles, AreAugmentedIndependently) {
   std::vector<std::vector<bool>> mirrored;
   for (const char* const name : {"a", "b"}) {

@@ -29,7 +29,7 @@ std::string config_error(const std::function<void()>& action) {
   return test::message_of(ErrorKind::config, action);
 }
 
-/// Three sources on a schedule, planned and loaded.
+/// Three sources with a schedule, planned and loaded.
 struct PlannedRun {
   static constexpr std::int64_t kBatch = 16;
   static constexpr std::uint64_t kSteps = 40;
@@ -89,7 +89,7 @@ TEST(Mixture, DrawsEverySourceInOrderWithoutGaps) {
       ASSERT_LT(std::abs(static_cast<double>(n) - run.mixture.target(step + 1, k)), 1);
     }
   }
-  // A ramp from weight 0 gives the source no sample in the first step.
+  // A ramp that starts at weight 0 gives the source no sample in the first step.
   EXPECT_EQ(run.mixture.achieved(1, 2), 0);
 }
 
@@ -111,7 +111,7 @@ TEST(Mixture, NeedsNoTableForOneSource) {
   Mixture mixture(3);
   mixture.add(fake("only"), {});
   MemoryPlan memory(Device::cpu());
-  mixture.plan(memory, 8, 1'000'000'000'000);  // independent of the length of the run
+  mixture.plan(memory, 8, 1'000'000'000'000);  // must not depend on the length of the run
   memory.commit();
   Stream stream(Device::cpu(), 1);
   mixture.load(stream);
@@ -157,15 +157,15 @@ TEST(Mixture, EvaluatesARangeInPlainOrder) {
   run.mixture.emit_range(run.stream, 2, 40, batch.view(), 5);
   for (int row = 0; row < 8; ++row) {
     const float sample = static_cast<float>(row < 5 ? 40 + row : 40);
-    EXPECT_EQ(batch.x()[static_cast<std::size_t>(row)], -sample);  // the evaluation view's sign
+    EXPECT_EQ(batch.x()[static_cast<std::size_t>(row)], -sample);  // has the evaluation view's sign
     EXPECT_EQ(run.mixture.slots()[row].source, 2u);
   }
   run.mixture.emit_range(run.stream, 0, 3, batch.view(), 8);
-  EXPECT_EQ(batch.x()[0], -5003.f);  // generators have separate ids for evaluation
+  EXPECT_EQ(batch.x()[0], -5003.f);  // evaluation ids of generators are separate
   EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view(), 5), std::logic_error);
 }
 
-TEST(Mixture, NamesSourcesAndSharesInItsSummary) {
+TEST(Mixture, ListsSourcesAndSharesInItsSummary) {
   PlannedRun run;
   expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "requested", "assigned"});
 }
@@ -217,12 +217,13 @@ TEST(Mixture, RefusesBadWeightsAndSchedules) {
     return config_error([&] { mixture.set_schedule(points); });
   };
   expect_parts(refused({{0, {1}, place}}), {"run.yaml:9:5", "1 weight for 2 sources"});
-  expect_parts(refused({{0, {1, 1, 1}, place}}), {"3 weights for 2 sources", "0: none"});
+  expect_parts(refused({{0, {1, 1, 1}, place}}),
+               {"3 weights for 2 sources", "a weight of 0 excludes one"});
   expect_parts(refused({{0, {0, 0}, place}}), {"all weights"});
-  expect_parts(refused({{0, {1, -2}, place}}), {"'b' weight -2"});
+  expect_parts(refused({{0, {1, -2}, place}}), {"source 'b' weight -2"});
   expect_parts(refused({{1.5, {1, 1}, place}}), {"1.5", "outside"});
   expect_parts(refused({{0.5, {1, 1}}, {0.2, {1, 1}, place}}), {"run.yaml:9:5", "0.2", "after"});
-  // The table of two sources over 10^9 steps would need 15 GiB.
+  // A table for two sources and 10^9 steps would need 15 GiB.
   mixture.set_schedule({{0, {1, 1}}});
   expect_parts(config_error([&] { mixture.plan(memory, 8, 1'000'000'000); }), {"table", "MiB"});
 }

@@ -1,5 +1,5 @@
-// Normalisation of events and sets: statistics against an independent computation, the rule for
-// several sources, and the values in a batch.
+// Normalisation of events and sets: statistics compared with an independent computation, the rule
+// for several sources, and the values in a batch.
 #include "sources/normalisation.h"
 
 #include "core/io/hdf5.h"
@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Choice = Normalisation::Choice;
 
-/// 16 items, so that many sets have fewer, and globals in GeV.
+/// 16 items, so that many sets have fewer than that, and globals in GeV.
 const std::vector<ParamSetting> kJets = {{"items", "16"}, {"pt_high", "900"}};
 constexpr std::int64_t kRows = EmittedSource::kRows;
 
@@ -33,7 +33,7 @@ struct Normalising : ::testing::Test {
     export_samples(feed, folder / "jets.npz", {});
     return folder / "jets.npz";
   }
-  /// Events of these columns.
+  /// Events with these columns.
   fs::path events(const std::vector<std::vector<float>>& columns) const {
     std::vector<float> values;
     for (std::size_t row = 0; row < columns[0].size(); ++row)
@@ -52,7 +52,7 @@ struct Normalising : ::testing::Test {
   TemporaryFolder folder;
 };
 
-/// Mean and deviation in two passes, in extended precision.
+/// Mean and standard deviation, computed in two passes in extended precision.
 void expect_statistics(const ColumnScaling& scaling, std::size_t column,
                        const std::vector<float>& values) {
   long double mean = 0, squares = 0;
@@ -61,7 +61,7 @@ void expect_statistics(const ColumnScaling& scaling, std::size_t column,
   for (const float value : values) squares += (value - mean) * (value - mean);
   const auto std =
       static_cast<double>(std::sqrt(squares / static_cast<long double>(values.size())));
-  // Rounded to 9 and 6 digits.
+  // The results are rounded to 9 and 6 digits.
   EXPECT_NEAR(scaling.mean[column], static_cast<double>(mean),
               1e-8 * std::abs(static_cast<double>(mean)) + 1e-12 * std);
   EXPECT_NEAR(scaling.std[column], std, 1e-5 * std);
@@ -99,8 +99,8 @@ TEST_F(Normalising, IsIndependentOfThreads) {
   EXPECT_EQ(one.globals, four.globals);
 }
 
-// Sums of squares in f64 would have no correct digit here.
-TEST_F(Normalising, SurvivesLargeOffsetsAndConstants) {
+// With sums of squares in f64, no digit would be correct here.
+TEST_F(Normalising, HandlesLargeOffsetsAndConstants) {
   std::vector<float> offset, constant(4000, 0.1f), rare(4000, 0);
   for (int i = 0; i < 4000; ++i) offset.push_back(1e8f + 8 * static_cast<float>(i % 4));
   rare[17] = 1;
@@ -111,14 +111,14 @@ TEST_F(Normalising, SurvivesLargeOffsetsAndConstants) {
   expect_statistics(values, 2, rare);
 }
 
-TEST_F(Normalising, GivesManyFeaturesOneScaling) {
+TEST_F(Normalising, UsesOneScalingForManyFeatures) {
   std::vector<std::vector<float>> columns(300, std::vector<float>{0, 2});
   EXPECT_EQ(measured(events(columns)).mean, (std::vector<double>{1}));
   columns.resize(256);
   EXPECT_EQ(measured(events(columns)).mean.size(), 256u);
 }
 
-TEST_F(Normalising, TakesEmptySetsForWhatTheyHold) {
+TEST_F(Normalising, CountsGlobalsButNoItemsOfEmptySets) {
   write_hdf5(folder / "sets.h5", [&](Hdf5Writer& file) {
     add(file, "x", ElementType::f32, {5, 2}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     add(file, "offsets", ElementType::i64, {5}, std::vector<std::int64_t>{0, 2, 2, 5, 5});
@@ -130,13 +130,13 @@ TEST_F(Normalising, TakesEmptySetsForWhatTheyHold) {
   EXPECT_EQ(values.globals, (ColumnScaling{{2}, {1}}));
 }
 
-/// An expected value of a normalised column.
+/// The expected value of an entry in a normalised column.
 float scaled(float value, const ColumnScaling& scaling, std::int64_t column) {
   const auto k = static_cast<std::size_t>(column);
   return (value - static_cast<float>(scaling.mean[k])) * static_cast<float>(1 / scaling.std[k]);
 }
 
-TEST_F(Normalising, ScalesExistingItemsAndGlobalsOnly) {
+TEST_F(Normalising, ScalesOnlyExistingItemsAndGlobals) {
   const fs::path file = exported();
   const Normalisation values = measured(file);
   for (const SourceSpec& spec : {file_source(file), file_source(file, {}, Storage::streamed),
@@ -166,7 +166,7 @@ TEST_F(Normalising, ScalesExistingItemsAndGlobalsOnly) {
   }
 }
 
-TEST_F(Normalising, RoundsToTheBatchsTypeAfterwards) {
+TEST_F(Normalising, RoundsToTheBatchsTypeAfterScaling) {
   std::vector<float> offset(kRows);
   std::iota(offset.begin(), offset.end(), 1000.f);  // bf16 is coarser than 1 here
   const fs::path file = events({offset});
@@ -176,7 +176,7 @@ TEST_F(Normalising, RoundsToTheBatchsTypeAfterwards) {
               static_cast<float>(made.batch->x<bf16>()[row - 1]));
 }
 
-TEST_F(Normalising, RefusesOtherNumbersOfColumns) {
+TEST_F(Normalising, RefusesTheWrongNumberOfColumns) {
   Normalisation values;
   values.mean = {1, 2, 3};
   const auto refused = [&](const SourceSpec& spec) {
@@ -190,9 +190,9 @@ TEST_F(Normalising, RefusesOtherNumbersOfColumns) {
                {"normalise.globals.std has 2 values", "4 globals"});
 }
 
-/// Several sources of jets, in the order of `kinds`: "files" or "made", then ": CHOICE".
+/// Several sources of jets, made by files() or made(), whose normalisation is settled together.
 struct Settled : Normalising {
-  /// Scalings by source after settling.
+  /// Returns the scaling of each source after settling.
   std::vector<Normalisation> settle(const std::string& sources) {
     const std::string yaml = "{sources: [" + sources + "]}";
     const ConfigDocument document = ConfigDocument::parse(yaml, "a.yaml");
@@ -232,17 +232,17 @@ TEST_F(Settled, AllSourcesShareTheScalingOfTheLastFile) {
   }
 }
 
-TEST_F(Settled, GeneratorsAloneAreScaledOnRequest) {
+TEST_F(Settled, GeneratorsAloneAreScaledOnlyOnRequest) {
   EXPECT_TRUE(settle(made("a"))[0].is_identity());
   EXPECT_EQ(measured_rows, "");
   const Normalisation values = settle(made("a", ", normalise: auto"))[0];
   EXPECT_EQ(measured_rows, "16384 samples of 'a'");
-  // Uniform from 500 to 900 GeV: the first global is a momentum or the energy, above it.
+  // Momenta are uniform from 500 to 900 GeV; the first global is at least as large.
   EXPECT_GT(values.globals.mean[0], 400);
   EXPECT_EQ(settle(made("a", ", normalise: auto"))[0].mean, values.mean);
 }
 
-TEST_F(Settled, NoneAndNumbersStay) {
+TEST_F(Settled, ExplicitChoicesAreKept) {
   exported();
   const auto none = settle(made("a") + "," + files("b", ", normalise: none"));
   EXPECT_TRUE(none[0].is_identity());

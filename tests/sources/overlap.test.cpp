@@ -24,7 +24,7 @@ class FindOverlaps : public ::testing::Test {
   }
   fs::path path(const std::string& name) const { return folder_.path() / name; }
 
-  /// A mixture of one source of files.
+  /// A mixture with one source of files.
   static Mixture files(const std::string& name, const fs::path& path,
                        std::vector<ParamSetting> settings = {}) {
     SourceSpec spec;
@@ -42,7 +42,7 @@ class FindOverlaps : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-TEST_F(FindOverlaps, FindsNoneAmongOtherImages) {
+TEST_F(FindOverlaps, FindsNoneAmongDifferentImages) {
   test::LabelledImages others = images_;
   for (std::size_t i = 0; i < others.rgb.size(); ++i) {
     others.rgb[i] = test::noise_rgb(8, 8, 50'000 + static_cast<std::uint32_t>(i));
@@ -56,7 +56,7 @@ TEST_F(FindOverlaps, FindsNoneAmongOtherImages) {
             "held out 'test': none of 20 rows are also in training source 'real'");
 }
 
-// The same pixels in another format and order.
+// The same pixels, in another format and order.
 TEST_F(FindOverlaps, FindsCopiesByTheirPixels) {
   test::LabelledImages some;
   some.side = 8;
@@ -88,7 +88,7 @@ TEST_F(FindOverlaps, RefusesTheSameFiles) {
   }
 }
 
-TEST_F(FindOverlaps, ComparesAPartOfLargeSets) {
+TEST_F(FindOverlaps, ComparesASubsetOfLargeSets) {
   test::write_as_tar(path("copy.tar"), images_);
   const Mixture training = train(), held_out = files("test", path("copy.tar"));
   constexpr std::int64_t kRow = 8 * 8 * 3;

@@ -1,5 +1,5 @@
-// Several ranks in one process produce the results of a single rank: the same bytes in every row of
-// the batch, and the same gradients up to the rounding of their sums.
+// Several ranks in one process must produce the results of a single rank: the same bytes in every
+// row of the batch, and the same gradients up to the rounding of their sums.
 #include "kernels/batch/communicator.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/training.h"
@@ -77,7 +77,7 @@ class Shares : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// A mixture that makes one share, with its batch.
+/// A mixture that emits one share, with its batch.
 struct RankRun {
   RankRun(Mixture sources, const Share& share) : mixture(std::move(sources)) {
     mixture.plan(memory, share, kSteps);
@@ -116,8 +116,8 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
   }
 }
 
-TEST_F(Shares, MakeTheRowsOfOneRank) {
-  // Steps in order, steps from a later one again, one step twice, and steps past the planned end.
+TEST_F(Shares, MatchTheRowsOfASingleRank) {
+  // Steps in order, again from a later one, one step twice, and steps past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);
@@ -145,18 +145,18 @@ TEST_F(Shares, MakeTheRowsOfOneRank) {
   }
 }
 
-/// Results of a linear classifier on the batch, after the last of some recorded steps.
+/// Results of a linear classifier on the batch, after the last of several recorded steps.
 struct Gradients {
   std::vector<float> logits, loss, logit_gradient;  ///< this rank's rows
-  std::vector<float> weights;                       ///< gradient, summed over the ranks
+  std::vector<float> weights;                       ///< their gradient, summed over the ranks
   std::vector<double> bound;      ///< bound on the rounding of each of this rank's logits
-  std::vector<double> magnitude;  ///< sum of |terms| of each weight's gradient, this rank's
+  std::vector<double> magnitude;  ///< this rank's sum of |terms| for each weight's gradient
   std::vector<float> x;           ///< this rank's rows
 };
 
 constexpr double kRounding = 0x1p-24;  ///< unit roundoff u of f32
 
-/// One head per source, next to each other in a row of logits.
+/// One head per source; their logits are adjacent in a row.
 std::vector<ops::HeadSlice> heads_of(const Mixture& mixture, const Share& share) {
   std::vector<ops::HeadSlice> heads;
   std::int32_t width = 0;
@@ -175,7 +175,8 @@ std::vector<ops::HeadSlice> heads_of(const Mixture& mixture, const Share& share)
   return heads;
 }
 
-/// `logits`: if given, replace this rank's own logits, so a test can check the loss separately.
+/// If `logits` is given, it replaces this rank's own logits, so that a test can check the loss
+/// alone.
 Gradients learn(Mixture sources, Communicator& ranks, const std::vector<float>& logits = {}) {
   const Share share = share_of(kBatch, ranks);
   RankRun run(std::move(sources), share);
@@ -255,7 +256,7 @@ Gradients joined(const std::vector<Gradients>& parts) {
   return all;
 }
 
-// Guarantees for another number of ranks:
+// Guarantees for a different number of ranks:
 // - Logits agree within the rounding of two sums of n = inputs + 1 terms in any order, 2 n u
 //   sum |terms| with u = 2^-24 (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
 //   ed., SIAM 2002, section 4.2). They are not bit-equal: oneDNN chooses its kernels by the number
@@ -265,7 +266,7 @@ Gradients joined(const std::vector<Gradients>& parts) {
 // - The weights' gradient is a sum over rows that ranks cut differently. It agrees within
 //   2 (B + ranks) u sum |terms|, plus the effect of the logits' differences.
 // For the same number of ranks, all ranks and all runs give equal bits on one kind of processor.
-TEST_F(Shares, AddUpToTheGradientOfOneRank) {
+TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     SingleRank alone;
     const Gradients one = learn(mixture(storage, true), alone);

@@ -41,7 +41,7 @@ void give_back(void* block) noexcept {
 
 }  // namespace
 
-// The other forms of new and delete call these.
+// All other forms of new and delete call these.
 void* operator new(std::size_t bytes) {
   return take(bytes, alignof(std::max_align_t));
 }

@@ -1,4 +1,4 @@
-// Counts this process's heap allocations, for tests that a steady state makes none. Link
+// Counts the heap allocations of this process, for tests that a steady state makes none. Link
 // allocation_counter.cpp, which replaces operator new, into the test program. Host only.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace wellspring::test {
 
-/// Calls of operator new so far, on all threads. Stays constant under the sanitizers, which bring
-/// their own operator new.
+/// Calls of operator new so far, on all threads. Constant under the sanitizers, which use their own
+/// operator new.
 std::uint64_t heap_allocation_count() noexcept;
-/// Blocks from operator new that are not freed yet; also constant under the sanitizers.
+/// Number of blocks from operator new that are not freed yet; also constant under the sanitizers.
 std::int64_t heap_blocks_alive() noexcept;
 
 }  // namespace wellspring::test

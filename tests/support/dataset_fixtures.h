@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// Labelled 8-bit images, [side, side, 3] each.
+/// Labelled 8-bit images of shape [side, side, 3].
 struct LabelledImages {
   int side = 0;
   std::vector<std::string> classes;
@@ -18,16 +18,16 @@ struct LabelledImages {
   std::vector<std::int32_t> label;
 };
 
-/// Noise images, sorted by class: the order in which folders are read.
+/// Noise images, sorted by class, which is the order in which folders are read.
 LabelledImages labelled_noise(int classes, int per_class, int side);
 
-/// PNG files with a folder per class.
+/// Writes PNG files, with one folder per class.
 void write_as_folder(const std::filesystem::path& folder, const LabelledImages& images);
 void write_as_tar(const std::filesystem::path& path, const LabelledImages& images);
 void write_as_zip(const std::filesystem::path& path, const LabelledImages& images);
 /// Writes x.npy, y.npy (int64) and classes.txt to `folder`.
 void write_as_npy(const std::filesystem::path& folder, const LabelledImages& images);
-/// Writes data_batch_1.bin, data_batch_2.bin... and batches.meta.txt to `folder`. 32-pixel images.
+/// Writes 32-pixel images as data_batch_1.bin, data_batch_2.bin..., and batches.meta.txt.
 void write_as_cifar(const std::filesystem::path& folder, const LabelledImages& images,
                     int files = 2);
 

@@ -1,5 +1,5 @@
-// Counts the blocks of random numbers that host code draws. Called by tests; host only. Only debug
-// and sanitizer builds count; in other builds such tests skip.
+// Counts the blocks of random numbers that host code draws. For tests; host only. Only debug and
+// sanitizer builds count; tests that need the count skip in other builds.
 #pragma once
 
 #include "kernels/random/philox.h"

@@ -1,4 +1,4 @@
-// Checks of an Error's message and kind. Called by tests; host only.
+// Checks the message and kind of errors. For tests; host only.
 #pragma once
 
 #include "core/error.h"
@@ -26,7 +26,7 @@ inline std::string message_of(ErrorKind kind, const std::function<void()>& body)
   return "";
 }
 
-/// The message must contain every part.
+/// Expects the message to contain every part.
 inline void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' not in: " << message;

@@ -1,5 +1,5 @@
 // A library for LD_PRELOAD that makes a C library call fail, or a signal arrive at that call, to
-// test how a program reacts. Not part of the program. Linux with glibc only.
+// test how a program reacts. It is not part of the program. Linux with glibc only.
 //
 //   WELLSPRING_FAULT        "CALL:N:FAULT": the N-th call (from 1) of a kind fails;
 //                           "CALL:N+:FAULT": that call and all later ones fail;
@@ -12,8 +12,8 @@
 //   WELLSPRING_FAULT_LOG    a log file: "fault write 7 /path", and at the end "calls write 12" if
 //                           all calls are counted
 //
-// Counts from main() on. Does not see calls inside the C library: the writes of printf, or malloc's
-// requests to the kernel.
+// Counting starts at main(). Calls inside the C library are not seen, such as the writes of printf,
+// or malloc's requests to the kernel.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -36,7 +36,7 @@
 #include <unistd.h>
 #include <utility>
 
-// The C library's own functions, which need no lookup.
+// The C library's own functions, which need no symbol look-up.
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t size);
 extern "C" void* __libc_realloc(void* old, std::size_t size);
@@ -66,10 +66,10 @@ constexpr const char* kNames[kCalls] = {"open",  "read",   "write",   "sync",   
                                         "close", "rename", "link",    "unlink", "mkdir",
                                         "map",   "thread", "allocate"};
 
-/// The settings. They are read once, without allocating: allocations are among the counted calls.
+/// The settings. They are read once, and without allocating, because allocations are counted too.
 struct Plan {
   bool holds = false;
-  int call = kCalls;  ///< kCalls: no call fails
+  int call = kCalls;  ///< kCalls means that no call fails
   long number = 0;
   bool lasting = false;
   int error = 0, signal = 0;
@@ -93,7 +93,7 @@ void tell(const char* what, int call, long number, const char* path) {
   ::syscall(SYS_close, file);
 }
 
-/// Code of libraries that crash without memory and that we cannot repair: oneDNN 2.6 and
+/// Code of libraries that crash when they run out of memory and that we cannot fix: oneDNN 2.6 and
 /// OpenSSL 3.0 ignore failed allocations.
 struct Code {
   const char* library;
@@ -121,7 +121,7 @@ bool is_left_alone(const void* caller) {
   return false;
 }
 
-/// Called at main: before it, the program cannot report failures.
+/// Called at the start of main, because the program cannot report failures before that.
 void begin() {
   const char* text = std::getenv("WELLSPRING_FAULT");
   if (text == nullptr) return;
@@ -149,7 +149,7 @@ __attribute__((destructor)) void end() {
 /// The path of an open file, or of a name relative to `folder`.
 void path_of(int folder, const char* name, char (&path)[kPathSize]) {
   path[0] = '\0';
-  if (folder == -1 && name == nullptr) return;  // memory, a thread
+  if (folder == -1 && name == nullptr) return;  // memory or a thread
   std::size_t length = 0;
   if (name == nullptr || name[0] != '/') {
     char link[64];
@@ -163,7 +163,7 @@ void path_of(int folder, const char* name, char (&path)[kPathSize]) {
   if (name != nullptr) std::snprintf(path + length, kPathSize - length, "%s", name);
 }
 
-/// Counts a call of this kind; true if it must fail, with errno set.
+/// Counts a call of this kind; returns true, with errno set, if it must fail.
 bool fails(Call call, int folder, const char* name) {
   if (inside || !plan.holds || (plan.call != kCalls && plan.call != call)) return false;
   inside = true;
@@ -352,8 +352,8 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return next<Create>("pthread_create")(thread, attributes, work, argument);
 }
 
-// Allocations of the program and of its other libraries. Calls by oneDNN 2.6 must not fail: it
-// ignores failures.
+// Allocations of the program and of its other libraries. Calls from oneDNN 2.6 must not fail,
+// because it ignores failures.
 #define WS_FAILS_HERE \
   (plan.holds && !is_left_alone(__builtin_return_address(0)) && fails(allocate_, -1, nullptr))
 
@@ -370,7 +370,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
   return WS_FAILS_HERE ? nullptr : __libc_memalign(alignment, size);
 }
 extern "C" int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
-  const int before = errno;  // this function returns its error
+  const int before = errno;  // this function returns its error instead of setting errno
   if (WS_FAILS_HERE) return std::exchange(errno, before);
   *out = __libc_memalign(alignment, size);
   return *out == nullptr ? ENOMEM : 0;
@@ -378,7 +378,7 @@ extern "C" int posix_memalign(void** out, std::size_t alignment, std::size_t siz
 
 namespace {
 
-/// As [new.delete.single] says: calls the handler until it throws or memory is available.
+/// As required by [new.delete.single], calls the handler until it throws or memory is available.
 void* new_memory(std::size_t size, std::size_t alignment, bool failing) {
   for (;; failing = plan.lasting && failing) {
     void* const memory = failing ? nullptr : __libc_memalign(alignment, size == 0 ? 1 : size);
@@ -403,8 +403,8 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return WS_FAILS_HERE ? nullptr : __libc_malloc(size == 0 ? 1 : size);
 }
-// The library's own operators do the same; they must be here because the operators above replace
-// them.
+// The library's own operators do the same, but they must also be defined here because the operators
+// above replace them.
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -1,4 +1,4 @@
-// A full disk, for tests of writing. Called by tests; host only.
+// Simulates a full disk. For tests; host only.
 #pragma once
 
 #include <signal.h>
@@ -6,7 +6,7 @@
 
 namespace wellspring::test {
 
-/// Imitates a full disk: during its lifetime, no file of this process can grow beyond `bytes`. It
+/// Simulates a full disk: during its lifetime, no file of this process can grow beyond `bytes`. It
 /// ignores SIGXFSZ, so write(2) fails with EFBIG.
 class FileSizeLimit {
  public:

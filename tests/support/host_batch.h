@@ -1,4 +1,4 @@
-// A batch in host memory, initialised with a value that no emission writes. Tests only; host only.
+// A batch in host memory, initialised with a value that is never emitted. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/batch_columns.h"
@@ -30,7 +30,7 @@ class HostBatch {
   }
   HostBatch(const HostBatch&) = delete;
   HostBatch& operator=(const HostBatch&) = delete;
-  /// Fails the test if words after a column were overwritten.
+  /// Fails the test if the guard words after a column were overwritten.
   ~HostBatch() { EXPECT_NO_THROW(memory_.check_guards()); }
 
   const BatchView& view() const { return view_; }

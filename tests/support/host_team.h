@@ -1,6 +1,6 @@
-// Teams of any size on the host: one thread per member, with real barriers. They reveal a team
-// functor's races, diverging barriers and dependence on the team's size without a GPU. Called by
-// the tests of generators and operations, also under the thread sanitizer. Host only.
+// Teams of any size on the host, with one thread per member and real barriers. Without a GPU, they
+// reveal races, diverging barriers and a dependence on the team's size. For the tests of generators
+// and operations, including those under the thread sanitizer. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -21,15 +21,15 @@
 
 namespace wellspring::test {
 
-/// Some members of a team wait at a barrier for others that have already returned.
+/// Thrown if some members of a team wait at a barrier for others that have already returned.
 struct TeamDivergence : std::logic_error {
   using std::logic_error::logic_error;
 };
 
 /// State that the members of a ThreadTeam share: the barrier and the scratch block.
 ///
-/// The barrier orders only what it must: a waiting member synchronises only with the member that
-/// completes the phase. A mutex would also order it after members that have already continued,
+/// The barrier orders no more than necessary: a waiting member synchronises only with the member
+/// that completes the phase. A mutex would also order it after members that have already continued,
 /// which would hide their races from the thread sanitizer.
 class TeamHall {
  public:
@@ -38,7 +38,7 @@ class TeamHall {
   int size() const { return size_; }
   std::span<std::byte> scratch() { return scratch_; }
 
-  /// Waits for all members. Throws in every member if one has left; CUDA would hang or read
+  /// Waits for all members. Throws in every member if one has left, where CUDA would hang or read
   /// garbage.
   void meet() {
     const std::uint32_t phase = phase_.load();
@@ -63,11 +63,11 @@ class TeamHall {
     phase_.notify_all();
   }
 
-  /// Prepares for the next league rank after all members have left.
+  /// Prepares for the next team after all members have left.
   void reset() {
     census_ = 0;
     phase_ = 0;
-    // Scratch is uninitialised on a GPU: fill it with a value that no functor takes for its own.
+    // Scratch is uninitialised on a GPU, so it is filled with a value no functor expects.
     std::fill(scratch_.begin(), scratch_.end(), std::byte{0xCD});
   }
 
@@ -87,13 +87,13 @@ class TeamHall {
   std::atomic<std::uint32_t> phase_ = 0;   ///< barriers completed, and kDiverged
 };
 
-/// The result of one scratch() call of a member.
+/// The result of one scratch() call by a member.
 struct ScratchRange {
   std::size_t begin = 0, end = 0;
   bool operator==(const ScratchRange&) const = default;
 };
 
-/// One member as the functor sees it: the interface of SoloTeam and cuda::BlockTeam.
+/// One member as the functor sees it; has the interface of SoloTeam and cuda::BlockTeam.
 class ThreadTeam {
  public:
   ThreadTeam(TeamHall& hall, int rank)
@@ -136,7 +136,7 @@ class ThreadTeam {
   std::vector<ScratchRange> taken_;
 };
 
-/// Rethrows a failure; prefers one that caused a divergence over the divergence itself.
+/// Rethrows a failure; the cause of a divergence takes precedence over the divergence itself.
 inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   std::exception_ptr divergence;
   for (const std::exception_ptr& failure : failures) {
@@ -150,8 +150,8 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   if (divergence) std::rethrow_exception(divergence);
 }
 
-/// f(team, i) for i in [0, n), one after another, each with a team of `size` threads. Rethrows a
-/// member's exception. Throws std::logic_error for a divergence, or if members take different
+/// Runs f(team, i) for i in [0, n), one after another, each with a team of `size` threads. Rethrows
+/// a member's exception. Throws std::logic_error after a divergence, or if members take different
 /// scratch.
 template <class F>
 void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, const F& f) {
@@ -165,7 +165,7 @@ void run_thread_league(std::int64_t n, int size, std::size_t scratch_bytes, cons
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
       members.emplace_back([&, rank] {
         try {
-          hall.meet();  // no member finishes before the last one begins
+          hall.meet();  // no member may finish before the last one begins
           f(teams[rank], i);
         } catch (...) {
           failures[rank] = std::current_exception();
@@ -189,10 +189,10 @@ std::span<std::byte> bytes_of(Container& values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-/// Runs the functor as the host does (a team of one, SoloTeam) and with teams of 1, 7, 32 and 256
-/// threads, and expects equal bytes in `outputs`: the memory that the functor writes through
-/// pointers it holds. Each run begins with the initial contents of `outputs`; at the end they hold
-/// the result.
+/// Runs the functor as the host does (with a team of one, SoloTeam) and with teams of 1, 7, 32 and
+/// 256 threads, and expects equal bytes in `outputs`, which is the memory that the functor writes
+/// through its pointers. Each run begins with the initial contents of `outputs`; at the end they
+/// hold the result.
 template <class F>
 void expect_equal_for_all_team_sizes(const F& functor, std::int64_t n, TeamShape shape,
                                      std::vector<std::span<std::byte>> outputs) {

@@ -54,7 +54,7 @@ Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind) {
 
 namespace {
 
-/// Position after the segment at `at` of a JPEG file.
+/// Position after the segment that starts at `at` in a JPEG file.
 std::size_t after_segment(const Bytes& jpeg, std::size_t at) {
   return at + 2 + (std::size_t{jpeg[at + 2]} << 8 | jpeg[at + 3]);
 }
@@ -248,7 +248,7 @@ void TarWriter::long_link(const std::string& text, char type) {
   content(bytes);
 }
 
-/// A pax record with a length of three digits; the length counts its own digits, too.
+/// A pax record whose length has three digits; the length also counts its own digits.
 void TarWriter::pax_record(const std::string& key, const std::string& value) {
   const std::string rest = fmt::format(" {}={}\n", key, value);
   const std::string record = fmt::format("{}{}", rest.size() + 3, rest);

@@ -23,9 +23,9 @@ Bytes encode_jpeg(const Bytes& rgb, int width, int height, JpegKind kind = JpegK
 
 /// The file without the segments of this kind (0xdb: quantisation tables) before its scan.
 Bytes without_segments(const Bytes& jpeg, std::uint8_t kind);
-/// The file up to its scan.
+/// The part of the file before its scan.
 Bytes before_scan(const Bytes& jpeg);
-/// The file with another width and height in its header.
+/// The file with this width and height written to its header.
 Bytes with_size(Bytes jpeg, int width, int height);
 
 Bytes encode_webp(const Bytes& rgb, int width, int height);  ///< lossless
@@ -34,24 +34,25 @@ Bytes encode_ppm(const Bytes& rgb, int width, int height);
 Bytes encode_pgm(const Bytes& rgb, int width, int height);
 
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
-/// Derives kinds other than RGB from the same pixels. `level` 0 stores without compression.
+/// Derives kinds other than RGB from the same pixels. A `level` of 0 stores without compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
 /// A PNG with almost no pixels whose header claims this size.
 Bytes huge_png_header(int width, int height);
 
-/// Members in order; a path that ends in "/" is a folder. The archive ends with two zero blocks.
+/// Members are kept in order; a path that ends in "/" is a folder. The archive ends with two zero
+/// blocks.
 class TarWriter {
  public:
   enum class LongNames { ustar_prefix, gnu, pax };
   void add(const std::string& path, const Bytes& content = {},
            LongNames long_names = LongNames::gnu);
-  /// A member of another type: '2' symbolic link, 'S' sparse.
+  /// A member of another type: '2' for a symbolic link, 'S' for a sparse file.
   void add_special(const std::string& path, char type);
-  /// A hard link to the member `target`, whose name has the form that `long_names` gives.
+  /// A hard link to the member `target`, whose name is stored in the form given by `long_names`.
   void add_link(const std::string& path, const std::string& target,
                 LongNames long_names = LongNames::gnu);
   Bytes finish() const;
-  /// The archive without the end mark, for tests of truncated archives.
+  /// The archive without its end mark, for tests of truncated archives.
   const Bytes& body() const { return body_; }
 
  private:
@@ -63,13 +64,13 @@ class TarWriter {
   Bytes body_;
 };
 
-/// `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below `root`;
-/// the images depend on the seed.
+/// Writes `classes` folders of `images` noise JPEGs (every third a PNG) of width x height below
+/// `root`; the images depend on the seed.
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);
 
-/// Folder of the project's real data: WELLSPRING_SHARED, else ../shared next to the repository;
-/// empty if it is missing.
+/// Folder with the project's real data: WELLSPRING_SHARED, or else ../shared next to the
+/// repository; empty if it is missing.
 std::filesystem::path shared_data();
 
 }  // namespace wellspring::test

@@ -1,5 +1,5 @@
-// NumPy files that this program does not write: compressed archives, other versions and orders.
-// Tests only; host only.
+// NumPy files of kinds that this program does not write: compressed archives, other versions and
+// orders. Tests only; host only.
 #pragma once
 
 #include "core/io/npy.h"
@@ -33,7 +33,7 @@ inline std::string deflated(const std::string& content) {
   return out;
 }
 
-/// A zip archive of these names and contents, all stored or all deflated; members have comments.
+/// A zip archive with these names and contents, all stored or all deflated; members have comments.
 inline void write_zip(const std::filesystem::path& path,
                       const std::vector<std::pair<std::string, std::string>>& members,
                       std::uint16_t method) {
@@ -72,7 +72,7 @@ inline void write_zip(const std::filesystem::path& path,
   spill(path, file + directory + end);
 }
 
-/// Writes what numpy.savez_compressed does: members "NAME.npy" with these contents.
+/// Writes an archive like numpy.savez_compressed: members "NAME.npy" with these contents.
 inline void write_compressed_npz(const std::filesystem::path& path,
                                  std::vector<std::pair<std::string, std::string>> members) {
   for (auto& [name, content] : members) name += ".npy";
@@ -85,7 +85,7 @@ std::string npy_file(const ArraySpec& spec, const std::vector<T>& values) {
   return npy_header(spec) + std::string(text_of(bytes_of(values)));
 }
 
-/// The file with a header of version 2 or 3, whose length has four bytes.
+/// The same file with a header of version 2 or 3, whose length field has four bytes.
 inline std::string with_version(std::string file, int version) {
   file[6] = static_cast<char>(version);
   file.insert(10, 2, '\0');

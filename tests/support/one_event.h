@@ -1,5 +1,5 @@
 // One event of a functor that makes runs of events (kernels/emission/events.h), written to memory
-// that a test chooses. Tests only; host only.
+// that the test chooses. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/sample.h"
@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// A run of one event. Row: has the members of RowWriter that the functor uses.
+/// A run of one event. Row has the members of RowWriter that the functor uses.
 template <class F, class Row>
 struct OneEvent {
   static constexpr int kEvents = 1;

@@ -18,7 +18,7 @@ void append(std::vector<std::byte>& out, To value) {
   out.insert(out.end(), begin, begin + sizeof(To));
 }
 
-/// Bits of a binary16 in its normal range, or 0.
+/// The bits of a binary16 number in its normal range, or of 0.
 std::uint16_t half_bits(float value) {
   if (value == 0) return 0;
   int exponent = 0;

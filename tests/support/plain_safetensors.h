@@ -1,4 +1,4 @@
-// safetensors files as other programs write them: without a digest. Called by tests; host only.
+// safetensors files as other programs write them, without a digest. For tests; host only.
 #pragma once
 
 #include "core/io/safetensors.h"
@@ -19,11 +19,11 @@ struct PlainTensor {
 
 /// All tensors of a file.
 std::vector<PlainTensor> read_tensors(const SafetensorsFile& file);
-/// An F32 tensor converted to another float type; truncates bits that do not fit.
+/// An F32 tensor converted to another float type; bits that do not fit are truncated.
 PlainTensor as_type(const PlainTensor& tensor, ElementType type);
 /// The batch counter that PyTorch stores with a normalisation layer.
 PlainTensor batch_count(const std::string& layer);
-/// The default metadata is what PyTorch users' files have.
+/// The default metadata is what files from PyTorch users contain.
 void write_plain_safetensors(const std::filesystem::path& path,
                              const std::vector<PlainTensor>& tensors,
                              const TensorMetadata& metadata = {{"format", "pt"}});

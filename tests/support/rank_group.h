@@ -1,5 +1,5 @@
-// Several ranks in one process, one thread each, that sum their numbers in memory. Tests only; host
-// only.
+// Several ranks in one process, as threads that sum their numbers in shared memory. Tests only;
+// host only.
 #pragma once
 
 #include "kernels/batch/communicator.h"
@@ -34,7 +34,7 @@ class RankGroup {
             body(member);
           } catch (...) {
             failures[static_cast<std::size_t>(rank)] = std::current_exception();
-            meeting_.arrive_and_drop();  // the other ranks do not wait for it
+            meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
           }
         });
       }
@@ -64,7 +64,7 @@ class RankGroup {
     int rank_;
   };
 
-  /// Sums in rank order on every rank.
+  /// Sums in rank order, on every rank.
   template <class T>
   void add(std::size_t rank, T* data, std::size_t count) {
     data_[rank] = data;

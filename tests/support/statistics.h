@@ -1,7 +1,7 @@
 // P-values for statistical tests: the probability of data at least this far off if the assumed
 // distribution is right. A test fails if p < kGate. With fixed seeds the outcome never changes;
-// with a new seed, or after a change of the draws, a test fails by chance once in a million. Called
-// by tests; host only.
+// with a new seed, or after a change to the draws, a test fails by chance once in a million. For
+// tests; host only.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ inline double upper_gamma(double a, double x) {
   return scale * h;
 }
 
-/// Pearson's test of counts against expected counts of the same total.
+/// Pearson's test of counts against expected counts with the same total.
 inline double chi_square_p(const std::vector<double>& counts, const std::vector<double>& expected) {
   double chi2 = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -56,9 +56,9 @@ inline double uniform_chi_square_p(const std::vector<double>& counts) {
       counts, std::vector<double>(counts.size(), total / static_cast<double>(counts.size())));
 }
 
-/// Kolmogorov and Smirnov's test of values against a continuous distribution function; uses the
-/// asymptotic distribution with M. Stephens' correction (JRSS B 32 (1970) 115). The values are
-/// sorted.
+/// The Kolmogorov-Smirnov test of values against a continuous distribution function. Uses the
+/// asymptotic distribution with M. Stephens' correction (JRSS B 32 (1970) 115). Sorts the
+/// values.
 inline double kolmogorov_p(std::vector<double> values, const std::function<double(double)>& cdf) {
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());

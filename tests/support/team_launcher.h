@@ -1,4 +1,4 @@
-// Runs all launches of an emission on the host with teams of a given size, see host_team.h. Tests
+// Runs all launches of an emission on the host with teams of a given size (see host_team.h). Tests
 // only; host only.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace wellspring::test {
 
 struct TeamLauncher {
-  int members = 1;  ///< threads of each team
+  int members = 1;  ///< threads per team
 
   Device device() const { return Device::cpu(); }
   template <class F>

@@ -1,5 +1,5 @@
 // A folder that is deleted at the end of a test, and raw file access for tests that damage files.
-// Called by tests; host only.
+// For tests; host only.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class TemporaryFolder {
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Sorted names of its entries.
+  /// Sorted names of the folder's entries.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {

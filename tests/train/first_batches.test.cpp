@@ -47,8 +47,8 @@ TEST(FirstBatches, HaveAPictureOfEverySource) {
   EXPECT_NE(page.find("at step " + std::to_string(step) + ", "), std::string::npos);
 }
 
-// A resumed run replaces the pictures of steps that it repeats. It keeps earlier pictures and files
-// with other names.
+// A resumed run replaces the pictures of the steps that it repeats. It keeps earlier pictures, and
+// files with other names.
 TEST(FirstBatches, KeepThePicturesOfStepsBeforeAResume) {
   const TemporaryFolder folder, whole;
   Listener listener;

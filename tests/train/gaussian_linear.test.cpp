@@ -1,4 +1,4 @@
-// The committed run of gaussian_linear, compared with its posterior in closed form.
+// Compares the shipped run of gaussian_linear with its posterior in closed form.
 #include "generators/events/gaussian_linear.h"
 
 #include "kernels/batch/batch_columns.h"
@@ -117,7 +117,7 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
     EXPECT_LT(square_error, square_variance / 4) << "theta" << i;
     EXPECT_NEAR(variance, s, s / 2) << "theta" << i;
 
-    // The evaluation's error consists of the posterior's own spread, the network's error and the
+    // The evaluation's error consists of the posterior's own spread, the network's error, and the
     // scatter of 200000 samples (five standard errors of a mean of squares with variance 2 s^2).
     const Score& rmse = result.heads[0].scores[static_cast<std::size_t>(2 * i)];
     EXPECT_EQ(rmse.what, "rmse of theta" + std::to_string(i));
@@ -128,10 +128,10 @@ TEST(GaussianLinearRun, LearnsTheMeanAndTheVarianceOfThePosterior) {
   }
 }
 
-// The best possible results, from this test's own posterior: for theta_i the root of its variance
-// and the mean absolute deviation of a normal distribution; for theta_i^2 the root of
-// 2 S^2 + 4 m^2 S with m^2 = 1 - S on average.
-TEST(GaussianLinearRun, KnowsTheBestPossibleResult) {
+// The best possible results, from this test's own posterior: for theta_i, the root of its variance
+// and the mean absolute deviation of a normal distribution; for theta_i^2, the root of 2 S^2 + 4
+// m^2 S with m^2 = 1 - S on average.
+TEST(GaussianLinearRun, ReportsTheBestPossibleResult) {
   for (const GaussianLinear::Params params : {GaussianLinear::Params{.mixing = 0.5, .noise = 0.5},
                                               {.mixing = 0, .noise = 2},
                                               {.mixing = 1, .noise = 0.01}}) {
@@ -150,9 +150,10 @@ TEST(GaussianLinearRun, KnowsTheBestPossibleResult) {
   }
 }
 
-// Every product of two components has the expected mean over N samples. The variance of a product
-// of two normal numbers is below 3 times the product of their variances. Six standard errors give a
-// false alarm once in 500 million comparisons, so 64 comparisons give one in 8 million runs.
+// Each product of two components must have the expected mean over N samples. The variance of a
+// product of two normal numbers is below 3 times the product of their variances. Six standard
+// errors give a false alarm once in 500 million comparisons, so 64 comparisons give one in 8
+// million runs.
 TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
   const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
                                            std::vector<std::string>{"device=cpu"});

@@ -1,5 +1,7 @@
-// Trains, evaluates and resumes on one file with a held-out fraction of rows, in both storages,
+// Trains, evaluates and resumes on one file with a held-out fraction of its rows, in both storages,
 // with arrays that are held in memory.
+#include "tests/support/dataset_fixtures.h"
+#include "tests/support/image_fixtures.h"
 #include "tests/support/npz_fixtures.h"
 #include "tests/train/training_testing.h"
 
@@ -47,6 +49,28 @@ TEST(TrainerTest, HoldsOutAFractionOfAFile) {
   EXPECT_GT(second.step(), 0u);
   second.run();
   EXPECT_EQ(second.state_bytes(), whole.state_bytes());
+}
+
+// The second training source shares no image with the held-out data.
+TEST(TrainerTest, ReportsTheLargestOverlapOfItsSources) {
+  const TemporaryFolder folder;
+  LabelledImages images = labelled_noise(2, 3, 8);
+  write_as_folder(folder / "same", images);
+  write_as_folder(folder / "held", images);
+  for (std::size_t i = 0; i < images.rgb.size(); ++i)
+    images.rgb[i] = noise_rgb(8, 8, 50'000 + static_cast<std::uint32_t>(i));
+  write_as_folder(folder / "other", images);
+  Listener listener;
+  Trainer trainer(
+      RunConfig::parse(
+          "name: a\ndevice: cpu\nthreads: 1\ndata: {size: 8, root: " + folder.path().string() +
+              ", sources: [{name: same, kind: files, path: same}, {name: other, kind: "
+              "files, path: other, head: same}]}\n"
+              "eval: {sources: [{of: same, path: held}]}\nmodel: {name: mlp, widths: "
+              "[4]}\ntrain: {batch: 4, steps: 1}\n",
+          "a.yaml", std::vector<std::string>{"out=" + (folder / "run").string()}),
+      listener, quick());
+  EXPECT_EQ(trainer.run().evaluation->results[0].trained_on, 6u);
 }
 
 }  // namespace

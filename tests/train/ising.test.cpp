@@ -1,4 +1,5 @@
-// The committed run on Ising lattices, shortened: phase and temperature of a spin configuration.
+// A shortened version of the shipped run on Ising lattices: phase and temperature of a spin
+// configuration.
 #include "tests/train/training_testing.h"
 
 #include <cmath>
@@ -8,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-// The energy bounds the accuracy of any network (docs/generators/algorithms/ising.md). A sixtieth
+// The energy bounds the accuracy of any network (docs/generators/algorithms/ising.md). One sixtieth
 // of the run reaches 94 %; the standard error is 0.7 %.
 TEST(IsingRun, LearnsPhasesUpToTheBoundOfTheEnergy) {
 #ifdef WELLSPRING_SANITIZED

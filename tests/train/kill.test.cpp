@@ -1,4 +1,4 @@
-// A run that is killed at any moment and restarted ends with the bytes of an uninterrupted run.
+// A run that is killed at any moment and restarted has the same results as an uninterrupted run.
 #include "core/signals.h"
 #include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"
@@ -31,7 +31,7 @@ pid_t start(const fs::path& config, const fs::path& work) {
   posix_spawnattr_setsigdefault(&attributes, &ours);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const fs::path back = fs::current_path();
-  fs::current_path(work);  // `out` is relative: both runs have one configuration
+  fs::current_path(work);  // `out` is relative, so both runs have the same configuration
   pid_t child = 0;
   const int error =
       posix_spawn(&child, WELLSPRING_TRAIN_WORKER, nullptr, &attributes, pointers.data(), environ);

@@ -64,7 +64,7 @@ double first_loss(const Settings& settings) {
       steps_of(with(settings, {"train.steps=1", "train.log_every=1"})).at(0).loss);
 }
 
-TEST(MixingRuns, HaveTheLossOfLabelsWhereNoPairIsMixed) {
+TEST(MixingRuns, HaveTheLossOfLabelsIfNoPairIsMixed) {
   for (const Settings& labels :
        {Settings{"loss.label_smoothing=0"}, {"loss.label_smoothing=0.1"}, kSeveralLabels}) {
     const double plain = first_loss(labels);
@@ -89,7 +89,7 @@ TEST(MixingRuns, MoveLabelsWithTheirSamples) {
   }
 }
 
-// Events of a file with three labels each in the columns of `target`.
+// Events from a file with three labels each, in the columns of `target`.
 TEST(MixingRuns, MixSeveralLabelsFromFiles) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "hits.npz").string();
@@ -162,8 +162,8 @@ TEST(MixingRuns, TeachClassHeadsFromTheSharesInTarget) {
   }
 }
 
-// As TrainerTest.Learns, but longer and on mixed samples; evaluation does not mix. Guessing gives
-// 0.5 with a standard deviation of 0.025 on 400 samples; the limit of 0.65 is six standard
+// Like TrainerTest.Learns, but longer and with mixed samples; evaluation does not mix. Guessing
+// gives 0.5 with a standard deviation of 0.025 for 400 samples; the limit of 0.65 is six standard
 // deviations above.
 TEST(MixingRuns, Learns) {
   Listener listener;
@@ -206,7 +206,7 @@ TEST(MixingConfigs, RefuseBadSettings) {
                {"source 'muons'", "events", "mixup blends"});
   RunConfig::parse(kSmallRun, "run.yaml",
                    std::vector<std::string>{"eval.sources=[]", events, "data.mix={mixup: 1}"});
-  // With mixing off, its other settings are not checked.
+  // If mixing is off, its other settings are not checked.
   RunConfig::parse(kSmallRun, "run.yaml",
                    std::vector<std::string>{"data.mix={mixup: 0}", "train.batch=9"});
 }

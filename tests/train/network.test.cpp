@@ -175,7 +175,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
 
 class Networks : public ::testing::TestWithParam<NetworkCase> {};
 
-/// Loss of the batch in double precision, from the recorded list. Heads a and b, in order.
+/// Loss of the batch in double precision, from the recorded list, with heads a and b in this order.
 double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const BatchView& batch) {
   constexpr double kSmoothing = 0.1, kSourceWeight[] = {1, 0.5};
   const test::Doubles outputs = test::reference_outputs(tape, input);
@@ -195,8 +195,8 @@ double oracle_loss(const Tape& tape, const test::ReferenceInput& input, const Ba
   return sum / kBatch;
 }
 
-/// Number of roundings between a weight and its gradient: the terms of all sums of the forward and
-/// backward pass, and of the weight's own sum over the batch.
+/// Number of roundings between a weight and its gradient: the number of terms of all sums in the
+/// forward and backward pass, and in the weight's own sum over the batch.
 double roundings_of(const Tape& tape) {
   double terms = 0, most_positions = 1;
   for (const Node& node : tape.nodes()) {
@@ -214,11 +214,11 @@ double roundings_of(const Tape& tape) {
   return 2 * terms + kBatch * most_positions;
 }
 
-// Along the gradient of each tensor the slope of the loss is the gradient's norm. The slope is a
-// central difference of the oracle in double precision with h = 1e-6: its truncation, O(h^2), and
-// its rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
-// maximum is within h of its kink. The remaining error is the rounding of the f32 gradient: at
-// most u = 2^-24 per term of each sum on the path. (Differences of the f32 loss are no test: a
+// Along the gradient of a tensor, the slope of the loss is the gradient's norm. The slope is a
+// central difference of the reference in double precision with h = 1e-6: its truncation, O(h^2),
+// and its rounding, 2^-53 / h, are below 1e-9. In these fixed batches no argument of a ReLU or a
+// maximum is within h of its kink. The remaining error is the rounding of the f32 gradient, at most
+// u = 2^-24 per term of each sum on the path. (Differences of the f32 loss would be no test: a
 // large h crosses kinks, such as one 2e-4 away in `residual`, and a small h divides the loss's
 // rounding by h.)
 TEST_P(Networks, HaveGradientsThatAgreeWithFiniteDifferences) {

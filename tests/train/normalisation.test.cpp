@@ -1,5 +1,5 @@
-// Normalised runs: the numbers are in the resolved configuration and in the checkpoint, and stay the
-// same for held-out data, resumes, evaluations and runs that begin with the weights.
+// Normalised runs: the numbers are in the resolved configuration and in the checkpoint, and are the
+// same for held-out data, resumes, evaluations and runs that start from the weights.
 #include "sources/normalisation.h"
 
 #include "export/export.h"
@@ -50,7 +50,7 @@ struct NormalisedRun : ::testing::Test {
   static bool same(const Normalisation& a, const Normalisation& b) {
     return a.mean == b.mean && a.std == b.std && a.globals == b.globals;
   }
-  /// Values of x in the order of the samples.
+  /// Values of x in the order of samples.
   static std::vector<float> values(const RunConfig& config, RunSampleRange::Split split) {
     RunSampleRange range;
     range.split = split;
@@ -67,7 +67,7 @@ struct NormalisedRun : ::testing::Test {
   Listener listener;
 };
 
-TEST_F(NormalisedRun, MeasuresTheTrainingRowsAlone) {
+TEST_F(NormalisedRun, MeasuresOnlyTrainingRows) {
   const Trainer trainer(run("out"), listener, in_memory());
   const SourceSpec& spec = trainer.config().data.sources[0].spec;
   const auto trained =
@@ -88,7 +88,7 @@ TEST_F(NormalisedRun, ScalesHeldOutSamplesAsTrainingSamples) {
     ASSERT_EQ(raw.size(), made.size());
     for (std::size_t i = 0; i < raw.size(); ++i) {
       const std::size_t feature = i % own.mean.size();
-      if (raw[i] == 0) continue;  // no item, or a value of 0
+      if (raw[i] == 0) continue;  // there is no item, or its value is 0
       EXPECT_EQ(made[i], (raw[i] - static_cast<float>(own.mean[feature])) *
                              static_cast<float>(1 / own.std[feature]));
     }
@@ -104,7 +104,7 @@ TEST_F(NormalisedRun, WritesNumbersThatReadBack) {
   EXPECT_TRUE(same(scaling(config_of_checkpoint(folder / "out")), scaling(again)));
 }
 
-TEST_F(NormalisedRun, KeepsItsNumbersWhenItResumes) {
+TEST_F(NormalisedRun, KeepsItsNumbersOnAResume) {
   Trainer whole(run("whole"), listener, quick());
   whole.run();
   {
@@ -121,7 +121,7 @@ TEST_F(NormalisedRun, KeepsItsNumbersWhenItResumes) {
   EXPECT_EQ(second.state_bytes(), whole.state_bytes());
 }
 
-// Their identity has no numbers.
+// The identity of such a checkpoint has no normalisation numbers.
 TEST_F(NormalisedRun, ResumesCheckpointsOfEarlierVersionsWithoutScaling) {
   {
     const SignalGuard guard;
@@ -144,7 +144,7 @@ TEST_F(NormalisedRun, EvaluatesOtherDataWithTheScalingOfTheNetwork) {
   EXPECT_EQ(loss({}), finish.evaluation->results[0].loss);
   EXPECT_EQ(loss({"data.normalise=auto"}), loss({}));
   EXPECT_NE(loss({"data.normalise=none"}), loss({}));
-  // Another file under another name: the scaling is the network's, not its own.
+  // Another file under another name is scaled with the network's numbers, not its own.
   const std::string path = "data.sources.0.path=" + other.string();
   const auto numbers = trainer.config().to_yaml();
   const RunConfig given = RunConfig::parse(numbers, "given.yaml", Overrides{path});
@@ -152,7 +152,7 @@ TEST_F(NormalisedRun, EvaluatesOtherDataWithTheScalingOfTheNetwork) {
             evaluate_checkpoint(folder / "out", given, listener).results[0].loss);
 }
 
-TEST_F(NormalisedRun, BeginsWithTheScalingOfInitFrom) {
+TEST_F(NormalisedRun, StartsWithTheScalingOfInitFrom) {
   Trainer first(run("first"), listener, quick());
   first.run();
   const Overrides next = {"data.sources.0.path=" + other.string(),
@@ -166,7 +166,7 @@ TEST_F(NormalisedRun, BeginsWithTheScalingOfInitFrom) {
   EXPECT_FALSE(same(scaling(third.config()), scaling(first.config())));
 }
 
-TEST_F(NormalisedRun, IsOneMoreNodeOfTheRecordedStep) {
+TEST_F(NormalisedRun, AddsOneNodeToTheRecordedStep) {
   const auto census = [&](const std::string& normalise) {
     const RunConfig config = RunConfig::parse(R"(name: toy
 device: cpu

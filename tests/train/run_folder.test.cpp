@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-TEST(RunFolderTest, NamesAFolderThatWasMovedOrReplaced) {
+TEST(RunFolderTest, ReportsAMovedOrReplacedFolder) {
   const test::TemporaryFolder folder;
   const RunFolder run(test::small_run(folder / "run"));
   run.expect_in_place();

@@ -1,5 +1,5 @@
-// Samples of a configuration have the bytes that training uses, with any batch size and number of
-// threads.
+// Samples of a configuration must have the bytes that training uses, for any batch size and number
+// of threads.
 #include "train/run_samples.h"
 
 #include "core/error.h"
@@ -94,7 +94,7 @@ Made collect(SampleReader& feed) {
   return made;
 }
 
-/// Wraps a source and keeps every row that it writes to training batches.
+/// Wraps a source and records every row that it writes to training batches.
 class Watched final : public Source {
  public:
   Watched(Source& inner, std::map<std::uint64_t, Row>& rows) : inner_(inner), rows_(rows) {}
@@ -147,7 +147,7 @@ class RunSamplesTest : public testing::Test {
     const auto held = folder_.path() / "held";
     std::filesystem::create_directory(held);
     test::LabelledImages images = test::labelled_noise(3, 9, 12);
-    for (test::Bytes& image : images.rgb) image[0] ^= 1;  // not equal to the training images
+    for (test::Bytes& image : images.rgb) image[0] ^= 1;  // must not equal the training images
     test::write_as_npy(held, images);
     std::filesystem::rename(held / "x.npy", folder_.path() / "held.npy");
     std::filesystem::rename(held / "y.npy", folder_.path() / "held_y.npy");
@@ -197,8 +197,8 @@ class RunSamplesTest : public testing::Test {
 TEST_F(RunSamplesTest, GivesTheRowsOfTheTrainersBatches) {
   for (const char* storage : {"resident", "streamed"}) {
     const RunConfig mixed = config(kMixed, {std::string("data.sources.1.storage=") + storage});
-    // Tests the whole run, a count that is not a multiple of the batch, less than a batch, and a
-    // start in the middle.
+    // Tests the whole run, a count that is not a multiple of the batch, a count below the batch,
+    // and a start in the middle.
     expect_trained(mixed, {{0, 48}, {0, 21}, {0, 3}, {0, 1}, {4, 13}});
   }
   expect_trained(config(kMixed, {"train.batch=1", "train.steps=11"}), {{0, 11}});
@@ -219,7 +219,7 @@ TEST_F(RunSamplesTest, GivesRowsOfBothSources) {
   EXPECT_NEAR(photos, 48 * 11.0 / 24, 1);
 }
 
-TEST_F(RunSamplesTest, GivesDenseLabelsOfGeneratorsOnly) {
+TEST_F(RunSamplesTest, GivesDenseLabelsOnlyForGenerators) {
   std::vector<float> plain;
   RunSamples without(config(), {Split::train, 0, 24});
   without.make([&](const HostSamples& samples) {
@@ -258,7 +258,7 @@ TEST_F(RunSamplesTest, GivesHeldOutSamplesInTheOrderOfTheEvaluation) {
   EXPECT_EQ(feed.origins()[1].name, "photos");
   const Made made = collect(feed);
   ASSERT_EQ(made.rows.size(), 36u);
-  // Samples of the generator: normalised, not augmented.
+  // Samples of the generator must be normalised, but not augmented.
   const RunConfig run = config();
   auto generator = make_generator("shapes", 12, {{"classes", "4", {}}});
   SampleMaker maker(*generator);
@@ -274,7 +274,7 @@ TEST_F(RunSamplesTest, GivesHeldOutSamplesInTheOrderOfTheEvaluation) {
         }
       },
       plan);
-  // Samples of the files: value / 255, normalised.
+  // Samples of the files must be value / 255, normalised.
   const NpyArray x = read_npy(folder_.path() / "held.npy");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(x.data.data());
   constexpr std::array<double, 3> kMean = {0.5, 0.4, 0.3}, kStd = {0.2, 0.3, 0.4};
@@ -307,7 +307,7 @@ TEST_F(RunSamplesTest, HasADigestIndependentOfExecution) {
   EXPECT_NE(digest(config(kMixed, {"seed=8"}), {Split::train, 0, 40})["sha256"], mixed["sha256"]);
   EXPECT_NE(digest(config(), {Split::train, 1, 40})["sha256"], mixed["sha256"]);
 
-  // Neither held-out samples nor the order of a single source depends on the batch size.
+  // Held-out samples and the order of a single source must not depend on the batch size.
   const auto held = digest(config(), {Split::evaluation, 0, {}});
   const auto jets = digest(config(kSets), {Split::train, 0, 33});
   for (const char* batch : {"5", "64"}) {
@@ -317,7 +317,7 @@ TEST_F(RunSamplesTest, HasADigestIndependentOfExecution) {
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["columns"], jets["columns"]);
     EXPECT_EQ(digest(config(kSets, other), {Split::train, 0, 33})["sha256"], jets["sha256"]);
   }
-  // A single source without augmentation gives its generator's samples under the source's seed.
+  // A single source without augmentation must give its generator's samples under its seed.
   const RunConfig run = config(kSets);
   const auto generator = make_generator("ginkgo", 1, {{"items", "12", {}}});
   EXPECT_EQ(jets["sha256"],
@@ -334,7 +334,7 @@ TEST_F(RunSamplesTest, ReportsVersionsWithTheDigest) {
   EXPECT_EQ(report["sources"][0]["generator_version"], find_generator("shapes").version);
   EXPECT_EQ(report["sources"][1]["rows"], 15);
   EXPECT_EQ(report["columns"].size(), 6u) << report["columns"];
-  // A run with the reported settings gives the same samples.
+  // A run with the reported settings must give the same samples.
   const RunConfig again =
       RunConfig::parse(report["configuration"].dump(), "again.yaml",
                        std::vector<std::string>{"data.root=" + folder_.path().string()});
@@ -362,7 +362,7 @@ TEST_F(RunSamplesTest, ExportsSetsInPieces) {
   EXPECT_EQ(feed.overflow().samples, again.overflow().samples);
 }
 
-// An export that is read as a data set and exported again keeps all column names.
+// An export that is read as a data set and exported again must keep all column names.
 TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   RunSamples made(config(kSets), {Split::train, 0, 16});
   export_samples(made, folder_.path() / "jets.npz");
@@ -370,6 +370,7 @@ TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   const std::string generator = "kind: generator, generator: ginkgo, params: {items: 12}";
   files.replace(files.find(generator), generator.size(), "kind: files, path: jets.npz");
   files.replace(files.find("eval:"), files.find("model:") - files.find("eval:"), "");
+  files.replace(files.find("data:"), 5, "data:\n  normalise: none");
   const RunSamples read(config(files.c_str()), {Split::train, 0, 16});
   const SampleInfo &before = made.origins()[0].info, &after = read.origins()[0].info;
   const auto equal = [](const auto& a, const auto& b) {
@@ -382,8 +383,8 @@ TEST_F(RunSamplesTest, KeepsTheColumnNamesOfFiles) {
   EXPECT_TRUE(equal(after.latents, before.latents));
 }
 
-// The number of a sample counts the rows in use; its row in the file is printed next to it.
-TEST_F(RunSamplesTest, NamesStoredSamplesByTheirRowInTheFile) {
+// The number of a sample counts the rows in use; its row in the file is printed as well.
+TEST_F(RunSamplesTest, PrintsTheFileRowsOfStoredSamples) {
   const RunConfig limited =
       config(kMixed, {"data.sources.1.limit_per_class=2", "data.schedule.1.at=50%"});
   RunSamples feed(limited, {Split::train, 0, 48});
@@ -415,7 +416,7 @@ TEST_F(RunSamplesTest, NamesStoredSamplesByTheirRowInTheFile) {
   EXPECT_EQ(made.longest_location(), 0u);
 }
 
-/// The array of an HDF5 file, as double.
+/// The array of an HDF5 file, as doubles.
 std::vector<double> numbers(const std::filesystem::path& path, const std::string& name) {
   const Hdf5File file(path);
   const Hdf5Array array = file.array(name);
@@ -424,7 +425,7 @@ std::vector<double> numbers(const std::filesystem::path& path, const std::string
   return all;
 }
 
-TEST_F(RunSamplesTest, WritesOneGeneratorInTheFormatOfItsCommunity) {
+TEST_F(RunSamplesTest, WritesAGeneratorInItsCommunityFormat) {
   const std::vector<std::string> telescope = {
       "data.sources.0.generator=nu_telescope",
       "data.sources.0.params={output: truth, strings: 12, items: 200}"};
@@ -456,8 +457,8 @@ TEST_F(RunSamplesTest, WritesOneGeneratorInTheFormatOfItsCommunity) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "no.h5"));
 }
 
-// In a partial last batch only the requested samples count.
-TEST_F(RunSamplesTest, CountsOverflowOfTheSamplesOnly) {
+// In a partial last batch, only the requested samples may count.
+TEST_F(RunSamplesTest, CountsOverflowOnlyForRequestedSamples) {
   RunSamples feed(config(kSets), {Split::train, 0, 37});
   collect(feed);
   const RunConfig run = config(kSets);

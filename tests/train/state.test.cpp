@@ -1,5 +1,5 @@
-// State is defined by the memory plan: --graph check compares every reserved state block, snapshots
-// copy it and checkpoints keep it, without further registration.
+// The memory plan defines what is state: --graph check compares every reserved state block,
+// snapshots copy it and checkpoints keep it, without further registration.
 #include "generators/generator.h"
 #include "sources/procedural.h"
 #include "tests/train/training_testing.h"
@@ -40,7 +40,7 @@ class CountingNoise final : public Source {
     std::uint64_t* count = count_.data();
     if (counts_ == Counts::state) {
       stream.run(NodeKind::kernel, "count", [count] { ++*count; });
-    } else {  // forbidden in a node: the host's counter is read at recording time
+    } else {  // forbidden, because a node would read the host's counter only while recording
       stream.run(NodeKind::kernel, "count", [count, calls = ++calls_] { *count = calls; });
     }
   }
@@ -99,7 +99,7 @@ TEST(State, ComparesANewBlockInGraphCheck) {
                {"step 2: ", "differ in counting noise/steps seen, byte 0"});
 }
 
-// The host's count of emitted batches is the last reserved block.
+// The number of batches that the host has emitted is the last reserved block.
 TEST(State, EmitsNoBatchInResidentSteps) {
   const auto trainer =
       counting_trainer("unused", "off", CountingNoise::Counts::host, test::in_memory());
@@ -129,8 +129,8 @@ TEST_P(ResidentSteps, RestoreTheState) {
 
 INSTANTIATE_TEST_SUITE_P(Each, ResidentSteps, testing::Values("on", "off"));
 
-// The run may have more or fewer state blocks than the checkpoint.
-TEST(State, RefusesACheckpointWithOtherBlocks) {
+// The run may have more or fewer state blocks than the checkpoint; both must be refused.
+TEST(State, RefusesACheckpointWithDifferentBlocks) {
   const TemporaryFolder with, without;
   TrainObserver observer;
   const auto plain = [&](const std::filesystem::path& folder) {
@@ -164,8 +164,8 @@ TEST(State, RefusesACheckpointOfAnotherFormat) {
       {"was written by another version of this program", "'wellspring checkpoint 1'", "init.from"});
 }
 
-// The ring's length follows log_every, which may change on a resume.
-TEST(State, AllowsAnotherLengthOfTheMetricsRing) {
+// The length of the ring depends on log_every, which may change on a resume.
+TEST(State, AllowsTheMetricsRingToChangeItsLength) {
   const TemporaryFolder folder;
   TrainObserver observer;
   {
@@ -178,7 +178,7 @@ TEST(State, AllowsAnotherLengthOfTheMetricsRing) {
   EXPECT_EQ(second.run().step, 30u);
 }
 
-TEST(SnapshotTest, NamesTheFirstByteThatDiffers) {
+TEST(SnapshotTest, ReportsTheFirstByteThatDiffers) {
   MemoryPlan memory(Device::cpu());
   const auto a = memory.reserve_state<std::uint8_t>("test", "a", 3);
   const auto b = memory.reserve_state<std::uint8_t>("test", "b", 3);

@@ -1,4 +1,4 @@
-// A network for sets learns a class and a regression from a file and its generator together:
+// A network for sets learns a class and a regression from a file and its generator together,
 // resident, streamed, and resumed after an interruption.
 #include "core/signals.h"
 #include "export/export.h"
@@ -43,7 +43,7 @@ struct StoredSets : ::testing::Test {
   fs::path file;
 };
 
-TEST_F(StoredSets, TrainAndResumeMixedWithTheirGenerator) {
+TEST_F(StoredSets, TrainAndResumeTogetherWithTheirGenerator) {
   std::vector<std::uint8_t> straight;
   for (const std::string storage : {"resident", "streamed"}) {
     const TemporaryFolder whole_out, broken_out;
@@ -51,7 +51,7 @@ TEST_F(StoredSets, TrainAndResumeMixedWithTheirGenerator) {
     Trainer whole(run(whole_out.path(), storage), listener, quick());
     whole.run();
     EXPECT_LT(listener.steps.back().loss, listener.steps.front().loss);
-    // Resident and streamed runs have equal bytes and one identity.
+    // Resident and streamed runs must have equal bytes and the same identity.
     if (straight.empty()) straight = whole.state_bytes();
     EXPECT_EQ(whole.state_bytes(), straight);
     {

@@ -55,7 +55,7 @@ TEST(TrainerTest, WritesCheckpointsByTimeWithoutAnInterval) {
   EXPECT_EQ(CheckpointStore(patient.path()).steps(), (std::vector<std::uint64_t>{4}));
 }
 
-// The first checkpoint would be due at step 10.
+// The first regular checkpoint would be due only at step 10.
 TEST(TrainerTest, RefusesAnUnwritableFolderBeforeTheFirstStep) {
   const TemporaryFolder folder;
   Listener listener;
@@ -114,7 +114,8 @@ TEST(TrainerTest, EndsWithEqualBytesByGraphAndEagerly) {
   EXPECT_EQ(ends[0], ends[2]);
 }
 
-/// Noise with a new seed at every enqueue: the step depends on the host, which is forbidden.
+/// Noise with a new seed at every enqueue, so that the step depends on the host, which is
+/// forbidden.
 class RestlessNoise final : public Generator {
  public:
   const SampleInfo& info() const override { return noise_->info(); }
@@ -154,7 +155,7 @@ TEST(TrainerTest, StopsIfACheckedStepDependsOnTheHost) {
   EXPECT_NO_THROW(train("on")) << "only a check can detect it";
 }
 
-// Four shards per step, also in a run that is resumed with another number of threads.
+// Uses four shards per step, and also resumes a run with another number of threads.
 TEST(TrainerTest, EndsWithEqualBytesForAnyNumberOfThreads) {
   const auto config = [](const std::string& folder, int threads) {
     return small_run(folder, {"data.size=32", "train.batch=64", "train.steps=6",
@@ -242,7 +243,7 @@ TEST(TrainerTest, ShowsThePlanOfABatchThatCannotFit) {
   expect_parts(message, {"activations", "parameters"});
 }
 
-// If the system kills the process for lack of memory, the report is the only trace.
+// If the system kills the process for lack of memory, this report is the only trace.
 TEST(TrainerTest, ReportsThePlanBeforeItsAllocation) {
   struct MemoryListener : TrainObserver {
     std::string table;
@@ -259,7 +260,7 @@ TEST(TrainerTest, ReportsThePlanBeforeItsAllocation) {
   EXPECT_GT(device_allocation_count(), before);
 }
 
-TEST(TrainerTest, RefusesSourcesOfOneHeadWithOtherClasses) {
+TEST(TrainerTest, RefusesSourcesOfOneHeadWithDifferentClasses) {
   Listener listener;
   const std::string shared = message_of(ErrorKind::config, [&] {
     Trainer(small_run("unused", {"data.sources.1.head=shapes"}), listener, in_memory());
@@ -283,7 +284,7 @@ TEST(TrainerTest, NamesAnAbsentDevice) {
   EXPECT_NE(message.find("cuda:7"), std::string::npos) << message;
 }
 
-TEST(TrainerTest, LeavesTheRunUnchangedByAnEvaluation) {
+TEST(TrainerTest, EvaluationLeavesTheRunUnchanged) {
   Listener listener;
   Trainer plain(small_run("unused"), listener, in_memory());
   plain.run();
@@ -326,7 +327,7 @@ TEST(TrainerTest, Learns) {
   EXPECT_GT(finish.evaluation->results[0].accuracy, 0.65);
 }
 
-// The whole committed run. The best possible accuracy is known in closed form.
+// Trains the whole shipped run. Its best possible accuracy is known in closed form.
 TEST(TrainerTest, ComesWithinThreeTenthsOfAPointOfTheBestPossibleOnMuons) {
   const std::vector<std::string> on_the_cpu = {"device=cpu", "threads=1", "eval.every=0"};
   Listener listener;
@@ -346,13 +347,13 @@ TEST(TrainerTest, StartsFromAnotherRunsWeights) {
   Trainer first(small_run(from.path()), listener, quick());
   first.run();
   const std::string init = "init.from=" + from.path().string();
-  // The average begins with the same weights.
+  // The average must start with the same weights.
   Trainer kept(small_run("unused", {init, "init.head=keep", "train.ema=0.9"}), listener,
                in_memory());
   const auto old_results = first.evaluate(), new_results = kept.evaluate();
   for (const std::size_t head : {0, 1})
     EXPECT_EQ(old_results.results[head].loss, new_results.results[head].loss);
-  // A head is found by its name, at any position of its logits.
+  // A head must be found by its name, wherever its logits are.
   Trainer moved(small_run("unused", {init, "init.head=keep", "eval.sources=[{of: noise}]",
                                      "data.sources=[{name: noise, kind: generator, "
                                      "generator: noise}]"}),

@@ -1,4 +1,4 @@
-// A run so small that a test takes a fraction of a second. Called by the tests of training; host
+// A run so small that a test takes a fraction of a second. For the tests of training; host
 // only.
 #pragma once
 
@@ -38,7 +38,7 @@ optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
 train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
 )";
 
-/// Keeps the reports of a run.
+/// Stores the reports of a run.
 struct Listener : TrainObserver {
   std::vector<StepReport> steps;
   std::vector<EvaluationReport> evaluations;
@@ -58,7 +58,7 @@ struct Listener : TrainObserver {
   void on_finish(const FinishReport&) override { ++finishes; }
 };
 
-/// Device: an override, else WELLSPRING_TEST_DEVICE, else the CPU.
+/// The device: an override, or else WELLSPRING_TEST_DEVICE, or else the CPU.
 inline RunConfig small_run(const std::filesystem::path& folder,
                            std::vector<std::string> overrides = {}) {
   overrides.insert(overrides.begin(), "out=" + folder.string());
@@ -77,7 +77,7 @@ inline TrainerOptions quick(ResumeChoice resume = {}) {
   return options;
 }
 
-/// Without a run folder.
+/// Options for a run without a folder.
 inline TrainerOptions in_memory() {
   TrainerOptions options = quick();
   options.write_files = false;

@@ -1,4 +1,4 @@
-// The committed run of two_moons, compared with the best possible error.
+// Compares the shipped run of two_moons with the best possible error.
 #include "tests/train/training_testing.h"
 
 namespace wellspring {
@@ -8,7 +8,7 @@ namespace {
 // moon: 0.41102. Squared errors are below 4, with a mean of 0.17 and a standard deviation of about
 // 0.2. For 100000 samples, five standard errors are 0.0032 for the mean and 0.004 for its root. The
 // network may add 1 %.
-TEST(TwoMoonsRun, ReachesTheBestPossible) {
+TEST(TwoMoonsRun, ReachesTheBestPossibleError) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
 #endif

@@ -1,5 +1,5 @@
-// Progress of work that takes minutes on large data: decoding, comparing, reading, checking and
-// evaluating, each up to its end.
+// Progress of work that takes minutes on large data (decoding, comparing, reading, checking and
+// evaluating), each reported until its end.
 #include "core/work_watch.h"
 
 #include "tests/support/image_fixtures.h"
@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Number of reports of a kind of work, and its last progress.
+/// Number of reports about one kind of work, and its last progress.
 struct Work {
   int times = 0;
   std::uint64_t done = 0, total = 0;
@@ -22,7 +22,7 @@ struct Work {
 
 struct Told : TrainObserver {
   std::map<std::string, Work> of;
-  bool plan = false;  ///< the plan was reported: only evaluations follow
+  bool plan = false;  ///< the plan was reported, so only evaluations follow
   void on_plan(const PlanReport&) override { plan = true; }
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
     Work& work = of[what];

@@ -1,5 +1,5 @@
-// Trains one configuration and returns the same exit code as the command line. Called by tests that
-// kill a run. Usage: train_worker CONFIG [key=value ...]
+// Trains one configuration and returns the same exit code as the command line. For tests that kill
+// a run. Usage: train_worker CONFIG [key=value ...]
 #include "core/error.h"
 #include "core/signals.h"
 #include "train/trainer.h"

@@ -1,5 +1,5 @@
-"""Reference for jet images and features, in double precision, from docs/generators/algorithms/ginkgo.md, and its
-comparison with samples.
+"""Reference for jet images and features in double precision, from docs/generators/algorithms/ginkgo.md, and methods
+that compare it with samples.
 """
 
 import numpy as np
@@ -8,13 +8,14 @@ from truth import TruthTest
 
 
 def boosted(part, mass, frame, frame_mass):
-    """Boosts the three-momentum `part` of this mass from the rest frame of `frame` (a three-momentum of that mass)."""
+    """Boosts the three-momentum `part` of this mass out of the rest frame of `frame`, a three-momentum of mass
+    frame_mass."""
     energy, whole = np.sqrt(part @ part + mass**2), np.sqrt(frame @ frame + frame_mass**2)
     return part + frame * (energy + frame @ part / (whole + frame_mass)) / frame_mass
 
 
 def places(momenta, jet_phi):
-    """Rows (pt, eta, phi) of rows (px, py, pz)."""
+    """Converts rows (px, py, pz) to rows (pt, eta, phi)."""
     pt = np.hypot(momenta[:, 0], momenta[:, 1])
     phi = np.arctan2(momenta[:, 1], momenta[:, 0]) - jet_phi
     return np.stack([pt, np.arcsinh(momenta[:, 2] / pt), phi - 2 * np.pi * np.round(phi / (2 * np.pi))], axis=1)
@@ -31,7 +32,8 @@ def distances(a, b):
 
 
 def subjets(jet, left):
-    """The subjets, and a margin: the least relative difference between the measures of joined and other pairs."""
+    """The subjets and a margin: the smallest relative difference between the measure of a joined pair and other
+    pairs."""
     jet, margin = jet.copy(), 1.0
     while len(jet) > left:
         measure = np.minimum(jet[:, None, 0], jet[None, :, 0]) * distances(jet, jet)
@@ -48,14 +50,14 @@ def subjets(jet, left):
 
 
 def image(jet, p):
-    """Pixels, the share outside, and a margin: the distance from an edge or from another orientation."""
+    """Pixels, the share outside, and a margin: the distance from a pixel edge or from another orientation."""
     total, jet = jet[:, 0].sum(), centred(jet)
     pair, margin = subjets(jet, 2)
     eta, phi = jet[:, 1], jet[:, 2]
     lever = 1.0
     if len(pair) == 2:
         a, b = pair[0 if pair[1, 0] > pair[0, 0] else 1, 1:]
-        lever = min(1.0, 10 * np.hypot(a, b))  # an angle from a short distance is less certain
+        lever = min(1.0, 10 * np.hypot(a, b))  # an angle over a short distance is less certain
         s, c = np.array([a, -b]) / np.hypot(a, b)
         eta, phi = c * eta + s * phi, c * phi - s * eta
         margin = min(margin, abs(pair[0, 0] - pair[1, 0]) / total)
@@ -84,7 +86,7 @@ def quotient(a, b):
 
 
 def features(jet, momentum, unit):
-    """Sixteen numbers of a jet with the summed momentum (E, px, py, pz), and a margin of its subjets."""
+    """The sixteen features of a jet with total momentum (E, px, py, pz), and the margin of its subjets."""
     z, jet = jet[:, 0] / jet[:, 0].sum(), centred(jet)
     d = np.hypot(jet[:, 1], jet[:, 2])
     pt, mass = np.hypot(*momentum[1:3]), np.sqrt(max(momentum[0] ** 2 - momentum[1:] @ momentum[1:], 0))
@@ -104,8 +106,8 @@ def features(jet, momentum, unit):
 
 
 class JetTest(TruthTest):
-    """Both methods compare jet i of samples `got` with parameters p. `cloud`: its rows (pt, eta, phi). They skip a jet
-    whose margin is below `least` and return whether they did.
+    """Both methods compare jet i of samples `got`, which has parameters p and the rows (pt, eta, phi) in `cloud`. They
+    skip a jet whose margin is below `least` and return whether they did.
     """
 
     def leaves_image(self, got, p, i, cloud, least, outside):
@@ -118,12 +120,12 @@ class JetTest(TruthTest):
         return False
 
     def leaves_features(self, got, p, i, cloud, momentum, least, atol, rtol):
-        """`atol`: tolerance of the first ten numbers; `rtol`: of the numbers of subjets and pairs."""
+        """`atol`: tolerance of the first ten features; `rtol`: tolerance of the features of subjets and pairs."""
         values, margin = features(cloud, momentum, p["unit"])
         if margin < least:
             return True
         seen = got["x"][i].astype(float)
         np.testing.assert_allclose(seen[:10], values[:10], rtol=1e-3, atol=atol)
-        if len(cloud) > 3:  # otherwise subjets are constituents, and the quotients consist of roundings
+        if len(cloud) > 3:  # otherwise subjets are constituents, and the quotients are pure rounding error
             np.testing.assert_allclose(seen[10:], values[10:], rtol=rtol, atol=1e-6)
         return False

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints tests/sources/files/pillow_values.h: checksums of images from a formula that Pillow resized.
+"""Prints tests/sources/files/pillow_values.h: checksums of images from a formula, resized with Pillow.
 
 torchvision's Resize and CenterCrop of a Pillow image call Pillow with the sizes and offsets below
-(_compute_resized_output_size and center_crop in transforms/functional.py of torchvision). Needs Pillow
-before 13, which nothing else here does, so the test reads the printed values. Pillow 13 resizes rows before columns if
-the height shrinks much more, as in the last case, which changes some values by 1.
+(_compute_resized_output_size and center_crop in transforms/functional.py of torchvision). Needs Pillow before 13, which
+nothing else here does, so the test reads the printed values. If the height shrinks much more than the width, as in the
+last case, Pillow 13 resizes rows before columns, which changes some values by 1.
 """
 import zlib
 
@@ -28,7 +28,7 @@ def resized(source, side):
     return source.crop((left, top, left + side, top + side))
 
 
-print(f"""// Checksums (CRC-32) of images that Pillow {PIL.__version__} resized and cropped; printed by
+print(f"""// Checksums (CRC-32) of images resized and cropped with Pillow {PIL.__version__}, printed by
 // tests/truth/pillow_values.py.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Common code for the spins on a lattice: ising and xy."""
+"""Common code for the models of spins on a lattice: ising and xy."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ from truth import TruthTest, below, f32, unit
 
 class SpinTest(TruthTest):
     def temperature(self, made, k, words, critical, low, high, bins):
-        """The temperature of sample k, from its scene's words: in one of two phases or, if set, one of `bins`."""
+        """The temperature of sample k, from the words of its scene: in one of two phases or, if set, in one of
+        `bins`."""
         low, high = f32(low), f32(high)
         edges = f32([low, critical, high])
         if bins:

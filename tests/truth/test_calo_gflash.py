@@ -1,10 +1,10 @@
 """Showers rebuilt from docs/generators/algorithms/calo_gflash.md in double precision.
 
 The program derives integer numbers of units, spots and cells from floats with 24 bits. Its T, alpha and incomplete
-gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen: 3e-7),
-as a share of the particle's energy. A slice's energy may differ by that. Of showers near an edge, only the first
-latents are compared. A shower is near an edge if the number of spots of one slice, before rounding, is that close to a
-half, or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 of 4 showers is,
+gamma function are off by a few units in the last place, so P(alpha, beta t) is off by up to SHARE (largest seen:
+3e-7), and a slice's energy by that share of the particle's energy. For showers near an edge, only the first latents
+are compared. A shower is near an edge if the number of spots of one slice, before rounding, is that close to a half,
+or if a slice has so little energy that rounding decides whether it has a spot at all. At most 1 in 4 showers is,
 mostly showers with many spots. In mode gflash_lite, 1 spot in 1000 plus 2 may be in another cell. Everything else must
 agree.
 """
@@ -14,7 +14,7 @@ from scipy.special import gammainc
 
 from truth import Sample, TruthTest, below, named_key, normal, unit, unit_open
 
-SHARE = 1e-6  # energy tolerance of a slice, relative to the particle's
+SHARE = 1e-6  # energy tolerance of a slice, relative to the particle's energy
 MATERIALS = {  # Z, A, density, X0, lambda
     "W": (74, 183.84, 19.30, 6.76, 191.9),
     "Pb": (82, 207.2, 11.35, 6.37, 199.6),
@@ -65,7 +65,7 @@ class Medium:
 
 
 def geometry(p, m):
-    """For each layer: front and back in radiation lengths, sectors, edges of rings in mm."""
+    """For each layer: front and back in radiation lengths, number of sectors, edges of the rings in mm."""
     if p["geometry"] == "cylinder":
         edges = p["ring_width"] * np.arange(p["rings"] + 1.0)
         fronts = p["front"] + p["layer_depth"] * np.arange(p["layers"])
@@ -86,7 +86,8 @@ def profile(alpha, rate, t):
 
 
 class Part:
-    """The electromagnetic or the hadronic share of a shower: its profiles along and across, its number of spots."""
+    """The electromagnetic or hadronic share of a shower: its longitudinal and lateral profiles and its number of
+    spots."""
 
     def __init__(self, share, alpha, rate, spots, spots_alpha, spots_rate, lateral):
         self.share, self.alpha, self.rate, self.spots = share, alpha, rate, spots
@@ -120,7 +121,7 @@ def lateral_law(m, energy, k):
 
 
 class Shower:
-    """One sample up to its cells; p: the parameters."""
+    """One sample, up to its cells; p are the parameters."""
 
     def __init__(self, p, seed, number):
         self.p, self.sample = p, Sample(named_key(seed, "calo_gflash"), number)
@@ -309,14 +310,14 @@ class CaloGflash(TruthTest):
             latents = got["latents"][i].astype(float) * ([scale] + [1] * 4 + [scale] * 2 + [1])
             invisible = mev * (1 - shower.em) * (1 - p["hadron_response"])
             expected = [mev, shower.t, shower.alpha, shower.start]
-            # Ten units in the last place; f and 1 - f are differences of numbers up to 1.
+            # Ten units in the last place, because f and 1 - f are differences of numbers up to 1.
             np.testing.assert_allclose(latents[:4], expected, rtol=6e-7)
             np.testing.assert_allclose(latents[4:6] * [mev, 1], [mev * shower.em, invisible], rtol=0, atol=1e-6 * mev)
             if shower.edge:
                 edges += 1
                 continue
             self.assertEqual(latents[7], shower.spots)
-            # A cell's own error: the summed errors of the slices in its layer.
+            # The error of a cell is the sum of the errors of the slices in its layer.
             x, allowed = got["x"][i].astype(float) * scale, np.full(len(shower.x), 0.0)
             before = shower.cells_before()
             for layer in range(len(shower.layers)):
@@ -360,7 +361,7 @@ class CaloGflash(TruthTest):
         self.rebuild(8, "particles=[pion]", *settings, "hadron_spots=9", "material=Fe", seed=15)
 
     def test_read_out(self):
-        # Noise: f32 near 3.4 MeV, far below SHARE of 1 GeV. Gamma numbers of cells of some MeV (k < 1) and some 100.
+        # Noise is f32 near 3.4 MeV, far below SHARE of 1 GeV. Covers gamma numbers with k < 1 (some MeV) and large k.
         steps = ["sampling_term=0.1", "constant_term=0.1", "noise=1", "threshold=2"]
         for number, step in enumerate(steps):
             self.rebuild(4, "energy_high=5", "rings=5", "sectors=2", step, seed=20 + number)

@@ -1,14 +1,14 @@
 """Images rebuilt from docs/generators/algorithms/dead_leaves.md: visible leaves, and colours bit by bit.
 
-Radii are computed in f32 as on the page, because the error of 1 - taper * u near 1 would move the edges of large
-leaves. The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre
-is that close to an edge may show another leaf. Edges have 20 to 40 pixels per pixel of the side, so this affects about
-one pixel in 10^5. The test allows 1 in 5000 of a set of images, plus one (0 seen).
+Radii are computed in f32 as documented, because the error of 1 - taper * u near 1 would move the edges of large leaves.
+The outlines are in f64 here and differ from the program's by a few 2^-24 of the side, so a pixel whose centre is that
+close to an edge may show another leaf. Edges have 20 to 40 pixels per pixel of the side, so this affects about one
+pixel in 10^5. The test allows 1 in 5000 pixels in a set of images, plus one (0 seen).
 
 Fills are the program's own samples of the other generator; their levels are built and read in f64 here. The program's
 positions in a fill have four roundings of numbers below 2^8, at most 2^-17 each, and the cosine adds one of 2^-24 times
-about 100 pixels; between two pixels of a fill a value changes by at most 1 along each axis. If a leaf shrinks its fill
-to a scale s, these errors grow as 1 / s, and the value changes by s per pixel. So values differ by less than 1e-4.
+about 100 pixels. Between two pixels of a fill, a value changes by at most 1 along each axis. If a leaf shrinks its fill
+to a scale s, these errors grow as 1 / s, but the value changes by s per pixel. So values differ by less than 1e-4.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def cos_sin(turns):
 
 
 class Law:
-    """The law of radii and centres."""
+    """The distribution of radii and centres."""
 
     def __init__(self, p, side, share):
         r_min, r_max, spread = (np.float32(p[name]) for name in ("r_min", "r_max", "spread"))
@@ -46,7 +46,7 @@ class Law:
             self.first, self.second = cubic / total, (cubic + square) / total
 
     def leaves(self, words):
-        """Centres and radii of leaves by their words."""
+        """Centres and radii of leaves, from their words."""
         u = unit(words[2])
         with np.errstate(all="ignore"):
             radius = self.small / np.sqrt(ONE - self.taper * (u / self.first))
@@ -59,7 +59,7 @@ class Law:
 
 
 def edges(kind, v, r):
-    """Four half planes (nx, ny, d) of each leaf, by its kind and the words of its outline: [4, leaves] each."""
+    """Four half planes (nx, ny, d) per leaf, from its kind and the words of its outline: [4, leaves] each."""
     u = unit(v).astype(np.float64)
     c, s = cos_sin(0.25 * u[0])
     upright = kind != 2
@@ -99,7 +99,7 @@ class DeadLeaves(TruthTest):
 
     @staticmethod
     def halving(side):
-        """Weights of each pixel of a level over the pixels of the level before: [side / 2, side]."""
+        """Weights of each pixel of a level over the pixels of the previous level: [side / 2, side]."""
         half, odd = side // 2, side % 2
         weights = np.zeros((half, side))
         for i in range(half):
@@ -107,7 +107,7 @@ class DeadLeaves(TruthTest):
         return weights / side
 
     def read(self, p, fills, sample, shown, px, py):
-        """The fill of leaf `shown` at each place: [places, 3]."""
+        """The fill of the leaves `shown` at each place: [places, 3]."""
         w = sample.block("texture", 2**31 + shown)
         count, side = fills[0].shape[:2]
         low, high = p["fill_scale_low"], p["fill_scale_high"]
@@ -119,7 +119,7 @@ class DeadLeaves(TruthTest):
         k = below(w[0], count)
         seen = np.zeros((len(k), 3))
         for number, fill in enumerate(fills):
-            # All of its own level, none of those two away, linear between.
+            # The weight is 1 at the level's own depth, 0 one level away, and linear in between.
             share = np.maximum(0, 1 - np.abs(depth - number))[:, None]
             seen += share * self.bilinear(fill, k, *(self.folded(v, side) * fill.shape[1] / side for v in (column, row)))
         return seen
@@ -181,7 +181,7 @@ class DeadLeaves(TruthTest):
         for number, kind in enumerate(KINDS):
             self.rebuild(1, "kind=" + kind, "r_min=0.05", size=33, seed=2, first=number + 2**40)
 
-    def test_laws_of_radii(self):
+    def test_distributions_of_radii(self):
         self.rebuild(2, "law=paper", "r_min=0.05", size=40, seed=3)
         self.rebuild(3, "spread=3", "r_min=0.1", "r_max=0.4", size=35, seed=4)
         self.rebuild(2, "r_min=0.2", "r_max=0.2", size=64, seed=5)

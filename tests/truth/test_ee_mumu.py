@@ -1,9 +1,9 @@
 """Events rebuilt from docs/generators/algorithms/ee_mumu.md, bit by bit.
 
 The shares of forward events come from the textbook cross-section in vector and axial couplings (for instance the LEP
-and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the page's helicities. Both are in double precision.
-Their f32 values differ only if a rounding decides, once in about 10^8 cases, and this changes an event only if a random
-number falls into the gap of 2^-24 between them. So no event may differ.
+and SLD groups, Phys. Rept. 427 (2006) 257, section 1.5), not from the documented helicities. Both are in double
+precision. Their f32 values differ only if a rounding decides, once in about 10^8 cases, and this changes an event only
+if a random number falls into the gap of 2^-24 between them. So no event may differ.
 """
 
 import json
@@ -16,7 +16,7 @@ from truth import Sample, TruthTest, below, named_key, unit
 
 
 def asymmetry(energy, sin2=0.23153, mass=91.1876, width=2.4952):
-    """A_FB; without a mass of the muons the electromagnetic coupling cancels."""
+    """A_FB; for massless muons, the electromagnetic coupling cancels."""
     s = energy**2
     vector, axial = -0.5 + 2 * sin2, -0.5
     chi = s / (4 * sin2 * (1 - sin2) * (s - mass**2 + 1j * mass * width))
@@ -51,8 +51,8 @@ class EeMumu(TruthTest):
         energies = "energies=[60, 79, 81, 200, 100000]"
         self.rebuild(8000, energies, *constants, seed=2, sin2=0.3, mass=80, width=5)
 
-    def test_law_of_the_angle(self):
-        # Chi-square of 40 intervals: above 96 in less than 1e-6 of all samples (39 degrees of freedom).
+    def test_distribution_of_the_angle(self):
+        # The chi-square of 40 intervals (39 degrees of freedom) is above 96 with a probability below 1e-6.
         got, asymmetries = self.rebuild(40000, "energies=[70, 91.1876, 150]", seed=3)
         edges = np.linspace(-1, 1, 41)
         for k, a in enumerate(asymmetries):
@@ -64,7 +64,7 @@ class EeMumu(TruthTest):
     def test_best_accuracy(self):
         command = [os.environ["WELLSPRING"], "describe", "ee_mumu", "--json"]
         told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["best"]
-        # The larger of the two densities, integrated over the angle.
+        # Integrates the larger of the two densities over the angle.
         c = (np.arange(200000) + 0.5) / 100000 - 1
         densities = [0.375 * (1 + c**2) + asymmetry(energy) * c for energy in (80, 110)]
         self.assertEqual([best["metric"] for best in told], ["accuracy"])

@@ -1,6 +1,6 @@
 """Samples rebuilt from docs/generators/algorithms/gaussian_linear.md.
 
-A normal number is a root of a logarithm times the program's own cosine; its error is a few units in the last place of
+A normal number is the root of a logarithm times the program's own cosine; its error is a few units in the last place of
 the root, not of the product. The root is at most 5.8, so the tolerance of a normal number is 4e-6 (8 of its units). The
 tolerance of its square is 12 times that, and the tolerance of a weighted sum is the weighted sum of the tolerances.
 """
@@ -41,12 +41,12 @@ class GaussianLinear(TruthTest):
         self.rebuild(2000, "mixing=1", "noise=0.01", seed=2, first=2**40)
         self.rebuild(2000, "mixing=0.8", "noise=1.5", seed=3)
 
-    def test_best_values_and_the_posterior_reaches_them(self):
+    def test_posterior_reaches_the_best_values(self):
         command = [os.environ["WELLSPRING"], "describe", "gaussian_linear", "--json"]
         told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["best"]
         told = {best["metric"]: best["value"] for best in told}
         got, a, noise = self.rebuild(20000, seed=4)
-        # Computed from the joint distribution of theta and x, Cov(theta, x) Cov(x)^-1, not from the page's formula.
+        # Computed from the joint distribution, Cov(theta, x) Cov(x)^-1, not from the documented formula.
         gain = a.T @ np.linalg.inv(a @ a.T + noise**2 * np.eye(4))
         mean = got["x"].astype(float) @ gain.T
         theta = got["latents"][:, :4].astype(float)
@@ -61,6 +61,6 @@ class GaussianLinear(TruthTest):
         for name, (value, errors, power) in best.items():
             with self.subTest(name):
                 self.assertAlmostEqual(told[name], value, delta=1e-6 * value)
-                # Six standard errors of the mean: once in 5e8.
+                # Six standard errors of the mean are exceeded once in 5e8.
                 powers = np.abs(errors) ** power
                 self.assertLess(abs(np.mean(powers) - value**power), 6 * np.std(powers) / np.sqrt(len(powers)))

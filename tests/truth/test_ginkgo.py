@@ -2,10 +2,10 @@
 
 The program's f32 numbers lose most precision in differences of nearly equal numbers: m - sqrt(t1) loses m / (m -
 sqrt(t1)) units of 2^-24, at most 2000 because the fraction c is 0.999. `slack`, a relative error of t, carries the
-effect on masses and densities from branching to branching and is the tolerance. A jet with a parton within its slack of
-t_cut is skipped (at most one per comparison). The likelihood ratio uses only the first branching, without these
-differences. Momenta may differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of about
-2^-24 m sqrt(m / (m - m1 - m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
+effect on masses and densities from branching to branching and serves as the tolerance. A jet with a parton within its
+slack of t_cut is skipped (at most one per comparison). The likelihood ratio uses only the first branching, which has no
+such differences. Momenta may differ by 2e-6 of the jet's energy: a branching's momentum q is a root, with an error of
+about 2^-24 m sqrt(m / (m - m1 - m2)) if its parts are nearly at rest, and each boost adds roundings (4e-7 seen).
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ class Jet:
                 sine = 2 * np.sqrt(v * (1 - v))
                 own = q * np.array([sine * np.cos(turn), sine * np.sin(turn), 2 * v - 1])
                 first = boosted((t1, own), (t, momentum), m)
-                # -ln of a number near 1 also loses precision: an absolute error of 2^-24 in r a.
+                # -ln of a number near 1 also loses precision: it has an absolute error of 2^-24 in r a.
                 s1 = slack + EPS * (4 + 2 / (law.r * a + 1e-9))
                 s2 = slack + EPS * (6 + 3 * m / rest + 2 / (law.r * b + 1e-9))
                 s2 += s1 * m1 / rest - slack * m1 / rest
@@ -140,7 +140,7 @@ class Ginkgo(JetTest):
     def test_other_constants(self):
         self.rebuild(30, "frame=rest", "qcd_mass=30", "t_cut=1", seed=3)
         self.rebuild(30, "items=5", "unit=100", "momentum_low=0", "momentum_high=1000", "rate=5", seed=4, first=2**50)
-        # Jets of up to some hundred partons.
+        # Jets of up to a few hundred partons.
         self.rebuild(10, "t_cut=0.8", "items=128", "rate=0.1", "w_root_rate=0.1", "qcd_root_rate=0.2", seed=5)
 
     def views(self, count, *settings, seed):
@@ -153,7 +153,7 @@ class Ginkgo(JetTest):
                 yield got, got["metadata"]["parameters"], i, jet
 
     def test_images(self):
-        # Momenta are exact to 2e-6 of the jet's energy (see above), and so the direction of a 1 GeV constituent to
+        # Momenta are exact to 2e-6 of the jet's energy (see above), so the direction of a 1 GeV constituent is exact to
         # 10^-3.
         left = 0
         for settings in (("pixels=25",), ("norm=square", "pixel=0.04"), ("norm=none", "unit=10", "pixels=32")):
@@ -168,7 +168,7 @@ class Ginkgo(JetTest):
         self.assertLessEqual(left, 8)
 
     def test_likelihood_ratio_has_mean_one(self):
-        # The mean of w / qcd over QCD jets, and of its inverse over W jets. Six standard errors: once in 5e8.
+        # Tests w / qcd over QCD jets and its inverse over W jets. Six standard errors are exceeded once in 5e8.
         got = self.samples("ginkgo", 6000, seed=6)
         for label, sign in ((0, -1), (1, 1)):
             ratio = np.exp(sign * got["latents"][got["label"] == label, 2].astype(float))

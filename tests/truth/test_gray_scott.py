@@ -1,4 +1,4 @@
-"""Images rebuilt bit by bit from docs/generators/algorithms/gray_scott.md, since every operation is rounded exactly."""
+"""Images rebuilt bit by bit from docs/generators/algorithms/gray_scott.md; every operation is correctly rounded."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ POINTS = (  # F and k of alpha to mu
 
 
 class Chain:
-    """One grid over time."""
+    """One grid, followed over time."""
 
     def __init__(self, p, seed, number):
         self.n = n = p["cells"]
@@ -59,7 +59,7 @@ class Chain:
 
 class GrayScott(TruthTest):
     def rebuild(self, numbers, *settings, seed=0, first=0, size=None):
-        """Compares the samples numbered first + each of `numbers`."""
+        """Compares the samples with numbers first + n for n in `numbers`."""
         got = self.samples("gray_scott", max(numbers) + 1, *settings, seed=seed, first=first, size=size)
         p = got["metadata"]["parameters"]
         lanes, frames = p["lanes"], p["frames"]
@@ -80,7 +80,7 @@ class GrayScott(TruthTest):
         return labels
 
     def test_defaults(self):
-        # All steps on a smaller grid, then few steps on the full grid.
+        # All steps on a smaller grid, then a few steps on the full grid.
         self.rebuild([0], "cells=48", seed=1)
         self.rebuild([0, 1], "warm_up=100", seed=1, first=2**40)
 

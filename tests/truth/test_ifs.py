@@ -23,7 +23,7 @@ ONE_PARAMETER = {"mode": "one_parameter", "patches": 1, "points": 100000, "margi
 DENSITY = {"fractaldb": 200000 / 362**2, "svd": 100000 / 224**2, "one_parameter": 100000 / 512**2}
 # The published categories under seed 1.
 OFFICIAL = {**FRACTALDB, "search": "official"}
-# The attempts that the page names as classes 0 to 9.
+# The attempts that are documented for classes 0 to 9.
 ATTEMPTS = (103, 29, 66, 46, 0, 93, 4, 10, 105, 26)
 
 
@@ -36,12 +36,12 @@ def upto_of(maps):
 
 
 def choose(words, upto):
-    """Index of the map: the number of range ends at or below the 16 bits."""
+    """Index of the map: the number of upper bounds that are at or below the 16 bits."""
     return (words[..., None] >= np.asarray(upto[:-1])).sum(axis=-1)
 
 
 def orbit(maps, choices):
-    """Points from the origin on, [2, variations, steps + 1], in f64. maps: [variations, maps, 6].
+    """Points that start at the origin, [2, variations, steps + 1], in f64. maps: [variations, maps, 6].
 
     All blocks of steps are composed in parallel; then each block starts where the previous one ends.
     """
@@ -74,7 +74,7 @@ def orbit(maps, choices):
 
 
 def filled(points):
-    """-> has it diverged, filling rate, window: x0, x1, y0, y1, the last point it is about"""
+    """-> whether it has diverged, filling rate, window: x0, x1, y0, y1, the last surveyed point"""
     gone = np.flatnonzero(~(np.abs(points).sum(axis=0) < 1e15))
     if len(gone):
         points = points[:, : max(1, gone[0] - 100)]
@@ -89,7 +89,7 @@ def filled(points):
 
 
 def fractaldb_system(number, attempt, seed=CATEGORY_SEED):
-    """-> maps [n, 6], upto, the 16 bits of the survey's steps"""
+    """-> maps [n, 6], upto, the 16-bit values for the survey's steps"""
     sample = Sample(seed, number)
     n = 2 + int(below(sample.block("scene", 16 * attempt)[0], 6))
     rows = 16 * attempt + 1 + 2 * np.arange(n)
@@ -99,7 +99,7 @@ def fractaldb_system(number, attempt, seed=CATEGORY_SEED):
 
 
 def survey_halves(sample, attempt):
-    """The 16 bits of the survey's steps"""
+    """The 16-bit values for the survey's steps"""
     s = np.arange(99999)
     blocks = np.array(sample.block("texture", 16384 * attempt + np.arange(-(-len(s) // 64) * 8)))
     h = (s // 8) % 8
@@ -146,7 +146,8 @@ def official_search(seed):
 
 @functools.lru_cache(maxsize=None)
 def fractaldb_class(number, step, only=None, search="own"):
-    """-> variations [25, n, 6], upto, usable, windows [25, 4], starts [25, 2]; `only` one of them is surveyed"""
+    """-> variations [25, n, 6], upto, usable, windows [25, 4], starts [25, 2]; if `only` is given, surveys only that
+    one"""
     if search == "own":
         maps, upto, halves = fractaldb_system(number, ATTEMPTS[number])
     else:
@@ -164,7 +165,7 @@ def fractaldb_class(number, step, only=None, search="own"):
 
 
 def chaos(maps, upto, start, count, sample, walkers=256, burn_in=32):
-    """-> x, y of the points in their order, f32, and their words"""
+    """-> x and y of the points in order (f32), and their words"""
     lanes = max(1, min(walkers, count // 4))
     steps = burn_in + -(-count // lanes)
     blocks = np.array(sample.block("texture", np.arange(-(-steps // 4) * lanes))).reshape(4, -1, lanes)
@@ -186,7 +187,7 @@ def whole(values):
 
 
 def place(values, low, high, part, mirrored, size, picture=1, margin=0):
-    """-> columns, or rows, of a canvas of size + 2 cells, as they come"""
+    """-> columns or rows, on a canvas of size + 2 cells, not clipped"""
     p = F(size) * F(picture)
     m = p * F(margin)
     s = (p - F(2) * m) / (high - low) if high > low else F(0)
@@ -201,25 +202,25 @@ def on_canvas(row, column, size):
 
 
 def latest(row, column, words, size, stamp):
-    """-> image [S, S] of the latest point's number where its mask shows, else -1"""
+    """-> image [S, S] of the latest point's number where its mask is set, else -1"""
     inside = on_canvas(row, column, size)
     row, column, t = row[inside], column[inside], np.flatnonzero(inside)
     canvas = np.zeros((size + 2, size + 2), np.int64)
     mask = ((words & np.uint32(0xFFFF)).astype(np.int64) * 511 >> 16) + 1
-    canvas[row, column] = (t + 1) * 512 + mask[inside]  # of one cell's points the last stays
+    canvas[row, column] = (t + 1) * 512 + mask[inside]  # the last point of a cell remains
     if stamp == "point":
         return (canvas[1:-1, 1:-1] >> 9) - 1
     top = np.zeros((size, size), np.int64)
     for r in range(3):
         for q in range(3):
-            # The point is at the pixel less (r - 1, q - 1).
+            # The point is at the pixel minus (r - 1, q - 1).
             cell = canvas[2 - r : 2 - r + size, 2 - q : 2 - q + size]
             top = np.maximum(top, cell >> 9 << 1 | cell >> (3 * r + q) & 1)
     return np.where(top & 1, (top >> 1) - 1, -1)
 
 
 def coloured(number, palette):
-    """Images of numbers of points: [S, S, 3]"""
+    """Images of point numbers: [S, S, 3]"""
     if palette == "grey":
         return np.repeat(np.where(number >= 0, F(127 / 255), F(0))[..., None], 3, axis=-1)
     h = 6 * (number % 128)
@@ -318,7 +319,7 @@ def svd_class(number, jitters, maps_low, maps_high):
 
 
 def hsv(h, s, v):
-    """Hue in units of 2 degrees -> [..., 3]"""
+    """Converts a hue in units of 2 degrees to [..., 3]"""
     h = np.mod(h, 180) / 30
     primaries = np.stack([np.abs(h - 3) - 1, 2 - np.abs(h - 2), 2 - np.abs(h - 4)], axis=-1)
     return np.asarray(v)[..., None] * (1 + np.asarray(s)[..., None] * (np.clip(primaries, 0, 1) - 1))
@@ -354,7 +355,7 @@ def plasma(sample, size, decay):
 
 
 def lit(maps, upto, window, start):
-    """Share of lit pixels in the picture that one_parameter judges."""
+    """Share of lit pixels in the picture by which one_parameter accepts a system."""
     x, y, words = chaos(maps, upto, start, 100000, Sample(CATEGORY_SEED, 2**63))
     column = place(x, *window[:2], F(0), False, 512, 1, 6 / 512)
     row = place(y, *window[2:], F(0), False, 512, 1, 6 / 512)
@@ -406,7 +407,7 @@ def counts(row, column, mask, size):
 
 
 def counted(sample, row, column, size, p):
-    """Mode svd: -> image, the latents of its colours"""
+    """Mode svd: -> image, latents of its colours"""
     w = sample.words("colour", 11)
     u = unit(w).astype(np.float64)
     mask = 16 if p["stamp"] == "point" else int(below(w[0], 511)) + 1
@@ -428,7 +429,7 @@ def counted(sample, row, column, size, p):
 
 
 def moved(windows, scene, p):
-    """Mode svd: the window of the variation -> x0, x1, y0, y1, latents of the window"""
+    """Mode svd: maps the variation's window -> x0, x1, y0, y1, latents of the window"""
     u = unit(scene)
     shift = [F(-p["shift"]) + (F(p["shift"]) - F(-p["shift"])) * part for part in u[1:3]]
     zoom = [F(p["zoom_low"]) + (F(p["zoom_high"]) - F(p["zoom_low"])) * part for part in u[3:5]]
@@ -491,18 +492,18 @@ class Ifs(TruthTest):
         for row in range(count):
             label, latents, image = rebuild(first + row, seed, size, {**(like or {}), **values})
             self.assertEqual(made["label"][row], label)
-            # A few ulp of hues up to 255 and of the other latents up to 511.
+            # A few ulps of hues up to 255 and of other latents up to 511.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=4 * 2.0**-24, atol=4 * 2.0**-24)
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 16 * 2.0**-24
             self.assertLessEqual(differ.mean(), share)
 
-    # Every step rounds like the program's, so pixels are exactly equal. (The survey runs without fma; its errors of
-    # 10^-16 move a bound of a window by an ulp in one case of 10^8.)
+    # Every step rounds like the program's, so pixels are exactly equal. (The survey here runs without fma; its errors
+    # of 10^-16 move a bound of a window by an ulp in one case in 10^8.)
 
     def test_fractaldb(self):
         self.compare(6, categories=2)
         self.compare(3, categories=2, seed=2**62 + 5, first=2**32 + 7, size=47, palette="colour", patches=3)
-        # Variation 12 of class 5, which diverges.
+        # Includes variation 12 of class 5, which diverges.
         self.compare(1, categories=6, keep_degenerate=True, first=26)
         self.compare(3, categories=2, seed=8, stamp="point", picture=2.5, margin=0.1, walkers=100, burn_in=7)
 
@@ -517,13 +518,13 @@ class Ifs(TruthTest):
                     gone, rate = filled(orbit(maps[None], choose(halves, upto))[:, 0])[:2]
                 self.assertEqual(not gone and rate >= 0.2, attempt == ATTEMPTS[number])
 
-    # Uses NumPy's own random numbers. The walk consists of composed blocks, whose errors of 10^-16 move no pixel at a
-    # filling rate near 0.2.
+    # Uses NumPy's own random numbers. The walk is computed in composed blocks, whose errors of 10^-16 move no pixel at
+    # a filling rate near 0.2.
 
     def test_the_published_search(self):
         self.compare(6, categories=3, search="official")
         self.compare(1, "fractaldb-1k-official", OFFICIAL, categories=2, seed=4, points=20000)
-        # Class 1 as its published file has it.
+        # Class 1 as in its published file.
         published = [
             [-1.668389423696419183e-01, -6.072550667959302206e-01, 1.728251339013286980e-02, 2.048852284657074474e-01,
              2.111859836446616789e-01, 5.155499518698667405e-01],
@@ -550,8 +551,8 @@ class Ifs(TruthTest):
         self.compare(2, mode="one_parameter", categories=2, size=63, share=1e-3)
         self.compare(2, mode="one_parameter", categories=2, seed=2**62 + 5, first=2**32, share=1e-3)
 
-    def test_one_parameter_draws_dark_classes_again(self):
-        # Class 1 is drawn twice.
+    def test_one_parameter_redraws_dark_classes(self):
+        # Class 1 is drawn twice, because its first system is too dark.
         self.compare(1, mode="one_parameter", categories=2, sigma=3.5, perturbation=0.3, share=1e-3)
 
     def test_the_preset_one_parameter(self):

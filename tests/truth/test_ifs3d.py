@@ -9,7 +9,7 @@ from truth import Sample, TruthTest, below, fma, named_key, unit
 
 F = np.float32
 CATEGORY_SEED = 1
-# The candidates that the page names as classes 0 and 1.
+# The candidates that are documented for classes 0 and 1.
 CANDIDATES = (200, 4)
 DEFAULTS = {
     "categories": 60, "views": "random", "jitter": 3.1415927, "elevation": 90, "palette": "white",
@@ -18,12 +18,12 @@ DEFAULTS = {
 
 
 def halves_of(blocks):
-    """Words [4, ...] -> halves [8, ...]: lower ones first, word by word"""
+    """Splits words [4, ...] into halves [8, ...]: word by word, the lower half first"""
     return np.stack([blocks & np.uint32(0xFFFF), blocks >> np.uint32(16)], axis=1).reshape(8, *blocks.shape[1:])
 
 
 def candidate(number, j):
-    """-> maps [n, 12] of f64, upto, the 16 bits of the steps of its survey"""
+    """-> maps [n, 12] of f64, upto, the 16-bit values for the steps of its survey"""
     sample = Sample(CATEGORY_SEED, number)
     n = 2 + int(below(sample.block("scene", 32 * j)[0], 6))
     words = np.array(sample.block("scene", 32 * j + 1 + np.arange(3 * n)))  # [4, 3 n]
@@ -36,7 +36,7 @@ def candidate(number, j):
 
 
 def survey(variations, chosen):
-    """Points from the origin on: [10000, variations, 3], in f64"""
+    """Points that start at the origin: [10000, variations, 3], in f64"""
     a = np.ascontiguousarray(np.transpose(variations, (1, 2, 0)))  # [map, 12, variation]
     points = np.zeros((len(chosen) + 1, 3, len(variations)))
     rows = a[:, :9].reshape(len(a), 3, 3, -1)
@@ -46,7 +46,7 @@ def survey(variations, chosen):
 
 
 def judge(points):
-    """-> has it diverged, least variance, frame: scale, centroid"""
+    """-> whether it has diverged, smallest variance, frame: scale, centroid"""
     if not (np.abs(points).sum(axis=1) < 1e15).all():
         return True, 0, np.zeros(4)
     centre, scale = points.mean(axis=0), 2 / (points.max() - points.min())
@@ -69,7 +69,7 @@ def known(number, variance=0.05):
 
 
 def chaos(maps, upto, start, count, sample, walkers, burn_in):
-    """-> coordinates of the points in their order: [3, count] of f32"""
+    """-> coordinates of the points in order: [3, count] of f32"""
     lanes = max(1, min(walkers, count // 4))
     steps = burn_in + -(-count // lanes)
     blocks = np.array(sample.block("texture", np.arange(-(-steps // 8) * lanes))).reshape(4, -1, lanes)
@@ -134,10 +134,10 @@ class Ifs3d(TruthTest):
         for row in range(count):
             label, latents, image = rebuild(first + row, seed, size, values)
             self.assertEqual(made["label"][row], label)
-            # Angles of up to 6.3; the elevation uses an arc sine with slope 100 at its limit: 1e-5.
+            # Angles are up to 6.3; the elevation uses an arc sine with slope 100 at its limit, which gives 1e-5.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=0, atol=1e-5)
             # Steps round like the program's. Sines and cosines of the view, and the survey, may differ in the last bit,
-            # which moves points by 10^-7 of the image and a depth by 10^-6.
+            # which moves points by 10^-7 of the image and depths by 10^-6.
             differ = np.abs(made["x"][row] - image).max(axis=-1) > 4e-6
             self.assertLessEqual(differ.mean(), 1e-3)
 

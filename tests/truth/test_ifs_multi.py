@@ -13,7 +13,7 @@ DEFAULTS = {
 
 
 class Blocks:
-    """A sample's blocks of purpose `texture` from number `first` on."""
+    """A sample's blocks of purpose `texture`, starting with number `first`."""
 
     def __init__(self, sample, first):
         self.sample, self.first = sample, first

@@ -1,8 +1,8 @@
-"""ising: whole Markov chains, update by update.
+"""ising: whole Markov chains, rebuilt update by update.
 
-All values are integers except the temperature and the probabilities derived from it. An exponential that differs in its
-last place (2^-24) moves a probability by as much and changes one draw in about 10^7. These chains have about 10^6 draws
-in all, so none or one would change; none does.
+All values are integers except the temperature and the probabilities derived from it. If an exponential differs in its
+last place (2^-24), it moves a probability by as much and changes one draw in about 10^7. These chains have about 10^6
+draws in total, so at most one draw should change; in fact none does.
 """
 
 import numpy as np
@@ -104,7 +104,7 @@ class Ising(SpinTest):
             np.testing.assert_array_equal(made["x"][k], picture)
             s = 2 * chain.up.astype(np.int64) - 1
             energy = -np.sum(s * (np.roll(s, 1, 0) + np.roll(s, 1, 1))) / side**2
-            # Each is rounded once; sums are integers.
+            # Each value is rounded once; sums are integers.
             np.testing.assert_allclose(made["latents"][k, 1:], [energy, s.mean()], rtol=2.0**-23)
 
     def test_default(self):
@@ -126,8 +126,8 @@ class Ising(SpinTest):
         settings = ("label=temperature", "bins=5", "t_low=0.6", "t_high=15", "rounds=3", "clusters=2", "sweeps=3")
         self.compare(6, 12, *settings, bins=5, low=0.6, high=15, rounds=3, clusters=2, sweeps=3, seed=9)
 
-    def test_exact_law_of_16_spins(self):
-        # All states of 4 x 4 spins with their energies and absolute magnetisations; means at each sample's temperature.
+    def test_exact_distribution_of_16_spins(self):
+        # Averages energy and |magnetisation| over all states of 4 x 4 spins at each sample's temperature.
         states = np.arange(2**16)
         s = (2 * ((states[:, None] >> np.arange(16)) & 1) - 1).reshape(-1, 4, 4)
         energy = -(s * (np.roll(s, 1, 1) + np.roll(s, 1, 2))).sum(axis=(1, 2))
@@ -142,7 +142,7 @@ class Ising(SpinTest):
             (16 * measured, weight @ levels, weight @ levels**2),
             (16 * np.abs(magnetisation), weight @ (moments[1] / moments[0]), weight @ (moments[2] / moments[0])),
         ):
-            # Normal because of the number of samples: beyond 5.5 standard deviations once in 2 * 10^7.
+            # With so many samples the mean is normal; 5.5 standard deviations are exceeded once in 2 * 10^7.
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
-        # Up is as likely as down.
+        # Up must be as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))

@@ -1,9 +1,9 @@
 """Jets rebuilt from docs/generators/algorithms/lund_shower.md in double precision.
 
-A parton's pt has a few roundings per emission (relative 2^-24), a position has an error of about 2^-23 of its value,
+A parton's pt has a few roundings per emission (relative 2^-24), positions have an error of about 2^-23 of their value,
 and momenta add the roundings of an exponential and a sine. Rounding could add or remove an emission, which would change
-the whole jet. With about 30 partons per jet the probability is about 10^-6 per jet, and it does not happen here. Values
-that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
+the whole jet. With about 30 partons per jet, the probability is about 10^-6 per jet, and it does not happen here.
+Values that depend on pixel edges, or on which of two equal pairs is joined, are skipped and counted.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def direction(height, turn):
 
 
 class Jet:
-    """Partons in the order of emission: rows (pt, eta, phi), and l, softer, depth of each."""
+    """Partons in the order of their emission: rows (pt, eta, phi), and l, softer and depth of each."""
 
     def __init__(self, p, seed, number):
         sample = Sample(named_key(seed, "lund_shower"), number)
@@ -114,7 +114,7 @@ class LundShower(JetTest):
             x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
             self.assertEqual(len(x), len(rows))
             # Each emission rounds a coordinate of 2 to 4 by 2^-23, which rotates a momentum by as much. The products of
-            # a decay have the rounding errors of the mother.
+            # a decay inherit the rounding errors of the mother.
             tolerance = EPS * ((32 + 8 * len(all_rows)) * rows[:, :1] + 64 * all_rows[:, 0].sum())
             self.assertLess(np.max(np.abs(x[:, :4] - rows) / tolerance), 1)
             np.testing.assert_allclose(got["globals"][i], all_rows.sum(axis=0), atol=100 * EPS * all_rows[:, 0].sum())
@@ -130,7 +130,7 @@ class LundShower(JetTest):
         self.rebuild(40, *settings, "radius=0.4", "kt_cut=0.5", "unit=100", "items=128", seed=3)
         self.rebuild(40, "preset=jetnet30", "cascade=primary", "w_mass=90", "top_mass=180", seed=4, first=2**50)
         self.rebuild(10, "alpha_s=0", seed=5)
-        # More partons than a row has room for.
+        # These jets have more partons than a row has room for.
         self.rebuild(3, "classes=[gluon]", "alpha_s=0.8", "kt_cut=0.1", "items=128", seed=6)
 
     def test_images_and_features(self):
@@ -141,12 +141,12 @@ class LundShower(JetTest):
         self.assertLessEqual(left, 12)
         left = 0
         for got, p, i, jet in self.jets(60, "output=features", "unit=10", seed=8):
-            # The mass of a jet of one parton is pure rounding error.
+            # The mass of a jet with one parton is pure rounding error.
             atol = 0.2 if len(jet.partons) < 2 else 2e-3
             left += self.leaves_features(got, p, i, jet.partons, jet.momenta(0).sum(axis=0), 1e-4, atol, rtol=2e-3)
         self.assertLessEqual(left, 6)
 
-    def test_published_laws(self):
+    def test_published_distributions(self):
         # Each test has a false alarm rate of 10^-7.
         rho, room = 2 * 0.12 / np.pi, np.log(400)
         for kind, colour in (("quark", 4 / 3), ("gluon", 3)):
@@ -157,7 +157,7 @@ class LundShower(JetTest):
             chance = [law.cdf(edges[0]), *law.pmf(edges[1:])]
             seen, chance = [*seen, 20000 - sum(seen)], np.array([*chance, 1 - sum(chance)])
             self.assertGreater(chisquare(seen, 20000 * chance).pvalue, 1e-7)
-            # The hardest emission: exp(-rho C ln^2(p R / kt) / 2) is the probability of no emission above kt.
+            # For the hardest emission, exp(-rho C ln^2(p R / kt) / 2) is the probability of no emission above kt.
             some = got[got[:, 6] > 0, 3]
             none = law.pmf(0)
             sudakov = np.exp(-rho * colour * (np.log(400) - some) ** 2 / 2)

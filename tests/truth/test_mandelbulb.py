@@ -49,7 +49,7 @@ def length(a):
 
 
 class Pictures:
-    """Samples `numbers` under a seed: label and latents, and pictures of them all at once."""
+    """Samples `numbers` under a seed: labels and latents, and all of their pictures at once."""
 
     def __init__(self, p, seed, numbers):
         self.p = p | {name: float(np.float32(p[name])) for name in ("precision", "pace")}
@@ -85,7 +85,7 @@ class Pictures:
         self.latents = np.stack(latents, 1)
 
     def estimate(self, points, image):
-        """Distances of points of the solids `image`, and the traps of their orbits."""
+        """Distances of points from the solids `image`, and the traps of their orbits."""
         z, growth, traps = points.copy(), np.ones(len(points)), np.ones((len(points), 3))
         going = np.arange(len(points))
         for step in range(self.p["iterations"]):
@@ -112,7 +112,7 @@ class Pictures:
         return r * np.log(r) / (2 * growth), traps
 
     def march(self, start, d, t, end, near, slope, image):
-        """The end points of rays, and which rays hit: distance below near + slope t."""
+        """The end points of rays, and which rays hit, that is, reach a distance below near + slope t."""
         t, hit, going = t.copy(), np.ones(len(t), bool), np.arange(len(t))
         for _ in range(self.p["steps"]):
             distance = self.estimate(start[going] + t[going, None] * d[going], image[going])[0]
@@ -180,7 +180,7 @@ class MandelbulbTest(TruthTest):
         np.testing.assert_array_equal(made["label"], own.label)
         np.testing.assert_array_equal(made["latents"][:, :4], own.latents[:, :4])
         np.testing.assert_array_equal(made["latents"][:, 8:], own.latents[:, 8:].astype(np.float32))
-        # Angles in f32 are up to 6.3 rad. The light's angle is an arc tangent of components of size sqrt(1 - h^2).
+        # Angles in f32 are up to 6.3 rad. The light's angle is an arc tangent of components sqrt(1 - h^2).
         off = np.abs(made["latents"][:, 4:8] - own.latents[:, 4:8])
         off[:, 1:3] = np.minimum(off[:, 1:3], 2 * np.pi - off[:, 1:3])
         off[:, 2] *= np.sqrt(1 - own.latents[:, 7] ** 2)
@@ -215,8 +215,8 @@ class MandelbulbTest(TruthTest):
         self.compare(2, 9, {"form": "classic", "iterations": 15}, seed=7)
 
     def test_no_ray_passes_through_the_inside(self):
-        """Points that stay near for all powers are inside: a ray stops before its first such point. The estimate is no
-        bound, so a few rays may come out after a thin part."""
+        """Points that stay near for all powers are inside, so a ray must stop before its first such point. The estimate
+        is not a bound, so a few rays may emerge from a thin part."""
         for settings in (["preset=mandelbulb-8"], []):
             count, size = 4, 10
             made = self.samples("mandelbulb", count, *settings, "palette=depth", seed=21, size=size)

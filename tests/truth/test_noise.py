@@ -1,7 +1,7 @@
 """Images rebuilt from docs/generators/algorithms/noise.md: uniform values bit by bit, normal numbers within 4e-6.
 
 Here, the f64 sum of a product of two f32 numbers and a third number is rounded twice, so it differs from fma once in
-about 10^9 values. A normal number is a root of at most 5.8 times the program's own cosine; 4e-6 is 8 units in the last
+about 10^9 values. A normal number is a root, at most 5.8, times the program's own cosine; 4e-6 is 8 units in the last
 place of such a root.
 """
 
@@ -47,7 +47,7 @@ class Noise(TruthTest):
         self.rebuild(4, seed=2**63 - 1, first=2**32 - 2, size=37)
         self.rebuild(2, "mean=0.37", "sigma=0.11", "palette=grey", seed=2, first=2**45, size=129)
 
-    def test_each_law(self):
+    def test_each_distribution(self):
         for law in ("uniform", "gaussian"):
             self.rebuild(3, "law=" + law, "mean=0.2", "sigma=0.7", seed=3, size=16)
             self.rebuild(1, "law=" + law, "palette=grey", seed=4, size=35)

@@ -15,7 +15,7 @@ from scipy import special, stats
 from truth import Sample, TruthTest, named_key, normal, unit, unit_open
 
 CLOSE, SHARE = 4e-3, 2e-5
-RARE = 1e-7  # chance of a false alarm of a law; seeds are fixed
+RARE = 1e-7  # false alarm rate of a test of a distribution; seeds are fixed
 C = 0.299792458  # m / ns
 TRIES = 16
 
@@ -37,7 +37,7 @@ ONE_ANGLE = {
 
 
 def modules_of(p):
-    """[strings * modules, 3], module by module down each string."""
+    """[strings * modules, 3], string by string, each from the top down."""
     points = [(a, b) for b in range(-60, 61) for a in range(-60, 61) if (a + b) % 2]
     points.sort(key=lambda q: (q[0] ** 2 + 3 * q[1] ** 2, abs(q[1]), q[0] * q[1] < 0, q[1], q[0]))
     k = np.arange(p["modules"])
@@ -49,7 +49,7 @@ def modules_of(p):
 
 
 class Light:
-    """Expected light in modules at [M, 3] for events: travel direction [..., 3], vertex, energy, track or not."""
+    """Expected light in modules at [M, 3] for events with travel direction [..., 3], vertex, energy, track or not."""
 
     def __init__(self, p, places, travel, vertex, energy, track):
         cosine = 1 / p["phase_index"]
@@ -80,7 +80,7 @@ def rho_of(p):
 
 
 def gamma(sample, first, shape):
-    """The program's gamma numbers of scale 1, by Marsaglia and Tsang, with one block of texture per try."""
+    """The program's gamma numbers of scale 1, by Marsaglia and Tsang, with one texture block per try."""
     small = shape < 1
     d = np.where(small, shape + 1, shape) - 1 / 3
     c = 1 / np.sqrt(9 * d)
@@ -100,7 +100,7 @@ def gamma(sample, first, shape):
 
 
 class Event:
-    """`rows` as with output=truth."""
+    """One event; `rows` as with output=truth."""
 
     def __init__(self, p, seed, number):
         sample = Sample(named_key(seed, "nu_telescope"), number)
@@ -203,7 +203,7 @@ class SmallArray:
         travel = -np.stack([sine, 0 * sine, self.cosines], 1)[:, None, :]
         vertex = np.zeros(3)
         self.light = [Light(p, self.places, travel, vertex, p["energy_low"], track) for track in (False, True)]
-        # Log densities of a delay with jitter, over shape and time, in closed form with parabolic cylinder functions.
+        # Log densities of a delay with jitter, by shape and time, in closed form (parabolic cylinder functions).
         self.shapes = np.geomspace(0.05, 12, 160)
         self.times = np.arange(-800, 9001, 10.0)
         self.table = np.array([self.log_density(self.times, shape) for shape in self.shapes])
@@ -212,7 +212,7 @@ class SmallArray:
         rho, s = rho_of(self.p), self.p["jitter"]
         eta = rho * s - t / s
         log = np.empty_like(t)
-        near = eta > -20  # beyond, the jitter does not change the law of the delay
+        near = eta > -20  # elsewhere, jitter does not change the distribution of the delay
         d = special.pbdv(-shape, eta[near])[0]
         log[near] = shape * math.log(rho * s) - math.log(s * math.sqrt(2 * math.pi))
         log[near] += eta[near] ** 2 / 4 - t[near] ** 2 / (2 * s * s) + np.log(d)
@@ -229,7 +229,7 @@ class SmallArray:
         return np.where((t < self.times[0]) | (t > self.times[-1]), 0.0, np.exp(rows * (1 - f) + more * f))
 
     def log_likelihoods(self, sensor, time):
-        """[hypothesis, cosine], without the terms that depend on neither."""
+        """Log likelihoods [hypothesis, cosine], without the terms that depend on neither."""
         p = self.p
         noise = p["noise_rate"] * 1e-9
         inside = (time > p["window_low"]) & (time < p["window_high"])
@@ -241,7 +241,8 @@ class SmallArray:
         return np.array(logs)
 
     def answers(self, made, i):
-        """Posterior: probability of a track, mean and variance of the cosine, rank of the true cosine."""
+        """Posterior: probability of a track, mean and variance of the cosine, its cumulative distribution and bin
+        edges."""
         x = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
         place = x[:, :3] * self.p["unit"]
         sensor = np.argmin(np.sum((place[:, None] - self.places) ** 2, 2), 1)
@@ -297,7 +298,7 @@ class NuTelescopeTest(TruthTest):
         self.compare(6, {}, seed=7, preset="one_angle")
 
     def test_constants(self):
-        """40.72 degrees; light 3.0599 ns later a metre from the track; rho 0.0040517 / ns."""
+        """40.72 degrees; light is 3.0599 ns later per metre from the track; rho is 0.0040517 / ns."""
         p = DEFAULTS
         self.assertAlmostEqual(math.degrees(math.acos(1 / p["phase_index"])), 40.72, delta=0.005)
         light = Light(p, np.array([[1000.0, 0, 0]]), np.array([0.0, 0, 1]), np.zeros(3), 1, True)
@@ -305,8 +306,8 @@ class NuTelescopeTest(TruthTest):
         self.assertAlmostEqual(rho_of(p), 0.0040517, delta=5e-8)
 
     def test_delays_and_counts(self):
-        """In many events together, delays follow Pandel's distribution about the true geometry, and photon counts
-        match."""
+        """Over many events together, delays must follow Pandel's distribution for the true geometry, and photon counts
+        must match."""
         made = self.samples("nu_telescope", 300, "output=truth", "items=4000", "saturation=1024", "energy_low=1000", seed=8)
         p = DEFAULTS | {"energy_low": 1000, "saturation": 1024}
         places, shares, expected, found = modules_of(p), [], 0.0, 0
@@ -316,7 +317,7 @@ class NuTelescopeTest(TruthTest):
             x = made["x"][made["offsets"][i] : made["offsets"][i + 1]].astype(np.float64)
             x = x[x[:, 9] == 1]
             if np.max(light.photons) > 900:
-                continue  # these would sometimes saturate
+                continue  # some modules could saturate
             expected += np.sum(light.photons)
             found += len(x)
             sensor = x[:, 6].astype(int)
@@ -327,9 +328,9 @@ class NuTelescopeTest(TruthTest):
         self.assertGreater(stats.kstest(shares, "uniform").pvalue, RARE)
         self.assertGreater(2 * stats.norm.sf(abs(found - expected) / math.sqrt(expected)), RARE)
 
-    def test_small_array_is_known(self):
-        """Preset one_angle: truth is distributed as the posterior says. Ranks are uniform, and the probabilities of a
-        track and the squared error match."""
+    def test_small_array_matches_its_posterior(self):
+        """With preset one_angle, the truth must be distributed like the posterior: ranks are uniform, and the
+        probability of a track and the squared error match."""
         count, array = 300, SmallArray(DEFAULTS | ONE_ANGLE)
         made = self.samples("nu_telescope", count, "preset=one_angle", "items=200", seed=9)
         whole = np.trapz(np.exp(array.table), array.times, axis=1)

@@ -1,10 +1,10 @@
 """ode: parameters, initial values and trajectories of all six systems.
 
-Latents are compared exactly; log-normal ones to a few units in the last place (ULP). Trajectories start from the
-program's own latents and take the page's steps in f64. How far f32 may deviate depends on how the system amplifies
+Latents are compared exactly, but log-normal ones to a few units in the last place (ULP). Trajectories start from the
+program's own latents and take the documented steps in f64. How far f32 may deviate depends on how the system amplifies
 roundings, so each trajectory is computed four more times: once with its state rounded to f32 after each step, and three
 times with each number of it shifted at random by up to one ULP. At any time the program may be off by five times the
-largest deviation of these so far.
+largest deviation of these up to then.
 """
 
 import unittest
@@ -14,7 +14,7 @@ import numpy as np
 from truth import Sample, TruthTest, f32, named_key, normal, unit, unit_open
 
 ULP = 2.0**-23
-# The figure of eight: positions and velocities of three bodies.
+# The figure of eight: positions and velocities of the three bodies.
 EIGHT = (0.97000436, -0.24308753, -0.97000436, 0.24308753, 0, 0)
 EIGHT += (0.93240737 / 2, 0.86473146 / 2, 0.93240737 / 2, 0.86473146 / 2, -0.93240737, -0.86473146)
 
@@ -29,7 +29,7 @@ SYSTEMS = {
 
 
 def normals(sample, purpose, count):
-    """The first normal numbers of a purpose, [numbers, samples], and the tolerance of their f32 values."""
+    """The first normal numbers of a purpose, [numbers, samples], and the tolerance for their f32 values."""
     words = sample.words(purpose, count + count % 2)
     radius = np.sqrt(-2 * np.log(unit_open(words[0::2]).astype(np.float64)))
     angle = 2 * np.pi * unit(words[1::2]).astype(np.float64)
@@ -92,17 +92,17 @@ def cluster(sample, bodies):
         place = radius * np.array([across * np.cos(turn), across * np.sin(turn), height])
         velocity = speed * np.array([z[0, 0], z[2, 0], z[4, 0]])
         parts.append((place, velocity))
-        # Rounding errors of the cube root and of 1 - t^2 grow by 1 / depth^2 in the radius, and in the speed.
+        # Rounding errors of the cube root and of 1 - t^2 are amplified by 1 / depth^2 in radius and speed.
         share = 8 * ULP * (1 + 1 / depth**2)
         off.append((share * radius * np.ones((3, 1)), share * np.sqrt(2 / a * depth) * np.ones((3, 1))))
-    # [kind, body, axis, samples], each about its mean over the bodies.
+    # [kind, body, axis, samples], each minus its mean over the bodies.
     parts, off = (np.array(x).swapaxes(0, 1) for x in (parts, off))
     parts -= parts.mean(axis=1, keepdims=True)
     return parts.reshape(6 * bodies, -1), (off + off.mean(axis=1, keepdims=True)).reshape(6 * bodies, -1)
 
 
 def motion(state, softening):
-    """Kinetic and potential energy and angular momentum of equal masses, state: [6 bodies, ...]."""
+    """Kinetic energy, potential energy and angular momentum of equal masses, state: [6 bodies, ...]."""
     q, v = state.reshape(2, -1, 3, *state.shape[1:])
     bodies = len(q)
     d = q[None] - q[:, None]
@@ -112,7 +112,7 @@ def motion(state, softening):
 
 
 def energies(masses, places, velocities, softening):
-    """Kinetic plus and minus potential energy of three bodies in a plane, [samples] each."""
+    """Kinetic plus potential energy, and kinetic minus potential, of three bodies in a plane, [samples] each."""
     q, v = places.reshape(3, 2, -1), velocities.reshape(3, 2, -1)
     kinetic = (masses[:, None] * v * v).sum(axis=(0, 1)) / 2
     depth = sum(
@@ -145,7 +145,7 @@ def leapfrog(acceleration, u, h, rounded, steps):
 
 class Ode(TruthTest):
     def latents(self, system, made, seed, spread=1):
-        """The program's latents, [numbers, samples], after the comparison."""
+        """The program's latents, [numbers, samples], after they have been compared."""
         sample = Sample(named_key(seed, "ode"), made["sample"])
         np.testing.assert_array_equal(made["label"], 0)
         np.testing.assert_array_equal(made["weight"], 1)
@@ -198,7 +198,7 @@ class Ode(TruthTest):
         self.assertLess(worst, 1, f"{system}: off by {worst:.3g} times the tolerance")
 
     def own(self, system, count, *more):
-        """The system with its own settings, and further samples of the same integration: latents, x, softening."""
+        """The system with its own settings, and more samples of the same integration: latents, x, softening."""
         parts = []
         for seed, first in ((0, 0), (20240607, 2**32 + 11)):
             made = self.samples("ode", count, f"system={system}", seed=seed, first=first)
@@ -213,8 +213,8 @@ class Ode(TruthTest):
         self.follow("lorenz", latents, made["x"], points=5, duration=0.8, step=0.03)
 
     def test_steps_of_an_interval(self):
-        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9: one step, one and two. The roundings
-        # within so few steps count as well: a few ULP of slopes below 1000.
+        # The quotient of interval and step is 1 + 2^-52, 1 + 0.5e-9 and 1 + 2e-9, which gives one step, one and two.
+        # The roundings within so few steps count as well: a few ULP of slopes below 1000.
         for points, duration, step in ((9, 0.27, 0.03), (1, 0.03 * (1 + 0.5e-9), 0.03), (1, 0.03 * (1 + 2e-9), 0.03)):
             settings = (f"points={points}", f"duration={duration!r}", f"step={step!r}")
             made = self.samples("ode", 10, *settings, seed=3)
@@ -236,7 +236,7 @@ class Ode(TruthTest):
         eight = self.samples("ode", 1, "preset=figure_eight", seed=1)
         latents = self.latents("three_bodies", eight, 1, spread=0)
         np.testing.assert_array_equal(latents[:, 0], np.float32((1, 1, 1, *EIGHT)))
-        # Simo's period: all three bodies return to the start, up to the leapfrog's error.
+        # After Simo's period, all three bodies return to the start, up to the leapfrog's error.
         self.assertLess(np.max(np.abs(eight["x"][0, -12:] - latents[3:, 0])), 1e-4)
         self.own("three_bodies", 6, (latents, eight["x"], np.zeros(1)))
         made = self.samples(
@@ -291,8 +291,8 @@ class Ode(TruthTest):
             states = np.array(states).reshape(points + 1, 6 * bodies, copies, count)
 
             def compare(given, expected, floor):
-                """expected: [..., copies, samples]; the first copy follows the page, and the others show how far it can
-                be trusted."""
+                """expected: [..., copies, samples]; the first copy follows the documentation, and the others show how
+                far it can be trusted."""
                 reach = np.abs(expected[..., 1:, :] - expected[..., :1, :]).max(axis=-2)
                 worst = np.max(np.abs(given - expected[..., 0, :]) / (5 * reach + floor))
                 self.assertLess(worst, 1, f"{bodies} bodies: off by {worst:.3g} times the tolerance")

@@ -1,7 +1,7 @@
 """pde: fields rebuilt from their waves, each multiplied by the factor of the equation's exact solution.
 
-The factors are taken at the program's latents, after their comparison. The program adds waves in single precision:
-phases of up to 2 `highest` turns are off by some 10^-6 turns.
+The factors are computed from the program's latents, once these have been compared. The program adds waves in single
+precision: phases of up to 2 `highest` turns are off by about 10^-6 turns.
 """
 
 import unittest
@@ -24,7 +24,8 @@ def u(word):
 
 
 class Field:
-    """One sample: its numbers, and its field before and after, in double precision. `given`: the program's latents."""
+    """One sample: its numbers, and its field before and after, in double precision. `given` are the program's
+    latents."""
 
     def __init__(self, p, seed, number, size, given):
         sample = Sample(named_key(seed, "pde"), number)
@@ -70,7 +71,7 @@ class Pde(TruthTest):
         for k in range(count):
             field = Field(p, seed, first + k, size, got["latents"][k])
             self.assertEqual(got["label"][k], field.label)
-            # Rounded to f32 once or a few times, including log2 and exp2.
+            # These are rounded to f32 once or a few times, including log2 and exp2.
             np.testing.assert_allclose(got["latents"][k, :5], field.latents[:5], rtol=3e-6, atol=1e-7)
             self.assertAlmostEqual(float(got["latents"][k, 5]), field.latents[5], delta=10 * SLACK)
             rows = np.arange(size) % field.n
@@ -96,8 +97,8 @@ class Pde(TruthTest):
         self.rebuild(3, 40, seed=6, highest=12, speed_low=0, speed_high=3, waves=3)
         self.rebuild(3, 20, seed=7, time_high=1e4, velocity=1e3, speed_high=1e3, diffusivity_low=1e-9)
 
-    def test_laws(self):
-        # kappa is log-uniform. The mean of 4000 numbers is beyond 5 standard errors once in 10^6.
+    def test_distributions(self):
+        # kappa is log-uniform. The mean of 4000 numbers is off by over 5 standard errors once in 10^6.
         made = self.samples("pde", 4000, "equation=heat", "cells=9", seed=7, size=1)
         time, kappa = made["latents"][:, 0].astype(np.float64), np.log10(made["latents"][:, 1].astype(np.float64))
         self.assertLess(abs(time.mean() - 0.625), 5 * 0.75 / np.sqrt(12 * 4000))

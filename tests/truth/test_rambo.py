@@ -1,9 +1,10 @@
-"""rambo: events with and without masses, weighted and unweighted, number by number.
+"""rambo: events with and without masses, weighted and unweighted, compared number by number.
 
-The page computes sines and logarithms in single precision, this test in double: a q may be off by about 2 units in the
-last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest in double precision, so momenta
-may be off by 2 ULP of the energy times the boost's gamma, including the last rounding. If only one of them accepted a
-try, the event would change completely. The probability is 10^-7 per try, and it does not happen here.
+The documented algorithm computes sines and logarithms in single precision, this test in double: a q may be off by about
+2 units in the last place of single precision (ULP), and its direction by 2 ULP. Both compute the rest in double
+precision, so momenta may be off by 2 ULP of the energy times the boost's gamma, including the last rounding. If only
+one of them accepted a try, the event would change completely. The probability is 10^-7 per try, and it does not happen
+here.
 """
 
 import numpy as np
@@ -35,7 +36,7 @@ def massless(sample, tries, bodies, energy):
 
 
 def massive(momenta, masses, energy):
-    """Momenta with masses, the weight W and the bound X^(2n - 3)."""
+    """Momenta with masses, the weight W and its bound X^(2n - 3)."""
     n = len(masses)
     size = momenta[:, 0]
     bound = np.sqrt(1 - (masses.sum() / energy) ** 2)
@@ -97,7 +98,7 @@ class Decays:
 
 class Rambo(TruthTest):
     def test_decays(self):
-        # Two bodies and their decays, all in double precision on both sides: an azimuth is off by 2 ULP.
+        # Two bodies and their decays are in double precision on both sides, and azimuths are off by 2 ULP.
         cases = {
             "top_pair_decays": (172.5, 500, {172.5: (4.78, 80.377), 80.377: (0, 0)}),
             "tau_pair": (1.77686, 91.1876, {1.77686: (0.105658, 0, 0)}),
@@ -114,12 +115,12 @@ class Rambo(TruthTest):
                     finals = np.array([final for body in momenta for final in decays.of(body, mass)])
                     rows = made["x"][made["offsets"][k] : made["offsets"][k + 1]].astype(np.float64)
                     self.assertEqual(rows.shape, finals.shape)
-                    # Errors of the mother's momentum (as in `event`), plus errors of the azimuth in each generation.
+                    # Errors of the mother's momentum (as in `event`) plus errors of the azimuth in each generation.
                     self.assertLess(np.max(np.abs(rows - finals)), (2 * gamma + 8) * 2 * ULP * w)
                     self.assertLess(abs(made["weight"][k] - weight), 4 * ULP)
 
     def event(self, sample, bodies, energy, masses, unweight):
-        """Momenta, how far they may be off, and the weight W of the try that is kept."""
+        """Momenta, how far they may be off, and the weight W of the accepted try."""
         for tries in range(10000):
             momenta, gamma = massless(sample, tries, bodies, energy)
             momenta, weight, bound = massive(momenta, masses, energy)
@@ -144,7 +145,7 @@ class Rambo(TruthTest):
                 self.assertLess(np.max(np.abs(rows - momenta)) / tolerance, 1)
                 self.assertEqual(made["label"][k], n - bodies[0])
                 np.testing.assert_array_equal(made["latents"][k, :2], np.float32([w, n]))
-                # The root is as exact as f64 and the differences of q allow.
+                # The root is as accurate as f64 and the differences of q allow.
                 self.assertLess(abs(made["latents"][k, 2] - np.log(weight)), 4 * ULP * (1 + abs(np.log(weight))))
                 self.assertLess(abs(made["weight"][k] - (1 if unweight else weight)), 4 * ULP)
 
@@ -167,7 +168,7 @@ class Rambo(TruthTest):
         self.compare(20, "preset=d_to_k_pi_pi", bodies=(3, 3), masses=masses, energy=energy, unweight=True)
 
     def test_the_last_try_is_kept(self):
-        # Eight bodies with a hundredth of the energy left: one try in 10^9 would be accepted.
+        # Eight bodies with only a hundredth of the energy left: one try in 10^9 would be accepted.
         settings = ("bodies_low=8", "bodies_high=8", "masses=[1,1,1,1,1,1,1,1]", "weights=unweight")
         made = self.samples("rambo", 1, *settings, "energy_low=8.09", "energy_high=8.09")
         w = f32(8.09)
@@ -175,13 +176,13 @@ class Rambo(TruthTest):
         momenta, _, _ = massive(momenta, np.ones(8), w)
         self.assertLess(np.max(np.abs(made["x"] - momenta)), 2 * ULP * gamma * w)
 
-    def test_published_laws(self):
+    def test_published_distributions(self):
         # Kolmogorov-Smirnov test of one body per event: 2 E / w follows Beta(2, n - 2).
         for n in (3, 4, 7):
             made = self.samples("rambo", 4000, f"bodies_low={n}", f"bodies_high={n}", seed=n)
             share = made["x"][made["offsets"][:-1], 0] / 250
             self.assertGreater(kstest(share, beta(2, n - 2).cdf).pvalue, 1e-7)
-        # Two bodies have the weight sqrt(lambda) / s. The mean weight of three is the area of the Dalitz plot.
+        # Two bodies have weight sqrt(lambda) / s. The mean weight of three is the area of the Dalitz plot.
         made = self.samples("rambo", 20, "preset=top_pair", seed=8)
         np.testing.assert_allclose(made["weight"], np.sqrt(1 - (345 / 500) ** 2), rtol=2 * ULP)
         made = self.samples("rambo", 4000, "preset=d_to_k_pi_pi", "weights=keep", seed=9)

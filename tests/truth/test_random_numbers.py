@@ -1,4 +1,4 @@
-"""Compares the random numbers that the other checks use with published Philox answers (Random123, kat_vectors)."""
+"""Compares the random numbers that the other checks use with published Philox test vectors (Random123, kat_vectors)."""
 
 import unittest
 
@@ -6,7 +6,7 @@ from truth import below, philox, unit
 
 
 class RandomNumbers(unittest.TestCase):
-    def test_philox_gives_the_published_answers(self):
+    def test_philox_matches_the_published_vectors(self):
         ones = 0xFFFFFFFF
         for counter, key, expected in (
             ((0, 0, 0, 0), 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),

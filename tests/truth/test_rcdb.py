@@ -16,7 +16,7 @@ SETTINGS = {
 
 
 def classes_of(settings, k):
-    """The parameters of the classes k, an array."""
+    """The parameters of the classes k, which is an array."""
     s = settings
     word = Sample(named_key(s["class_seed"], "rcdb classes"), k).words("scene", 4)
     mean = F(s["vertices_mean"])
@@ -64,11 +64,11 @@ class Rcdb(ContourTest):
         )
         self.check_pictures("rcdb", SETTINGS, rebuilt, cases)
 
-    def test_ranges_of_latents_are_those_of_the_classes(self):
+    def test_ranges_of_latents_match_the_classes(self):
         self.check_ranges("rcdb", 5, classes_of(SETTINGS, np.arange(1000)))
 
-    def test_vertices_have_an_exponential_law(self):
-        """As published: int(exponential(mean)), resampled outside the range. A chi-square test of the rebuilt classes,
+    def test_vertices_are_exponentially_distributed(self):
+        """As published: int(exponential(mean)), redrawn outside the range. A chi-square test of the rebuilt classes,
         which the other checks show to equal the program's, with a false alarm rate of 1e-9."""
         n = classes_of(SETTINGS, np.arange(100000))["vertices"]
         edges = np.arange(3, 202)

@@ -2,8 +2,8 @@
 
 Tolerances: elementary functions are within a few units in the last place of f32 (ULP), so a normal number is within 4
 ULP of its radius. This error propagates term by term through a fixed number of f32 operations. Values after theta are
-computed from the program's own theta, once that has been compared. Integrations run in f64 with the page's steps; the
-program's, in f32, may be off by what the page states.
+computed from the program's own theta, once that has been compared. Integrations run in f64 with the documented steps;
+the program's, in f32, may be off by the documented error.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def exact_unit(word):
 
 
 def normals(sample, purpose, count, skip=0):
-    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and the tolerance of f32."""
+    """Normal numbers skip to skip + count - 1 of a purpose, [numbers, samples], and their tolerance in f32."""
     words = sample.words(purpose, skip + count + count % 2)[skip:]
     radius = np.sqrt(-2 * np.log(unit_open(words[0::2]).astype(np.float64)))
     angle = 2 * np.pi * exact_unit(words[1::2])
@@ -43,7 +43,7 @@ def numbers_of_the_benchmark():
 
 class Sbi(TruthTest):
     def each(self, task, count, beginnings=BEGINNINGS):
-        """The program's samples, theta and x turned to [numbers, samples] of f64, and their random words."""
+        """The program's samples, with theta and x transposed to [numbers, samples] of f64, and their random words."""
         for seed, first in beginnings:
             made = self.samples("sbi", count, f"task={task}", seed=seed, first=first)
             np.testing.assert_array_equal(made["label"], 0)
@@ -92,7 +92,7 @@ class Sbi(TruthTest):
                 r * np.cos(a) + 0.25 - np.abs(theta[0] + theta[1]) / np.sqrt(2),
                 r * np.sin(a) + (theta[1] - theta[0]) / np.sqrt(2),
             ]
-            # Five roundings of numbers below 2, and r and the sines to a few ULP of 0.15.
+            # Five roundings of numbers below 2; r and the sines are exact to a few ULP of 0.15.
             self.close(x, np.array(expected), 4 * ULP, "x")
 
     def slcp(self, theta, sample):
@@ -106,7 +106,7 @@ class Sbi(TruthTest):
         for z0, z1, d0, d1 in zip(z[0::2], z[1::2], dz[0::2], dz[1::2]):
             terms = np.array([[t1, low[:, 0, 0] * z0, 0 * z0], [t2, low[:, 1, 0] * z0, low[:, 1, 1] * z1]])
             x += list(terms.sum(axis=1))
-            # A factor of L takes at most a dozen operations (no differences), an exponential and a hyperbolic tangent.
+            # A factor of L takes at most 12 operations (no differences), an exponential and a hyperbolic tangent.
             off = np.array([low[:, 0, 0] * d0, np.abs(low[:, 1, 0]) * d0 + low[:, 1, 1] * d1])
             tolerance += list(8 * ULP * np.abs(terms).sum(axis=1) + off)
         return np.array(x), np.array(tolerance)
@@ -127,19 +127,20 @@ class Sbi(TruthTest):
             z, dz = normals(sample, "texture", 92, skip=4)
             scatter = np.einsum("sij,js->is", factors[law], z) / np.sqrt(exponential)
             y = centres[law].T + scatter
-            # 92 additions: random roundings add up to 5 ULP of the sum of the terms' magnitudes, at worst 46.
+            # In 92 additions, random roundings add up to 5 ULP of the summed magnitudes, or 46 at worst.
             terms = np.einsum("sij,js->is", np.abs(factors[law]), 8 * ULP * np.abs(z) + dz) / np.sqrt(exponential)
             numbers = np.concatenate([numbers, y])[order]
             tolerance = np.concatenate([tolerance, terms + 2 * ULP * np.abs(y)])[order]
             self.close(x, numbers, tolerance, "x")
 
     def bernoulli(self, theta, sample):
-        """Stimulus (with the time before the start), spikes, and a mask of spikes too near an edge to decide."""
+        """Stimulus (including the time before the start), spikes, and a mask of spikes too close to an edge to
+        decide."""
         z, dz = normals(sample, "scene", 10)
         f = np.diag(1 + np.sqrt(np.arange(9) / 9)) - 2 * np.eye(9, k=-1) + np.eye(9, k=-2)
         inverse = np.linalg.inv(f)
         expected = np.concatenate([np.sqrt(2) * z[:1], inverse @ z[1:]])
-        # Each of the nine equations is solved to a few ULP of its terms.
+        # Each of the nine equations is solved to within a few ULP of its terms.
         rest = dz[1:] + 4 * ULP * (np.abs(z[1:]) + np.abs(f) @ np.abs(expected[1:]))
         tolerance = np.concatenate([np.sqrt(2) * dz[:1] + 2 * ULP * np.abs(expected[:1]), np.abs(inverse) @ rest])
         self.close(theta, expected, tolerance, "theta")
@@ -183,7 +184,7 @@ class Sbi(TruthTest):
             chances = np.array(chances)
             words = sample.words("noise", 20).astype(np.float64)
             u = (np.floor(words[0::2] / 32) * 2.0**26 + np.floor(words[1::2] / 64)) * 2.0**-53
-            # The page states 2e-4 of the scatter of a count, whose mean is 1000 p.
+            # The documented error is 2e-4 of the scatter of a count, whose mean is 1000 p.
             off = 2e-4 * np.sqrt(1000 * chances) / 1000
             counts = [positive(u, np.clip(chances + d, 0, 1)) for d in (-off, 0 * off, off)]
             self.assertTrue(np.all((counts[0] <= x) & (x <= counts[2])))
@@ -191,7 +192,7 @@ class Sbi(TruthTest):
 
     def test_lotka_volterra(self):
         clamped = 0
-        # In sample 605 of seed 1 the prey almost dies out.
+        # In sample 605 of seed 1, the prey almost dies out.
         for theta, x, sample in self.each("lotka_volterra", 60, (*BEGINNINGS, (1, 600))):
             z, dz = normals(sample, "scene", 4)
             middle = np.array([-0.125, -3, -0.125, -3])[:, None]
@@ -208,7 +209,7 @@ class Sbi(TruthTest):
             z, dz = normals(sample, "noise", 20)
             logarithm = np.log(np.concatenate([points[:, 0], points[:, 1]])) + 0.1 * np.concatenate([z[0::2], z[1::2]])
             off = np.abs(np.log(x) - logarithm).max(axis=0)
-            # The page states 1e-4 in 99 of 100 samples; none of these samples is worse.
+            # The documented error is 1e-4 in 99 of 100 samples; none of these samples is worse.
             self.assertLess(np.max(off), 1e-4)
         self.assertGreater(clamped, 0)
 
@@ -232,6 +233,6 @@ def runge_kutta(slope, state, h, steps):
 
 
 def positive(u, chance):
-    """Quantiles of the number of positive tests out of 1000, by inversion; above p = 1/2, of the negative tests."""
+    """Quantiles of the number of positive tests out of 1000, by inversion; if p > 1/2, of the negative tests."""
     few = binom.ppf(u, 1000, np.minimum(chance, 1 - chance))
     return np.where(chance > 0.5, 1000 - few, few)

@@ -48,7 +48,7 @@ def tile_word(i, j, seed):
 
 
 class Scene:
-    """The numbers of one sample, and the quantities that programs and bends derive from them."""
+    """The random numbers of one sample, and the quantities that programs and bends derive from them."""
 
     def __init__(self, seed, number, programs=16, domains=8, cells=1):
         sample = Sample(named_key(seed, "shaders"), number)
@@ -319,9 +319,9 @@ PROGRAMS = (
 
 class Shaders(TruthTest):
     def compare(self, scene, label, latents, x, grey=False):
-        """Phases of about 16 turns are rounded to 1e-6 of a turn in f32, and a colour moves by up to ten per turn:
-        1e-5. At a steep edge or a stretching bend, a colour moves ten times as much. A pixel within about 1e-6 of a
-        tile's border may show the next tile; fewer than one in 200 do."""
+        """In f32, phases of about 16 turns are rounded to 1e-6 of a turn, and colours move by up to ten per turn, which
+        gives 1e-5. At a steep edge or a stretching bend, a colour moves ten times as much. A pixel within about 1e-6 of
+        a tile's border may show the next tile; fewer than one in 200 do."""
         self.assertEqual(label, scene.label)
         np.testing.assert_array_equal(latents, scene.latents)
         wrong = abs(scene.picture(len(x), grey) - x).max(-1)

@@ -1,10 +1,10 @@
-"""Images rebuilt from docs/generators/algorithms/shapes.md in double precision, from the f32 numbers of the page.
+"""Images rebuilt from docs/generators/algorithms/shapes.md in double precision, from the documented f32 numbers.
 
 A position in the image is off by up to COVER = 2^-22 of its side, from rounding the position, the difference, the
-rotation, sine and cosine. Distances are off by the same, and the cover by that times the sharpness and (side / radius).
-A wave's phase, with at most 20 waves over the image, is off by about 20 * 2^-22, and the blend's slope is 3; together
-this gives WAVE. Channels differ by these errors and by 2e-7 from their own rounding. No pixel is skipped, because
-covers and waves are continuous.
+rotation, sine and cosine. Distances are off by as much, and the cover by that times the sharpness and (side / radius).
+A wave's phase, with at most 20 waves over the image, is off by about 20 * 2^-22, and the slope of the blend is 3;
+together this gives WAVE. Channels differ by these errors and by 2e-7 from their own rounding. No pixel is skipped,
+because covers and waves are continuous.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from truth import Sample, TruthTest, below, named_key, uniform, unit
 
 COVER = 2**-22  # relative to the side
-WAVE = 1.5e-5  # of the share of the second colour
+WAVE = 1.5e-5  # in the share of the second colour
 SHAPES = ("circle", "ring", "crescent", "triangle", "square", "pentagon", "hexagon", "star", "cross", "heart")
 
 
@@ -111,7 +111,7 @@ class Shapes(TruthTest):
         self.assertEqual(set(got["latents"][:, 10]), {0, 1, 2, 3})
 
     def test_all_have_the_area_of_the_disc_and_fit(self):
-        # Points of a rotated grid, so no edge is parallel to its rows.
+        # Uses a rotated grid of points, so that no edge is parallel to its rows.
         c, s = np.cos(0.4), np.sin(0.4)
         v, u = np.mgrid[-2:2:0.004, -2:2:0.004] + 0.002
         u, v = c * u + s * v, c * v - s * u

@@ -11,7 +11,7 @@ ULP = 2.0**-24
 
 
 def amplitudes(n, s, d):
-    """m of all N^2 frequencies, [ky mod N, kx mod N]"""
+    """m at all N^2 frequencies, [ky mod N, kx mod N]"""
     k = np.abs(np.fft.fftfreq(n))
     with np.errstate(divide="ignore"):
         m = 1 / (k[None, :] ** (s + d) + k[:, None] ** (s - d))
@@ -41,7 +41,7 @@ def fields(sample, n, s, d):
 
 
 def rebuild(number, seed, size, settings):
-    """-> label, latents, image before it is clamped, how far the image may differ"""
+    """-> label, latents, image before clamping, how far the image may differ"""
     p = {**DEFAULTS, **settings}
     sample = Sample(named_key(seed, "spectrum"), number)
     label = int(below(sample.words("label", 1)[0], p["slope_cells"] * p["tilt_cells"]))
@@ -55,14 +55,14 @@ def rebuild(number, seed, size, settings):
     while n < min(size, 1024):
         n *= 2
     f = np.moveaxis(fields(sample, n, s, d), 0, -1)[:size, :size]
-    # A field is exact to 10^-6 (see the page), plus 4 ln(1024) ulp for powers whose exponents, up to 4, are rounded.
+    # A field is exact to 10^-6 (documented), plus 4 ln(1024) ulps for powers with rounded exponents up to 4.
     error = 1e-6 + 4 * np.log(1024) * ULP * np.abs(f).max()
     if p["palette"] == "correlated":
         count = 3 + int(below(w[3], 20))
         colours = unit(sample.words("colour", 3 * count)).astype(np.float64).reshape(count, 3)
         root = np.linalg.cholesky(np.cov(colours.T, bias=True))
         f = colours.mean(axis=0) + f @ root.T
-        # The root of a covariance that rounding changes by some 8 ulp of its entries, at most 1/4.
+        # The root of a covariance, which rounding changes by about 8 ulps of its entries (at most 1/4).
         error += 8 * ULP / 4 / np.diag(root).min() * np.abs(f).max()
     elif p["palette"] == "grey":
         f = f[..., [0, 0, 0]]
@@ -77,7 +77,7 @@ class Spectrum(TruthTest):
         for row in range(count):
             label, latents, image, tolerance = rebuild(first + row, seed, size, values)
             self.assertEqual(made["label"][row], label)
-            # A few operations, and for the tilt a logarithm, a root and a cosine: 8 ulp of the largest value, 4.
+            # A few operations, and for the tilt a logarithm, root and cosine: 8 ulps of the largest value, 4.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=0, atol=32 * ULP)
             self.assertLess(np.abs(made["x"][row] - image).max(), tolerance)
             self.assertLess(tolerance, 1e-4)

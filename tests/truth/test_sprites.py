@@ -13,7 +13,7 @@ LIGHT = np.array([0.45, 0.8, 0.55]) / np.linalg.norm([0.45, 0.8, 0.55])
 
 
 def lerp(a, b, t):
-    """fma(t, b - a, a) in f32. The product is exact in f64, and nearly always the sum, too."""
+    """fma(t, b - a, a) in f32. The product is exact in f64, and so is nearly always the sum."""
     return F(np.float64(t) * np.float64(F(b) - F(a)) + np.float64(F(a)))
 
 
@@ -59,7 +59,7 @@ def room(positions):
 
 
 def sprite_distance(size, shape, scale, turns, x, y):
-    """Signed distances of the pixels' centres in pixels."""
+    """Signed distances of the pixel centres, in pixels."""
     radius = float(scale) * 11 / 64 * size
     centre = np.arange(size) + 0.5
     across, up = (centre - float(x) * size)[None, :] / radius, (float(y) * size - centre)[:, None] / radius
@@ -86,7 +86,7 @@ def colour(hue, value, white):
 
 
 def quadratic(a, b, c):
-    """Roots of a t^2 + 2 b t + c, NaN if there is no root."""
+    """Both roots of a t^2 + 2 b t + c; NaN if there is no root."""
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(b * b - a * c)
         return (-b - root) / a, (-b + root) / a
@@ -111,7 +111,7 @@ def slab(o, d, low, high):
 
 
 def enter(o, d, shape, scale):
-    """For rays from outside, t of the entry into the solid (infinite without a hit) and the normal there."""
+    """For rays from outside: t of the entry into the solid (infinite if they miss), and the normal at that point."""
     shape_of = ("cube", "cylinder", "sphere", "pill")[shape]
     if shape_of == "cube":
         h = 0.4 * scale
@@ -198,7 +198,7 @@ def middle_seen(shape, scale):
 
 class Sprites(TruthTest):
     def settled(self, count, *settings, seed=0, first=0, size=64):
-        """For each row: positions of the factors by draw mode, and the program's label, latents and image."""
+        """For each row: positions of the factors for the draw mode, and the program's label, latents and image."""
         made = self.samples("sprites", count, *settings, seed=seed, first=first, size=size)
         for row in range(count):
             number = first + row
@@ -212,8 +212,8 @@ class Sprites(TruthTest):
             yield positions, made["label"][row], made["latents"][row], made["x"][row]
 
     def test_sprites(self):
-        """Positions in a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel, and so is the
-        shade of a smooth edge. A hard edge decides differently only for centres that close to it."""
+        """Positions in a picture of s pixels are off by a few roundings, at most 8 s 2^-24 of a pixel, and so are the
+        shades of smooth edges. A hard edge decides differently only for centres that close to it."""
         for count, size, seed, first, settings in (
             (6, 64, 0, 0, []),
             (6, 65, 7, 2**34 + 1, ["edges=hard"]),

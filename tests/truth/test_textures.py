@@ -7,7 +7,7 @@ from truth import Sample, TruthTest, below, named_key, uniform, unit
 KINDS = ["perlin", "simplex", "worley_f1", "worley_f2", "worley_edges"]
 MEAN = np.array([0, 0, 0.4221, 0.6993, 0.2771])
 DEVIATION = np.array([0.30506114, 0.53901, 0.1834, 0.1674, 0.2028])
-# The steepest slope of a value per cell (largest differences of 200,000 points: 2.9, 7.3, 1, 1, 2).
+# The steepest slope of each noise per cell (largest differences of 200,000 points: 2.9, 7.3, 1, 1, 2).
 SLOPE = np.array([4, 8, 1, 1, 2])
 DEFAULTS = {
     "kind": "any", "frequency_low": 2, "frequency_high": 16, "scale_cells": 2, "octaves_low": 1, "octaves_high": 6,
@@ -76,7 +76,7 @@ def simplex(key, x, y):
 
 def worley(key, x, y):
     i, j = np.floor(x), np.floor(y)
-    # All of 5 x 5 cells: wider than the page's four by four.
+    # Tests all of 5 x 5 cells, more than the documented four by four.
     a, b = np.meshgrid(np.arange(-2, 3), np.arange(-2, 3))
     i, j = i[..., None] + a.ravel(), j[..., None] + b.ravel()
     h = lattice_hash(i, j, key)

@@ -1,12 +1,12 @@
-"""Hits rebuilt from docs/generators/algorithms/tracks.md one by one, and known laws of such detectors: the helix,
+"""Hits rebuilt from docs/generators/algorithms/tracks.md one by one, and known properties of such detectors: the helix,
 Highland's widths, errors, losses, noise, the momentum spectrum and Gluckstern's formula.
 
 The program keeps the initial values of a path in f32 (momentum, direction, errors, widths of kicks). Each of four
-functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulp, 4 * 2^-24. Such an
-error moves a particle by that share of its path length, at right angles to the path, and the crossing by that divided
-by the cosine to the surface's normal. The tolerance is the sum, ULPS = 16, plus the rounding of the coordinate itself.
-Momenta are off by as much, and rotated by the error of the path length over the radius. Counts of hits, layers and
-particles are exact: no crossing in these samples is that close to an edge.
+functions (power or exponential of pT, exponential of eta, azimuth, a kick) may be off by 4 ulps, 4 * 2^-24. Such an
+error moves a particle by that share of its path length, perpendicular to the path, and the crossing by that divided by
+the cosine to the surface's normal. The tolerance is the sum, ULPS = 16, plus the rounding of the coordinate itself.
+Momenta are off by as much, and rotated by the error of the path length divided by the radius. Counts of hits, layers
+and particles are exact, because no crossing in these samples is that close to an edge.
 """
 
 import csv
@@ -22,7 +22,7 @@ from scipy import stats
 from truth import Sample, TruthTest, below, f32, named_key, normal, unit, unit_open
 
 ULPS = 16 * 2.0**-24
-RARE = 1e-7  # chance of a false alarm of a law; seeds are fixed
+RARE = 1e-7  # false alarm rate of a test of a distribution; seeds are fixed
 CURVE = 0.299792458e-3  # GeV / (T mm)
 
 DEFAULTS = {
@@ -66,7 +66,7 @@ RINGS.sort(key=lambda ring: ring[:2])
 
 
 class Event:
-    """`rows` as with columns=truth, `slack` how far positions in them may be off (mm), `latents`."""
+    """One event: `rows` as with columns=truth, `slack` (how far their positions may be off, in mm), and `latents`."""
 
     def __init__(self, p, seed, number):
         self.p = {name: value if isinstance(value, str) else f32(value) for name, value in p.items()}
@@ -300,7 +300,7 @@ class TracksTest(TruthTest):
         self.compare(1, settings | {"pixel_thickness": 0, "strip_thickness": 0, "mass": 0}, seed=6)
 
     def barrel(self, n, **settings):
-        """n particles from the origin that meet only the cylinders: the rows of their hits."""
+        """n particles from the origin that meet only the cylinders: returns the rows of their hits."""
         plain = {
             "columns": "truth", "tracks_low": n, "tracks_high": n, "eta_max": 0.4, "vertex_z": 0, "vertex_xy": 0,
             "noise": 0, "items": 131072,
@@ -309,8 +309,8 @@ class TracksTest(TruthTest):
         return self.samples("tracks", 1, *written, seed=9)["x"].astype(np.float64)
 
     def test_helix_spectrum_and_losses(self):
-        """From the origin a particle is at radius r at the azimuth phi0 - q asin(r / 2 R), turned by twice that, and at
-        z = sinh(eta) 2 R asin(r / 2 R), R = p_T / (0.2998 B)."""
+        """A particle from the origin reaches radius r at azimuth phi0 - q asin(r / 2 R), rotated by twice that angle,
+        and at z = sinh(eta) 2 R asin(r / 2 R), where R = p_T / (0.2998 B)."""
         n = 1000
         x = self.barrel(n, scattering="off", pt_power=3, efficiency=0.9)
         pt, q = np.hypot(x[:, 16], x[:, 17]), x[:, 19]
@@ -334,8 +334,8 @@ class TracksTest(TruthTest):
         self.assertGreater(stats.binomtest(int(np.sum(x[:, 19] > 0)), len(x), 0.5).pvalue, RARE)
 
     def test_highland_and_errors(self):
-        """Straight slow particles at right angles to the layers: their kinks between layers with nothing between
-        them, and their errors, are normal numbers of the widths of Highland (PDG 2024, 34.16) and of the parameters."""
+        """For straight, slow particles perpendicular to the layers, kinks between layers with nothing in between, and
+        errors, are normal numbers with the widths given by Highland (PDG 2024, 34.16) and by the parameters."""
         n = 800
         x = self.barrel(n, field=0, eta_max=0, pt_low=1, pt_high=1, mass=1, efficiency=1).reshape(n, 10, 20)
         beta = math.sqrt(0.5)
@@ -358,7 +358,7 @@ class TracksTest(TruthTest):
             for error, width in ((turned, along), (hit[..., 2] - true[..., 2], across)):
                 self.assertGreater(stats.kstest((error / width).ravel(), "norm").pvalue, RARE)
 
-    def test_noise_is_even_over_the_area(self):
+    def test_noise_is_uniform_over_the_area(self):
         made = self.samples("tracks", 1, "tracks_high=1", "efficiency=0", "noise=20000", "items=131072", seed=12)["x"]
         x = made.astype(np.float64)
         self.assertGreater(2 * min(stats.poisson.cdf(len(x), 20000), stats.poisson.sf(len(x) - 1, 20000)), RARE)
@@ -372,8 +372,8 @@ class TracksTest(TruthTest):
         share = (discs[:, 0] ** 2 + discs[:, 1] ** 2 - 750**2) / (1020**2 - 750**2)
         self.assertGreater(stats.kstest(np.clip(share, 0, 1), "uniform").pvalue, RARE)
 
-    def test_coarse_tells_as_much_as_gluckstern_says(self):
-        """The best fit of q / p_T to azimuths has a normal error of variance 1 / I(w)."""
+    def test_coarse_resolution_matches_gluckstern(self):
+        """The best fit of q / p_T to azimuths has a normal error with variance 1 / I(w)."""
         n = 1000
         made = self.samples("tracks", n, "preset=coarse", seed=13)
         r = np.array([c[0] for c in CYLINDERS if c[3]], np.float64)
@@ -390,7 +390,7 @@ class TracksTest(TruthTest):
         def information(a):
             return (np.sum(a**2, 1) - np.sum(a * r, 1) ** 2 / np.sum(r**2)) / 100
 
-        # A measurement is rotated by arctan(error / r); to first order, the error of a fit is linear in these.
+        # A measurement is rotated by arctan(error / r); to first order, the error of a fit is linear in it.
         crossing = start[:, None] - np.arcsin(truth[:, None] * half)
         error = r * np.tan(azimuth - crossing)
         self.assertGreater(stats.kstest((error / 10).ravel(), "norm").pvalue, RARE)
@@ -401,13 +401,13 @@ class TracksTest(TruthTest):
         self.assertGreater(stats.kstest(pulls, "norm").pvalue, RARE)
         even = (np.arange(4000) + 0.5) / 1000 - 2
         self.assertAlmostEqual(math.sqrt(np.mean(1 / information(slopes(even)))), 0.0788, delta=0.00005)
-        # Of eta: z grows by cot = sinh(eta) per length of the circle, and eta is even in +-0.5.
+        # For eta: z grows by cot = sinh(eta) per arc length, and eta is uniform in +-0.5.
         arcs = np.arcsin(even[:, None] * half) / (even[:, None] * half) * r
         error = 10 * math.sqrt(np.mean(1 / np.sum(arcs**2, 1)) * math.tanh(0.5) / 0.5)
         self.assertAlmostEqual(error, 0.0058, delta=0.00005)
 
     def test_files_of_trackml(self):
-        """The rows of columns=truth, by volume, layer, z and x, each number as exact as f32."""
+        """The rows of columns=truth, sorted by volume, layer, z and x, with numbers exact to f32."""
         settings = ["columns=truth", "tracks_low=5", "items=60", "efficiency=0.3"]
         made = self.samples("tracks", 2, *settings, seed=3, first=10**9)
         with tempfile.TemporaryDirectory() as folder:

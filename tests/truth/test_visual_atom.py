@@ -65,7 +65,7 @@ def line_pixels(x, y):
 
 
 def contours(sample, size, start, cosine, sine, orbits, noise_step, step, colours, background):
-    """Moves the vertices orbit by orbit: draws them on size x size pixels."""
+    """Moves the vertices orbit by orbit and draws them on size x size pixels."""
     picture = np.full((size, size), background, np.int64)
     x, y = start
     n = len(x)
@@ -91,7 +91,7 @@ def start_of(size, x, y, radius, ovals, cosine, sine):
 
 
 def classes_of(settings, k):
-    """The parameters of the classes k, an array."""
+    """The parameters of the classes k, which is an array."""
     s = settings
     word = Sample(named_key(s["class_seed"], "visual_atom classes"), k).words("scene", 9)
     wave = between(word[5], s["waves_low"], s["waves_high"])
@@ -133,12 +133,12 @@ def latents_of(k, x, y):
 
 
 class ContourTest(TruthTest):
-    """Checks that two generators share."""
+    """Checks for both generators that draw contours."""
 
     def check_pictures(self, name, defaults, rebuilt, cases):
-        """The program's cosines are off by up to an ulp, which after 200 orbits gives about 1e-4 pixels. So about that
-        share of the vertices may be in the next pixel and move the lines to their neighbours. A thousandth of the
-        pixels may differ."""
+        """The program's cosines are off by up to one ulp, which after 200 orbits adds up to about 1e-4 pixels. So about
+        that share of the vertices may be in the next pixel, which moves the lines to their neighbours. A thousandth of
+        the pixels may differ."""
         for size, count, seed, first, changed in cases:
             with self.subTest(size=size, seed=seed, first=first, **changed):
                 arguments = [f"{key}={value}" for key, value in changed.items()]
@@ -151,7 +151,7 @@ class ContourTest(TruthTest):
                     self.assertLess(np.mean(wrong), 1e-3)
 
     def check_ranges(self, name, of_class, classes):
-        """The ranges of the latents from number `of_class` on equal those in the classes."""
+        """The ranges of the latents from index `of_class` on must equal the ranges in the classes."""
         for latent in self.samples(name, 1, size=16)["metadata"]["sources"][0]["latents"][of_class:]:
             values = classes[latent["name"]].astype(F)
             values = values / F(512) if latent["unit"] == "image side" else values
@@ -159,7 +159,7 @@ class ContourTest(TruthTest):
 
 
 class VisualAtom(ContourTest):
-    def test_the_table_of_noise_has_the_law_of_its_page(self):
+    def test_noise_table_has_the_documented_distribution(self):
         values = noise(np.arange(65536)).astype(np.float64)
         self.assertLess(abs(values.mean()), 5e-5)
         self.assertAlmostEqual(values.std(), 0.3290, delta=5e-5)
@@ -189,5 +189,5 @@ class VisualAtom(ContourTest):
         np.testing.assert_array_equal(made["label"], label)
         np.testing.assert_array_equal(made["latents"].T, latents_of(classes_of(settings, label), x, y))
 
-    def test_ranges_of_latents_are_those_of_the_classes(self):
+    def test_ranges_of_latents_match_the_classes(self):
         self.check_ranges("visual_atom", 2, classes_of(SETTINGS, np.arange(1000)))

@@ -1,8 +1,8 @@
-"""xy: whole Markov chains, sweep by sweep, in double precision; and the exact energy of 16 spins.
+"""xy: whole Markov chains, rebuilt sweep by sweep in double precision, and the exact energy of 16 spins.
 
 The program works in single precision. A spin is off by about 2^-22 unless its field is small, and over-relaxation
 sweeps amplify that (docs/generators/algorithms/xy.md), so the rebuilt chains are short. A draw is decided differently
-once in about 10^6; these chains have about 2 * 10^4 draws, and all agree.
+about once in 10^6; these chains have about 2 * 10^4 draws, and all agree.
 """
 
 import itertools
@@ -147,13 +147,13 @@ class Xy(SpinTest):
             self.assertAlmostEqual(-slope / 16, energy, delta=2e-6)
             self.assertAlmostEqual(t * torus(1 / t)[1], helicity, delta=2e-6)
             grid[t] = energy
-        # Sample temperatures between 1.15 and 1.25, where the energy is nearly linear.
+        # Temperatures are between 1.15 and 1.25, where the energy is nearly linear.
         made = self.samples("xy", 6000, "t_low=1.15", "t_high=1.25", "label=temperature", "bins=1", seed=10, size=4)
         temperature, energy = made["latents"][:, 0].astype(np.float64), made["latents"][:, 1].astype(np.float64)
         slope = (energy_of(1.25) - energy_of(1.15)) / 0.1
         off = energy - (grid[1.2] + slope * (temperature - 1.2))
-        # Normal because of the number of samples: beyond 5 standard deviations once in 10^6. The curvature of the
-        # energy costs less than 0.0003.
+        # With so many samples the mean is normal, and off by over 5 standard deviations once in 10^6. The curvature of
+        # the energy contributes less than 0.0003.
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prints tests/kernels/torchvision_values.h: torchvision's results for an image from a formula.
+"""Prints tests/kernels/torchvision_values.h: torchvision's results for an image computed by a formula.
 
-Needs torchvision, which nothing else here does, so tests read the printed values. Geometry is measured on two ramps:
-a bilinear read of a ramp in x gives the x that a pixel was read from.
+Needs torchvision, which nothing else here does, so tests read the printed values. Geometry is measured on two ramps: a
+bilinear read of a ramp in x gives the x at which a pixel was read.
 """
 import math
 
@@ -65,7 +65,7 @@ def table(name, values):
 def main():
     print("// torchvision's results for the test image and for ramps, printed by")
     print(f"// tests/truth/torchvision_values.py with torchvision {torchvision.__version__}.")
-    print("// The kernel tests use them; host only.\n#pragma once\n\nnamespace wellspring::test::torchvision {\n")
+    print("// For the kernel tests; host only.\n#pragma once\n\nnamespace wellspring::test::torchvision {\n")
     table("kImage", probes(image()))
     table("kPosterise", probes(F.posterize(image(), 3)))
     table("kSolarise", probes(F.solarize(image(), 0.4)))
@@ -98,7 +98,7 @@ def main():
     mode = v2.InterpolationMode.BICUBIC
     larger = F.resize(image(), [2 * HEIGHT, 2 * WIDTH], interpolation=mode, antialias=True)
     smaller = F.resize(image(), [HEIGHT // 2, WIDTH // 2], interpolation=mode, antialias=True)
-    # Away from the border: torchvision drops values beyond it.
+    # Away from the border, because torchvision drops values beyond it.
     table("kLarger", larger[:, 16:20, 18:20].permute(1, 2, 0).clamp(0, 1))
     table("kSmaller", smaller[:, 3:6, 4:6].permute(1, 2, 0).clamp(0, 1))
     print("\n}  // namespace wellspring::test::torchvision")

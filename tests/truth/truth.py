@@ -1,5 +1,5 @@
-"""Common tools of the truth checks: random numbers rebuilt from docs/generators/algorithms/README.md
-alone, and the program's samples. Uses only NumPy, no code of the program.
+"""Common tools of the truth checks: random numbers rebuilt from docs/generators/algorithms/README.md alone, and the
+program's samples. Uses only NumPy, and no code of the program.
 """
 
 import json
@@ -18,7 +18,7 @@ LOW = np.uint64(0xFFFFFFFF)
 
 
 def philox(counter, key):
-    """Ten rounds of Philox4x32. counter: four arrays of words that broadcast; key: int of 64 bits -> four uint32."""
+    """Ten rounds of Philox4x32. counter: four arrays of words that broadcast; key: 64-bit int. Returns four uint32."""
     c = [np.asarray(word, np.uint64) for word in np.broadcast_arrays(*counter)]
     k0, k1 = key & 0xFFFFFFFF, key >> 32
     for _ in range(10):
@@ -40,14 +40,14 @@ def named_key(seed, name):
 
 
 class Sample:
-    """The random words of sample `number` under a key; an array of numbers gives arrays of words."""
+    """The random words of sample `number` under a key; if `number` is an array, these are arrays of words."""
 
     def __init__(self, key, number):
         self.key = key
         self.number = np.asarray(number, np.uint64)
 
     def block(self, purpose, draw):
-        """Four words, each of the shape that draw and number broadcast to."""
+        """Four words, each with the broadcast shape of draw and number."""
         purpose = PURPOSES.get(purpose, purpose)
         return philox((draw, purpose, self.number & LOW, self.number >> np.uint64(32)), self.key)
 
@@ -82,7 +82,7 @@ def normal(word0, word1):
 
 
 def f32(value):
-    """Rounded to f32, kept as f64."""
+    """The value rounded to f32, but stored as f64."""
     return np.float32(value).astype(np.float64)
 
 
@@ -97,7 +97,7 @@ def fma(a, b, c):
 
 
 class TruthTest(unittest.TestCase):
-    """Compares with the program named by WELLSPRING."""
+    """Compares with the program that the variable WELLSPRING names."""
 
     def samples(self, generator, count, *settings, seed=0, first=0, size=None):
         """The arrays of `wellspring export`, and their description under "metadata"."""

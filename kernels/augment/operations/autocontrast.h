@@ -20,7 +20,7 @@ struct Autocontrast {
 
   struct Statistics {
     std::uint32_t lowest[3];   ///< complemented bits of the smallest values
-    std::uint32_t highest[3];  ///< bits of the largest values; order as for floats
+    std::uint32_t highest[3];  ///< bits of the largest values; they order as the floats do
   };
   template <class Team>
   WS_INLINE static void measure(Team& team, const float* image, SampleShape shape,

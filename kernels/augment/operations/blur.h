@@ -24,13 +24,13 @@ struct Blur {
                      "standard deviation, uniform in the range")
           .integer(
               "kernel", &Params::kernel, {0, 2 * kMostRadius + 1}, "pixel",
-              "odd side of the kernel; 0: three times the largest standard deviation on each side");
+              "side of the kernel (odd); 0: it reaches 3 times the largest sigma on each side");
     }
     template <class Check>
     void check(const Check& check) const {
       check.range("sigma", sigma);
       if (kernel != 0 && kernel % 2 == 0) {
-        check.refuse(".kernel = {} is even", "a kernel has a central pixel",
+        check.refuse(".kernel = {} is even", "a kernel needs a central pixel",
                      "give an odd number, or 0", kernel);
       }
     }

@@ -37,7 +37,7 @@ struct CropResize {
   struct Box {
     float left, top, width, height;  ///< pixels
   };
-  /// Draws the box as torchvision's get_params: ten tries of area and ratio, then the largest
+  /// Draws the box as torchvision's get_params does: ten tries of area and ratio, then the largest
   /// central box with an allowed ratio.
   WS_HD static Box draw_box(const AugmentStep& step, FrameSize frame, AugmentRng& words) {
     const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);

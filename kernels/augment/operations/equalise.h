@@ -48,8 +48,8 @@ struct Equalise {
     return static_cast<std::uint32_t>(math::clamp(v, 0.f, 1.f) * (256.f - 1e-3f));
   }
   /// Replaces the counts of levels with the equalised levels (torchvision.transforms.v2.functional,
-  /// equalize): cumulative counts in units of 1/255 of all counts but the last level's. One member
-  /// per channel.
+  /// equalize): cumulative counts, in units of 1/255 of the total count without the last occupied
+  /// level. Called by one member per channel.
   WS_HD static void make_table(std::uint32_t (&table)[256], std::uint32_t pixels) {
     int last = 255;
     while (last > 0 && table[last] == 0) --last;

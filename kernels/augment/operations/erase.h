@@ -21,7 +21,7 @@ struct Erase {
     static void describe(ParamTable<Params>& table) {
       table
           .integer("side", &Params::side, {1, 16384}, "pixel",
-                   "side of the square, which may extend over the border")
+                   "side of the square, which may extend beyond the border")
           .required();
     }
     StepValues plan(FrameSize) const { return {side}; }
@@ -39,8 +39,8 @@ struct Erase {
   }
 };
 
-/// Sets the part of the erased box in the run that starts at output pixel (x, y) to 0, which is the
-/// mean after normalisation.
+/// Sets those pixels of the run starting at output pixel (x, y) that are in the erased box to 0,
+/// the mean after normalisation.
 template <int N>
 WS_INLINE void erase_box(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
                          float (&b)[N]) {

@@ -47,8 +47,8 @@ struct EraseBox {
     }
   };
 
-  /// Draws the box as torchvision's get_params: ten tries of area and height / width; if all fail,
-  /// no box.
+  /// Draws the box as torchvision's get_params does: ten tries of area and height / width; if all
+  /// fail, there is no box.
   WS_HD static void draw(const AugmentStep& step, FrameSize out, AugmentRng& words,
                          Augmentation& a) {
     const auto width = static_cast<float>(out.width), height = static_cast<float>(out.height);
@@ -69,8 +69,8 @@ struct EraseBox {
   }
 };
 
-/// If `erase_noise` is set, fills the part of the erased box in the run that starts at (x, y) with
-/// standard normal values. A normalised data set has the same spread.
+/// If `erase_noise` is set, fills those pixels of the run starting at (x, y) that are in the erased
+/// box with standard normal values, which have the spread of a normalised data set.
 template <int N>
 WS_INLINE void fill_box(const Augmentation& a, int x, int y, ColourRun<N>& colour) {
   if (!a.erase_noise || y < a.erase_y0 || y >= a.erase_y1) return;

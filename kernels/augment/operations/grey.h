@@ -8,7 +8,7 @@ namespace wellspring::augment {
 struct Grey {
   static constexpr auto kInfo =
       OperationInfo(20, AugmentStage::colour, "grey", "probability",
-                    "replace colours by their luma", "torchvision.transforms.RandomGrayscale");
+                    "replace colours with their luma", "torchvision.transforms.RandomGrayscale");
 
   template <class Reals>
   struct Params {

@@ -30,7 +30,7 @@ struct Perspective {
     }
   };
 
-  /// Draws the corners as torchvision's get_params.
+  /// Draws the corners as torchvision's get_params does.
   WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {
     const auto width = static_cast<float>(draw.frame.width);
     const auto height = static_cast<float>(draw.frame.height);

@@ -71,8 +71,8 @@ WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const 
 /// corner, shifts up to 150/331 of a side in whole pixels, rotations up to 30 degrees.
 WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) {
   const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
-  // torchvision's int(), except that a product that misses an integer only by rounding becomes that
-  // integer.
+  // Truncates as torchvision's int() does, but a product that misses an integer only by rounding
+  // becomes that integer.
   const auto whole = [&](float side) {
     return step.sign * math::floor(math::fma(step.strength, side * (150.f / 331), 0x1p-10f));
   };

@@ -27,8 +27,8 @@ struct Sharpen {
 
   WS_INLINE static bool idle(float factor) { return factor == 1; }
   /// The smoothed image is the 3 x 3 mean in which the centre has weight five. Border pixels are
-  /// unchanged (torchvision's adjust_sharpness). Processes one value at a time, because neighbours
-  /// in runs of pixels would take too many registers.
+  /// unchanged (torchvision's adjust_sharpness). Processes one value at a time, because the
+  /// neighbours of a whole run would take too many registers.
   template <class Team>
   WS_INLINE static void filter(Team& team, float factor, SampleShape shape, const float* from,
                                float* to) {

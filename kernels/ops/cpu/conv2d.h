@@ -8,7 +8,7 @@
 
 namespace wellspring::ops::cpu {
 
-/// Error (device): the back end does not support the spec.
+/// Throws a device error if the back end does not support the spec.
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cpu

@@ -8,7 +8,7 @@
 
 namespace wellspring::ops::cpu {
 
-/// Error (device): the back end does not support the spec.
+/// Throws a device error if the back end does not support the spec.
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cpu

@@ -73,7 +73,7 @@ class PlannedPrimitive {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Copies a tensor from one layout to another, or returns the original pointer if they are equal.
+/// Copies a tensor to another layout, or returns the original pointer if the layouts are equal.
 class Relayout {
  public:
   Relayout() = default;
@@ -104,10 +104,10 @@ dnnl::primitive_attr attributes();
 /// Empty if there is no bias, as oneDNN requires.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
 
-/// Error (device): the CPU back end computes in f32 only.
+/// Throws a device error unless both types are f32, the only type of the CPU back end.
 void require_f32(const std::string& what, DType compute, DType output);
 
-/// Calls f() and turns oneDNN's exceptions into an Error (device) that names `what`.
+/// Calls f() and turns oneDNN's exceptions into a device error that names `what`.
 template <class F>
 auto with_onednn_errors(const std::string& what, F&& f) {
   try {

@@ -65,7 +65,7 @@ inline void both_sides(Load load, Store store) {
 }
 
 /// Floats from one point's matrix [rows][columns] to the next. One vector of padding keeps the 36
-/// matrices out of the same cache sets.
+/// matrices from sharing the same cache sets.
 constexpr std::ptrdiff_t point_stride(int rows, int columns) {
   return std::ptrdiff_t{rows} * columns + kVector;
 }

@@ -18,7 +18,7 @@
 // cache.
 //
 // With stride 2, the image is split by even and odd lines and columns into four images, the phases,
-// each with a quarter of the pixels. Odd lines meet two of the three taps and even lines one, so
+// each with a quarter of the pixels. Odd lines use two of the three taps and even lines one, so
 // F(4x4, 2x2) is enough: 25 points if lines and columns are odd, 20 if one of them is odd, 16 if
 // both are even.
 //
@@ -86,7 +86,7 @@ void winograd_forward(const WinogradImages& images, int in_channels, int out_cha
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch);
-/// Writes one panel of dw, which has as many panels as dx, from x and from dy of all groups
+/// Writes one panel of dw, which has as many panels as dx, from x and from the dy of all groups,
 /// transformed by winograd_gradient. Overwrites dw [out, 3, 3, in].
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,

@@ -36,11 +36,11 @@ struct CublasLt {
 #undef X
 };
 
-/// Opens the library on first use. Error (device): it is missing or too old; the message lists the
-/// searched paths.
+/// Opens the library on first use. Throws a device error that lists the searched paths if it is
+/// missing or too old.
 const CublasLt& cublas_lt();
 
-/// Error (device) with cuBLASLt's message unless `status` is success.
+/// Throws a device error with cuBLASLt's message unless `status` is success.
 void check_cublas(cublasStatus_t status, std::string_view call, Device device);
 
 /// A stream's handle; see Stream::library.

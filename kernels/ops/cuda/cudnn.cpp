@@ -61,7 +61,7 @@ fe::DataType_t cudnn_type(DType dtype) {
 }
 
 /// cuDNN orders the dimensions N, C, H, W and infers the layout from the strides. These are the
-/// packed NHWC strides, even for sizes of 1, because cuDNN checks contiguity with them.
+/// packed NHWC strides, even for sizes of 1, because cuDNN uses them to check contiguity.
 fe::graph::Tensor_attributes nhwc(Uid uid, const char* name, DType dtype,
                                   std::array<std::int64_t, 4> nchw) {
   const auto [n, c, h, w] = nchw;
@@ -279,7 +279,7 @@ struct ConvGraph::Impl {
     graph.deselect_workspace_greater_than(static_cast<std::int64_t>(spec.workspace_limit));
     graph.deselect_numeric_notes(
         {fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
-    // f32 means f32. No TF32, whose tensor cores round the inputs to 10 bits of fraction, and no
+    // f32 means f32: no TF32, whose tensor cores round the inputs to 10 fraction bits, and no
     // transforms that trade accuracy for speed.
     if (spec.conv.compute == DType::f32) {
       graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE,

@@ -17,14 +17,14 @@ namespace wellspring::ops::cuda {
 /// Target device of a plan.
 class CudnnTarget {
  public:
-  /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Error (device): cuDNN
-  /// cannot start there.
+  /// The GPU of `stream`, through the cuDNN handle that the stream keeps. Throws a device error if
+  /// cuDNN cannot start there.
   static CudnnTarget of(const Stream& stream);
   /// The chip described by `json`, as cuDNN writes it (DeviceProperties of cudnn-frontend). Needs
-  /// neither GPU nor driver; its graphs can be queried but not run. Error (data): cuDNN rejects the
-  /// description.
+  /// neither GPU nor driver; its graphs can be queried but not run. Throws a data error if cuDNN
+  /// rejects the description.
   static CudnnTarget described_by(std::string_view json);
-  /// The description of this target's chip, for described_by. Error (device): cuDNN provides none.
+  /// Description of this target's chip, for described_by. Device error if cuDNN provides none.
   std::string description() const;
 
   struct State;
@@ -55,8 +55,8 @@ struct ConvGraphSpec {
 /// differ between runs or, in f32, engines that round the inputs to TF32.
 class ConvGraph {
  public:
-  /// Error (device): cuDNN has no plan for this graph on this target; the message gives its
-  /// reasons.
+  /// Throws a device error, with cuDNN's reasons, if cuDNN has no plan for this graph on this
+  /// target.
   ConvGraph(const ConvGraphSpec& spec, const CudnnTarget& target);
   ~ConvGraph();
   ConvGraph(ConvGraph&&) noexcept;
@@ -72,12 +72,12 @@ class ConvGraph {
   std::size_t plan_count() const;
   /// cuDNN's name of the engine of plan `index`, with its settings.
   std::string plan_engine(std::size_t index) const;
-  /// Builds plan `index` and chooses it, to compare plans. Live targets only. Error (device), with
-  /// cuDNN's reason: the plan is excluded or cannot be built; the previous choice stays.
+  /// Builds and chooses plan `index`, to compare plans. Live targets only. If the plan is excluded
+  /// or cannot be built, keeps the previous choice and throws a device error with cuDNN's reason.
   void choose(std::size_t index);
 
   /// Enqueues the pass on its stream. `tensors` is {x, w, y}, {dy, w, dx} or {x, dy, dw}, depending
-  /// on the pass; `bias` is only used if the forward graph has one. Errors: device.
+  /// on the pass; `bias` is used only if the forward graph has one. Throws device errors.
   void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace);
 
  private:

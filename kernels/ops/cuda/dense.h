@@ -12,7 +12,7 @@ namespace wellspring::ops::cuda {
 /// has the type of the result (cublasLt.h at CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE); ours is f32.
 bool epilogue_fits(const DenseSpec& spec);
 
-/// Error (device): the back end does not support the spec.
+/// Throws a device error if the back end does not support the spec.
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream);
 
 }  // namespace wellspring::ops::cuda

@@ -356,7 +356,7 @@ class ArrayFileRows final : public ArrayRows {
           "convert it: x.reshape(len(x), -1)");
     }
     if (settings.channels != ChannelPlace::automatic || settings.range != PixelRange::automatic)
-      file_->refuse(values, "channels: and range: apply to images, and its rows are events",
+      file_->refuse(values, "channels: and range: apply only to images, but its rows are events",
                     "remove them, or store images [rows, height, width]");
     set_layout(*layout);
   }

@@ -145,7 +145,7 @@ TEST(ConfigDocument, RefusesTheWrongKindOfNode) {
             "train.yaml:1:1: 'd' is missing in the configuration (why)");
 }
 
-TEST(ConfigDocument, NamesMissingRowsByTheirPath) {
+TEST(ConfigDocument, ReportsMissingRowsByTheirPath) {
   struct Required {
     int size = 0;
   };
@@ -170,7 +170,7 @@ TEST(ConfigDocument, SuggestsTheMisspeltKey) {
 
 TEST(ConfigDocument, RefusesBrokenYaml) {
   const std::string message = refusal("optimizer:\n  lr: [1, 2\n");
-  EXPECT_TRUE(message.starts_with("train.yaml:3:")) << message;  // the column is yaml-cpp's choice
+  EXPECT_TRUE(message.starts_with("train.yaml:3:")) << message;  // yaml-cpp chooses the column
   expect_parts(message, {": not valid YAML ("});
   expect_parts(refusal("a: 1\n---\nb: 2\n"), {"more than one YAML document"});
   expect_parts(refusal("? [a]\n: 1\n"), {"a key must be a scalar"});
@@ -203,7 +203,7 @@ TEST(ConfigDocument, RefusesTags) {
   EXPECT_EQ(read_optimizer(parse("optimizer: {name: 'quoted', steps: 3, betas: []}\n")).steps, 3);
 }
 
-TEST(ConfigDocument, ExplainsWordsOfOtherPrograms) {
+TEST(ConfigDocument, ExplainsKeysOfOtherPrograms) {
   expect_parts(refusal("optimizer: {learning_rate: 1}\n"),
                {"unknown key 'learning_rate' in optimizer", "use optimizer.lr"});
   expect_parts(refusal("batch-size: 4\n"), {"use train.batch"});
@@ -256,7 +256,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
       "command line: 'optimizer={steps: 5}' would undo the earlier 'optimizer.lr=2' "
       "(it sets all of 'optimizer')\n  move 'optimizer.lr=2' after it, or remove it";
   EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
-  // In the opposite order, the second override changes a part of the first one's value.
+  // In the opposite order, the second override changes part of the value of the first.
   const Optimizer values = read_optimizer(
       parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5, lr: 3}", "optimizer.lr=2"}));
   EXPECT_EQ(values.lr, 2);
@@ -264,7 +264,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
   const std::vector<std::string> element = {"data.sources.0.weight=1", "data.sources=[]"};
   EXPECT_THROW(parse(kText, element), Error);
   EXPECT_THROW(parse(kText, {"data.sources.0.weight=1", "data.sources.00.weight=1"}), Error);
-  // Names with a common prefix are still different names.
+  // Names with a common prefix are different names.
   EXPECT_EQ(parse("", {"a.lr_low=1", "a.lr=2"}).root().section("a").keys().size(), 2u);
 }
 
@@ -335,7 +335,7 @@ TEST(ConfigDocument, RefusesLargeFiles) {
   expect_parts(refusal(many), {"more than 256.0 KiB"});
 }
 
-// For the first text, yaml-cpp's LoadAll makes documents until memory runs out.
+// For the first text, yaml-cpp's LoadAll would create documents until memory runs out.
 TEST(ConfigDocument, RefusesASecondDocument) {
   const std::string advice = "more than one YAML document";
   expect_parts(refusal("\"k\":}, [] !!str 7\n? complex\n: [~, null, {}, []]\n"), {advice});
@@ -343,8 +343,8 @@ TEST(ConfigDocument, RefusesASecondDocument) {
   EXPECT_EQ(read_optimizer(parse("optimizer: {lr: 1}\n---\n# nothing\n")).lr, 1);
 }
 
-// Every part of a key stores its path: without a limit, memory would grow quadratically.
-TEST(ConfigOverrides, RefuseKeysOfManyParts) {
+// Every part of a key stores its path, so without a limit memory would grow quadratically.
+TEST(ConfigOverrides, RefuseKeysWithManyParts) {
   std::string key = "a";
   for (int i = 0; i < 60'000; ++i) key += ".a";
   const std::string message = refusal("", {key + "=1"});
@@ -352,7 +352,7 @@ TEST(ConfigOverrides, RefuseKeysOfManyParts) {
   EXPECT_LT(message.size(), 300u);
 }
 
-// The time grows with the number of keys, not with its square.
+// The time must grow with the number of keys, not with its square.
 TEST(ConfigDocument, ReadsManyKeysInLinearTime) {
   constexpr int kKeys = 20'000;
   std::string many = "options:\n";

@@ -86,7 +86,7 @@ TEST(ConfigIdentity, OmitsRowsThatMayChange) {
   EXPECT_EQ(config_identity(example()).size() + 2, example().size());
 }
 
-TEST(ConfigDifferences, NamesPathsAndValues) {
+TEST(ConfigDifferences, ListPathsAndValues) {
   const std::string there = "seed: 1\ndata:\n  sources:\n    - name: a\n      size: 3\n";
   const std::string here =
       "seed: 2\ndata:\n  sources:\n    - name: a\n      size: 3\n    - name: b\n";
@@ -96,9 +96,9 @@ TEST(ConfigDifferences, NamesPathsAndValues) {
   EXPECT_EQ(config_differences(here, there)[1], "data.sources[1].name: b there, absent here");
   EXPECT_TRUE(config_differences(there, there).empty());
   EXPECT_TRUE(config_differences("a: \"x\"\nb: [1, 2]\n", "b: [1,2]\na: x\n").empty())
-      << "the order and the way of writing are no difference";
+      << "order and notation must not matter";
   const std::string dotted = "rows:\n  preset: m\nrows.preset: film\n";
-  EXPECT_TRUE(config_differences(dotted, dotted).empty()) << "two paths of one text";
+  EXPECT_TRUE(config_differences(dotted, dotted).empty()) << "one text in two paths";
 }
 
 }  // namespace

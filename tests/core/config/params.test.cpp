@@ -73,7 +73,7 @@ TEST(ParamTable, TakesDefaultsFromTheStruct) {
 
 TEST(ParamTable, SetsEveryType) {
   EXPECT_EQ(set("sigma", "0.25").sigma, 0.25f);
-  EXPECT_EQ(set("sigma", "0").sigma, 0);  // both ends belong to the range
+  EXPECT_EQ(set("sigma", "0").sigma, 0);  // both ends are part of the range
   EXPECT_EQ(set("sigma", "1").sigma, 1);
   EXPECT_EQ(set("batch", "1").batch, 1);
   EXPECT_EQ(set("batch", "65536").batch, 65536);
@@ -259,7 +259,7 @@ TEST(ParamTable, RoundTripsListsThroughYaml) {
   document.finish();
   EXPECT_EQ(again.names, lists.names) << yaml;
   EXPECT_EQ(again.widths, lists.widths);
-  // Parameters of generators and models are read as settings first.
+  // Parameters of generators and models are first read as settings.
   const Lists settings = lists_table().read(ConfigDocument::parse(yaml, "a").root().settings());
   EXPECT_EQ(settings.names, lists.names);
 }
@@ -297,11 +297,11 @@ TEST(ParamTable, AppliesPresetsBeforeSettings) {
                        })
                 .find("unknown key 'preset'"),
             std::string::npos)
-      << "a table without presets";
+      << "a table may have no presets";
 }
 
-// Each row belongs to one law. With the other law, the row may still be set to its default, as in
-// resolved configurations, and a preset's value for it is ignored.
+// Each row belongs to one law. With the other law, it may still be set to its default, as in
+// resolved configurations, and values from presets are ignored.
 TEST(ParamTable, RefusesSettingsWithoutEffect) {
   static const auto rows =
       ParamTable<Values>("noise")

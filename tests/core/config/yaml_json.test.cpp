@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-TEST(YamlJson, KeepsValuesTypesAndOrder) {
+TEST(YamlJson, PreservesValuesTypesAndOrder) {
   const std::string yaml =
       "z: 0.5\na: 3\nbig: 18446744073709551615\nlow: -1e-05\non: true\nlaw: gaussian\n"
       "text: \"3\"\nlist: [80, 110.5, \"b\"]\nempty:\nsub:\n  - name: \"é\"\n    x: []\n";
@@ -19,8 +19,8 @@ TEST(YamlJson, KeepsValuesTypesAndOrder) {
   EXPECT_EQ(yaml_to_json("").dump(), "{}");
 }
 
-// The metadata of an export holds its configuration as JSON, which is also valid YAML.
-TEST(YamlJson, ReadsBackAsTheSameConfiguration) {
+// The metadata of an export stores its configuration as JSON, which is also valid YAML.
+TEST(YamlJson, RoundTripsTheConfiguration) {
   const std::string yaml = "name: \"1\"\nout: \"a \\\"b\\\"\"\nlr: 0.003\nsub:\n  deep: [1, 2]\n";
   EXPECT_TRUE(config_differences(yaml, yaml_to_json(yaml).dump(2)).empty());
 }

@@ -24,7 +24,7 @@ std::string zip(const std::string& name) {
   return head + std::string(3, '\0') + name + "content";
 }
 
-TEST(FileKind, KnowsFilesByTheirFirstBytes) {
+TEST(FileKind, RecognisesFilesByTheirFirstBytes) {
   EXPECT_EQ(kind_of("\xff\xd8\xff\xe0"), FileKind::jpeg);
   EXPECT_EQ(kind_of("RIFF\1\2\3\4WEBPVP8 "), FileKind::webp);
   EXPECT_EQ(kind_of("GIF89a"), FileKind::gif);
@@ -41,14 +41,14 @@ TEST(FileKind, KnowsFilesByTheirFirstBytes) {
   EXPECT_EQ(kind_of("version https://git-lfs.github.com/spec/v1"), FileKind::git_lfs);
 }
 
-TEST(FileKind, TellsZipArchivesApart) {
+TEST(FileKind, DistinguishesKindsOfZipArchives) {
   EXPECT_EQ(kind_of(zip("x.npy")), FileKind::npz);
   EXPECT_EQ(kind_of(zip("resnet/data.pkl")), FileKind::pytorch);
   EXPECT_EQ(kind_of(zip("train/cat/1.jpg")), FileKind::zip);
   EXPECT_EQ(kind_of("PK\3\4"), FileKind::zip);
 }
 
-TEST(FileKind, GuessesNothingFromText) {
+TEST(FileKind, DoesNotGuessFromText) {
   for (const std::string text :
        {"", "B", "BM", "BMW drives", "PK", "P", "P6x", "{\"a\": 1}", "<a>"})
     EXPECT_EQ(kind_of(text), FileKind::unknown) << text;

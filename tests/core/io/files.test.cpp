@@ -49,7 +49,7 @@ TEST(Files, NameTheMissingPartOfAPath) {
   require_file(folder / "file");
 }
 
-TEST(InputFile, ReadsAtAnyOffsetAndRefusesPastTheEnd) {
+TEST(InputFile, ReadsAtAnyOffsetAndRefusesReadsPastTheEnd) {
   const TemporaryFolder folder;
   spill(folder / "f", "0123456789");
   const InputFile file(folder / "f");
@@ -91,7 +91,7 @@ TEST(OutputFile, ReportsAFullDisk) {
             "  free some space or use another folder");
 }
 
-TEST(OutputFile, NamesALackOfFileHandles) {
+TEST(OutputFile, ExplainsALackOfFileHandles) {
 #ifdef WELLSPRING_SANITIZED
   GTEST_SKIP() << "sanitizers need file handles";
 #endif
@@ -112,7 +112,7 @@ TEST(OutputFile, RefusesAShortWrite) {
   const FileSizeLimit limit(4096);
   const std::string block(3000, 'x');
   file.write(block);
-  // The kernel writes 1096 bytes of this block and refuses the rest.
+  // The kernel writes only 1096 bytes of this block.
   expect_parts(message_of(ErrorKind::runtime, [&] { file.write(block); }), {"File too large"});
 }
 
@@ -191,9 +191,9 @@ TEST(AtomicFolder, ReplacesTheOldFolderAtomically) {
   EXPECT_TRUE(fs::exists(folder / "step-1/new"));
 }
 
-TEST(AtomicFolder, ReplacesInStepsWithoutAnExchangeOfNames) {
+TEST(AtomicFolder, ReplacesInStepsWithoutAtomicExchange) {
   const TemporaryFolder folder;
-  // A killed run has left step-1.old.
+  // Here a killed run has left step-1.old.
   for (const char* name : {"new", "step-1", "step-1.old"}) {
     fs::create_directory(folder / name);
     spill(folder / name / "name", name);
@@ -201,7 +201,7 @@ TEST(AtomicFolder, ReplacesInStepsWithoutAnExchangeOfNames) {
   detail::replace_folder_in_steps(folder / "new", folder / "step-1");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
   EXPECT_EQ(slurp(folder / "step-1/name"), "new");
-  // After a failure the old folder is still in place.
+  // After a failure, the old folder must still be in place.
   expect_parts(
       message_of(ErrorKind::runtime,
                  [&] { detail::replace_folder_in_steps(folder / "absent", folder / "step-1"); }),
@@ -210,7 +210,7 @@ TEST(AtomicFolder, ReplacesInStepsWithoutAnExchangeOfNames) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"step-1"});
 }
 
-TEST(RemoveStaleTemporaries, RemovesTheRestsOfAKilledProcess) {
+TEST(RemoveStaleTemporaries, RemovesTheLeftoversOfAKilledProcess) {
   const TemporaryFolder folder;
   spill(folder / "model", "old");
   const pid_t child = ::fork();
@@ -225,7 +225,7 @@ TEST(RemoveStaleTemporaries, RemovesTheRestsOfAKilledProcess) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  // The folder is left over, and the file too unless the file system supports O_TMPFILE.
+  // The folder remains, and so does the file unless the file system supports O_TMPFILE.
   const bool unnamed = OutputFile::unnamed(folder / "model").has_value();
   EXPECT_EQ(remove_stale_temporaries(folder.path()), unnamed ? 1 : 2);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"model"});
@@ -294,7 +294,7 @@ TEST(AtomicFile, HasNoNameBeforeTheCommit) {
   }
 }
 
-TEST(AtomicFile, WritesTheTargetOfALink) {
+TEST(AtomicFile, WritesToTheTargetOfALink) {
   const TemporaryFolder folder;
   make_folders(folder / "disk");
   spill(folder / "disk/model", "old");
@@ -321,7 +321,7 @@ TEST(AtomicFile, WritesTheTargetOfALink) {
   expect_parts(refused("to pipe"), {"to pipe: is a named pipe", "give the name of a file"});
 }
 
-TEST(AtomicFolder, WritesTheTargetOfALink) {
+TEST(AtomicFolder, WritesToTheTargetOfALink) {
   const TemporaryFolder folder;
   make_folders(folder / "disk/events");
   spill(folder / "disk/events/old.csv", "old");
@@ -347,9 +347,9 @@ TEST(FolderLock, RefusesASecondHolderAndNamesTheFirst) {
     expect_parts(message, {(folder / "runs/a").string() + ": in use by process " +
                                std::to_string(::getpid()) + " on ",
                            "\n  go elsewhere"});
-    EXPECT_TRUE(FolderLock(folder / "runs/b", "").held()) << "another folder is another lock";
+    EXPECT_TRUE(FolderLock(folder / "runs/b", "").held()) << "locks must be per folder";
   }
-  EXPECT_TRUE(FolderLock(folder / "runs/a", "").held()) << "given back";
+  EXPECT_TRUE(FolderLock(folder / "runs/a", "").held()) << "the lock must have been released";
 }
 
 TEST(FolderLock, IsReleasedWhenItsProcessIsKilled) {

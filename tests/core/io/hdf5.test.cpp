@@ -39,7 +39,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, attributes.
+/// Holds x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
 void write_all(const fs::path& path) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);
@@ -101,14 +101,14 @@ TEST(Hdf5, WritesEqualFilesForEqualArrays) {
   EXPECT_EQ(slurp(folder / "a.h5"), slurp(folder / "b.h5"));
 }
 
-TEST(Hdf5, LeavesTheOldFileWithoutACommit) {
+TEST(Hdf5, KeepsTheOldFileWithoutACommit) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
   spill(folder / "old.h5", "older");
   for (const char* name : {"new.h5", "old.h5"}) {
     Hdf5Writer file(folder / name);
     file.append(file.open("x", {ElementType::f32, {2 * kRows, 3}}), bytes_of(x));
-    EXPECT_THROW(file.commit(), std::logic_error) << "it is not full";
+    EXPECT_THROW(file.commit(), std::logic_error) << "must refuse incomplete arrays";
   }
   EXPECT_EQ(folder.names(), std::vector<std::string>{"old.h5"});
   EXPECT_EQ(slurp(folder / "old.h5"), "older");
@@ -116,7 +116,7 @@ TEST(Hdf5, LeavesTheOldFileWithoutACommit) {
   EXPECT_EQ(Hdf5File(folder / "old.h5").array("x").shape()[0], kRows);
 }
 
-// The disk fills up while arrays are written or when the file is closed.
+// The disk fills up either while arrays are written or when the file is closed.
 TEST(Hdf5, ReportsAFullDisk) {
   const TemporaryFolder folder;
   const std::vector<float> x = numbers();
@@ -131,11 +131,11 @@ TEST(Hdf5, ReportsAFullDisk) {
     expect_parts(message, {"a.h5: cannot write", "File too large"});
     EXPECT_TRUE(folder.names().empty());
   }
-  write_all(folder / "a.h5");  // libhdf5 still works after the failure
+  write_all(folder / "a.h5");  // libhdf5 must still work after the failure
   EXPECT_EQ(Hdf5File(folder / "a.h5").names().size(), 5u);
 }
 
-TEST(Hdf5, RefusesAbsentNamesWithTheNearestOne) {
+TEST(Hdf5, RefusesAbsentNamesAndSuggestsTheNearestOne) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const Hdf5File file(folder / "a.h5");
@@ -152,7 +152,7 @@ TEST(Hdf5, RefusesAbsentNamesWithTheNearestOne) {
                {"b.h5: not an HDF5 file"});
 }
 
-/// Reads the whole file. False after an Error of kind data; other kinds fail the test.
+/// Reads the whole file. Returns false after a data error; other errors fail the test.
 bool reads(const fs::path& path) {
   try {
     const Hdf5File file(path);
@@ -188,8 +188,8 @@ TEST(Hdf5, RefusesTruncatedFiles) {
       {"cut.h5: cannot open the HDF5 file", "truncated file", "recreate it or copy it again"});
 }
 
-// The library itself would read zeros beyond the end.
-TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
+// The library itself would return zeros beyond the end.
+TEST(Hdf5, RefusesAFileTruncatedDuringReading) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
   const Hdf5Array array = Hdf5File(folder / "a.h5").array("x");
@@ -201,7 +201,7 @@ TEST(Hdf5, RefusesAFileThatIsCutShortWhileItIsRead) {
                {"a.h5: the file is too short", fmt::format("was {} when", size)});
 }
 
-// A flipped byte in the headers gives an error or other numbers, never a crash.
+// A flipped byte in the headers must give an error or other numbers, but never a crash.
 TEST(Hdf5, SurvivesFlippedBytes) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");

@@ -30,7 +30,7 @@ void write_archive(const std::filesystem::path& path) {
 }
 
 TEST(Npy, WritesNumPysHeaders) {
-  // Expected bytes: numpy.lib.format.write_array_header_1_0.
+  // The expected bytes are from numpy.lib.format.write_array_header_1_0.
   const auto text = [](const ArraySpec& spec) { return npy_header(spec); };
   const std::string matrix = text({ElementType::f32, {2, 3}});
   EXPECT_EQ(matrix.size(), 128u);
@@ -61,7 +61,7 @@ TEST(Npy, AlignsHeadersOfAnyLength) {
   }
 }
 
-// Expected bytes: numpy.save of numpy.array("{é猫}"), apart from the padding of the header.
+// The expected bytes are from numpy.save of numpy.array("{é猫}"), except for the header's padding.
 TEST(Npy, WritesTextsAsNumPysUnicode) {
   const std::string file = npy_text("{\u00e9\u732b}");
   ASSERT_EQ(file.size(), 128u + 16u);
@@ -70,7 +70,7 @@ TEST(Npy, WritesTextsAsNumPysUnicode) {
       file.substr(10).starts_with("{'descr': '<U4', 'fortran_order': False, 'shape': (), }"));
   EXPECT_EQ(file[127], '\n');
   EXPECT_EQ(file.substr(128), std::string("{\0\0\0\xe9\0\0\0\x2b\x73\0\0}\0\0\0", 16));
-  // NumPy drops trailing zeros and has no text of width 0.
+  // NumPy strips trailing NULs and has no zero-length string type.
   const std::string nothing = npy_text("");
   expect_parts(nothing, {"'<U1'"});
   EXPECT_EQ(nothing.substr(nothing.size() - 4), std::string(4, '\0'));
@@ -88,7 +88,7 @@ TEST(Npy, RoundTrips) {
                std::logic_error);
 }
 
-// Input bytes: numpy.save.
+// The input bytes are from numpy.save.
 TEST(Npy, WidensOtherTypes) {
   const TemporaryFolder folder;
   const auto stored = [&](const std::string& descriptor, std::size_t count, std::string bytes) {
@@ -122,7 +122,7 @@ TEST(Npy, WidensOtherTypes) {
   expect(">i8", text({0xff, 2, 3, 4, 5, 6, 7, 8}), ElementType::i64, I64{-0xfdfcfbfaf9f8f8});
   expect(">f4", text({0x3f, 0x80, 0, 0}), ElementType::f32, std::vector<float>{1});
   expect(">f8", text({0xbf, 0xf8, 0, 0, 0, 0, 0, 0}), ElementType::f64, std::vector<double>{-1.5});
-  // IEEE 754-2019, 3.4: one, the largest, smallest subnormal, smallest normal, -0.1 rounded.
+  // IEEE 754-2019, 3.4: one, largest, smallest subnormal, smallest normal, -0.1 rounded.
   const std::vector<float> halves = {1, 65504, 0x1p-24f, 0x1p-14f, -0.0999755859375f, INFINITY};
   expect("<f2", text({0, 0x3c, 0xff, 0x7b, 1, 0, 0, 4, 0x66, 0xae, 0, 0x7c}), ElementType::f32,
          halves);
@@ -155,7 +155,7 @@ TEST(Npy, RefusesDamagedFiles) {
                {"header is too long"});
 }
 
-TEST(Npz, WritesTheZipFormatToTheByte) {
+TEST(Npz, WritesTheExactBytesOfTheZipFormat) {
   const TemporaryFolder folder;
   NpzWriter archive(folder / "a.npz");
   archive.add_file("m", bytes_of("123456789"));
@@ -198,7 +198,7 @@ TEST(Npz, RoundTripsTexts) {
     expect_parts(message_of(ErrorKind::data, [&] { read_npz_text(folder / "a.npz", "x"); }),
                  {"not a scalar string"});
   }
-  // A surrogate and a number above the last code point.
+  // A surrogate, and a number above the last code point.
   for (const char32_t code : {U'\xD800', static_cast<char32_t>(0x110000)}) {
     std::string member = npy_text("a");
     std::memcpy(member.data() + member.size() - 4, &code, 4);
@@ -226,14 +226,14 @@ TEST(Npz, RefusesDamagedArchives) {
     message_of(ErrorKind::data, [&] { read_npz(folder / "cut.npz", "x"); });
   }
   std::string altered = whole;
-  altered[whole.find("(2, 3)") + 70] ^= 1;  // in the data
+  altered[whole.find("(2, 3)") + 70] ^= 1;  // within the data
   spill(folder / "altered.npz", altered);
   expect_parts(message_of(ErrorKind::data, [&] { read_npz(folder / "altered.npz", "x"); }),
                {"its checksum is wrong"});
 }
 
-/// Three arrays filled alternately, one of unknown length. Entries of at least `zip64_from` bytes
-/// get 64-bit fields.
+/// Fills three arrays alternately, one of them of unknown length. Entries of at least `zip64_from`
+/// bytes get 64-bit fields.
 void write_side_by_side(const std::filesystem::path& path, std::uint64_t zip64_from = kZip64From) {
   NpzWriter archive(path, zip64_from);
   const auto label = archive.open("label", {ElementType::i32, {2}});
@@ -283,8 +283,8 @@ TEST(Npz, RoundTripsEmptyArrays) {
   EXPECT_EQ(shape("x3"), (std::vector<std::int64_t>{0, 3}));
 }
 
-// Archives above 4 GiB need 64-bit fields; here the limit is one byte. APPNOTE 4.3.9.2, 4.3.14,
-// 4.3.15, 4.5.3.
+// Archives above 4 GiB need 64-bit fields; here the limit is one byte (APPNOTE 4.3.9.2, 4.3.14,
+// 4.3.15 and 4.5.3).
 TEST(Npz, WritesZip64FieldsForLargeArchives) {
   const TemporaryFolder folder;
   NpzWriter archive(folder / "a.npz", 1);
@@ -299,7 +299,7 @@ TEST(Npz, WritesZip64FieldsForLargeArchives) {
     return "PK\x03\x04" + common + raw("\x14\0", 2) + name + raw("\x01\0\x10\0", 4) + nine + nine +
            "123456789";
   };
-  // The first offset, 0, fits into its 32-bit field; the second, 60, is above the limit.
+  // The first offset, 0, fits into its 32-bit field; the second, 60, exceeds the limit.
   const auto central = [&](const char* extra_size, const char* offset, const std::string& rest) {
     return "PK\x01\x02" + raw("\x2D\x03", 2) + common + raw(extra_size, 2) +
            raw("\0\0\0\0\0\0\0\0\xA4\x81", 10) + raw(offset, 4) + rest;
@@ -333,7 +333,7 @@ TEST(Npz, RefusesMisuse) {
   const auto y = archive.open_growing("y", {ElementType::u8, {0, 3}});
   EXPECT_THROW(archive.open("z", {ElementType::u8, {2}}), std::logic_error);
   archive.append(y, bytes_of("ab"));
-  EXPECT_THROW(archive.close(y), std::logic_error) << "ends in the middle of a row";
+  EXPECT_THROW(archive.close(y), std::logic_error) << "the array ends in the middle of a row";
 }
 
 TEST(Npz, IsReadByPython) {

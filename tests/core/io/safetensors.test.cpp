@@ -8,7 +8,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Collects the written bytes.
+/// Collects the bytes written.
 struct MemorySink : ByteSink {
   using ByteSink::write;
   void write(Bytes bytes) override { text += text_of(bytes); }
@@ -79,7 +79,7 @@ TEST(Safetensors, WritesAnAlignedDeterministicLayout) {
   const auto length = number_at<std::uint64_t>(bytes_of(bytes), 0);
   EXPECT_EQ((8 + length) % 64, 0u);
   EXPECT_EQ(bytes.substr(8, 16), "{\"__metadata__\":");
-  // Tensors in order of element size: 8 bytes, then 4, 2 and 1.
+  // Tensors are sorted by element size: 8 bytes, then 4, 2 and 1.
   expect_parts(bytes, {R"("steps":{"data_offsets":[0,8],"dtype":"I64","shape":[]})",
                        R"("fc.weight":{"data_offsets":[8,32],"dtype":"F32","shape":[2,3]})",
                        R"("half":{"data_offsets":[32,36],"dtype":"BF16","shape":[2]})",
@@ -111,7 +111,7 @@ TEST(Safetensors, RefusesAnyAlteredByte) {
   }
 }
 
-TEST(Safetensors, RefusesFalseHeaders) {
+TEST(Safetensors, RefusesInconsistentHeaders) {
   struct Case {
     const char* header;
     std::size_t bytes;
@@ -139,7 +139,7 @@ TEST(Safetensors, RefusesFalseHeaders) {
       {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1, "does not match its shape"},
       {R"({"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,1]}})", 1,
        "does not match its shape"},
-      // 2^62 * 8 = 2^65 would come out as 0 if it overflowed.
+      // 2^62 * 8 = 2^65 would overflow to 0.
       {R"({"a":{"dtype":"I64","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0,
        "does not match its shape"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 2, "2 bytes of data"},
@@ -168,9 +168,9 @@ TEST(Safetensors, RefusesFalseHeaders) {
   expect_parts(refusal(endless), {"longer than 100 MB"});
 }
 
-TEST(Safetensors, ReadsButDoesNotVerifyFilesOfOtherWriters) {
+TEST(Safetensors, ReadsFilesOfOtherWritersWithoutVerification) {
   const TemporaryFolder folder;
-  // Files of other writers may lack alignment and metadata and contain spaces.
+  // Files from other writers may lack alignment and metadata, and may contain spaces.
   spill(folder / "f", with_header(R"({"b": {"dtype":"U8", "shape":[1,1], "data_offsets":[2,3]},)"
                                   R"("a":{"shape":[1],"dtype":"F16","data_offsets":[0,2]}} )",
                                   3));

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 0, 1, 2...
+/// The numbers 0, 1, 2...
 std::vector<float> rising(std::size_t count) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), 0.f);
@@ -45,7 +45,7 @@ TEST(StoredArray, ReadsHeadersOfAllVersions) {
                {"a.npy", "format version is 4"});
 }
 
-// The values are their own positions in C order.
+// Each value equals its own position in C order.
 TEST(StoredArray, ReadsFortranOrder) {
   const TemporaryFolder folder;
   std::vector<float> values;
@@ -59,14 +59,14 @@ TEST(StoredArray, ReadsFortranOrder) {
   EXPECT_EQ(part_of(array, 5, 7), (std::vector<float>{5, 6, 7, 8, 9, 10, 11}));
   write_compressed_npz(folder / "a.npz", {{"x", file}});
   EXPECT_TRUE(std::ranges::equal(read_npz(folder / "a.npz", "x").as<float>(), rising(24)));
-  // An array of one dimension has only one order.
+  // A one-dimensional array has only one order.
   spill(folder / "b.npy", in_fortran_order(npy_file({ElementType::f32, {6}}, rising(6))));
   EXPECT_EQ(StoredArray(file_at(folder / "b.npy")).held_bytes(), 0u);
 }
 
 TEST(StoredArray, ReadsStoredMembersInPlace) {
   const TemporaryFolder folder;
-  const std::vector<float> x = rising(300'000);  // several parts of a stream
+  const std::vector<float> x = rising(300'000);  // takes several parts of a stream
   NpzWriter archive(folder / "a.npz");
   archive.add("first", {ElementType::f32, {3}}, bytes_of(rising(3)));
   archive.add("x", {ElementType::f32, {100'000, 3}}, bytes_of(x));
@@ -95,7 +95,7 @@ TEST(StoredArray, HoldsCompressedMembers) {
   const NpzFile file(folder / "a.npz");
   const auto array = file.array("x");
   ASSERT_EQ(array->held_bytes(), 1'200'000u);
-  EXPECT_EQ(part_of(*array, 7, 2), (std::vector<float>{7, 8}));  // allocates
+  EXPECT_EQ(part_of(*array, 7, 2), (std::vector<float>{7, 8}));  // this read allocates
   std::vector<std::byte> memory(array->held_bytes());
   array->hold(memory);
   EXPECT_TRUE(std::ranges::equal(memory, bytes_of(x)));
@@ -119,7 +119,7 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
   std::string altered = whole;
   altered[whole.size() / 2] = static_cast<char>(altered[whole.size() / 2] ^ 0x41);
   expect_parts(refused(altered), {"b.npz: 'x'"});
-  // A member of a few hundred bytes claims a size of 4 GB.
+  // A member with a few hundred bytes claims a size of 4 GB.
   std::string lying = whole;
   lying.replace(whole.rfind("PK\x01\x02") + 24, 4, "\xFE\xFF\xFF\xFF");
   expect_parts(refused(lying), {"'x'", "too short for its size"});

@@ -8,11 +8,11 @@
 namespace wellspring {
 namespace {
 
-/// Removes the first record of `rest`, checks its two checksums and returns its payload.
+/// Removes the first record of `rest`, checks both of its checksums and returns its payload.
 std::string take_record(std::string& rest) {
   const Bytes bytes = bytes_of(rest);
   if (bytes.size() < 16) {
-    ADD_FAILURE() << "no record is left";
+    ADD_FAILURE() << "there is no record left";
     return "";
   }
   const auto size = number_at<std::uint64_t>(bytes, 0);
@@ -24,11 +24,11 @@ std::string take_record(std::string& rest) {
   return out;
 }
 
-TEST(TensorBoardWriter, WritesEventsToTheByte) {
+TEST(TensorBoardWriter, WritesTheExactBytesOfEvents) {
   const test::TemporaryFolder folder;
   TensorBoardWriter writer(folder / "events", 1.5);
   writer.add_scalar("loss", 300, 2.0, 0.5f);
-  // Events are not buffered: a reader may open the file at any time.
+  // Events must not be buffered, because a reader may open the file at any time.
   std::string rest = test::slurp(folder / "events");
   // Field 1 (wall_time, fixed64) = 1.5; field 3 (file_version, 13 bytes).
   EXPECT_EQ(take_record(rest), std::string("\x09\0\0\0\0\0\0\xF8\x3F\x1A\x0D"
@@ -71,11 +71,11 @@ TEST(CutBackEvents, RemovesEventsAfterAStep) {
   test::spill(folder / "other", "no event file");
   const std::string whole = test::slurp(file(10));
   cut_back_events(folder.path(), 50);
-  EXPECT_EQ(test::slurp(file(10)), whole) << "nothing to remove";
+  EXPECT_EQ(test::slurp(file(10)), whole) << "there was nothing to remove";
   test::spill(file(10), whole + whole.substr(0, 30));  // a killed process left a partial record
   cut_back_events(folder.path(), 40);
   EXPECT_EQ(test::slurp(file(10)), whole);
-  EXPECT_EQ(records(file(40)), 3) << "the version, and two scalars of step 40";
+  EXPECT_EQ(records(file(40)), 3) << "version record and two scalars of step 40";
   cut_back_events(folder.path(), 11);
   EXPECT_EQ(records(file(10)), 5);
   EXPECT_EQ(test::slurp(file(10)), whole.substr(0, test::slurp(file(10)).size()));

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// Pairs with the given ratios of rate to ceiling; the load changes from pair to pair.
+/// Pairs with the given ratios of rate to ceiling; the load varies from pair to pair.
 std::vector<RatePair> pairs_of(const std::vector<double>& ratios) {
   std::vector<RatePair> pairs;
   double ceiling = 100;
@@ -55,7 +55,7 @@ TEST(ShareOfCeiling, IsInconclusiveWithAnIntervalAboveOne) {
 TEST(ShareOfCeiling, IsReportedWithAnIntervalAroundOne) {
   EXPECT_EQ(share_of_ceiling(pairs_of({0.99, 1.2, 1.1, 1.3, 1.1, 1.2})).verdict,
             Verdict::conclusive);
-  // Two windows of the same work, the second with warmer caches.
+  // Two timed windows of the same work; caches are warmer in the second.
   EXPECT_EQ(share_of_ceiling(pairs_of({1.01, 1.01, 1.01, 1.01, 1.01, 1.01})).verdict,
             Verdict::conclusive);
   EXPECT_EQ(share_of_ceiling(pairs_of({1.03, 1.03, 1.03, 1.03, 1.03, 1.03})).verdict,

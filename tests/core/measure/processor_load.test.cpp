@@ -5,7 +5,7 @@
 namespace wellspring {
 namespace {
 
-// Columns, proc(5): user nice system idle iowait irq softirq steal guest guest_nice.
+// Columns as in proc(5): user nice system idle iowait irq softirq steal guest guest_nice.
 TEST(ParseProcessorTimes, ReadsProcStat) {
   const auto machine = parse_processor_times(
       "cpu  1000 200 300 9000 50 10 20 70 400 40\n"
@@ -22,7 +22,7 @@ TEST(ParseProcessorTimes, ReadsProcStat) {
     EXPECT_FALSE(parse_processor_times(other, 100)) << other;
 }
 
-TEST(LoadBetween, DividesDifferencesByTheTime) {
+TEST(LoadBetween, DividesDifferencesByTheElapsedTime) {
   ProcessorTimes begin{100, 5, ProcessorTimes::Machine{1000, 10, 4}};
   ProcessorTimes end{110, 20, ProcessorTimes::Machine{1035, 11, 4}};
   const ProcessorLoad load = load_between(begin, end);
@@ -34,7 +34,7 @@ TEST(LoadBetween, DividesDifferencesByTheTime) {
   EXPECT_EQ(load.to_string(),
             "other programs used 2.00 of 4 processors, the hypervisor 0.10, this one 1.50");
 
-  end.machine->busy = 1014.9;  // less than this program's own 15 s, by rounding
+  end.machine->busy = 1014.9;  // below this program's own 15 s because of rounding
   end.machine->stolen = 10;
   const ProcessorLoad quiet = load_between(begin, end);
   EXPECT_EQ(quiet.machine->others, 0);

@@ -8,18 +8,18 @@
 namespace wellspring {
 namespace {
 
-TEST(SpreadOf, GivesTheMedianAndTheScaledMedianDistance) {
+TEST(SpreadOf, GivesTheMedianAndTheScaledMedianDeviation) {
   EXPECT_EQ(spread_of({}).median, 0);
   EXPECT_EQ(spread_of({3}).median, 3);
   EXPECT_EQ(spread_of({3}).spread, 0);
   EXPECT_EQ(spread_of({4, 1}).median, 2.5);
   EXPECT_DOUBLE_EQ(spread_of({4, 1}).spread, 1.4826 * 1.5);
-  // Distances from 3: 2, 1, 0, 1, 997.
+  // The distances from 3 are 2, 1, 0, 1, 997.
   EXPECT_EQ(spread_of({1000, 2, 1, 4, 3}).median, 3);
   EXPECT_DOUBLE_EQ(spread_of({1000, 2, 1, 4, 3}).spread, 1.4826);
 }
 
-/// Ranks (from 1) of the interval's ends among n sorted values; zeros without an interval.
+/// Ranks (from 1) of the interval's ends among n sorted values; zeros if there is no interval.
 std::pair<int, int> ranks(std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.rbegin(), values.rend(), 1);  // n, n - 1, ..., 1
@@ -28,8 +28,9 @@ std::pair<int, int> ranks(std::size_t n) {
   return {static_cast<int>(interval->low), static_cast<int>(interval->high)};
 }
 
-// Expected, in exact integers: the largest k with sum over j < k of C(n, j) <= 0.025 * 2^n.
-TEST(MedianInterval, FollowsTheBinomialLaw) {
+// Expected, in exact integers: the largest k for which the sum over j < k of C(n, j) <= 0.025 *
+// 2^n.
+TEST(MedianInterval, FollowsTheBinomialDistribution) {
   using Ranks = std::pair<int, int>;
   EXPECT_EQ(ranks(0), Ranks(0, 0));
   EXPECT_EQ(ranks(5), Ranks(0, 0));  // 2 / 2^5 is 6.3 %

@@ -33,7 +33,7 @@ TEST(TickText, IsShortAndReadable) {
   EXPECT_EQ(tick_text(1'500'000, 500'000), "1.5 M");
   EXPECT_EQ(tick_text(0.0005, 0.0005), "0.0005");
   EXPECT_EQ(tick_text(6e-5, 2e-5), "6e-5");
-  EXPECT_EQ(tick_text(1e-4, 5e-5), "10e-5") << "the ticks of one axis share their power";
+  EXPECT_EQ(tick_text(1e-4, 5e-5), "10e-5") << "all ticks of an axis share one power";
 }
 
 }  // namespace

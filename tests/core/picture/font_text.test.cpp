@@ -12,17 +12,17 @@ namespace {
 
 const std::string kBox(1, font::kUnknown);
 
-TEST(FontText, DropsMarksOfLatinLetters) {
+TEST(FontText, DropsDiacriticsOfLatinLetters) {
   EXPECT_EQ(font_text("Hörnchen, Öl, Straße").text, "Hornchen, Ol, Strasse");
   EXPECT_EQ(font_text("éàçñøåÆœŁódź").text, "eacnoaAEoeLodz");
-  EXPECT_EQ(font_text("ſŸŽž").text, "sYZz");  // the end of the table
+  EXPECT_EQ(font_text("ſŸŽž").text, "sYZz");  // these are at the end of the table
   EXPECT_EQ(font_text("e\u0301te\u0301").text, "ete")
-      << "combining marks, as some disks spell names";
+      << "combining marks, which some file systems use";
   EXPECT_EQ(font_text("5 µm ± 2 – “x”").text, "5 um +- 2 - \"x\"");
   EXPECT_TRUE(font_text("Hörnchen").complete);
 }
 
-TEST(FontText, ReplacesUnknownCharactersByBoxes) {
+TEST(FontText, ReplacesUnknownCharactersWithBoxes) {
   const FontText cat = font_text("猫 cat");
   EXPECT_EQ(cat.text, kBox + " cat");
   EXPECT_FALSE(cat.complete);
@@ -31,12 +31,12 @@ TEST(FontText, ReplacesUnknownCharactersByBoxes) {
                       "a")
                 .text,
             kBox + "a")
-      << "not UTF-8";
+      << "this text is not UTF-8";
   EXPECT_EQ(font_text("a\tb").text, "a" + kBox + "b");
 }
 
-// Every printable ASCII character has its own glyph; only the space is blank.
-TEST(Font, HasAGlyphForAllOfAscii) {
+// Every printable ASCII character must have its own glyph; only the space is blank.
+TEST(Font, HasAGlyphForEveryAsciiCharacter) {
   for (char c = 0x20; c < 0x7F; ++c) {
     const font::Glyph& glyph = font::glyph(c);
     EXPECT_EQ(glyph.character, c);

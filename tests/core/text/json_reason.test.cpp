@@ -20,7 +20,7 @@ std::string reason_of(const Read& read) {
   return "accepted";
 }
 
-TEST(JsonReason, SaysWhatIsWrongInOurWords) {
+TEST(JsonReason, ExplainsErrorsInOurWords) {
   const Json object = {{"step", "x"}};
   EXPECT_EQ(reason_of([] { return Json::parse("{\n \"a\": ]"); }), "not JSON at line 2, column 7");
   EXPECT_EQ(reason_of([&] { return object.at("files"); }), "it has no key 'files'");

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-TEST(MeasuredText, TakesItsDigitsFromTheUncertainty) {
+TEST(MeasuredText, RoundsToTheUncertainty) {
   EXPECT_EQ(measured_text(97.8, 0.331), "97.80 +- 0.33");
   EXPECT_EQ(measured_text(97.8, 0.0996), "97.80 +- 0.10");
   EXPECT_EQ(measured_text(1234.5, 56), "1234 +- 56");
@@ -25,7 +25,7 @@ TEST(ShareText, PrintsThePercentageWithItsError) {
 }
 
 // "100 +- 0 %" would claim that the next sample cannot be wrong.
-TEST(ShareText, KeepsAnErrorAtAllOrNone) {
+TEST(ShareText, HasAnErrorEvenAtAllOrNone) {
   // Wilson's interval with z = 1: (p + 1/2n -+ sqrt(p (1 - p) / n + 1/4n^2)) / (1 + 1/n).
   const auto lower = [](double p, double n) {
     return (p + 0.5 / n - std::sqrt(p * (1 - p) / n + 0.25 / (n * n))) / (1 + 1 / n);

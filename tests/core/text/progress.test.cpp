@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Collects output; its descriptor is not a terminal.
+/// Collects output through a descriptor that is not a terminal.
 class Pipe {
  public:
   Pipe() {
@@ -39,7 +39,7 @@ class Pipe {
   std::array<int, 2> ends_{};
 };
 
-/// The slave end of a pseudo-terminal.
+/// The terminal end (slave) of a pseudo-terminal.
 class Terminal {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -56,7 +56,7 @@ class Terminal {
     const winsize size{24, columns, 0, 0};
     ::ioctl(slave_, TIOCSWINSZ, &size);
   }
-  /// Output so far.
+  /// The output so far.
   std::string text() const {
     std::array<char, 4096> block{};
     const ssize_t count = ::read(master_, block.data(), block.size());
@@ -117,7 +117,7 @@ TEST(Progress, PrintsPlainLinesWithoutATerminal) {
   EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos);
 }
 
-TEST(Progress, KeepsTheIntervalBetweenLines) {
+TEST(Progress, WaitsForTheIntervalBetweenLines) {
   const Pipe pipe;
   Progress::Options hourly = options(pipe, Progress::Style::lines);
   hourly.line_interval = std::chrono::hours(1);
@@ -148,7 +148,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   const Pipe pipe;
   Progress::Options wide = options(pipe, Progress::Style::bar);
   wide.total = 0;
-  for (const char* title : {"a", "aa"}) {  // with one of the two, the cut would split an é
+  for (const char* title : {"a", "aa"}) {  // for one of these, the cut would split an é
     wide.title = title;
     for (int i = 0; i < 100; ++i) wide.title += "é";
     Progress(wide).update(1, {wide.title});
@@ -157,7 +157,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   }
 }
 
-/// The last line drawn: text after the last "erase" sequence.
+/// The last line drawn, which is the text after the last "erase" sequence.
 std::string last_line(const std::string& text) {
   const std::string erase = "\r\x1b[2K";
   std::string line = text.substr(text.rfind(erase) + erase.size());
@@ -165,12 +165,12 @@ std::string last_line(const std::string& text) {
   return line;
 }
 
-// Lines of a run whose sources have long names. Essential parts are never cut.
+// The lines of a run whose sources have long names. Essential parts must never be cut.
 TEST(Progress, FitsAnyWidthFromFortyColumns) {
   const ProgressStatus status{
       "loss 1.234  12.3 k/s",
       {"accuracy 99.9 %", "lr 1.0e-03", "a source with a long name 33.3 %", "größe 66.7 %"}};
-  // In order of importance, each with its adjacent blanks.
+  // Parts in order of importance, each with its adjacent blanks.
   const std::vector<std::string> optional = {"  1% ",         "10/1000  ",
                                              "training ",     "  accuracy 99.9 %",
                                              "  lr 1.0e-03",  "  a source with a long name 33.3 %",
@@ -190,7 +190,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumns) {
       line.erase(bar, line.find(']') + 2 - bar);
     std::size_t shown = 0;
     while (shown < optional.size() && line.find(optional[shown]) != std::string::npos) ++shown;
-    // The first omitted part would not have fitted, and no later part is shown.
+    // The first omitted part must not fit, and no later part may be shown.
     EXPECT_TRUE(shown == optional.size() ||
                 columns_of(line) + columns_of(optional[shown]) >= columns)
         << line;
@@ -201,7 +201,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumns) {
 }
 
 TEST(Progress, GivesTheBarTheRemainingColumns) {
-  // "train  50% 5/10  0.1 ms left  loss 1.5" has 35 to 40 characters, depending on the time.
+  // "train  50% 5/10  0.1 ms left  loss 1.5" has 35 to 40 characters, depending on the time left.
   for (const auto& [columns, least, most] :
        {std::array<std::size_t, 3>{200, 24, 24}, {56, 8, 24}, {40, 0, 0}}) {
     const Pipe pipe;
@@ -219,7 +219,7 @@ TEST(Progress, GivesTheBarTheRemainingColumns) {
 
 TEST(Progress, ReadsTheTerminalWidthAtEachUpdate) {
   const Terminal terminal;
-  if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal can be had here";
+  if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal is available here";
   const Environment kind("TERM", "xterm");
   Progress::Options terminal_options;
   terminal_options.title = "train";
@@ -248,7 +248,7 @@ TEST(Progress, CountsWideCharactersTwice) {
   EXPECT_EQ(pipe.text().find("猫"), std::string::npos);
 }
 
-TEST(Progress, ShowsABarAfterItsPatienceAndErasesIt) {
+TEST(Progress, ShowsABarAfterADelayAndErasesIt) {
   const Pipe pipe;
   Progress::Options delayed = options(pipe, Progress::Style::bar);
   delayed.patience = std::chrono::hours(1);
@@ -263,7 +263,7 @@ TEST(Progress, ShowsABarAfterItsPatienceAndErasesIt) {
     progress.update(5);
     progress.withdraw();
   }
-  EXPECT_TRUE(pipe.text().ends_with("\r\x1b[2K")) << "the line is erased, and no other begun";
+  EXPECT_TRUE(pipe.text().ends_with("\r\x1b[2K")) << "must erase the line and begin no other";
 }
 
 TEST(Progress, EstimatesTheTimeLeftFromThisRunAlone) {
@@ -286,7 +286,7 @@ TEST(Progress, EndsAnUnfinishedBarWithANewline) {
   EXPECT_TRUE(pipe.text().ends_with("\n"));
 }
 
-TEST(Progress, IsSilentOnRequestAndWithoutADescriptor) {
+TEST(Progress, IsSilentOnRequestOrWithoutADescriptor) {
   const Pipe pipe;
   Progress silent(options(pipe, Progress::Style::silent));
   silent.update(1);
@@ -310,7 +310,7 @@ TEST(Progress, AcceptsUnknownAndExceededTotals) {
   expect_parts(pipe.text(), {"100% 11/10"});
 }
 
-TEST(Progress, KeepsLinesOfSeveralThreadsApart) {
+TEST(Progress, SeparatesLinesOfSeveralThreads) {
   const Pipe pipe;
   Progress progress(options(pipe, Progress::Style::lines));
   std::vector<std::thread> threads;
@@ -330,7 +330,7 @@ TEST(Terminal, ObeysTermAndNoColor) {
   EXPECT_FALSE(is_terminal(pipe.descriptor()));
   EXPECT_FALSE(wants_colour(pipe.descriptor()));
   const Terminal terminal;
-  if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal can be had here";
+  if (terminal.descriptor() < 0) GTEST_SKIP() << "no pseudo-terminal is available here";
   {
     const Environment kind("TERM", "xterm"), colour("NO_COLOR", nullptr);
     EXPECT_TRUE(is_terminal(terminal.descriptor()));

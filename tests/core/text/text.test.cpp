@@ -14,19 +14,19 @@ TEST(EditDistance, CountsEditsAndSwaps) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("momentum", "momentmu"), 1u);
   EXPECT_EQ(edit_distance("LR", "lr"), 0u);
-  EXPECT_EQ(edit_distance("ca", "abc"), 3u);  // the restricted distance; the unrestricted one is 2
+  EXPECT_EQ(edit_distance("ca", "abc"), 3u);  // restricted distance; the unrestricted one is 2
   EXPECT_EQ(edit_distance("batch", "bacth"), edit_distance("bacth", "batch"));
 }
 
-TEST(NearestName, FindsTyposOnly) {
+TEST(NearestName, FindsOnlyTypos) {
   const std::vector<std::string> known = {"lr", "momentum", "weight_decay", "warmup_steps"};
   EXPECT_EQ(nearest_name("lr_", known), "lr");
   EXPECT_EQ(nearest_name("momemtun", known), "momentum");
   EXPECT_EQ(nearest_name("WeightDecay", known), "weight_decay");
-  EXPECT_EQ(nearest_name("warmup", known), "warmup_steps");  // a prefix
+  EXPECT_EQ(nearest_name("warmup", known), "warmup_steps");  // is a prefix
   EXPECT_EQ(nearest_name("colour", known), std::nullopt);
   EXPECT_EQ(nearest_name("x", {}), std::nullopt);
-  EXPECT_EQ(nearest_name("a", std::vector<std::string>{"b", "c"}), "b");  // a tie: the earlier one
+  EXPECT_EQ(nearest_name("a", std::vector<std::string>{"b", "c"}), "b");  // ties go to the earlier
   EXPECT_EQ(name_advice("lr_", known),
             "did you mean 'lr'? known: lr, momentum, weight_decay, warmup_steps");
   EXPECT_EQ(name_advice("colour", known), "known: lr, momentum, weight_decay, warmup_steps");
@@ -56,7 +56,7 @@ TEST(Shortest, PrintsTheFewestDigitsOfItsType) {
   EXPECT_EQ(shortest(3e-4), "0.0003");
 }
 
-// Boundaries of The Unicode Standard 15.0, table 3-7.
+// Tests the boundaries in The Unicode Standard 15.0, table 3-7.
 TEST(IsUtf8, FollowsTable37OfUnicode) {
   for (const char* text :
        {"", "caf\xc3\xa9", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
@@ -77,8 +77,8 @@ TEST(Printable, EscapesTerminalControls) {
   EXPECT_EQ(printable("\x1b[31mred\r\x07\x7f"), "\\x1b[31mred\\x0d\\x07\\x7f");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),
-            "\\u009b31m");                                        // CSI as one character
-  EXPECT_EQ(printable("\xe2\x80\xaegpj.exe"), "\\u202egpj.exe");  // right to left
+            "\\u009b31m");                                        // CSI as a single character
+  EXPECT_EQ(printable("\xe2\x80\xaegpj.exe"), "\\u202egpj.exe");  // right-to-left override
   EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }

@@ -1,13 +1,14 @@
-// A stand-in for the part of the CUDA runtime API that Wellspring calls: the same names and rules,
-// implemented on the host, for tests on machines without a GPU or a toolkit. Replaces the toolkit's
-// header in builds with WELLSPRING_CUDA_STAND_IN; included by kernels/; host only.
+// A stand-in for the part of the CUDA runtime API that Wellspring calls, with the same names and
+// rules but implemented on the host, for tests on machines without a GPU or a toolkit. It replaces
+// the toolkit's header in builds with WELLSPRING_CUDA_STAND_IN; included by kernels/; host only.
 //
 // Streams are queues that run as late as the program's waits allow (streams.h); the host cannot
-// touch device memory (memory.h); captures refuse what CUDA refuses (runtime.cpp); kernels are loops
-// over the functors (kernels/runtime/launch.cuh); cuDNN and cuBLASLt are oneDNN (operations.cpp).
-// So it reveals errors of host code: a missing wait, a copy in the wrong direction, a step that
-// depends on the host. It reveals nothing about device code as nvcc compiles it, NVIDIA's libraries,
-// truly concurrent work, drivers, or speed. Nor does it detect a kernel that reads host memory: here
+// touch device memory (memory.h); captures refuse what CUDA refuses (runtime.cpp); kernels are
+// loops over the functors (kernels/runtime/launch.cuh); oneDNN replaces cuDNN and cuBLASLt
+// (operations.cpp). So the stand-in reveals errors in host code: a missing wait, a copy in the
+// wrong direction, a step that depends on the host. It reveals nothing about device code as
+// compiled by nvcc, NVIDIA's libraries, truly concurrent work, drivers, or speed. Nor does it
+// detect kernels that read host memory, because here that is the same address space.
 // that is the same address space.
 #pragma once
 
@@ -15,7 +16,7 @@
 #include <functional>
 #include <string>
 
-// Values as in the CUDA Runtime API, "Data types used by CUDA Runtime".
+// Values are those in the CUDA Runtime API, "Data types used by CUDA Runtime".
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -161,7 +162,7 @@ namespace wellspring::stand_in {
 /// The target of a KernelHandle here: the host's loop with the kernel's parameters.
 using HostKernel = void (*)(const void* parameters);
 
-/// The stand-in's cudaLaunchKernel: enqueues a kernel, which is host work. `stream` is a
+/// Replaces cudaLaunchKernel in the stand-in: enqueues a kernel, which is host work. `stream` is a
 /// cudaStream_t.
 void launch_kernel(void* stream, std::string name, std::function<void()> work);
 

@@ -13,8 +13,8 @@
 
 namespace wellspring::sass {
 
-/// `LOP3.LUT P0, R2, R3, 0x1, RZ, 0xc0, !PT`: results P0 and R2, numbers R3, 1, 0, 0xc0, condition
-/// !PT.
+/// `LOP3.LUT P0, R2, R3, 0x1, RZ, 0xc0, !PT` has results P0 and R2, numbers R3, 1, 0 and 0xc0, and
+/// condition !PT.
 struct Form {
   Operand to = {OperandKind::vector_register, kZeroRegister};
   std::vector<Operand> flags;       ///< predicates written
@@ -115,7 +115,7 @@ enum class Comparison : std::uint8_t {
 };
 struct ComparisonName {
   Comparison how;
-  bool or_unordered;  ///< "GEU": also holds if an operand is NaN
+  bool or_unordered;  ///< as in "GEU": also holds if an operand is NaN
 };
 inline ComparisonName comparison_of(const std::string& name) {
   static const std::map<std::string, ComparisonName> names = {
@@ -153,7 +153,7 @@ bool compared(Comparison how, T a, T b) {
   return false;
 }
 
-/// AND, OR or XOR of a comparison with a condition.
+/// Combines a comparison with a condition by AND, OR or XOR.
 enum class Joint : std::uint8_t { both, either, one };
 inline Joint joint_of(const Line& line) {
   if (line.has("XOR")) return Joint::one;
@@ -163,7 +163,7 @@ inline Lanes joined(Joint joint, Lanes a, Lanes b) {
   if (joint == Joint::both) return a & b;
   return joint == Joint::either ? a | b : a ^ b;
 }
-/// Writes the result, and into a second predicate the same for its opposite.
+/// Writes the result, and to a second predicate the same computed from the opposite comparison.
 inline void set_flags(Warp& warp, const Form& form, Joint joint, Lanes result, Lanes lanes) {
   const Lanes condition = warp.holds(form.condition(0));
   warp.set(form.flags.at(0), joined(joint, result, condition), lanes);

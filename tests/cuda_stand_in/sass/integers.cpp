@@ -21,8 +21,8 @@ u64 high_to_low(i64 x) {
   return static_cast<u64>(x);
 }
 
-/// The 33 bits that an operand adds. A negated one adds its complement and 1, so a carry means that
-/// nothing was borrowed.
+/// The 33-bit value that an operand contributes to a sum. A negated operand contributes its
+/// complement and 1, so a carry means that nothing was borrowed.
 u64 summand(const Operand& operand, u32 complemented) {
   return u64{complemented} + (operand.negative ? 1 : 0);
 }
@@ -99,7 +99,7 @@ Operation multiply_add(const Line& line) {
   };
 }
 
-/// to = (a << shift) + b, or the upper half of the shifted 64 bits of a (with its upper half c).
+/// to = (a << shift) + b, or the same with the upper half of the 64-bit (c, a) << shift.
 Operation shift_add(const Line& line) {
   const Form form = form_with_target(line);
   const bool upper = line.has("HI"), carries_in = line.has("X"), extends = line.has("SX32");
@@ -173,7 +173,7 @@ Operation predicate_logic(const Line& line) {
   };
 }
 
-/// Funnel shift: shifts the 64 bits of a and its upper half c and returns one half.
+/// Funnel shift: shifts 64 bits, with upper half c and lower half a, and returns one half.
 Operation shift(const Line& line) {
   const Form form = form_with_target(line);
   const bool left = line.has("L"), upper = line.has("HI"), wraps = line.has("W");
@@ -183,7 +183,7 @@ Operation shift(const Line& line) {
   return each3(form, Sense::whole, [=](u32 a, u32 by, u32 c) {
     const u32 n = wraps ? by & (wide ? 63u : 31u) : std::min(by, most);
     if (left) {
-      // With 32 bits and without HI the upper half is unused.
+      // With 32 bits and without HI, the upper half is unused.
       const u64 shifted = (a | u64{c} << 32) << n;
       return static_cast<u32>(upper ? shifted >> 32 : shifted);
     }
@@ -207,12 +207,12 @@ Operation compare(const Line& line) {
     const u32* b = warp.read(form.from[1], spare[1], Sense::whole);
     Lanes result = 0, equal = 0;
     for (std::size_t i = 0; i < kLanes; ++i) {
-      // With opposite signs the unsigned order is reversed.
+      // With opposite signs, the unsigned order is reversed.
       const u32 turn = is_unsigned ? 0 : 0x80000000u;
       result |= Lanes{compared(how, a[i] ^ turn, b[i] ^ turn)} << i;
       equal |= Lanes{a[i] == b[i]} << i;
     }
-    // Upper halves of a pair: if they are equal, the lower halves decide.
+    // These are upper halves of pairs; if they are equal, the lower halves decide.
     if (extended) result = (result & ~equal) | (warp.holds(form.condition(1)) & equal);
     set_flags(warp, form, joint, result, lanes);
   };
@@ -249,7 +249,7 @@ Operation lesser_of_three(const Line& line) {
   };
 }
 
-/// Four of the eight bytes of a and c; a selector's upper bit spreads the sign.
+/// Selects four of the eight bytes of a and c; the upper bit of a selector replicates the sign.
 u32 permuted(u32 a, u32 selectors, u32 c) {
   const u64 both = a | u64{c} << 32;
   u32 out = 0;

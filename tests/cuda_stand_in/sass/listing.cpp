@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Splits at each `separator` outside brackets.
+/// Splits at each `separator` that is outside brackets.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -42,7 +42,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// The index of "R12" with the prefix R; `zero` for "RZ"; -1 for anything else.
+/// The index in a name like "R12", whose prefix is R; `zero` for "RZ"; -1 for anything else.
 int register_number(std::string_view text, std::string_view prefix, int zero, char zero_name) {
   if (!take(text, prefix) || text.empty()) return kNoRegister;
   if (text.size() == 1 && text[0] == zero_name) return zero;
@@ -80,7 +80,7 @@ std::int64_t parse_whole(std::string_view text) {
   return negative ? -value : value;
 }
 
-/// Parses "R4.64+UR6+0x10" of an address, or of an offset after a bank of constants.
+/// Parses an address like "R4.64+UR6+0x10", or the offset after a bank of constants.
 void parse_place(std::string_view text, Operand& operand) {
   for (std::string_view part : split(text, '+')) {
     std::string_view name = part.substr(0, part.find('.'));
@@ -168,7 +168,7 @@ Operand parse_operand(std::string_view text, const Labels& labels) {
   return operand;
 }
 
-/// Instructions that run once per warp have the same names with a U in front.
+/// Instructions that run once per warp have the same names with a U prefixed.
 std::string without_uniform(const std::string& opcode) {
   static const std::set<std::string> uniform = {
       "UFLO",  "UIADD3", "UIMAD", "UISETP", "ULDC",  "ULEA",  "ULOP3", "UMOV", "UPLOP3",
@@ -189,7 +189,7 @@ Line parse_line(std::string_view text, const Labels& labels) {
   line.opcode = without_uniform(std::string(words.at(0)));
   line.modifiers.assign(words.begin() + 1, words.end());
   std::string_view rest = trimmed(text.substr(end));
-  // A return names its kernel after the register, without a comma.
+  // A return names its kernel after the register, with no comma between them.
   if (line.opcode == "RET") rest = rest.substr(0, rest.find(' '));
   for (std::string_view part : split(rest, ','))
     line.operands.push_back(parse_operand(part, labels));

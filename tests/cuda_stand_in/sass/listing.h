@@ -1,4 +1,4 @@
-// The compiler's listing of device code as nvdisasm prints it, parsed into instructions and
+// The compiler's listing of device code, as nvdisasm prints it, parsed into instructions and
 // operands. Called by the machine that runs them; host only.
 #pragma once
 
@@ -27,9 +27,9 @@ inline constexpr int kZeroRegister = 255, kZeroUniform = 63, kTrue = 7, kNoRegis
 
 struct Operand {
   OperandKind kind = OperandKind::immediate;
-  int index = kNoRegister;    ///< register, predicate or barrier; an address's register
-  int uniform = kNoRegister;  ///< an address's uniform register
-  bool wide = false;          ///< an address's register is a pair
+  int index = kNoRegister;    ///< register, predicate or barrier; for an address, its register
+  int uniform = kNoRegister;  ///< the uniform register of an address
+  bool wide = false;          ///< the register of an address is a pair
   bool negative = false, absolute = false, inverted = false;  ///< - || ~ or !
   bool decimal = false;    ///< an immediate written as a number, not as bits
   std::int64_t value = 0;  ///< bits, offset in bytes, or position of a label
@@ -42,7 +42,7 @@ struct Operand {
 };
 
 struct Line {
-  std::string text;                    ///< for messages
+  std::string text;                    ///< the source text, for messages
   std::string opcode;                  ///< "IMAD"; uniform instructions drop the U
   std::vector<std::string> modifiers;  ///< "WIDE", "U32"
   std::vector<Operand> operands;
@@ -51,11 +51,11 @@ struct Line {
   bool has(std::string_view modifier) const;
 };
 
-/// The instructions of a kernel and of the functions after it, 16 bytes of code each.
+/// The instructions of a kernel and of the functions that follow it, each 16 bytes of code.
 using Listing = std::vector<Line>;
 
 /// Listings of all kernels in the files *.sass of a folder, by mangled name. Throws
-/// std::runtime_error with file and line for an unreadable one.
+/// std::runtime_error with file and line if one is unreadable.
 std::map<std::string, Listing> read_listings(const std::filesystem::path& folder);
 /// Listings of the kernels in one text.
 std::map<std::string, Listing> parse_listings(const std::string& text);

@@ -13,10 +13,10 @@
 namespace wellspring::sass {
 namespace {
 
-// Layout of the constant bank of compute capability 9.0, as seen in any listing.
+// Layout of the constant bank for compute capability 9.0, which any listing shows.
 constexpr std::size_t kBlockShape = 0x0, kGridShape = 0xc, kLocalBase = 0x20, kStackEnd = 0x28,
                       kParameters = 0x210;
-/// Shared memory before a block's own, which the system reserves.
+/// Size of the shared memory before a block's own, which the system reserves.
 constexpr std::size_t kReservedShared = 0x400;
 
 std::uint32_t changed(std::uint32_t value, const Operand& operand, Sense sense) {
@@ -277,7 +277,7 @@ const std::byte* Warp::constant(std::int64_t offset, std::size_t bytes) const {
 
 // Control
 
-/// The current group becomes `lanes`; its other threads stay at the next instruction.
+/// Makes `lanes` the current group; its other threads stay at the next instruction.
 Lanes Warp::split_off(Lanes lanes) {
   Group& group = groups_[current_];
   const Lanes rest = group.lanes & ~lanes;
@@ -337,7 +337,7 @@ void Warp::wait_for_block() {
   groups_[current_].state = State::waits_for_block;
 }
 
-/// Joins the groups at a barrier that all its threads have reached.
+/// Joins the groups at a barrier that all of its threads have reached.
 void Warp::release(int barrier) {
   Lanes here = 0;
   const auto is_here = [barrier](const Group& group) {

@@ -1,12 +1,12 @@
 // Runs device code on the host from its listing, one warp of 32 threads at a time. It reproduces
 // what a kernel writes and how often each instruction is issued, including divergence. It knows
-// only the listing: no caches, no latencies, no clock.
+// only the listing: there are no caches, latencies or clocks.
 //
-// A warp consists of groups of threads at the same instruction. A divergent branch splits a group;
-// BSYNC joins the threads that its BSSY held together, as the convergence barriers of Volta and
-// later do (CUDA C++ Programming Guide, "Independent Thread Scheduling"). Instructions follow
-// NVIDIA's "CUDA Binary Utilities", instruction set of Hopper. That document does not say how they
-// work; this was found by running them and comparing the samples with the host's.
+// A warp consists of groups of threads that are at the same instruction. A divergent branch splits
+// a group; BSYNC joins the threads that its BSSY held together, like the convergence barriers of
+// Volta and later (CUDA C++ Programming Guide, "Independent Thread Scheduling"). NVIDIA's
+// "CUDA Binary Utilities" lists the instructions (instruction set of Hopper) but not how they work,
+// which was found by running them and comparing the samples with the host's.
 //
 // Called by the stand-in's launcher; host only.
 #pragma once
@@ -30,14 +30,14 @@ using Row = std::array<std::uint32_t, kLanes>;
 using WideRow = std::array<std::uint64_t, kLanes>;
 inline constexpr Lanes kAll = ~Lanes{0};
 
-/// visit(lane) for each active lane, in order.
+/// Calls visit(lane) for each active lane, in order.
 template <class Visit>
 void each_lane(Lanes lanes, const Visit& visit) {
   for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
 }
 
 class Warp;
-/// The effect of an instruction on the threads whose guard holds.
+/// The effect of an instruction on the threads for which its guard holds.
 using Operation = std::function<void(Warp&, Lanes)>;
 
 struct Instruction {
@@ -45,7 +45,7 @@ struct Instruction {
   Operand guard;
 };
 
-/// A kernel that can run, and how often each instruction was issued to a warp.
+/// A kernel that can be run, and how often each instruction was issued to a warp.
 struct Code {
   std::string name;
   Listing listing;
@@ -65,25 +65,25 @@ struct Block {
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
 };
 
-/// How an operand is negated: as an integer, by complement, or as a floating-point number.
+/// The way to negate an operand: as an integer, by complement, or as a floating-point number.
 enum class Sense : std::uint8_t { whole, wholes_complement, real };
 
 class Warp {
  public:
   Warp(Code& code, Block& block, int first_thread);
 
-  /// Runs until all its threads have ended or wait for the block.
+  /// Runs until all of its threads have ended or wait for the block.
   void run();
   /// Releases the threads that wait for the block.
   void leave_block_barrier();
   bool ended() const { return alive_ == 0; }
 
-  // For operations. Rows hold all threads; lanes that do not take part hold arbitrary values.
+  // For operations. Rows have a lane per thread; lanes that do not take part are arbitrary.
   const std::uint32_t* read(const Operand& operand, Row& spare, Sense sense) const;
   void read_wide(const Operand& operand, WideRow& out, Sense sense) const;
   void write(const Operand& target, const Row& values, Lanes lanes);
   void write_wide(const Operand& target, const WideRow& values, Lanes lanes);
-  /// Accesses one of several consecutive registers; part 0 is the operand's own.
+  /// Accesses one of several consecutive registers; part 0 is the operand's own register.
   void write_part(const Operand& target, int part, int lane, std::uint32_t value);
   std::uint32_t read_part(const Operand& source, int part, int lane) const;
   Lanes holds(const Operand& predicate) const;
@@ -92,7 +92,7 @@ class Warp {
   std::uint32_t predicates_of(int lane) const;
   std::uint64_t address(const Operand& operand, int lane) const;
   std::uint32_t special(const std::string& name, int lane) const;
-  /// `bytes` at an address in one kind of memory.
+  /// `bytes` bytes at an address in one kind of memory.
   std::byte* global(std::uint64_t address, int lane, std::size_t bytes);
   std::byte* shared(std::uint64_t address, std::size_t bytes);
   std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
@@ -106,12 +106,12 @@ class Warp {
   void hold_together(int barrier);
   void part_from(int barrier, Lanes lanes);
   void meet(int barrier, Lanes lanes);
-  /// Synchronises the threads in a mask; each thread has its own mask.
+  /// Synchronises the threads in a mask; each thread has a mask of its own.
   void meet_some(const Operand& mask);
   void wait_for_block();
 
-  /// Upper half of a generic address in shared and in local memory; no address on the host has
-  /// either.
+  /// Upper halves of generic addresses in shared and in local memory; no address on the host has
+  /// either of them.
   static constexpr std::uint32_t kSharedWindow = 0x7f000001, kLocalWindow = 0x7f000002;
   static constexpr std::size_t kLocalBytes = 16 * 1024;
 
@@ -121,7 +121,7 @@ class Warp {
     Lanes lanes;
     std::int64_t next;  ///< next instruction
     State state = State::ready;
-    int barrier = 0;  ///< the barrier it waits at
+    int barrier = 0;  ///< the barrier that it waits at
   };
   static constexpr int kBarriers = 17, kByMask = 16;
 
@@ -139,11 +139,11 @@ class Warp {
   std::array<Row, 256> registers_{};
   std::array<std::uint32_t, 64> uniforms_{};
   std::array<Lanes, 8> predicates_{}, uniform_predicates_{};
-  std::array<Row, kBarriers> together_{};  ///< for each thread, the threads it meets
+  std::array<Row, kBarriers> together_{};  ///< per barrier and thread: the threads it meets
   std::vector<std::byte> local_;
 };
 
-/// Runs a grid. `parameters`: the kernel's single parameter.
+/// Runs a grid. `parameters` points to the kernel's single parameter.
 void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes);
 
 }  // namespace wellspring::sass

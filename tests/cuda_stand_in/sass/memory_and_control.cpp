@@ -59,7 +59,7 @@ Operation load(const Line& line) {
   const Width width = width_of(line);
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
-    // Read all addresses first: a load may overwrite its own.
+    // Reads all addresses first, because a load may overwrite its own address register.
     std::array<u64, kLanes> addresses;
     each_lane(lanes, [&](int lane) {
       addresses[static_cast<std::size_t>(lane)] = warp.address(from, lane);
@@ -104,7 +104,7 @@ Operation load_constant(const Line& line) {
   };
 }
 
-// Atomic operations, one thread after another.
+// Atomic operations run one thread after another.
 
 enum class Change : std::uint8_t { add, most, any, exchange, count };
 Change change_of(const Line& line) {
@@ -146,7 +146,7 @@ void write_value(Warp& warp, const Operand& to, int lane, std::size_t bytes, u64
   if (bytes == 8) warp.write_part(to, 1, lane, static_cast<u32>(value >> 32));
 }
 
-/// Compare and swap: writes a value if another is found, and reports in a register whether it did.
+/// Compare and swap: writes a value if another is found, and sets a register to whether it did.
 Operation compare_and_set(const Line& line, std::size_t bytes) {
   const auto& all = line.operands;
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
@@ -223,7 +223,7 @@ Operation branch(const Line& line) {
   const auto& all = line.operands;
   const std::int64_t target = all.back().value;
   if (all.back().kind != OperandKind::label) throw std::runtime_error("unknown branch");
-  if (line.has("DIV")) {  // taken if threads of the mask are missing here
+  if (line.has("DIV")) {  // taken if threads of the mask are missing in this group
     return [=](Warp& warp, Lanes lanes) {
       Row spare;
       const Lanes mask = *warp.read(all[0], spare, Sense::whole);
@@ -234,7 +234,7 @@ Operation branch(const Line& line) {
   return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
 }
 
-/// Jumps to the address in a register, which all its threads must share.
+/// Jumps to the address in a register, which must be the same for all threads.
 Operation return_to(const Line& line) {
   return [from = line.operands.at(0)](Warp& warp, Lanes lanes) {
     if (lanes == 0) return;
@@ -264,7 +264,7 @@ Operation part_from(const Line& line) {
     warp.part_from(barrier, lanes & warp.holds(condition));
   };
 }
-/// WARPSYNC.ALL or with a mask; a COLLECTIVE one ends at ENDCOLLECTIVE.
+/// WARPSYNC, either .ALL or with a mask; a COLLECTIVE one ends at ENDCOLLECTIVE.
 Operation meet_some(const Line& line) {
   Operand mask = {OperandKind::immediate};
   mask.value = kAll;

@@ -1,4 +1,4 @@
-// The operations of a listing's instructions, by families. Called by the machine; host only.
+// The operations of a listing's instructions, by family. Called by the machine; host only.
 #pragma once
 
 #include "tests/cuda_stand_in/sass/machine.h"

@@ -31,7 +31,7 @@ float without_subnormal(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.f, x) : x;
 }
 
-/// Rounding and clamping of a result.
+/// Rounds and clamps a result.
 struct Finish {
   int rounding = FE_TONEAREST;
   bool flushes = false, saturates = false;
@@ -50,7 +50,8 @@ struct Finish {
   float operand(float x) const { return flushes ? without_subnormal(x) : x; }
 };
 
-/// `f` reads volatile values and its result is volatile: nothing moves across a change of rounding.
+/// `f` reads volatile values and its result is volatile, so nothing moves across a change of
+/// rounding.
 template <class F>
 auto rounded(int rounding, F f) {
   std::fesetround(rounding);
@@ -170,7 +171,7 @@ Operation compare64(const Line& line) {
   };
 }
 
-/// Comparison with the result 1 or 0 as a floating-point number.
+/// A comparison whose result is 1 or 0 as a floating-point number.
 Operation compare_to_number(const Line& line) {
   const Form form = form_with_target(line);
   const ComparisonName name = comparison_of(line.modifiers.at(1));
@@ -181,7 +182,8 @@ Operation compare_to_number(const Line& line) {
   });
 }
 
-/// Minimum or maximum. One NaN gives the other operand unless NAN is set; -0 is below 0.
+/// Minimum or maximum. If one operand is NaN, the result is the other one unless NAN is set; -0 is
+/// less than 0.
 Operation lesser(const Line& line) {
   const bool spreads = line.has("NAN"), flushes = line.has("FTZ");
   return choose2(form_with_target(line), Sense::real, [=](u32 a, u32 b, bool less) {
@@ -199,8 +201,8 @@ Operation select(const Line& line) {
                  [](u32 a, u32 b, bool p) { return p ? a : b; });
 }
 
-/// Approximations: returns the exact value; the device is off by about the last bit. Code that uses
-/// them corrects them.
+/// Approximations. They return the exact value; on a device they are off by about the last bit.
+/// Code that uses them corrects them.
 Operation approximate(const Line& line) {
   const Form form = form_with_target(line);
   const auto of = [&](float (*f)(float)) {
@@ -219,8 +221,8 @@ Operation approximate(const Line& line) {
   });
 }
 
-/// Tests whether a quotient a / b needs the slow path: products in the fast one could overflow or
-/// underflow. The limits are ours, near the device's.
+/// Tests whether a quotient a / b needs the slow path, because products in the fast path could
+/// overflow or underflow. The limits are ours, near the device's.
 Operation check_division(const Line& line) {
   const Form form = form_of_flags(line, 1);
   return [form](Warp& warp, Lanes lanes) {
@@ -253,7 +255,7 @@ Operation round_to_whole(const Line& line) {
   });
 }
 
-/// Clamps to the type's limits; a NaN gives 0, or the minimum in 64 bits.
+/// Clamps to the type's limits; NaN gives 0, or the minimum in 64 bits.
 template <class I>
 I to_whole(double x) {
   using Limits = std::numeric_limits<I>;
@@ -263,7 +265,7 @@ I to_whole(double x) {
   return static_cast<I>(x);
 }
 
-/// The last type named is the source's if it is of the other kind: F2I.S64.F64.
+/// The last type named is the source's if it is of the other kind, as in F2I.S64.F64.
 Operation real_to_whole(const Line& line) {
   const Form form = form_with_target(line);
   const bool from64 = line.has("F64"), flushes = line.has("FTZ");
@@ -370,7 +372,7 @@ Operation pack_halves(const Line& line) {
                [](u32 a, u32 b) { return rounded_to_bf16(a) << 16 | rounded_to_bf16(b); });
 }
 
-/// Bits of an f16, from a number that it holds exactly.
+/// Bits of an f16, from a number that f16 represents exactly.
 u32 half_bits(const Operand& operand) {
   const double x = operand.number;
   if (x != x) return 0x7fffu | (operand.negative ? 0x8000u : 0u);
@@ -382,7 +384,8 @@ u32 half_bits(const Operand& operand) {
   const double fraction = std::frexp(size, &exponent);  // in [0.5, 1)
   return sign | static_cast<u32>(exponent + 14) << 10 | (static_cast<u32>(fraction * 2048) & 1023u);
 }
-/// The compiler writes constants as two f16 that it adds to zero; other f16 arithmetic is unknown.
+/// The compiler writes constants as two f16 numbers added to zero; other f16 arithmetic is not
+/// supported.
 Operation halves(const Line& line) {
   const auto& all = line.operands;
   const bool constant = all.size() == 5 && all[1].index == kZeroRegister &&

@@ -42,7 +42,7 @@ double sum(const test::Samples& samples, std::size_t i) {
 
 // ---- the parameterisation -----------------------------------------------------------------------
 
-// A Kolmogorov test of 20,000 numbers detects an error of 0.05 standard deviations in the mean.
+// With 20,000 numbers, a Kolmogorov test detects a shift of the mean by 0.05 standard deviations.
 TEST(CaloGflash, DrawsLognormalMaximumAndShape) {
   const auto samples = showers(small({{"mode", "mean"}, {"layers", "1"}, {"rings", "1"}}), 20000);
   const CaloReference reference = CaloReference::tungsten();
@@ -67,7 +67,7 @@ TEST(CaloGflash, DrawsLognormalMaximumAndShape) {
     EXPECT_GT(test::normal_p(m.mean * std::sqrt(n)), test::kGate);
     EXPECT_GT(test::normal_p((m.variance - 1) * std::sqrt(n / 2)), test::kGate);
   }
-  // The product of two standard normal numbers of correlation r has variance 1 + r^2.
+  // The product of two standard normal numbers with correlation r has variance 1 + r^2.
   const double r = reference.correlation(10);
   EXPECT_GT(test::normal_p((product / n - r) / std::sqrt((1 + r * r) / n)), test::kGate);
 }
@@ -89,8 +89,8 @@ std::vector<double> ring_sums(const test::Samples& samples, std::size_t i,
   return sums;
 }
 
-// The tolerance is 1e-5 of the shower's energy. It covers the gamma function and the f32 rounding
-// of T and alpha, whose relative error of 1e-7 grows by up to 40 with depth.
+// The tolerance of 1e-5 of the shower's energy covers the gamma function and the f32 rounding of T
+// and alpha, whose relative error of 1e-7 is amplified up to 40 times with depth.
 void expect_reference(const CaloReference& reference, const std::vector<CaloLayerSpec>& layers,
                       const std::vector<ParamSetting>& settings) {
   const auto samples = showers(settings, 40);
@@ -107,7 +107,7 @@ void expect_reference(const CaloReference& reference, const std::vector<CaloLaye
   }
 }
 
-TEST(CaloGflash, DepositsSharesOfTheFormulas) {
+TEST(CaloGflash, DepositsMatchTheFormulas) {
   std::vector<CaloLayerSpec> cylinder;
   for (int i = 0; i < 6; ++i) {
     cylinder.push_back({0.5 + 4.0 * i, 4.5 + 4.0 * i, {0, 6, 12, 18}, 5});
@@ -123,9 +123,9 @@ TEST(CaloGflash, DepositsSharesOfTheFormulas) {
                    {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}});
 }
 
-// Compares mean shares of layers over 3000 showers with the integral over the distribution of T and
-// alpha, by the midpoint rule in two independent normal variables.
-TEST(CaloGflash, HasTheIntegratedMeanProfile) {
+// Compares the mean energy shares per layer of 3000 showers with the integral over T and alpha,
+// computed by the midpoint rule in two independent normal variables.
+TEST(CaloGflash, MeanProfileMatchesTheIntegral) {
   const auto samples =
       showers(small({{"mode", "mean"}, {"rings", "1"}, {"ring_width", "1000"}}), 3000);
   const CaloReference reference = CaloReference::tungsten();
@@ -162,7 +162,7 @@ TEST(CaloGflash, HasTheIntegratedMeanProfile) {
   }
 }
 
-// Energy, leakage and cells are rounded to f32 once each: 2^-23 of the shower is enough.
+// Energy, leakage and cells are each rounded to f32 once, so 2^-23 of the shower's energy suffices.
 TEST(CaloGflash, ConservesEnergy) {
   for (const char* mode : {"gflash", "gflash_lite", "mean"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
@@ -179,9 +179,9 @@ TEST(CaloGflash, ConservesEnergy) {
   }
 }
 
-// All modes share the showers, because the spots use other draws than T, alpha and the rest. The
-// means of cells with some hundreds of spots are normal.
-TEST(CaloGflash, DistributesSpotsAsTheMean) {
+// All modes give the same showers, because spots use other random numbers than T, alpha and the
+// rest. The mean energy of a cell with several hundred spots is normally distributed.
+TEST(CaloGflash, SpotsAverageToTheMeanMode) {
   for (const char* medium : {"homogeneous", "sampling"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
       const Settings settings = {
@@ -219,8 +219,8 @@ TEST(CaloGflash, HasThePublishedNumberOfSpots) {
   const double spots = CaloReference::tungsten().spots(10);
   for (std::size_t i = 0; i < many.count(); ++i) {
     EXPECT_EQ(lite.latent(i, Latent::kSpots), std::round(spots));
-    // The number of spots is rounded in each of 24 slices. Up to 3 % of the spots are beyond the
-    // last slice.
+    // The number of spots is rounded in each of the 24 slices, and up to 3 % of the spots are
+    // beyond the last slice.
     EXPECT_NEAR(many.latent(i, Latent::kSpots), spots, 24 + 0.03 * spots);
     // A cell holds a whole number of spots of equal energy, in units of 2^-40.
     const double unit = 10000 / std::round(spots);
@@ -251,8 +251,8 @@ TEST(CaloGflash, HasUniformAzimuth) {
   EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
 }
 
-// By definition, nine tenths of the energy are within a Moliere radius, and as a rule 99 % are
-// within 3.5 (Particle Data Group, section 34.5); the parameterisation is somewhat narrower.
+// By definition, nine tenths of the energy are within one Moliere radius, and typically 99 % are
+// within 3.5 radii (Particle Data Group, section 34.5); the parameterisation is slightly narrower.
 TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
   const auto share = [](const char* radius) {
     const auto samples = showers(
@@ -265,7 +265,7 @@ TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
   EXPECT_NEAR(share("32.5"), 0.99, 0.01);
 }
 
-// The same showers in finer cells.
+// ds2 and ds3 give the same showers; ds3 has finer cells.
 TEST(CaloGflash, FinerCellsSumToCoarserCells) {
   const auto coarse = showers({{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
   const auto fine = showers({{"preset", "ds3"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
@@ -326,7 +326,7 @@ TEST(CaloGflash, ConvertsPhotonsAfterNineSeventhsOfARadiationLength) {
             test::kGate);
 }
 
-// The formulas on the page of this generator, with its default constants.
+// The formulas from this generator's page, with its default constants.
 TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
   const auto samples = showers(small({{"mode", "mean"},
                                       {"particles", "[pion]"},
@@ -348,7 +348,7 @@ TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
     ASSERT_NEAR(samples.latent(i, Latent::kInvisible), 50000 * 0.3 * (1 - em), 0.02);
     ASSERT_NEAR(samples.latent(i, Latent::kAlpha), a, 1e-5);
     if (i >= 50) continue;
-    // Slices have one radiation length. Half of the hadronic energy is within 0.2 interaction
+    // A slice is one radiation length deep. Half of the hadronic energy is within 0.2 interaction
     // lengths.
     const double had_within = 50 * 50 / (50 * 50 + std::pow(0.2 * reference.interaction, 2));
     for (int layer = 0; layer < 6; ++layer) {
@@ -369,7 +369,7 @@ TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
   }
   EXPECT_GT(test::kolmogorov_p(starts, [&](double x) { return 1 - std::exp(-x / lambda); }),
             test::kGate);
-  // 0 and 1 are five standard deviations (0.1) away, so the clamp does not matter.
+  // 0 and 1 are five standard deviations (of 0.1) away, so the clamp does not matter.
   const double mean = 1 - std::pow(50, -0.18);
   EXPECT_GT(
       test::kolmogorov_p(fractions,
@@ -385,8 +385,8 @@ test::Samples read_out(Settings more, std::uint64_t count = 3000) {
   return showers(small(more), count, 7);
 }
 
-// Gamma variates of one scale add up, so the distribution of the sum over the cells is known.
-TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
+// Gamma variates of the same scale add up, so the distribution of the sum over cells is known.
+TEST(CaloGflash, SamplingTermIsGammaDistributed) {
   const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
   std::vector<double> levels;
@@ -397,7 +397,7 @@ TEST(CaloGflash, SamplingTermFollowsTheGammaLaw) {
     squares += std::pow(sum(measured, i) - deposited, 2) / deposited / 1000;
   }
   EXPECT_GT(test::kolmogorov_p(levels, [](double x) { return x; }), test::kGate);
-  // (E - mean)^2 / mean has the mean a^2 and about the variance of a squared normal number.
+  // (E - mean)^2 / mean has mean a^2 and about the variance of a squared normal number.
   const auto n = static_cast<double>(measured.count());
   EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2.2 / n));
 }
@@ -432,8 +432,8 @@ TEST(CaloGflash, DrawsIndependentNoisePerCell) {
   EXPECT_GT(test::normal_p(products / std::sqrt(1500.0 * 17)), test::kGate);
 }
 
-// The order is sampling, factor, noise, threshold. Each has its own draws, so the test can repeat
-// the last two.
+// The order is sampling, factor, noise, threshold. Each step draws its own random numbers, so the
+// test can repeat the last two.
 TEST(CaloGflash, AppliesTheThresholdLast) {
   const Settings all = {{"sampling_term", "0.1"}, {"constant_term", "0.05"}, {"noise", "2"}};
   Settings cut = all;
@@ -461,8 +461,8 @@ TEST(CaloGflash, ConvertsUnits) {
   ASSERT_FLOAT_EQ(gev.latent(0, Latent::kLeakage), mev.latent(0, Latent::kLeakage) / 1000);
 }
 
-// The golden case keeps cells in planned memory; here they are in scratch.
-TEST(CaloGflash, GivesEqualBytesForAnyTeamInScratch) {
+// The golden case keeps its cells in planned memory; this test keeps them in scratch.
+TEST(CaloGflash, GivesEqualBytesForAnyTeamSizeInScratch) {
   const auto params = [](const char* mode) {
     return CaloGflash::table().read(small({{"mode", mode},
                                            {"particles", "[electron, photon, pion]"},

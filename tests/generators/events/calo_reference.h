@@ -1,5 +1,5 @@
-// GFLASH's published formulas in double precision: the reference for generator `calo_gflash`.
-// For its tests. Host only.
+// GFLASH's published formulas in double precision: the reference for the tests of generator
+// `calo_gflash`. Host only.
 #pragma once
 
 #include "generators/events/calo_geometry.h"
@@ -16,10 +16,10 @@ namespace wellspring::test {
 struct CaloReference {
   double z, critical, radiation, moliere, interaction;
   bool sampling = false;
-  double frequency = 0, e_hat = 1;  ///< F_s and e^ of a sandwich
+  double frequency = 0, e_hat = 1;  ///< sampling frequency F_s and e-hat of a sandwich
 
-  // Tungsten, and 1.4 mm of it with 0.3 mm of silicon (Particle Data Group: 19.3 and 2.329 g/cm^3,
-  // X0 6.76 and 21.82 g/cm^2, lambda_I 191.9 and 108.4 g/cm^2), computed by hand from the formulas.
+  // Tungsten, and 1.4 mm of tungsten plus 0.3 mm of silicon, computed by hand from the formulas
+  // (PDG: 19.3 and 2.329 g/cm^3, X0 6.76 and 21.82 g/cm^2, lambda_I 191.9 and 108.4 g/cm^2).
   static CaloReference tungsten() {
     const double critical = 2.66e-3 * std::pow(6.76 * 74 / 183.84, 1.1);
     return {74, critical, 67.6 / 19.3, 67.6 / 19.3 * 0.0212 / critical, 1919 / 19.3};
@@ -85,12 +85,12 @@ struct CaloReference {
     return {core, std::clamp(tail, 0.01, 100.0), std::clamp(share, 0.0, 1.0)};
   }
 
-  /// Share of energy below depth t.
+  /// Share of the energy deposited before depth t.
   static double depth_share(double alpha, double rate, double t) {
     return t <= 0 ? 0 : 1 - upper_gamma(alpha, rate * t);
   }
 
-  /// Expected shares of a shower's energy, ring by ring of all sectors together.
+  /// Expected shares of a shower's energy per ring, summed over the ring's sectors.
   std::vector<double> rings(const std::vector<CaloLayerSpec>& layers, double slice, double energy,
                             double t, double alpha, double start) const {
     std::vector<double> shares;

@@ -1,4 +1,4 @@
-// Decays of the bodies of `rambo`.
+// Decays of the particles that `rambo` produces.
 #include "generators/events/decay_chain.h"
 
 #include "core/text/text.h"
@@ -79,7 +79,7 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
   }
 }
 
-// Decays have no preferred direction relative to the flight or to the axes. Eight tests at a
+// Decays have no preferred direction, neither along the flight nor along the axes. Eight tests at a
 // significance of 10^-6.
 TEST(DecayChain, DecaysIsotropicallyAtRest) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 20000);
@@ -113,8 +113,8 @@ double momentum(double m, double m1, double m2) {
   return std::sqrt(std::max(0.0, near)) / (2 * m);
 }
 
-/// Distribution function of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc,
-/// computed with 4000 midpoints.
+/// Cumulative distribution of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc,
+/// by the midpoint rule with 4000 points.
 std::function<double(double)> pair_law(double m, double a, double b, double c) {
   constexpr std::size_t kSteps = 4000;
   const double low = b + c, range = m - a - low;
@@ -130,8 +130,8 @@ std::function<double(double)> pair_law(double m, double a, double b, double c) {
   };
 }
 
-// The mass of each pair follows three-body phase space, whichever of the three bodies is drawn
-// first.
+// The mass of each pair follows three-body phase space, regardless of which of the three bodies is
+// drawn first.
 TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   const std::vector<std::vector<double>> laws = {
       {1.77686, 0.105658, 0, 0}, {1.86966, 0.493677, 0.13957, 0.13957}, {100, 60, 20, 1}};
@@ -170,9 +170,9 @@ TEST(DecayChain, FillsThreeBodyPhaseSpace) {
   }
 }
 
-// The production alone determines the weights, and the bodies before decays are the same as without
+// Weights depend on the production alone, and the bodies before they decay are the same as without
 // decays.
-TEST(DecayChain, KeepsWeightsAndBodiesOfTheProduction) {
+TEST(DecayChain, LeavesProductionUnchanged) {
   for (const std::string weights : {"keep", "unweight"}) {
     const std::vector<ParamSetting> own = {{"bodies_low", "2", {}},
                                            {"bodies_high", "4", {}},
@@ -207,7 +207,7 @@ TEST(DecayChain, RefusesImpossibleDecays) {
       make_generator("rambo", 1, {{"masses", "[50, 50, 50, 50]", {}}, {"decays", decays, {}}});
     });
   };
-  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "no ->", "172.5 -> 80.377"});
+  test::expect_parts(refused("[50: 1 + 2]"), {"rambo: decay", "it has no '->'", "172.5 -> 80.377"});
   test::expect_parts(refused("[x -> 1 + 2]"), {"before ->", "172.5"});
   test::expect_parts(refused("[50 -> 1 + two]"), {"a product is not a mass"});
   test::expect_parts(refused("[50 -> 1 + -2]"), {"a product is not a mass"});

@@ -17,8 +17,8 @@ double cross_section(const MuonPairRates& rates, double sqrt_s) {
   return sqrt_s * sqrt_s * (rates.same + rates.opposite) / (48 * std::numbers::pi) * 0.3893793721e9;
 }
 
-// Independent values in double precision, with 1 / alpha = 128.952, sin^2 theta_w = 0.23153,
-// MZ = 91.1876, GZ = 2.4952, no initial-state radiation.
+// Reference values computed independently in double precision: 1 / alpha = 128.952, sin^2 theta_w =
+// 0.23153, MZ = 91.1876, GZ = 2.4952, no initial-state radiation.
 TEST(EeMumu, AsymmetryAndCrossSectionMatchTheReference) {
   const struct {
     double sqrt_s, asymmetry, picobarn;
@@ -34,11 +34,11 @@ TEST(EeMumu, AsymmetryAndCrossSectionMatchTheReference) {
   }
 }
 
-// MadGraph5's standard-model constants (1 / alpha = 132.507, MZ = 91.188, GZ = 2.441404, MW =
-// 80.419): its log gives 1.371706e-2 +- 3.27e-6 for <|M|^2> at 1500 GeV.
+// With MadGraph5's standard-model constants (1 / alpha = 132.507, MZ = 91.188, GZ = 2.441404, MW =
+// 80.419), MadGraph's log gives <|M|^2> = 1.371706e-2 +- 3.27e-6 at 1500 GeV.
 TEST(EeMumu, SquaredAmplitudeMatchesMadGraph) {
   const MuonPairRates rates = MuonPairRates::at(1500, {132.507, 0.2222465, 91.188, 2.441404});
-  // |M|^2 = s^2 / 4 (same + opposite) (1 +- c)^2; over flat phase space the square averages to 4/3.
+  // |M|^2 = s^2 / 4 (same + opposite) (1 +- c)^2; (1 +- c)^2 averages to 4/3.
   EXPECT_NEAR(std::pow(1500, 4) / 4 * (rates.same + rates.opposite) * 4 / 3, 1.371758e-2, 5e-8);
 }
 
@@ -49,7 +49,7 @@ TEST(EeMumu, LowEnergyIsPureQed) {
 }
 
 // With 200,000 events per energy, the Kolmogorov test detects a distance of 0.006 (an error of
-// 0.025 in A_FB), and the mean detects an error of 0.009 in A_FB.
+// 0.025 in A_FB), and the test of the mean detects an error of 0.009 in A_FB.
 TEST(EeMumu, AnglesFollowTheClosedForm) {
   for (const char* energy : {"[30]", "[91.1876]", "[110]"}) {
     const auto samples = test::collect(*make_generator("ee_mumu", 1, {{"energies", energy}}),
@@ -85,7 +85,7 @@ TEST(EeMumu, AnglesFollowTheClosedForm) {
     const double share = 0.5 + a / 2;
     EXPECT_GT(test::normal_p((forward / n - share) / std::sqrt(share * (1 - share) / n)),
               test::kGate);
-    double chi2 = 0;  // independence of cosine and phi: (4 - 1)(4 - 1) degrees of freedom
+    double chi2 = 0;  // tests that cosine and phi are independent: 9 degrees of freedom
     for (std::size_t i = 0; i < 16; ++i) {
       const double expected = rows[i / 4] * columns[i % 4] / n;
       chi2 += (cells[i] - expected) * (cells[i] - expected) / expected;
@@ -117,7 +117,7 @@ TEST(EeMumu, BestAccuracyIntegratesTheLargestDensity) {
     std::string list = "[";
     for (const double e : energies) list += (list.size() > 1 ? ", " : "") + std::to_string(e);
     const auto generator = make_generator("ee_mumu", 1, {{"energies", list + "]"}});
-    constexpr int kSteps = 20000;  // midpoint rule: its error is below 1e-8
+    constexpr int kSteps = 20000;  // the midpoint rule's error is below 1e-8
     double integral = 0;
     for (int i = 0; i < kSteps; ++i) {
       const double c = -1 + 2 * (i + 0.5) / kSteps;

@@ -13,7 +13,7 @@ namespace wellspring {
 namespace {
 
 // Lengths (cm) are from the Particle Data Group's tables, rounded to 0.1 %. GFLASH's critical
-// energies and the Moliere radii are computed from them by hand.
+// energies and Moliere radii are computed from them by hand.
 TEST(Gflash, HasTheReferenceMedia) {
   const struct {
     gflash::Material material;
@@ -51,8 +51,8 @@ TEST(Gflash, HasTheReferenceMedia) {
   }
 }
 
-// Independent values in double precision for tungsten, Z = 74, Ec = 8.004 MeV.
-TEST(Gflash, GivesReferenceValues) {
+// Values computed independently in double precision for tungsten, Z = 74, Ec = 8.004 MeV.
+TEST(Gflash, MatchesReferenceValues) {
   gflash::Medium medium = gflash::homogeneous(gflash::Material::tungsten);
   medium.critical_energy = 8.004e-3f;
   const struct {
@@ -75,7 +75,7 @@ TEST(Gflash, GivesReferenceValues) {
   EXPECT_NEAR(law.core_share, 0.8790, 1e-4);
 }
 
-// A change of any constant by 2 % moves some value by more than 1e-4.
+// Changing any constant by 2 % would move some value by more than 1e-4.
 TEST(Gflash, FollowsThePublishedFormulas) {
   for (const bool sampling : {false, true}) {
     const test::CaloReference reference =
@@ -106,7 +106,7 @@ TEST(Gflash, FollowsThePublishedFormulas) {
       }
     }
   }
-  // The formulas for the spread end below this energy.
+  // The formulas for the spread are not valid below this energy.
   EXPECT_EQ(gflash::fluctuation(gflash::homogeneous(gflash::Material::tungsten), 2.3f).sigma_t,
             gflash::kMostSigma);
 }

@@ -24,7 +24,7 @@
 namespace wellspring {
 namespace {
 
-constexpr double kEpsilon = 0x1p-24;  // largest relative error of a rounding to f32
+constexpr double kEpsilon = 0x1p-24;  // largest relative error of rounding to f32
 
 using Row = test::JetRow<Ginkgo, 4>;
 
@@ -46,7 +46,7 @@ struct Four {
   double e = 0, x = 0, y = 0, z = 0;
   explicit Four(const std::array<float, 4>& v) : e(v[0]), x(v[1]), y(v[2]), z(v[3]) {}
   Four(double energy, double a, double b, double c) : e(energy), x(a), y(b), z(c) {}
-  /// The rest-frame vector in the frame in which `frame`, of mass m, moves.
+  /// The rest-frame vector, boosted into the frame in which `frame`, of mass m, moves.
   Four boosted(const Four& frame, double m) const {
     const double k = ((frame.x * x + frame.y * y + frame.z * z) / (frame.e + m) + e) / m;
     return {(frame.e * e + frame.x * x + frame.y * y + frame.z * z) / m, x + k * frame.x,
@@ -54,7 +54,7 @@ struct Four {
   }
 };
 
-// Rounding errors of the shower in the rest frame (40 u m per branching, see its tests) grow by at
+// The shower's rounding errors in the rest frame (40 u m per branching, see its tests) grow by at
 // most (E + p) / m in the boost. Each constituent adds fewer than 20 roundings of its own energy.
 TEST(Ginkgo, ConstituentsSumToTheJet) {
   Ginkgo::Params params;
@@ -99,7 +99,7 @@ TEST(Ginkgo, BothFramesHoldTheSameJet) {
               [](const Four& a, const Four& b) { return a.e > b.e; });
     for (std::size_t k = 0; k < expected.size(); ++k) {
       const Four actual(moving.items[k]);
-      // Fewer than 20 roundings of numbers up to the jet's energy.
+      // Fewer than 20 roundings of numbers no larger than the jet's energy.
       ASSERT_NEAR(actual.e, expected[k].e, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.x, expected[k].x, 20 * kEpsilon * jet);
       ASSERT_NEAR(actual.y, expected[k].y, 20 * kEpsilon * jet);
@@ -130,9 +130,9 @@ TEST(Ginkgo, KeepsTheHardestConstituentsInOrder) {
   }
 }
 
-// The test repeats the tree as the shower's tests do: from block 1, with the class's rate at the
-// root. Those tests derive the tolerances of single branchings; a sum adds its own roundings.
-TEST(Ginkgo, LogDensitiesSumOverTheTree) {
+// The test replays the tree as the shower's tests do: from block 1, with the class's rate at the
+// root. Those tests derive the tolerances per branching; the sum adds roundings of its own.
+TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
   const Ginkgo::Params params;
   for (std::uint64_t i = 0; i < 500; ++i) {
     const Row row = make_row(params, i);
@@ -165,8 +165,8 @@ TEST(Ginkgo, LogDensitiesSumOverTheTree) {
   }
 }
 
-/// Area under the curve of the tree ratio, from the distribution of (a, b), in bins of 1/20000 of
-/// its range.
+/// Area under the ROC curve of the tree ratio, from the distribution of (a, b). The ratio's range
+/// is divided into 20,000 bins.
 double tree_area(double w_rate, double qcd_rate) {
   constexpr int kSteps = 600, kBins = 20000;
   std::vector<double> weights[2] = {std::vector<double>(kBins), std::vector<double>(kBins)};
@@ -231,7 +231,7 @@ test::Jet cloud_of(const Row& row) {
   return jet;
 }
 
-// The references use the momenta of the set in double precision (see the tests of jet_views.h for
+// The reference uses the set's momenta in double precision (see the tests of jet_views.h for
 // tolerances). Mass and transverse momentum are the jet's own, because rounding in the lab frame
 // would add an error of (E / m)^2 = 26 times 2^-24 per constituent.
 TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
@@ -292,7 +292,7 @@ TEST(Ginkgo, CountsOverflow) {
       const auto all = static_cast<std::uint64_t>(made.latents()[i * width + 5]);
       ASSERT_EQ(made.items()[i], static_cast<std::int32_t>(std::min<std::uint64_t>(8, all)));
       for (auto k = static_cast<std::size_t>(made.items()[i]) * 4; k < 32; ++k) {
-        ASSERT_EQ(made.x()[i * 32 + k], 0) << "after the last constituent";
+        ASSERT_EQ(made.x()[i * 32 + k], 0) << "must be 0 after the last constituent";
       }
       samples += all > 8 ? 1 : 0;
       items += all > 8 ? all - 8 : 0;
@@ -304,7 +304,7 @@ TEST(Ginkgo, CountsOverflow) {
   EXPECT_EQ(maker.overflow().items, items);
 }
 
-TEST(Ginkgo, RefusesItemsWithoutASet) {
+TEST(Ginkgo, RefusesItemsUnlessTheOutputIsASet) {
   for (const std::string output : {"image", "features"}) {
     test::expect_parts(
         test::message_of(ErrorKind::config,

@@ -1,4 +1,4 @@
-// The Ginkgo shower of one jet (generators/events/ginkgo_shower.h). Tests only; host only.
+// The Ginkgo shower of a single jet (generators/events/ginkgo_shower.h). Tests only; host only.
 #pragma once
 
 #include "generators/events/ginkgo_shower.h"

@@ -1,5 +1,5 @@
-// The Ginkgo shower by independent means, in double precision: the published density of a
-// branching, a recursion for the number of constituents, and the exact likelihood of a set of
+// An independent implementation of the Ginkgo shower in double precision: the published density of
+// a branching, a recursion for the number of constituents, and the exact likelihood of a set of
 // constituents, summed over every tree that can produce it. Tests only; host only.
 #pragma once
 
@@ -17,12 +17,12 @@ namespace wellspring::test {
 struct GinkgoReference {
   static constexpr double kCut = 0.999;
 
-  /// Density of one branching into an unordered pair t1, t2, with left and right exchanged at
-  /// random, in GeV^-4 for the given direction.
+  /// Density of one branching into an unordered pair t1, t2, in GeV^-4 for the given direction.
+  /// Left and right are exchanged at random.
   static double branching(double rate, double t, double t1, double t2) {
     return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
   }
-  /// p(u, v) with u drawn from all of t and v from the rest.
+  /// p(u, v), where u is drawn from all of t and v from what is left.
   static double ordered(double rate, double t, double u, double v) {
     const double left = std::pow(std::sqrt(t) - std::sqrt(u), 2);
     return exponential(rate, u, t) * exponential(rate, v, left);
@@ -32,15 +32,15 @@ struct GinkgoReference {
     return rate * std::exp(-rate * u / scale) / (scale * (1 - std::exp(-rate * kCut)));
   }
 
-  /// Factor from a density in t1, t2 and direction to one in both momenta:
-  /// d4p1 d4p2 delta4(p - p1 - p2) = dt1 dt2 dOmega q / (4 m), q the momentum in the rest frame.
+  /// Converts a density in t1, t2 and direction to one in both momenta: d4p1 d4p2 delta4(p - p1 -
+  /// p2) = dt1 dt2 dOmega q / (4 m), where q is the momentum in the rest frame.
   static double momentum_jacobian(double t, double t1, double t2) {
     const double m = std::sqrt(t), m1 = std::sqrt(t1), m2 = std::sqrt(t2);
     const double q = std::sqrt((t - (m1 + m2) * (m1 + m2)) * (t - (m1 - m2) * (m1 - m2))) / (2 * m);
     return 4 * m / q;
   }
 
-  /// Number of constituents of a shower, by recursion over masses alone.
+  /// Number of constituents of a shower, by a recursion over masses alone.
   template <class Random>
   static int count(Random& random, double t, double t_cut, double root_rate, double rate) {
     if (t <= t_cut) return 1;
@@ -64,10 +64,10 @@ struct GinkgoConstituent {
   double t, e, x, y, z;
 };
 
-/// log p(set | rate_1 at the root) - log p(set | rate_2 at the root), exact: the sum over all
-/// binary trees above the constituents, by dynamic programming over subsets (the cluster trellis,
-/// S. Macaluso et al., arXiv:2002.11661): Z(S) is the sum over splits of S of p(S -> A B) Z(A)
-/// Z(B). Time 3^n / 2; n <= 20. Factors shared by all trees (left-right order, angles) are omitted.
+/// log p(set | rate_1 at the root) - log p(set | rate_2 at the root), exact: sums over all binary
+/// trees on the constituents by dynamic programming over subsets (the cluster trellis, S. Macaluso
+/// et al., arXiv:2002.11661): Z(S) is the sum over splits of S of p(S -> A B) Z(A) Z(B). Takes time
+/// 3^n / 2; n <= 20. Omits factors that all trees share (left-right order, angles).
 class GinkgoSetLikelihood {
  public:
   GinkgoSetLikelihood(const std::vector<GinkgoConstituent>& set, double t0, double t_cut,
@@ -94,17 +94,17 @@ class GinkgoSetLikelihood {
 
  private:
   double sum_over_parts(std::size_t s, double rate) const {
-    // Part A holds the lowest constituent, so each split appears once.
+    // Part A always holds the constituent with the lowest index, so each split is counted once.
     const std::size_t lowest = s & (~s + 1), others = s ^ lowest;
     double sum = 0;
     for (std::size_t some = (others - 1) & others;; some = (some - 1) & others) {
       const std::size_t a = some | lowest, b = s ^ a;
       if (z_[a] > 0 && z_[b] > 0) {
         const double jacobian = GinkgoReference::momentum_jacobian(t_[s], t_[a], t_[b]);
-        // Because of rounding, the masses of the parts may exceed t; then there is no such
-        // branching.
+        // Because of rounding, the sum of the parts' masses may exceed the parent's; then there is
+        // no such branching.
         if (std::isfinite(jacobian)) {
-          // Units of t0 keep the product of many densities near 1.
+          // Measuring in units of t0 keeps products of many densities near 1.
           sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *
                  jacobian * z_[a] * z_[b];
         }
@@ -117,8 +117,8 @@ class GinkgoSetLikelihood {
   std::vector<double> t_, z_;
 };
 
-/// Area under the receiver operating characteristic: the chance that a score of class 1 exceeds one
-/// of class 0, with ties counted half. `scores`: (score, class).
+/// Area under the ROC curve: the probability that a score of class 1 exceeds one of class 0, with
+/// ties counted as half. `scores`: (score, class).
 inline double area_under_curve(std::vector<std::pair<double, int>> scores) {
   std::sort(scores.begin(), scores.end());
   double above = 0, ones = 0, zeros = 0;

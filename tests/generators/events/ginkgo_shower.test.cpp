@@ -20,7 +20,7 @@ namespace wellspring::ginkgo {
 namespace {
 
 using test::GinkgoReference;
-constexpr double kEpsilon = 0x1p-24;  // largest relative error of a rounding to f32
+constexpr double kEpsilon = 0x1p-24;  // largest relative error of rounding to f32
 
 struct Jet {
   std::vector<Branching> branchings;
@@ -31,7 +31,7 @@ struct Law {
   double mass, t_cut, root_rate, rate;
   std::uint64_t seed = 1;
 };
-constexpr Law kQcd{30, 16, 1.5, 1.5};  // as published
+constexpr Law kQcd{30, 16, 1.5, 1.5};  // the published parameters
 constexpr Law kW{80, 1.21, 3, 1.5};
 
 Jet make_jet(const Law& law, std::uint64_t sample) {
@@ -46,7 +46,7 @@ Jet make_jet(const Law& law, std::uint64_t sample) {
   return jet;
 }
 
-/// In double: the test measures the errors of a parton's energy, momentum and mass.
+/// A parton in double precision, to measure the rounding errors of its energy, momentum and mass.
 struct Four {
   double e, x, y, z;
   static Four of(const Parton& p) {
@@ -57,7 +57,7 @@ struct Four {
   double square() const { return e * e - (x * x + y * y + z * z); }
 };
 
-/// Direction of `child` in the parent's rest frame: cosine to the z axis and azimuth / 2 pi.
+/// Direction of `child` in the parent's rest frame: cosine to the z axis, and azimuth / (2 pi).
 std::pair<double, double> direction_at_rest(const Parton& parent, const Parton& child) {
   const Four p = Four::of(parent), c = Four::of(child);
   const double m = std::sqrt(p.square());
@@ -71,12 +71,12 @@ double truncated_exponential(double rate, double x) {
   return std::expm1(-rate * x) / std::expm1(-rate * GinkgoReference::kCut);
 }
 
-/// The x at which that function is `share`.
+/// The x at which truncated_exponential() is `share`.
 double quantile(double rate, double share) {
   return -std::log1p(share * std::expm1(-rate * GinkgoReference::kCut)) / rate;
 }
 
-// With 50,000 numbers the test detects a distance of 0.012, which is an error of 0.08 in a rate of
+// With 50,000 numbers the test detects a distance of 0.012, that is, an error of 0.08 in a rate of
 // 1.5.
 TEST(GinkgoShower, FractionsFollowATruncatedExponential) {
   for (const double rate : {0.1, 1.5, 3.0, 30.0}) {
@@ -96,8 +96,8 @@ TEST(GinkgoShower, FractionsFollowATruncatedExponential) {
   }
 }
 
-// Tested separately at the root and below it, where another rate applies.
-TEST(GinkgoShower, BranchesByThePublishedLaw) {
+// Tested separately at the root and below it, because the rates differ.
+TEST(GinkgoShower, BranchesAsPublished) {
   struct Numbers {
     std::vector<double> a, b, cosine, azimuth;
   } numbers[2];
@@ -123,7 +123,7 @@ TEST(GinkgoShower, BranchesByThePublishedLaw) {
     EXPECT_GT(test::kolmogorov_p(n.b, law), test::kGate);
     EXPECT_GT(test::kolmogorov_p(n.cosine, [](double c) { return 0.5 * (c + 1); }), test::kGate);
     EXPECT_GT(test::kolmogorov_p(n.azimuth, [](double u) { return u; }), test::kGate);
-    // Independence: three equally likely ranges of each number give 81 equal cells.
+    // Independence: three equally likely ranges per number give 81 equally likely cells.
     const auto range = [](double x, double low, double high) {
       return static_cast<std::size_t>((x > low ? 1 : 0) + (x > high ? 1 : 0));
     };
@@ -137,11 +137,11 @@ TEST(GinkgoShower, BranchesByThePublishedLaw) {
   }
 }
 
-// Let u be the rounding of one operation. A momentum in `branch` takes fewer than 20 roundings of
-// numbers up to the parent's energy E; part 2 is a difference, with one more rounding. So each
-// component of momentum is conserved to u E. Each energy follows from mass and momentum, and is
-// exact to 20 u E. The pair's mass squared is (E1 + E2)^2 - p^2, off by 2 E times the error of the
-// energies.
+// Let u be the rounding error of one operation. `branch` computes a momentum with fewer than 20
+// roundings of numbers up to the parent's energy E; part 2 is a difference, with one more rounding.
+// So each component of momentum is conserved to u E. Each energy follows from mass and momentum and
+// is exact to 20 u E. The pair's mass squared is (E1 + E2)^2 - p^2; its error is 2 E times that of
+// the energies.
 TEST(GinkgoShower, ConservesFourMomentumAtEachBranching) {
   for (const Law& law : {kQcd, kW}) {
     for (std::uint64_t i = 0; i < 1500; ++i) {
@@ -180,8 +180,8 @@ TEST(GinkgoShower, StopsAtTheCutOffMass) {
         ASSERT_GT(b.parent.t, t_cut);
         ASSERT_GE(b.first.t, 0);
         ASSERT_GE(b.second.t, 0);
-        // sqrt t1 + sqrt t2 is less than sqrt t by at least 5e-4 of the rest after part 1, which
-        // exceeds the rounding errors.
+        // sqrt t1 + sqrt t2 is below sqrt t by at least 5e-4 of the mass left after part 1, which
+        // is more than the rounding errors.
         const double m = std::sqrt(static_cast<double>(b.parent.t));
         ASSERT_LE(
             std::sqrt(static_cast<double>(b.first.t)) + std::sqrt(static_cast<double>(b.second.t)),
@@ -192,16 +192,16 @@ TEST(GinkgoShower, StopsAtTheCutOffMass) {
   }
 }
 
-// Rounding the masses moves the rest after part 1, m - m1, by 2 u m. So twice its logarithm and the
-// exponent (r times a fraction of it, squared) move by (2 + 2 r) 2 u m / (m - m1); the same holds
-// for the other order. The tolerance also covers about 20 roundings of terms below 40.
+// Rounding the masses moves the mass left after part 1, m - m1, by 2 u m. So twice its logarithm
+// and the exponent (r times the square of a fraction of it) move by (2 + 2 r) 2 u m / (m - m1); the
+// same holds for the other order. The tolerance also covers about 20 roundings of terms below 40.
 double log_density_tolerance(double rate, const Branching& b) {
   const double m = std::sqrt(static_cast<double>(b.parent.t));
   const double rest1 = m - std::sqrt(static_cast<double>(b.first.t));
   const double rest2 = m - std::sqrt(static_cast<double>(b.second.t));
   return kEpsilon * (800 + 20 * rate + 4 * (1 + rate) * (m / rest1 + m / rest2));
 }
-/// True if only a rounding makes the second order of drawing possible.
+/// True if rounding alone decides whether the pair could also be drawn in the other order.
 bool on_the_edge(const Branching& b) {
   const double t = b.parent.t, t1 = b.first.t, t2 = b.second.t;
   const double rest = std::pow(std::sqrt(t) - std::sqrt(t2), 2);
@@ -233,8 +233,9 @@ TEST(GinkgoShower, LogDensityMatchesTheReference) {
   EXPECT_LT(largest, 0.1);
 }
 
-// The reference's integral over a cell of (t1, t2) is the rate at which the shower branches there.
-// 10 x 10 cells in sqrt t1 and sqrt t2 by midpoints; cells with fewer than 100 expected are merged.
+// The reference's integral over a cell of (t1, t2) is the probability of branching into that cell.
+// Uses 10 x 10 cells in sqrt t1 and sqrt t2 and the midpoint rule; merges cells with fewer than 100
+// expected.
 TEST(GinkgoShower, MassPairsFollowThePublishedDensity) {
   constexpr int kCells = 10, kSteps = 40, kJets = 100000;
   const Law law{30, 16, 3, 1.5};
@@ -265,7 +266,7 @@ TEST(GinkgoShower, MassPairsFollowThePublishedDensity) {
     }
   }
   for (const double e : expected) total += e;
-  EXPECT_NEAR(total / kJets, 1, 2e-3);  // the rule's error at the edge m1 + m2 = m
+  EXPECT_NEAR(total / kJets, 1, 2e-3);  // the midpoint rule's error at the edge m1 + m2 = m
   std::vector<double> observed, law_of;
   double few_observed = 0, few = 0;
   for (std::size_t k = 0; k < counts.size(); ++k) {
@@ -299,7 +300,7 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
                                                              law.root_rate, law.rate))] += 1;
     }
     // For samples of equal size, sum (a - b)^2 / (a + b) follows chi^2, with one degree of freedom
-    // less than cells.
+    // fewer than there are cells.
     double chi2 = 0, few_ours = 0, few_theirs = 0;
     int cells = 0;
     for (std::size_t k = 0; k < ours.size(); ++k) {
@@ -316,14 +317,14 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
       chi2 += std::pow(few_ours - few_theirs, 2) / (few_ours + few_theirs);
     }
     EXPECT_GT(test::upper_gamma(0.5 * (cells - 1), chi2 / 2), test::kGate);
-    // Means of 200,000 jets of a third implementation: 7.60 +- 1.93 and 35.57 +- 9.07.
+    // Mean and deviation of 200,000 jets of another program: 7.60 +- 1.93 and 35.57 +- 9.07.
     const double mean = law.t_cut == kQcd.t_cut ? 7.60 : 35.57;
     const double deviation = law.t_cut == kQcd.t_cut ? 1.93 : 9.07;
     EXPECT_NEAR(sum / kJets, mean, 0.005 + 5 * deviation * std::sqrt(1. / kJets + 1. / 200000));
   }
 }
 
-// Rates of 0.1 give nearly uniform fractions and so the most partons.
+// Rates of 0.1 give nearly uniform fractions and therefore the most partons.
 TEST(GinkgoShower, FitsTheLargestSpan) {
   const float t_cut = 1;
   const auto t0 = static_cast<float>(kLargestSpan);
@@ -346,7 +347,7 @@ TEST(GinkgoShower, FitsTheLargestSpan) {
   EXPECT_GE(largest, 5);
 }
 
-// m0^2 / t_cut = 64,000 = 4^7.98 needs nine slots, but only eight partons can wait.
+// m0^2 / t_cut = 64,000 = 4^7.98 needs nine slots, but at most eight partons can wait.
 TEST(GinkgoShower, ReportsAnUnfinishedShower) {
   const Rate slow = Rate::of(0.1);
   const float t_cut = 0.1f;
@@ -379,16 +380,17 @@ TEST(GinkgoShower, DrawsOneBlockPerBranching) {
   }
 }
 
-// For rates r1, r2 at the root, the mean of p1 / p2 over jets of rate r2 is 1. Over jets with given
-// constituents it is the ratio of the sets' likelihoods. So the mean of h(set) (ratio of trees -
-// ratio of sets) is 0 for every h. This tests the densities, the Jacobian and the sum over trees.
+// Let r1 and r2 be two rates at the root. Over jets of rate r2, the mean of p1 / p2 is 1; over
+// those with given constituents, it is the ratio of the sets' likelihoods. So the mean of h(set)
+// (ratio of trees - ratio of sets) is 0 for every h. This tests the densities, the Jacobian and the
+// sum over trees.
 TEST(GinkgoReference, SetRatiosAverageTreeRatios) {
   const Law law{80, 300, 1.5, 1.5};
   const double rate1 = 6, rate2 = law.root_rate;
   std::vector<double> residuals[3];
   for (std::uint64_t i = 0; i < 8000; ++i) {
     const Jet jet = make_jet(law, i);
-    if (jet.finals.size() > 10) continue;  // a cut that depends on the set alone
+    if (jet.finals.size() > 10) continue;  // allowed, because this cut depends on the set alone
     std::vector<test::GinkgoConstituent> set;
     for (const Parton& p : jet.finals) {
       const Four f = Four::of(p);

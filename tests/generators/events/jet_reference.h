@@ -1,4 +1,4 @@
-// Computes images and substructure of a jet in double precision, by the steps of
+// Computes images and substructure of a jet in double precision, following the steps in
 // docs/generators/algorithms/ginkgo.md. For the tests of jet_views.h and of the generators that use
 // it. Host only.
 #pragma once
@@ -80,7 +80,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   double lever = 1;
   if (pair.size() == 2) {
     const JetPart& second = pair[1].pt > pair[0].pt ? pair[0] : pair[1];
-    // The angle of a short vector is less accurate.
+    // The angle of a short vector is less accurate, so its margins are scaled down.
     lever = std::min(1.0, 10 * std::hypot(second.eta, second.phi));
     const double turn = -std::acos(-1.0) / 2 - std::atan2(second.phi, second.eta);
     for (JetPart& part : turned) {
@@ -111,7 +111,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
       image.outside += part.pt / total;
     }
   }
-  // If every constituent is on the axis to rounding, the flip does not matter.
+  // If every constituent is on the axis up to rounding, the flip does not matter.
   if (size > 1e-15 * total) image.margin = std::min(image.margin, lever * std::abs(skew) / size);
   double squares = 0;
   for (const double pixel : image.pixels) squares += pixel * pixel;
@@ -122,7 +122,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   return image;
 }
 
-/// All numbers except multiplicity, pt and mass.
+/// All features except multiplicity, pt and mass.
 inline std::array<double, jets::kNumbers> numbers_of(const Jet& given) {
   const Jet jet = centred(given);
   const double total = sum_pt(jet);

@@ -1,4 +1,4 @@
-// A row as a jet generator fills it. Tests only; host only.
+// A row as filled by a jet generator. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/sample.h"
@@ -10,7 +10,7 @@
 
 namespace wellspring::test {
 
-/// A row of functor F, with `Features` numbers per constituent.
+/// A row of functor F, with `Features` features per constituent.
 template <class F, std::size_t Features>
 struct JetRow {
   std::vector<std::array<float, Features>> items;

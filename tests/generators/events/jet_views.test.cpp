@@ -62,7 +62,7 @@ std::array<float, jets::kNumbers> measure(const Jet& jet) {
   return numbers;
 }
 
-/// Some constituents around two or three centres, as f32 numbers.
+/// Some constituents around two or three centres, with coordinates representable in f32.
 Jet random_jet(std::uint64_t i) {
   const SampleRng rng{5, i};
   const Philox4 first = rng.block(Purpose::scene, 0);
@@ -79,8 +79,8 @@ Jet random_jet(std::uint64_t i) {
 }
 
 // Compares with the same steps in double precision. Each constituent may be off by one unit of
-// 2^-24; sums of 40 add their roundings. Skips jets with a constituent within 10^-4 pixels of an
-// edge and jets without a clear skew.
+// 2^-24, and sums of 40 add roundings of their own. Skips jets with a constituent within 10^-4
+// pixels of a pixel edge and jets without a clear skew.
 TEST(JetViews, ImagesMatchTheReference) {
   int drawn = 0, outside = 0;
   for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {
@@ -127,7 +127,7 @@ TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
 }
 
 // Pixels are whole numbers of units, so the order of constituents does not matter.
-TEST(JetViews, PixelsSumWholeUnits) {
+TEST(JetViews, PixelsAreSumsOfWholeUnits) {
   const Jet jet = {{3, 0.5, 0.02}, {1, -0.5, 0.01}, {1, -0.5, 0.01}, {1, -0.5, 0.01}};
   const Drawn image = draw(jet, {25, 0.1f, jets::Norm::sum, 1});
   // Both halves have equal weight, so the middle is at 0. The second of three subjets points down.
@@ -135,7 +135,7 @@ TEST(JetViews, PixelsSumWholeUnits) {
     return image.pixels[static_cast<std::size_t>(25 * line + column)];
   };
   EXPECT_EQ(at(7, 12), 0.5f);
-  // Three times a sixth in units of 2^-24, rounded down.
+  // Three times one sixth, each rounded down to units of 2^-24.
   EXPECT_EQ(at(17, 12), 3 * std::floor(0x1p+24f / 6) * 0x1p-24f);
 }
 
@@ -150,8 +150,8 @@ TEST(JetViews, OneConstituentIsTheCentralPixel) {
   EXPECT_EQ(draw({}, {5, 0.1f, jets::Norm::sum, 1}).pixels, std::vector<float>(25));
 }
 
-// For sums of up to 9880 positive terms, a relative tolerance of 10^-4 is generous. Cancellation
-// adds an absolute error of about 10^-7 to distances to a subjet.
+// A relative tolerance of 10^-4 is generous for sums of up to 9880 positive terms. Cancellation
+// adds an absolute error of about 10^-7 to distances from a subjet.
 TEST(JetViews, NumbersMatchTheReference) {
   for (std::uint64_t i = 0; i < 500; ++i) {
     const Jet jet = random_jet(i);
@@ -160,14 +160,14 @@ TEST(JetViews, NumbersMatchTheReference) {
     ASSERT_EQ(numbers[jets::kMultiplicity], static_cast<float>(jet.size()));
     ASSERT_EQ(numbers[jets::kPt], 1.5f);
     ASSERT_EQ(numbers[jets::kMass], 2.0f);
-    if (jet.size() < 4) continue;  // every constituent is a subjet
+    if (jet.size() < 4) continue;  // otherwise every constituent is a subjet
     for (std::size_t f = jets::kWidth; f < jets::kNumbers; ++f)
       ASSERT_NEAR(numbers[f], expected[f], 1e-4 * expected[f] + 1e-6) << i << ", number " << f;
   }
 }
 
-// Two constituents at a distance R with shares z and 1 - z: width = 2 z (1 - z) R, e2 = z (1 - z)
-// R, tau1 = width, tau2 = 0. Three at the corners of a triangle: e3 = z^3 R^3.
+// Two constituents at distance R with shares z and 1 - z: width = 2 z (1 - z) R, e2 = z (1 - z) R,
+// tau1 = width, tau2 = 0. Three at the corners of an equilateral triangle: e3 = z^3 R^3.
 TEST(JetViews, NumbersMatchClosedForms) {
   const auto two = measure({{3, 0, 0}, {1, 0.3, 0.4}});
   EXPECT_NEAR(two[jets::kWidth], 2 * 0.75 * 0.25 * 0.5, 1e-6);

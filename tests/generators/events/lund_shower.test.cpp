@@ -78,9 +78,10 @@ double log_kt(const Row& row, const std::array<float, 7>& item) {
   return std::log(double{row.truth.latents[LundShower::kPt]}) - double{item[4]} - double{item[5]};
 }
 
-// The number of primary emissions above any kt is Poisson with that area of the Lund plane as its
-// mean, also when gluons radiate. With 20,000 jets, an error of 3 % in the coupling is 5.7 standard
-// errors for quarks and more for gluons. 16 tests at a significance of 10^-6.
+// The number of primary emissions above any kt is Poisson distributed, even when gluons radiate.
+// Its mean is the area of the Lund plane above kt. With 20,000 jets, an error of 3 % in the
+// coupling is 5.7 standard errors for quarks and more for gluons. 16 tests at a significance of
+// 10^-6.
 TEST(LundShower, EmissionsAboveACutArePoissonDistributed) {
   for (const std::string name : {"quark", "gluon"}) {
     for (const auto cascade : {LundShower::Cascade::primary, LundShower::Cascade::full}) {
@@ -130,7 +131,7 @@ TEST(LundShower, EmissionsFillTheLundPlaneUniformly) {
 }
 
 // The probability of no emission above kt is exp(-rho ln^2(p R / kt) / 2). A binomial test checks
-// this at the cut, and the distribution function of the hardest emission checks it elsewhere. With
+// it at the cut, and the cumulative distribution of the hardest emission checks it elsewhere. With
 // 40,000 jets, an error of 4 % in the coupling is six standard errors.
 TEST(LundShower, HardestEmissionFollowsTheSudakovFactor) {
   for (const std::string name : {"quark", "gluon"}) {
@@ -168,11 +169,11 @@ TEST(LundShower, HardestEmissionFollowsTheSudakovFactor) {
   }
 }
 
-// With x = L sqrt(2 alpha_s C_A / pi), the generating function of a gluon's partons, G = u exp(K),
-// K'' = rho (G - 1), gives the mean n = cosh x and K_uu = q = cosh(2x) / 6 + 1/2 - (2/3) cosh x, so
-// the variance is n - 1 + q. A quark has C_F / C_A times the cumulants of n - 1. An error of 2 % in
-// the coupling is six standard errors of a gluon's mean.
-TEST(LundShower, HasTheMultiplicityOfAngularOrdering) {
+// With x = L sqrt(2 alpha_s C_A / pi), the generating function of the number of partons of a gluon,
+// G = u exp(K), K'' = rho (G - 1), gives the mean n = cosh x and K_uu = q = cosh(2x) / 6 + 1/2 -
+// (2/3) cosh x, so the variance is n - 1 + q. A quark has C_F / C_A times the cumulants of n - 1.
+// An error of 2 % in the coupling is six standard errors of a gluon's mean.
+TEST(LundShower, MultiplicityMatchesAngularOrdering) {
   for (const std::string name : {"quark", "gluon"}) {
     const Params params = one_class(name);
     constexpr double kJets = 20000;
@@ -217,7 +218,8 @@ struct Four {
   double dot(const Four& o) const { return e * o.e - x * o.x - y * o.y - z * o.z; }
 };
 
-/// The cosine of the angle between `part` and the flight of `mother`, in the mother's rest frame.
+/// Cosine of the angle between `part` and the flight direction of `mother`, in the mother's rest
+/// frame.
 double cosine(const Four& part, const Four& mother, double part_mass) {
   const double m = mother.mass(), e = part.dot(mother) / m;
   const double p = std::sqrt(std::max(0.0, e * e - part_mass * part_mass));
@@ -225,9 +227,9 @@ double cosine(const Four& part, const Four& mother, double part_mass) {
   return (part.e * m - mother.e * e) / (momentum * p);  // E = (E_m e + P p cos) / m
 }
 
-// Without radiation the products are massless, W and top have their masses and the jet's momentum,
-// and decays are isotropic in the rest frames. Momenta have about 20 roundings of numbers up to E =
-// 800 GeV; the error of a mass is E / m times as large.
+// Without radiation the decay products are massless, W and top have their masses and the jet's
+// momentum, and decays are isotropic in the rest frames. Momenta have about 20 roundings of numbers
+// up to E = 800 GeV; the error of a mass is E / m times as large.
 TEST(LundShower, DecaysHeavyPartonsIsotropically) {
   for (const std::string name : {"W", "top"}) {
     Params params = one_class(name);
@@ -245,7 +247,7 @@ TEST(LundShower, DecaysHeavyPartonsIsotropically) {
       ASSERT_NEAR(std::remainder(std::atan2(sum.y, sum.x) - double{latents[LundShower::kPhi]},
                                  2 * std::numbers::pi),
                   0, 40 * kEpsilon * 800 / 500);
-      // The pair with the mass nearest to the W's.
+      // The pair whose mass is closest to the W mass.
       std::size_t b = 0;
       double nearest = 1e30;
       Four w = sum;
@@ -258,7 +260,7 @@ TEST(LundShower, DecaysHeavyPartonsIsotropically) {
       }
       ASSERT_NEAR(w.mass(), params.w_mass, 20 * kEpsilon * 800 * 800 / params.w_mass);
       if (name == "top") of_b.push_back(cosine(Four(row.items[b]), sum, 0));
-      // The two are ordered by momentum, so the test takes them alternately.
+      // The two are sorted by momentum, so the test uses each of them alternately.
       const std::size_t first = name == "top" ? (b + 1) % 3 : 0;
       const double c = cosine(Four(row.items[first]), w, 0);
       of_w.push_back(of_w.size() % 2 == 0 ? c : -c);
@@ -271,8 +273,9 @@ TEST(LundShower, DecaysHeavyPartonsIsotropically) {
   }
 }
 
-// Splittings conserve the sum of transverse momenta and the mean direction: each adds a rounding or
-// two of pt and of a coordinate below 4, and momenta in f32 lose some 4 roundings of a coordinate.
+// Splittings conserve the sum of transverse momenta and the mean direction up to rounding: each
+// adds one or two roundings of pt and of a coordinate below 4, and f32 momenta lose about 4
+// roundings of a coordinate.
 TEST(LundShower, RecoilConservesMomentumAndDirection) {
   for (const std::string name : {"quark", "gluon", "W", "top"}) {
     Params params = one_class(name);
@@ -348,7 +351,7 @@ TEST(LundShower, KeepsTheHardestConstituentsInOrder) {
   EXPECT_GT(items, 100u);
 }
 
-// With a coupling of 1 a cascade would produce thousands of partons.
+// With a coupling of 1, a cascade would produce thousands of partons.
 TEST(LundShower, ReportsUnfinishedCascades) {
   Params params = one_class("gluon");
   params.alpha_s = 1;
@@ -368,8 +371,8 @@ double poisson(double mean, int n) {
 }
 
 // The optimal score is the number of emissions. With 20,000 jets, areas have a standard error below
-// 0.5 / sqrt(10,000) and accuracies one below 0.5 / sqrt(20,000).
-TEST(LundShower, KnowsTheOptimumForQuarksAgainstGluons) {
+// 0.5 / sqrt(10,000), and accuracies one below 0.5 / sqrt(20,000).
+TEST(LundShower, ReportsTheOptimumForQuarksAgainstGluons) {
   Params params;
   params.classes = {"quark", "gluon"};
   params.cascade = LundShower::Cascade::primary;
@@ -401,7 +404,7 @@ TEST(LundShower, KnowsTheOptimumForQuarksAgainstGluons) {
   EXPECT_NEAR(right / 20000, accuracy, 5 * 0.5 / std::sqrt(20000.0));
   EXPECT_NEAR(above / (quarks * gluons), area, 5 * 0.5 / std::sqrt(10000.0));
 
-  params.pt_high = 2000;  // momenta are observable: the optimum is the mean over them
+  params.pt_high = 2000;  // momenta are observable, so the optimum is an average over them
   const double wide = LundShower::describe(params).best_result("accuracy").value();
   EXPECT_GT(wide, accuracy);
   params.cascade = LundShower::Cascade::full;
@@ -422,7 +425,7 @@ TEST(LundShower, RefusesImpossibleParameters) {
   test::expect_parts(refused([](auto& p) { p.classes = {}; }), {"classes is empty", "quark"});
   test::expect_parts(refused([](auto& p) { p.pt_low = 600; }), {"pt_low = 600 is larger"});
   test::expect_parts(refused([](auto& p) { p.kt_cut = 400; }), {"400 GeV", "raise pt_low"});
-  test::expect_parts(refused([](auto& p) { p.w_mass = 200; }), {"w_mass 200", "larger one"});
+  test::expect_parts(refused([](auto& p) { p.w_mass = 200; }), {"w_mass is 200", "above w_mass"});
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::vector<ParamSetting> list_of(const Settings& settings) {
   return list;
 }
 
-/// With all truth and every pulse.
+/// A generator with all truth columns and room for every pulse.
 std::vector<ExportedEvent> make(Settings settings, std::uint64_t count, std::uint64_t seed = 41) {
   settings.insert({{"output", "truth"}, {"items", "3000"}});
   const auto generator = make_generator("nu_telescope", 1, list_of(settings));
@@ -109,10 +109,10 @@ double lower_gamma(double shape, double x) {
   return 1 - test::upper_gamma(shape, x);
 }
 
-// With more than 80,000 delays, an error of 2 % in rate or shape moves their mean and the largest
-// bin by 6 standard errors. Rounding to f32 moves a delay by 1e-6 of its value or by 2^-24 of a
-// time of 5000 ns. A delay is never negative.
-TEST(NuTelescope, DelaysFollowPandelsLaw) {
+// With more than 80,000 delays, an error of 2 % in rate or shape moves the mean and the largest bin
+// by 6 standard errors. Rounding to f32 moves a delay by 1e-6 of its value, or by 2^-24 of a time
+// of 5000 ns. A delay is never negative.
+TEST(NuTelescope, DelaysFollowPandelsDistribution) {
   std::map<int, std::vector<double>> bins;
   double sum = 0, shapes = 0;
   std::size_t count = 0;
@@ -139,7 +139,7 @@ TEST(NuTelescope, DelaysFollowPandelsLaw) {
   EXPECT_GT(test::normal_p((sum - shapes) / std::sqrt(shapes)), test::kGate);
 }
 
-/// The same event each time, with other photons.
+/// The same event each time, but with different photons.
 Settings fixed(const std::string& hypothesis) {
   return {{"hypotheses", hypothesis}, {"vertex_radius", "0"},
           {"vertex_height", "0"},     {"zenith_low", "1"},
@@ -150,8 +150,8 @@ Settings fixed(const std::string& hypothesis) {
           {"saturation", "1024"},     {"noise_rate", "0"}};
 }
 
-// With 1e5 photons or more, an error of 2 % in their number is 6 standard errors. f32 and its
-// functions are off by about 1e-6 of the expectation.
+// With 1e5 photons or more, an error of 2 % in their number is 6 standard errors. f32 arithmetic
+// and functions are off by about 1e-6 of the expectation.
 TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
   for (const std::string hypothesis : {"track", "cascade"}) {
     constexpr std::size_t kEvents = 3500, kSensors = 24 * 31;
@@ -189,7 +189,7 @@ TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
         law.back() = tail * kEvents;
         for (const auto& event : counts)
           histogram[std::min<std::size_t>(static_cast<std::size_t>(event[sensor]), 11)] += 1;
-        while (law.size() > 2 && law.back() < 8) {  // merge cells with few expected
+        while (law.size() > 2 && law.back() < 8) {  // merges cells with few expected photons
           law[law.size() - 2] += law.back();
           histogram[law.size() - 2] += histogram.back();
           law.pop_back();
@@ -207,7 +207,7 @@ TEST(NuTelescope, PhotonCountsArePoissonDistributed) {
     EXPECT_GT(shown, 3);
     EXPECT_GT(all, 1e5) << hypothesis;
     EXPECT_GT(test::normal_p((all - expected) / std::sqrt(expected)), test::kGate) << hypothesis;
-    double chi2 = 0;  // independent: one degree of freedom each
+    double chi2 = 0;  // the terms are independent, with one degree of freedom each
     for (std::size_t i = 0; i < observed.size(); ++i)
       chi2 += (observed[i] - means[i]) * (observed[i] - means[i]) / means[i];
     EXPECT_GT(observed.size(), 100u);
@@ -229,7 +229,7 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
     }
     for (const auto& [sensor, found] : first) {
       const auto& [count, pulse] = found;
-      // Uses delays, because times lose small delays to rounding.
+      // Uses delays, because rounding large times would lose small delays.
       const double late =
           test::upper_gamma(expectation(event, pulse).shape, pulse[Nu::kDelay] * kRho);
       if (count >= 2) values.push_back(1 - std::pow(late, static_cast<double>(count)));
@@ -239,7 +239,7 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
   EXPECT_GT(test::kolmogorov_p(values, [](double u) { return u; }), test::kGate);
 }
 
-TEST(NuTelescope, EventsFollowTheirLaws) {
+TEST(NuTelescope, EventsHaveTheExpectedDistributions) {
   const auto events =
       make({{"noise_rate", "0"}, {"strings", "1"}, {"modules", "1"}, {"items", "64"}}, 8000);
   std::map<std::string, std::vector<double>> even;
@@ -276,7 +276,7 @@ TEST(NuTelescope, EventsFollowTheirLaws) {
   }
 }
 
-// Sums are in whole steps, so rounding moves each pulse by at most 2^-6 m and 2^-3 ns. Velocities
+// Sums count whole steps, so rounding moves each pulse by at most 2^-6 m and 2^-3 ns. Velocities
 // are quotients of the sums, rounded to f32.
 TEST(NuTelescope, FeaturesSummariseThePulses) {
   const Settings settings = {{"unit", "100"}, {"time_unit", "1000"}, {"energy_low", "50"}};
@@ -317,7 +317,7 @@ TEST(NuTelescope, FeaturesSummariseThePulses) {
       if (k == 3) continue;
       const double slope =
           n == 0 ? 0 : (product[k] / by - mean * time) / spread * 0.1 / kC;  // 100 m in 1000 ns
-      // 2^-6 m and 2^-3 ns, over the spread of times.
+      // 2^-6 m and 2^-3 ns, divided by the spread of times.
       const double rounded = (0x1p-6 / kC + 0x1p-3 * std::abs(slope)) / (1000 * std::sqrt(spread));
       EXPECT_NEAR(x[Nu::kVelocity + k], std::clamp(slope, -2.0, 2.0),
                   n == 0 ? 0 : 1e-5 + 2 * rounded);
@@ -360,9 +360,9 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
-// Compares the row of an event with too many pulses with the row that has all of them. It must
-// contain some of these, in their order, with the same flags. Noise, light, and the light of each
-// string are runs of consecutive pulses, so each keeps its share up to one pulse.
+// Compares the row of an event with too many pulses with the row that has room for all. It must
+// keep some of them, in their order, with the same flags. Noise, light, and the light of each
+// string are runs of consecutive pulses, so each keeps its share to within one pulse.
 TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
   constexpr std::size_t kItems = 512, kEvents = 200;
   const Settings settings = {{"energy_low", "5000"}, {"output", "truth"}};
@@ -375,7 +375,7 @@ TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {
     if (all.size() <= kItems) continue;
     ++truncated;
     const double share = double{kItems} / static_cast<double>(all.size());
-    std::map<std::size_t, double> light;  // per string: kept, less the expected number
+    std::map<std::size_t, double> light;  // per string: kept pulses minus their expected number
     double noise = 0;
     std::size_t kept = 0;
     for (const ExportedPulse& pulse : all) {

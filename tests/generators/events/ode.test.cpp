@@ -1,4 +1,4 @@
-// Integrators, right-hand sides and trajectories of `ode`: orders of convergence, conserved
+// Integrators, right-hand sides and trajectories of `ode`, tested by convergence orders, conserved
 // quantities, high-precision values and periods from the literature.
 #include "generators/events/ode.h"
 
@@ -51,7 +51,8 @@ Bodies figure_eight() {
   return {{{x, y, -x, -y, 0, 0}}, {{-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy}}};
 }
 
-/// Halving the step divides the error by 2^order; the next order changes the quotient slightly.
+/// Halving the step must divide the error by 2^4; the next-order term changes the quotient
+/// slightly.
 template <int N, class Rates>
 void expect_fourth_order(const Rates& rates, const OdeState<double, N>& from, double time,
                          int steps, const char* what) {
@@ -75,7 +76,7 @@ TEST(Integrators, ConvergeWithTheirOrders) {
   EXPECT_NEAR(std::log2(coarse / fine), 2, 0.05) << "leapfrog";
 }
 
-TEST(Integrators, ReachTheKnownStateOfLorenz) {
+TEST(Integrators, ReachTheKnownLorenzState) {
   const auto u = after<3>(Lorenz<double>{10, 28, 8.0 / 3}, {{1, 1, 1}}, 1, 1000);
   EXPECT_NEAR(u.v[0], -9.378570010925, 1e-8);
   EXPECT_NEAR(u.v[1], -8.357033788426, 1e-8);
@@ -110,7 +111,7 @@ double energy(const Pendulum& p, double t1, double t2, double w1, double w2) {
 }
 
 // Tests Lagrange's equations, not solved for the accelerations, at random states, and the normal
-// modes of small angles, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
+// modes of small oscillations, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
 TEST(Systems, DoublePendulumObeysLagrange) {
   std::mt19937 words(1);
   std::uniform_real_distribution<double> any(-3, 3), size(0.2, 2);
@@ -138,7 +139,7 @@ TEST(Systems, DoublePendulumObeysLagrange) {
   }
 }
 
-TEST(Systems, PopulationsAndEpidemicsKeepInvariants) {
+TEST(Systems, PopulationsAndEpidemicsConserveInvariants) {
   const LotkaVolterra<double> wild{std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                    std::exp(-3.0)};
   const auto invariant = [&](const OdeState<double, 2>& u) {
@@ -156,11 +157,11 @@ TEST(Systems, PopulationsAndEpidemicsKeepInvariants) {
     return u.v[0] + u.v[1] - flu.gamma / flu.beta * std::log(u.v[0]);
   };
   EXPECT_NEAR(kept(last), kept(first), 1e-11);
-  EXPECT_NEAR(1 - last.v[0], 0.95255460, 1e-7) << "the final size of the epidemic";
+  EXPECT_NEAR(1 - last.v[0], 0.95255460, 1e-7) << "final size of the epidemic";
 }
 
 struct Kept {
-  double energy = 0, scale = 0;  ///< kinetic plus and minus potential energy
+  double energy = 0, scale = 0;  ///< kinetic energy plus or minus potential energy
   double momentum_x = 0, momentum_y = 0, spin = 0;
 };
 Kept kept_by(const std::array<double, 3>& m, double softening2, const double* q, const double* v) {
@@ -182,8 +183,8 @@ Kept kept_by(const std::array<double, 3>& m, double softening2, const double* q,
   return kept;
 }
 
-// The figure of eight returns after its period, and two masses on a circle with a massless third
-// after Kepler's: separation 1, masses 1, omega^2 = 2. The integration is reversible.
+// The figure of eight returns after its known period. Two masses of 1 on a circle of diameter 1,
+// with a massless third, return after Kepler's, omega^2 = 2. The integration is reversible.
 TEST(Systems, BodiesReturnAfterTheirPeriod) {
   const ThreeBodies<double> equal{{1, 1, 1}, 0};
   const Bodies eight = figure_eight(), round = after(equal, eight, 6.32591398, 20000);
@@ -203,7 +204,7 @@ TEST(Systems, BodiesReturnAfterTheirPeriod) {
 
 // ---- trajectories -------------------------------------------------------------------------------
 
-/// The largest error of the features at point `point` of sample i; `exact` is the state.
+/// Largest error among the features at point `point` of sample i; `exact` is the exact state.
 template <int N>
 double error_at(const Trajectories& all, std::size_t i, std::size_t point,
                 const OdeState<double, N>& exact) {
@@ -213,7 +214,8 @@ double error_at(const Trajectories& all, std::size_t i, std::size_t point,
   return worst;
 }
 
-/// Integrates sample i in doubles with `steps` per point; returns the largest error of all points.
+/// Integrates sample i in doubles with `steps` steps per point; returns the largest error at any
+/// point.
 template <int N, class Rates>
 double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
                    OdeState<double, N> u, double duration, int steps) {
@@ -226,11 +228,11 @@ double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
   return worst;
 }
 
-// Compares with doubles and a fifth of the step or less. In Lorenz's system and in a pendulum that
-// turns over, neighbouring trajectories diverge exponentially, so a few trajectories are far worse
-// than the median. The bounds are about four times the errors of these hundred trajectories, which
-// docs/generators/algorithms/ode.md states.
-TEST(Ode, TrajectoriesFollowTheirSystems) {
+// Compares with an integration in doubles with at most a fifth of the step. In the Lorenz system
+// and in a pendulum that turns over, neighbouring trajectories diverge exponentially, so a few
+// trajectories are far worse than the median. The bounds are about four times the errors of these
+// hundred trajectories, stated in docs/generators/algorithms/ode.md.
+TEST(Ode, TrajectoriesMatchDoublePrecision) {
   constexpr std::size_t kCount = 100;
   std::vector<double> lorenz, pendulum, epidemic;
   const Trajectories weather({}, kCount);
@@ -258,7 +260,7 @@ TEST(Ode, TrajectoriesFollowTheirSystems) {
   EXPECT_LT(epidemic.back(), 2e-5);
 }
 
-TEST(Ode, TrajectoriesKeepConservedQuantities) {
+TEST(Ode, TrajectoriesConserveInvariants) {
   constexpr std::size_t kCount = 60;
   const Trajectories rods({{"system", "double_pendulum", {}}}, kCount);
   double worst_rods = 0;
@@ -313,9 +315,9 @@ TEST(Ode, TrajectoriesKeepConservedQuantities) {
   EXPECT_LT(worst_wild, 1e-2);
 }
 
-// Tests 2000 trajectories at the smallest softening for the default step. Bounds are about four
-// times the errors in docs/generators/algorithms/ode.md. The latent is computed in f32 from the
-// numbers of the row, with about sixteen roundings of numbers up to the final scale.
+// Tests 2000 trajectories with the smallest softening allowed for the default step. Bounds are
+// about four times the errors in docs/generators/algorithms/ode.md. The latent is computed in f32
+// from the numbers of the row, with about sixteen roundings of numbers up to the final scale.
 TEST(Ode, ThreeBodiesReportTheirEnergyError) {
   for (const bool eight : {false, true}) {
     const double softening = eight ? 0 : 0.0387;

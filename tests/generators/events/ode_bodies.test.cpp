@@ -1,5 +1,5 @@
-// N bodies of `ode`: Kepler orbits, order and invariants of the integration, the Plummer
-// distribution of the initial states, and the latents of the samples.
+// The N-body system of `ode`: Kepler orbits, order and invariants of the integration, the Plummer
+// distribution of initial states, and the latents of samples.
 #include "generators/events/ode.h"
 #include "generators/events/plummer.h"
 #include "tests/generators/events/trajectories.h"
@@ -63,8 +63,9 @@ Cluster drawn(int bodies, std::uint64_t sample) {
   return u;
 }
 
-// Two bodies of mass 1/2 with separation d, d'' = -d / |d|^3: an ellipse of semi-major axis 1 and
-// period 2 pi, d = (cos E - e) A + sqrt(1 - e^2) sin E B with Kepler's t = E - e sin E.
+// Two bodies of mass 1/2 at separation d, d'' = -d / |d|^3, follow an ellipse of semi-major axis 1
+// and period 2 pi: d = (cos E - e) A + sqrt(1 - e^2) sin E B with Kepler's equation t = E - e sin
+// E.
 struct Ellipse {
   static constexpr double kEccentricity = 0.5;
   static constexpr std::array<double, 3> kA = {2.0 / 3, 1.0 / 3, 2.0 / 3};
@@ -88,12 +89,12 @@ struct Ellipse {
 };
 
 // A symmetric method has errors in h^2, h^4, ... The combination (4 fine - coarse) / 3 cancels the
-// first; the rest is about (h omega)^2 of it, with omega = r^(-3/2) at the closest approach r = 1 -
-// e. The tolerance is ten times that, plus the roundings of all steps.
-TEST(Bodies, FollowKeplersEllipse) {
+// first term; the rest is about (h omega)^2 times that term, with omega = r^(-3/2) at the closest
+// approach r = 1 - e. The tolerance is ten times that, plus the roundings of all steps.
+TEST(Bodies, FollowKeplerEllipses) {
   const Gravity gravity = of_bodies(2, 0);
   const double closest = 1 - Ellipse::kEccentricity;
-  // Energy -m m' / 2 and angular momentum sqrt(1 - e^2) / 4 along the cross product of A and B.
+  // Energy is -m m' / 2; angular momentum is sqrt(1 - e^2) / 4, along the cross product of A and B.
   const Motion<double> motion = gravity.motion(Ellipse::at(1).q, Ellipse::at(1).v);
   EXPECT_NEAR(motion.kinetic + motion.potential, -1.0 / 8, 1e-14);
   EXPECT_NEAR(motion.spin[0], std::sqrt(0.75) / 4 * 2 / 3, 1e-14);
@@ -114,9 +115,10 @@ TEST(Bodies, FollowKeplersEllipse) {
   }
 }
 
-// Accelerations are minus the gradient of the potential energy over the mass. Central differences
-// are off by 1e-8 / 6 times a third derivative, below 60 / softening^4: 6e-5.
-TEST(Bodies, AccelerateDownThePotential) {
+// Accelerations are minus the gradient of the potential energy, divided by the mass. Central
+// differences are off by 1e-8 / 6 times a third derivative below 60 / softening^4, so by less than
+// 6e-5.
+TEST(Bodies, AccelerateDownThePotentialGradient) {
   for (const int bodies : {2, 5, 16}) {
     const Gravity gravity = of_bodies(bodies, 0.2);
     const Cluster u = drawn(bodies, 3);
@@ -133,7 +135,7 @@ TEST(Bodies, AccelerateDownThePotential) {
 }
 
 // Errors of positions and energy fall as h^2; momentum and angular momentum are conserved up to
-// roundings, 2000 steps of numbers below 4; and the integration is reversible.
+// roundings in 2000 steps of numbers below 4; and the integration is reversible.
 TEST(Bodies, IntegrateSymplectically) {
   const Gravity gravity = of_bodies(8, 0.1);
   for (const std::uint64_t sample : {0, 1, 2}) {
@@ -161,7 +163,7 @@ TEST(Bodies, IntegrateSymplectically) {
   }
 }
 
-/// Normalised integral of q^2 (1 - q^2)^(7/2); with q = sin x, of sin^2 x cos^8 x.
+/// Normalised integral of q^2 (1 - q^2)^(7/2); with q = sin x, the integrand is sin^2 x cos^8 x.
 double slower_than(double q) {
   constexpr int kSteps = 200;
   const double h = std::asin(q) / kSteps;
@@ -173,7 +175,7 @@ double slower_than(double q) {
   return sum * 512 / (7 * std::numbers::pi);
 }
 
-TEST(Bodies, StartInPlummersSphere) {
+TEST(Bodies, StartAsAPlummerSphere) {
   constexpr int kStars = 30000;
   const double a = 3 * std::numbers::pi / 16;
   std::array<std::vector<double>, 6> laws;
@@ -199,20 +201,20 @@ TEST(Bodies, StartInPlummersSphere) {
   EXPECT_LT(std::abs(m.variance - 1.0 / 3), 5 * std::sqrt(4.0 / 45 / kStars));
 }
 
-// Initial means must agree within five standard errors. For the truncated sphere, the kinetic
-// energy is (1 - 1/N) / 4 and the potential energy -(1 - 1/N) / 2. The mean inverse distance of two
-// bodies is the mean of 1 / the greater radius.
+// Initial means must agree within five standard errors. For the whole sphere, the kinetic energy is
+// (1 - 1/N) / 4 and the potential energy -(1 - 1/N) / 2; the sphere here is truncated. The mean
+// inverse distance of two bodies is the mean of 1 / the larger radius.
 TEST(Bodies, StartInVirialEquilibrium) {
   constexpr int kSamples = 4000, kBodies = 8, kParts = 100000;
   const double a = 3 * std::numbers::pi / 16;
-  double speed2 = 0, inverse = 0;  // means over the enclosed mass, uniform up to 0.999
+  double speed2 = 0, inverse = 0;  // means over the enclosed mass fraction, uniform up to 0.999
   for (int i = 0; i < kParts; ++i) {
     const double u = (i + 0.5) / kParts, t = std::cbrt(0.999 * u), depth = std::sqrt(1 - t * t);
     speed2 += 2 / a * depth / 4 / kParts;
     inverse += 2 * u * depth / (a * t) / kParts;
   }
   const double share = 1 - 1.0 / kBodies;
-  EXPECT_NEAR(speed2 / 2, 0.25, 1e-3) << "of the whole sphere";
+  EXPECT_NEAR(speed2 / 2, 0.25, 1e-3) << "must be close to the whole sphere's";
   EXPECT_NEAR(inverse / 2, 0.5, 1e-3);
   std::vector<double> kinetic, potential;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
@@ -238,10 +240,10 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
   return u;
 }
 
-// The initial state is ten steps back from the end of a short trajectory. An integration from
-// there, in doubles with a fifth of the step, must follow the long one. Roundings are 6e-8 of
-// positions up to 20 and velocities up to 2. Close encounters amplify them, so a few trajectories
-// are far worse than the median: bounds are some four times the errors in
+// Integrates ten steps back from the end of a short trajectory to find the initial state. An
+// integration from there, in doubles with a fifth of the step, must follow the long trajectory.
+// Roundings are 6e-8 of positions up to 20 and velocities up to 2. Close encounters amplify them,
+// so a few trajectories are far worse than the median; bounds are about four times the errors in
 // docs/generators/algorithms/ode.md.
 TEST(Ode, BodiesMatchTheirLatents) {
   constexpr std::size_t kCount = 30;

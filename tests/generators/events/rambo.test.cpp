@@ -48,8 +48,8 @@ double momentum(const FourVector& p) {
   return std::sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
 }
 
-// Momenta are doubles rounded to floats, each off by at most 2^-25 of the energy, so eight bodies
-// are off by at most 2^-22 in total.
+// Momenta are doubles rounded to floats, each off by at most 2^-25 of the energy, so the sum over
+// eight bodies is off by at most 2^-22.
 TEST(Rambo, ConservesFourMomentum) {
   for (const std::vector<double>& masses :
        {std::vector<double>{}, {100, 100}, {0, 173, 80}, {50, 0, 0, 5, 100, 1, 2, 3}, {494}}) {
@@ -73,8 +73,8 @@ TEST(Rambo, ConservesFourMomentum) {
   }
 }
 
-/// Distribution function of Beta(a, b) for whole numbers: the probability of at least a successes
-/// in a + b - 1 trials.
+/// Cumulative distribution of Beta(a, b) for integers: the probability of at least a successes in a
+/// + b - 1 trials.
 double beta_cdf(int a, int b, double x) {
   const int trials = a + b - 1;
   double sum = 0, ways = 1;
@@ -86,9 +86,9 @@ double beta_cdf(int a, int b, double x) {
 }
 
 // Fractions 2 E / w follow Beta(2, n - 2), directions are uniform, and s_ij / w^2 of two bodies has
-// the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), which for n = 3 is the
-// distribution Beta(1, 2). 32 tests at a significance of 10^-6: 1 in 30,000 new seeds fails by
-// chance.
+// the moments k! (k + 1)! (n - 1)! (n - 2)! / ((n + k - 1)! (n + k - 2)!), which for n = 3 are
+// the moments of Beta(1, 2). There are 32 tests at a significance of 10^-6, so 1 in 30,000 new
+// seeds fails by chance.
 TEST(Rambo, MasslessBodiesFollowPhaseSpace) {
   constexpr std::uint64_t kEvents = 8000;
   for (const int n : {3, 4, 7}) {
@@ -142,7 +142,7 @@ double dalitz(double s, double s12, double m1, double m2, double m3) {
 TEST(Rambo, UnweightedEventsFillTheDalitzPlotUniformly) {
   const double w = 1.86966, k = 0.493677, pi = 0.13957, s = w * w;
   const double low = std::pow(k + pi, 2), high = std::pow(w - pi, 2);
-  // The distribution function of s_12, tabulated.
+  // The cumulative distribution of s_12, tabulated.
   constexpr std::size_t kSteps = 2000;
   std::vector<double> cdf(kSteps + 1);
   for (std::size_t i = 0; i < kSteps; ++i)
@@ -180,7 +180,7 @@ TEST(Rambo, RefusesImpossibleParameters) {
                      {"weights = unweight has no effect in rambo", "masses"});
 }
 
-// A scan of masses may start at 0. Then all events have equal weight, and there is no weight to
+// A scan over masses may start at 0. Then all events have equal weight, and there are no weights to
 // learn.
 TEST(Rambo, TreatsZeroMassesAsMassless) {
   for (const char* const weights : {"keep", "unweight"}) {

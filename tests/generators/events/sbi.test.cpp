@@ -1,4 +1,4 @@
-// The tasks of `sbi` whose distributions have a closed form.
+// The tasks of `sbi` whose distributions are known in closed form.
 #include "generators/events/sbi.h"
 
 #include "tests/generators/events/sbi_draws.h"
@@ -58,10 +58,10 @@ TEST(Sbi, TasksHaveTheDimensionsOfTheBenchmark) {
                      {"two_moon", "two_moons"});
 }
 
-// ---- normal laws --------------------------------------------------------------------------------
+// ---- normal distributions -----------------------------------------------------------------------
 
-// Given x, theta is N(x / 2, 0.05 I). The residual is independent of x.
-TEST(Sbi, GaussianLinearFollowsItsLawAndItsPosterior) {
+// Given x, theta is N(x / 2, 0.05 I) distributed, and the residual is independent of x.
+TEST(Sbi, GaussianLinearMatchesItsModelAndPosterior) {
   const Draws draws("gaussian_linear", 5000);
   std::vector<double> prior, noise, left, products;
   for (std::size_t i = 0; i < draws.count(); ++i)
@@ -84,7 +84,7 @@ TEST(Sbi, GaussianLinearFollowsItsLawAndItsPosterior) {
   }
 }
 
-/// A normal distribution truncated at +-bound: distribution function and mean.
+/// A normal distribution truncated at +-bound: cumulative distribution and mean.
 struct CutOff {
   double x, sigma, bound;
   double below(double v) const { return normal_cdf((v - x) / sigma); }
@@ -98,7 +98,7 @@ struct CutOff {
   }
 };
 
-TEST(Sbi, GaussianLinearUniformFollowsItsLawAndItsPosterior) {
+TEST(Sbi, GaussianLinearUniformMatchesItsModelAndPosterior) {
   const Draws draws("gaussian_linear_uniform", 5000);
   std::vector<double> prior, noise, posterior, errors;
   for (std::size_t i = 0; i < draws.count(); ++i)
@@ -117,7 +117,7 @@ TEST(Sbi, GaussianLinearUniformFollowsItsLawAndItsPosterior) {
   expect_mean(errors, best * best, "the best possible");
 }
 
-TEST(Sbi, GaussianMixtureFollowsItsLawAndItsPosterior) {
+TEST(Sbi, GaussianMixtureMatchesItsModelAndPosterior) {
   const Draws draws("gaussian_mixture", 40000);
   std::vector<double> prior, squares, together, posterior, errors;
   std::vector<double> neighbours(4);
@@ -146,22 +146,22 @@ TEST(Sbi, GaussianMixtureFollowsItsLawAndItsPosterior) {
   }
   expect_uniform(prior, "prior");
   expect_mean(squares, 0.505, "variance");
-  expect_mean(together, 0.50005, "one width for both numbers");
+  expect_mean(together, 0.50005, "both numbers share one width");
   expect_uniform(posterior, "posterior");
   const double best = draws.info.best_result("rmse of theta0").value_or(0);
   expect_mean(errors, best * best, "the best possible");
-  // A share exp(-0.1) of the wide samples and exp(-10) of the narrow ones exceeds sqrt(0.2). Each
-  // sample has one width.
+  // exp(-0.1) of the wide samples and exp(-10) of the narrow ones exceed sqrt(0.2). Each sample has
+  // its own width.
   const double p = 0.5 * (std::exp(-0.1) + std::exp(-10)), n = 20000;
   EXPECT_GT(test::chi_square_p(
                 neighbours, {n * (1 - p) * (1 - p), n * p * (1 - p), n * p * (1 - p), n * p * p}),
             test::kGate)
-      << "neighbours share a width";
+      << "widths of neighbouring samples are not independent";
 }
 
 // ---- two moons ----------------------------------------------------------------------------------
 
-TEST(Sbi, TwoMoonsFollowsItsLaw) {
+TEST(Sbi, TwoMoonsMatchesItsModel) {
   const Draws draws("two_moons", 30000);
   std::vector<double> t1, t2, radius, angle, across, along, squares, signs, side;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -190,8 +190,8 @@ TEST(Sbi, TwoMoonsFollowsItsLaw) {
   expect_mean(side, 0, "which moon, and x0");
 }
 
-/// E[d | x] and Var[d | x] for d = (theta1 - theta0) / sqrt 2, computed by a sum over the points of
-/// the half circle: x = p - (|s|, -d), and (s, d) is uniform in |s| + |d| <= sqrt 2.
+/// E[d | x] and Var[d | x] for d = (theta1 - theta0) / sqrt 2, summed over points of the half
+/// circle: x = p - (|s|, -d), and (s, d) is uniform in |s| + |d| <= sqrt 2.
 struct MoonPosterior {
   double chance = 0, mean = 0, variance = 0;
 
@@ -217,10 +217,10 @@ struct MoonPosterior {
   }
 };
 
-// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, since both signs of s = (theta0 + theta1) / sqrt
-// 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. The lattice over x, with a spacing of
-// 0.02, gives the mean variance, 0.0045, to 1e-3, which changes the result by 2e-6.
-TEST(Sbi, TwoMoonsKnowsTheOptimum) {
+// Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, because both signs of s = (theta0 + theta1) /
+// sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. A lattice over x with a spacing
+// of 0.02 gives the mean variance, 0.0045, to 1e-3, which changes the result by 2e-6.
+TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
   for (double x0 = -1.4 + kStep / 2; x0 < 0.42; x0 += kStep)
@@ -232,7 +232,7 @@ TEST(Sbi, TwoMoonsKnowsTheOptimum) {
   EXPECT_NEAR(mass, 1, 2e-3);
   EXPECT_NEAR(std::sqrt((1.0 / 3 + sum) / 2), Sbi::kTwoMoonsRmse, 2e-5);
 
-  // The same from samples: the residual of d about its posterior mean.
+  // The same from samples: the deviation of d from its posterior mean.
   const Draws draws("two_moons", 500, 1 << 20);
   std::vector<double> left;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -245,7 +245,7 @@ TEST(Sbi, TwoMoonsKnowsTheOptimum) {
 
 // ---- slcp ---------------------------------------------------------------------------------------
 
-TEST(Sbi, SlcpFollowsItsLaw) {
+TEST(Sbi, SlcpMatchesItsModel) {
   const Draws draws("slcp", 10000);
   std::vector<double> prior, first, second, product;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -267,7 +267,8 @@ TEST(Sbi, SlcpFollowsItsLaw) {
   expect_mean(product, 0, "their correlation");
 }
 
-/// Normal numbers of NumPy's RandomState(42), by the polar method from 53-bit numbers of two words.
+/// Normal numbers of NumPy's RandomState(42), by the polar method; each uniform number takes 53
+/// bits of two words.
 class NumPy42 {
  public:
   double normal() {
@@ -295,8 +296,8 @@ class NumPy42 {
 };
 
 // Positions of slcp's numbers in the benchmark's first observation of slcp_distractors
-// (num_observation_1 of both); their draws are the same as without distractors, bit for bit.
-TEST(Sbi, DistractorsKeepTheNumbersOfSlcp) {
+// (num_observation_1 of both tasks). These numbers equal those without distractors, bit for bit.
+TEST(Sbi, DistractorsLeaveTheNumbersOfSlcpUnchanged) {
   constexpr std::size_t kPlaces[8] = {22, 33, 23, 67, 42, 21, 16, 90};
   const Draws plain("slcp", 500), distracted("slcp_distractors", 500);
   for (std::size_t i = 0; i < plain.count(); ++i) {
@@ -314,7 +315,7 @@ std::vector<double> published_stimulus() {
   return values;
 }
 
-// From sbibm's num_observation_1: the spikes of observation_raw.csv, and the sums over them in
+// From sbibm's num_observation_1: the spikes in observation_raw.csv, and the sums over them in
 // observation.csv, in single precision.
 TEST(Sbi, StimulusMatchesTheBenchmark) {
   const std::string spikes =
@@ -330,7 +331,7 @@ TEST(Sbi, StimulusMatchesTheBenchmark) {
   }
 }
 
-TEST(Sbi, BernoulliGlmFollowsItsLaw) {
+TEST(Sbi, BernoulliGlmMatchesItsModel) {
   constexpr std::int64_t kCount = 2000;
   const Draws raw("bernoulli_glm_raw", kCount), sums("bernoulli_glm", kCount);
   const std::vector<double> stimulus = published_stimulus();
@@ -369,7 +370,7 @@ TEST(Sbi, BernoulliGlmFollowsItsLaw) {
   }
   expect_standard_normal(offset, "offset");
   expect_standard_normal(filter, "filter");
-  // Sums of few unlikely spikes have long tails, so only their mean and variance are tested.
+  // Sums over few, unlikely spikes have long tails, so only their mean and variance are tested.
   for (auto* z : {&spikes, &covariant}) {
     expect_mean(*z, 0, "spikes");
     for (double& v : *z) v *= v;

@@ -1,9 +1,9 @@
-// Samples of a task of `sbi` and tests of their moments. For the tests of its tasks. Host only.
+// Samples of a task of `sbi` and tests of their moments. For the tests of the tasks. Host only.
 //
 // A test of moments compares a mean with its expected value at five standard errors (one false
-// alarm in 1.7 million). A test of a whole distribution uses test::kGate. There are some 60 tests,
-// so new draws fail by chance once in 20 thousand. Most tests detect an error of 3 % in a standard
-// deviation.
+// alarm in 1.7 million). A test of a whole distribution uses test::kGate. There are about 60 tests,
+// so with new seeds one run in 20,000 fails by chance. Most tests detect an error of 3 % in a
+// standard deviation.
 #pragma once
 
 #include "generators/generator.h"
@@ -19,14 +19,14 @@
 
 namespace wellspring::test {
 
-/// Samples of a task, with theta.
+/// Samples of a task, including theta.
 struct SbiDraws {
   Samples samples;
   SampleInfo info;
 
   SbiDraws(const std::string& task, std::int64_t count, std::uint64_t first = 0) {
     const auto generator = make_generator("sbi", 1, {{"task", task, {}}});
-    // Uses one thread: a second one would only wait when the cores are busy.
+    // Uses one thread: a second one would only wait while the cores are busy.
     samples = collect(*generator, {3, first, static_cast<std::uint64_t>(count)},
                       {Device::cpu(), 1024, 1});
     info = generator->info();
@@ -40,7 +40,7 @@ inline double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::numbers::sqrt2);
 }
 
-/// Tests for mean 0, variance 1 and kurtosis 3, the moments of standard normal numbers.
+/// Tests for mean 0, variance 1 and kurtosis 3, the moments of the standard normal distribution.
 inline void expect_standard_normal(const std::vector<double>& z, const char* what) {
   const auto n = static_cast<double>(z.size());
   double first = 0, second = 0, fourth = 0;
@@ -56,7 +56,7 @@ inline void expect_standard_normal(const std::vector<double>& z, const char* wha
 inline void expect_uniform(const std::vector<double>& u, const char* what) {
   EXPECT_GT(kolmogorov_p(u, [](double v) { return v; }), kGate) << what;
 }
-/// Tests the mean of `values`; the standard error comes from their own scatter.
+/// Tests the mean of `values`; the standard error is estimated from their scatter.
 inline void expect_mean(const std::vector<double>& values, double expected, const char* what) {
   const Moments m = moments(values);
   EXPECT_NEAR(m.mean, expected, 5 * std::sqrt(m.variance / static_cast<double>(m.count))) << what;

@@ -15,10 +15,10 @@ namespace {
 
 using Draws = test::SbiDraws;
 
-// Compares with the distribution function computed by log-gamma functions: u must be between its
-// values just below and at the drawn number. The tolerance of 1e-9 is many times the rounding error
-// of either.
-TEST(Sbi, BinomialInvertsTheDistribution) {
+// Compares with the cumulative distribution computed by log-gamma functions: u must be between its
+// values just below and at the drawn number. The tolerance of 1e-9 is far above the rounding error
+// of both.
+TEST(Sbi, BinomialInvertsTheCumulativeDistribution) {
   constexpr int kN = 1000;
   for (const double p : {1e-6, 1e-3, 0.02, 0.3, 0.5, 0.500001, 0.9, 0.9999}) {
     std::vector<double> cdf(kN + 2);
@@ -30,7 +30,7 @@ TEST(Sbi, BinomialInvertsTheDistribution) {
     for (int i = 0; i < 500; ++i) {
       const double u = (i + 0.5) / 500;
       const int k = sbi::binomial(kN, p, u);
-      const double level = p > 0.5 ? 1 - u : u;  // mirrored: a larger u gives a smaller number
+      const double level = p > 0.5 ? 1 - u : u;  // mirrored: larger u give smaller numbers
       EXPECT_LE(cdf[static_cast<std::size_t>(k)], level + 1e-9) << p << ", u " << u;
       EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], level - 1e-9) << p << ", u " << u;
     }
@@ -56,9 +56,9 @@ std::array<double, 10> epidemic(double beta, double gamma, int steps) {
   return shares;
 }
 
-// Compares with high-precision values for beta 0.4 and gamma 0.125. Then compares the generator's
-// floats and steps with doubles and a fifth of the step, over the prior. Errors are below 1e-3 of
-// the scatter of 1000 tests, sqrt(1000 p).
+// Compares with high-precision values for beta = 0.4 and gamma = 0.125, and over the prior, the
+// generator's floats and steps with doubles and a fifth of the step. Errors are below 1e-3 of
+// sqrt(1000 p), the scatter of the number of infected among 1000 tested people.
 TEST(Sbi, IntegratesEpidemicsPrecisely) {
   const double known[10] = {1,         107.2088,  11225.309, 307012.69, 128837.77,
                             23296.059, 3894.4606, 643.64616, 106.18058, 17.511010};
@@ -91,7 +91,7 @@ TEST(Sbi, IntegratesEpidemicsPrecisely) {
   expect_standard_normal(pull, "tests");
 }
 
-/// Logarithms of prey and predators every 2.1 days, with `steps` steps between.
+/// Logarithms of prey and predators every 2.1 days, with `steps` steps in between.
 template <class T>
 std::array<double, 20> populations(const std::array<double, 4>& theta, int steps) {
   const LotkaVolterra<T> rates{static_cast<T>(theta[0]), static_cast<T>(theta[1]),
@@ -107,9 +107,9 @@ std::array<double, 20> populations(const std::array<double, 4>& theta, int steps
   return logs;
 }
 
-// Compares with high-precision values at the prior's medians. Then compares the generator's floats
-// and steps with doubles and a quarter of the step. Errors are at most a hundredth of the noise
-// (0.1) in 99 of 100 samples, and at most a tenth in all.
+// Compares with high-precision values at the prior's medians, and the generator's floats and steps
+// with doubles and a quarter of the step. Errors are at most a hundredth of the noise (0.1) in 99
+// of 100 samples, and at most a tenth in all.
 TEST(Sbi, IntegratesPopulationsPrecisely) {
   const std::array<double, 4> median = {std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                         std::exp(-3.0)};

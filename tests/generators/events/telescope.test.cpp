@@ -1,4 +1,4 @@
-// Compares the geometry of Cherenkov light, the delays and the expected photons of telescope.h with
+// Compares the geometry of Cherenkov light, the delays and the expected photons in telescope.h with
 // direct sums.
 #include "generators/events/telescope.h"
 
@@ -46,7 +46,7 @@ Vector random_place(Draws& draws) {
   return {place(), place(), place()};
 }
 
-TEST(Telescope, StandsOnACentredTriangularLattice) {
+TEST(Telescope, HasStringsOnACentredTriangularLattice) {
   const Array array = triangular_array(78, 60, 125, 17);
   double x = 0, y = 0, far = 0;
   int sixes = 0;
@@ -65,10 +65,10 @@ TEST(Telescope, StandsOnACentredTriangularLattice) {
   }
   EXPECT_NEAR(x, 0, 1e-2);
   EXPECT_NEAR(y, 0, 1e-2);
-  // A circle with the area of 78 cells of 125^2 sqrt(3) / 2 m^2 has a radius of 580 m.
+  // A circle with the area of 78 cells of 125^2 sqrt(3) / 2 m^2 each has a radius of 580 m.
   EXPECT_NEAR(far, 580, 30);
   EXPECT_GT(sixes, 45);
-  EXPECT_EQ(array.place(3, 0).z, 501.5f) << "the first module is the highest";
+  EXPECT_EQ(array.place(3, 0).z, 501.5f) << "the first module must be the highest";
   EXPECT_EQ(array.place(3, 59).z, -501.5f);
 }
 
@@ -83,16 +83,16 @@ TEST(Telescope, HasThePublishedConstants) {
     EXPECT_NEAR(shape / double{optics.rho}, mean, 0.05);
     EXPECT_NEAR(std::sqrt(shape) / double{optics.rho}, sd, 0.5);
   }
-  // Light from below reaches the photocathode of a module that faces down.
+  // Light from below hits the photocathode of a module that faces down.
   EXPECT_LT(delay_shape(optics, {10, 0, 1, 0}), delay_shape(optics, {10, 0, -1, 0}));
 }
 
-// Times up to 5000 ns are computed from positions up to 1000 m in f32: 4 roundings of each, 1e-3
-// ns.
+// Times up to 5000 ns are computed in f32 from positions up to 1000 m, with 4 roundings of each:
+// 1e-3 ns.
 constexpr double kTimeSlack = 2e-3;
 
-/// Arrival time of light that leaves the track at distance `s` from the vertex and goes straight to
-/// `place`.
+/// Arrival time of light that leaves the track at distance `s` from the vertex and travels straight
+/// to `place`.
 double time_by_way_of(double s, const Event& event, const Vector& place, double group_index) {
   const double x = double{place.x} - double{event.vertex.x} - s * double{event.direction.x};
   const double y = double{place.y} - double{event.vertex.y} - s * double{event.direction.y};
@@ -100,8 +100,8 @@ double time_by_way_of(double s, const Event& event, const Vector& place, double 
   return s / kC + std::sqrt(x * x + y * y + z * z) * group_index / kC;
 }
 
-// With one index for phase and group, the Cherenkov cone is the wave front of Fermat's principle.
-TEST(Telescope, TakesTheShortestTimeForEqualIndices) {
+// If phase and group index are equal, Cherenkov light takes the fastest path (Fermat's principle).
+TEST(Telescope, LightTakesTheFastestPathForEqualIndices) {
   NuTelescope::Params params;
   params.group_index = params.phase_index;
   const Optics optics = NuTelescope::optics_of(params);
@@ -123,9 +123,9 @@ TEST(Telescope, TakesTheShortestTimeForEqualIndices) {
   }
 }
 
-// With two indices, light leaves at the angle of the phase index and travels at the group velocity.
-// The formula with d tan(theta_c) would be too early by 0.188 ns per metre.
-TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
+// With two indices, light leaves at the angle given by the phase index and travels at the group
+// velocity. The formula with d tan(theta_c) would be too early by 0.188 ns per metre.
+TEST(Telescope, LightLeavesAtTheCherenkovAngleForTwoIndices) {
   const NuTelescope::Params params;
   const Optics optics = NuTelescope::optics_of(params);
   const double theta = std::acos(1 / params.phase_index);
@@ -139,7 +139,7 @@ TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
                          double{place.z} - double{event.vertex.z}};
     const double p[3] = {double{event.direction.x}, double{event.direction.y},
                          double{event.direction.z}};
-    const auto cosine = [&](double s) {  // cosine of the emission angle at s
+    const auto cosine = [&](double s) {  // cosine of the emission angle if light leaves at s
       double along = 0, square = 0;
       for (int k = 0; k < 3; ++k) {
         along += (r[k] - s * p[k]) * p[k];
@@ -147,7 +147,7 @@ TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
       }
       return along / std::sqrt(square);
     };
-    double low = -20000, high = 20000;  // the cosine falls with s
+    double low = -20000, high = 20000;  // the cosine decreases with s
     while (high - low > 1e-7) {
       const double middle = 0.5 * (low + high);
       (cosine(middle) > 1 / params.phase_index ? low : high) = middle;
@@ -161,7 +161,7 @@ TEST(Telescope, TakesTheTimeOfTheCherenkovConeForTwoIndices) {
   }
 }
 
-TEST(Telescope, SendsCascadeLightStraight) {
+TEST(Telescope, CascadeLightTravelsStraight) {
   const NuTelescope::Params params;
   const Optics optics = NuTelescope::optics_of(params);
   Draws draws(3);
@@ -176,8 +176,8 @@ TEST(Telescope, SendsCascadeLightStraight) {
   }
 }
 
-// Rotations about the track change time and distance by roundings only; rotations about the
-// vertical, the axis of the modules, change the other results by roundings only.
+// Rotations about the track change time and distance only by rounding; rotations about the
+// vertical, which is the axis of the modules, also change the other results only by rounding.
 TEST(Telescope, IsInvariantUnderRotations) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(4);
@@ -233,7 +233,7 @@ TEST(Telescope, HandlesModulesOnTheTrack) {
   EXPECT_TRUE(std::isfinite(delay_shape(optics, origin)));
 }
 
-TEST(Telescope, SkipsOnlyModulesThatExpectTooLittle) {
+TEST(Telescope, SkipsOnlyModulesWithTooFewExpectedPhotons) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(5);
   int passed = 0, near = 0;
@@ -248,7 +248,7 @@ TEST(Telescope, SkipsOnlyModulesThatExpectTooLittle) {
       ++passed;
       ASSERT_LT(expected, std::max(least, kFewest));
     }
-    // The tightest threshold that the bound must satisfy.
+    // The tightest threshold for which the bound must still hold.
     ASSERT_TRUE(expected < kFewest ||
                 may_expect(optics, event, distance_squared(event, place), expected));
   }

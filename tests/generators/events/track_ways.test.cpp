@@ -15,7 +15,8 @@ namespace {
 
 constexpr SampleRng kRandom{7, 1};
 
-/// One particle by the page's recipe, surface by surface, without skipping any.
+/// Propagates one particle as the documentation describes, surface by surface, without skipping
+/// any.
 std::vector<TrackHit> surface_by_surface(const TrackLaws& laws, const Tracker& tracker, int number,
                                          const TrackParticle& particle) {
   const double norm = std::sqrt(double{particle.cosine} * double{particle.cosine} +
@@ -137,18 +138,19 @@ std::vector<TrackParticle> particles_of(const Beams& beams, std::uint32_t count)
   return particles;
 }
 
-// missed_surfaces.h assumes this bound; normal numbers reach 5.78.
-TEST(TrackWays, StartBeforeTheFirstRing) {
+// missed_surfaces.h assumes this bound; normal numbers here reach at most 5.78.
+TEST(TrackWays, StartInsideTheFirstRing) {
   for (const ParamRow& row : Tracks::table().rows()) {
     if (row.name != "vertex_z") continue;
     EXPECT_LT(5.78 * row.high, Tracks::tracker_of({}).disc[0].place);
     return;
   }
-  FAIL() << "no parameter vertex_z";
+  FAIL() << "there is no parameter vertex_z";
 }
 
-// Results must be bit-identical with the defaults, with kicks that turn particles back along the
-// axis to surfaces that were skipped, without field and kicks, for curling tracks, and far forward.
+// Results must be bit-identical with the defaults; with kicks that turn particles back along the
+// axis, towards surfaces that were skipped; without field and kicks; for curling tracks; and far
+// forward.
 TEST(TrackWays, MatchPropagationSurfaceBySurface) {
   const Beams all[] = {
       {"defaults", {2, 1, 0.13957f, 0.98f, true}, 0.012, 0.5, 10, 2.5, 100},

@@ -20,7 +20,7 @@
 namespace wellspring {
 namespace {
 
-/// A hit with all truth, as exported.
+/// A hit with all truth columns, as exported.
 struct ExportedHit {
   double value[Tracks::kFeatures];
   double operator[](Tracks::Feature feature) const { return value[feature]; }
@@ -28,7 +28,7 @@ struct ExportedHit {
   double momentum() const {
     return std::hypot(value[Tracks::kTruePx], value[Tracks::kTruePy], value[Tracks::kTruePz]);
   }
-  /// 0: pixels, 1: short strips, 2: long strips.
+  /// Detector system: 0: pixels, 1: short strips, 2: long strips.
   int system() const {
     const auto volume = static_cast<int>(value[Tracks::kVolume]);
     return volume < 10 ? 0 : volume < 15 ? 1 : 2;
@@ -44,7 +44,7 @@ struct Event {
   std::vector<float> latents;
 };
 
-/// Settings from text: "pt_low=5 noise=0".
+/// Settings from text such as "pt_low=5 noise=0".
 std::vector<ParamSetting> settings_of(const std::string& text) {
   std::vector<ParamSetting> settings;
   std::istringstream words(text);
@@ -87,8 +87,8 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 
-/// Tests for the standard normal distribution, by its distribution function and by the mean square.
-/// From 60,000 numbers on, the mean square detects an error of 2 % in the width.
+/// Tests for the standard normal distribution with a Kolmogorov test and by the mean square. With
+/// 60,000 numbers or more, the mean square detects an error of 2 % in the width.
 void expect_normal(const std::vector<double>& values, const std::string& what) {
   ASSERT_GT(values.size(), 1000u) << what;
   EXPECT_GT(test::kolmogorov_p(values, normal_cdf), test::kGate) << what;
@@ -102,9 +102,9 @@ void expect_normal(const std::vector<double>& values, const std::string& what) {
 // A direction is turned through a half angle, which leaves it about 5 roundings off the unit
 // circle. Doubling the angle doubles this error; with the roundings of the doubling and of the
 // products, the total is about 20. Each step adds about 60 roundings of 2^-53 of its arc length and
-// its distance from the axis; the truncated series are more exact. Far from the axis, the crossing
-// with a cylinder is a root with sensitivity 1 / outwards, which the tolerance for the radius
-// includes.
+// of its distance from the axis; the truncated series are more accurate. Far from the axis, the
+// crossing with a cylinder is a root with sensitivity 1 / outwards, which the tolerance for the
+// radius includes.
 TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const Philox4 random = philox4x32({{i, 0, 0, 0}}, 5);
@@ -136,8 +136,8 @@ TEST(Helix, CrossingsAreOnTheCircleAndTheSurface) {
   }
 }
 
-// No field, no scattering, no errors: hits follow the page's formulas from the particle's f32
-// numbers. Each of these numbers has at most 4 roundings of 2^-24. The position along an arc
+// Without scattering and measurement errors, hits follow the documented formulas from the
+// particle's f32 numbers, each of which has at most 4 roundings of 2^-24. The position along an arc
 // follows from direction and curvature, whose errors contribute with a factor of at most pi / 2, so
 // it is off by 1e-6 of the arc. The hits themselves are rounded, too.
 TEST(Tracks, HitsAreOnTheHelix) {
@@ -157,7 +157,7 @@ TEST(Tracks, HitsAreOnTheHelix) {
       const double slack = 1e-6 * std::abs(arc) + 0x1p-23 * 3000;
       ASSERT_GT(turn, 0);
       ASSERT_NEAR(std::hypot(hit[Tracks::kX] - cx, hit[Tracks::kY] - cy), r, slack);
-      // The plane or radius of a surface is exact, so the error is in the other coordinate.
+      // The plane or radius of a surface is exact, so errors appear in the other coordinate.
       ASSERT_NEAR(hit[Tracks::kZ], hit[Tracks::kVertexZOfHit] + arc * cot,
                   slack * (2 + 2 * std::abs(cot)));
       ASSERT_NEAR(hit.momentum(), std::hypot(hit[Tracks::kPx], hit[Tracks::kPy], hit[Tracks::kPz]),
@@ -196,12 +196,12 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
       }
     }
   }
-  EXPECT_EQ(counts.size(), 10u + 2 * 19u) << "every layer is hit";
+  EXPECT_EQ(counts.size(), 10u + 2 * 19u) << "every layer must be hit";
 }
 
-// p_T at which the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
+// The p_T at which the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
 // momentum is a multiple of 2^-25 = 3e-8.
-TEST(Tracks, ReachesALayerFromASharpMomentum) {
+TEST(Tracks, ReachesALayerFromAnExactMomentum) {
   const double edge = 0.5 * 0.299792458 * 2 * 1.02;
   int below = 0;
   for (const auto& event :
@@ -214,7 +214,8 @@ TEST(Tracks, ReachesALayerFromASharpMomentum) {
   EXPECT_GT(below, 150);
 }
 
-// Independent values: pions of 1 and 0.5 GeV in 1.04 % of a radiation length, a muon of 10 GeV.
+// Values computed independently for pions of 1 and 0.5 GeV and a muon of 10 GeV, in 1.04 % of a
+// radiation length.
 TEST(Tracks, ScattersByHighlandsFormula) {
   const auto width = [](double p, double mass) {
     return helix::highland(static_cast<float>(p),
@@ -232,8 +233,8 @@ double expected_width(double p, double thickness) {
          (1 + 0.038 * std::log(thickness / (beta * beta)));
 }
 
-// The kicks add up: in either plane the hit in the outermost layer has the variance sum (r - r_j)^2
-// theta_j^2. At right angles to the beam, second-order terms are about theta^2 = 1e-5 of that. All
+// The kicks add up: in either plane, the hit in the outermost layer has variance sum (r - r_j)^2
+// theta_j^2. Perpendicular to the beam, second-order terms are about theta^2 = 1e-5 of that. All
 // particles have about 5 GeV, so the spread of momenta is negligible.
 TEST(Tracks, KicksAddUpWithTheirLeverArms) {
   const double inner[] = {32, 72, 116, 172, 260, 360, 500, 660, 820};
@@ -264,7 +265,7 @@ TEST(Tracks, DropsHitsByEfficiency) {
   for (std::size_t i = 0; i < full.size(); ++i) {
     crossings += static_cast<double>(full[i].hits.size());
     hits += static_cast<double>(thinned[i].hits.size());
-    std::size_t k = 0;  // the remaining hits are unchanged
+    std::size_t k = 0;  // the remaining hits must be unchanged
     for (const ExportedHit& hit : thinned[i].hits) {
       while (k < full[i].hits.size() && full[i].hits[k][Tracks::kX] != hit[Tracks::kX]) ++k;
       ASSERT_LT(k, full[i].hits.size());

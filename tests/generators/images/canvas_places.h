@@ -1,5 +1,5 @@
-// Runs functors that paint cells with canvases in scratch and in planned memory. Tests only; host
-// only.
+// Runs functors that paint cells, with the canvas in scratch and in planned memory. Tests only;
+// host only.
 #pragma once
 
 #include "kernels/emission/emitter.h"
@@ -14,9 +14,9 @@
 
 namespace wellspring::test {
 
-/// Emits three samples of 40 x 40 pixels, directly and through a view, with teams of 7. Expects
-/// equal bytes whether the cells are in `scratch` bytes or in planned memory. Then calls
-/// look(batch) for each batch.
+/// Emits three samples of 40 x 40 pixels, directly and through a view, with teams of 7 threads.
+/// Expects equal bytes whether the cells are in scratch memory of `scratch` bytes or in planned
+/// memory. Then calls look(batch) for each batch.
 template <class F, class Look>
 void expect_equal_in_both_places(const F& functor, int targets, std::size_t scratch,
                                  const Look& look) {

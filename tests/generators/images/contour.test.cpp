@@ -24,15 +24,15 @@
 namespace wellspring {
 namespace {
 
-// Perlin's permutation (SIGGRAPH 2002): the low four bits of its 256 numbers. The one-dimensional
-// noise reads only these.
+// Perlin's permutation (SIGGRAPH 2002): the low four bits of its 256 numbers. One-dimensional noise
+// needs only these.
 constexpr std::string_view kPermutation =
     "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
     "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
     "492acb5a636ef254feb3f0a16dcaf7a57882ca36d95b7bc9167d32cef1082908"
     "a614b221e20cf321131b9efb106f57ad84c0392df46eacdde23d883d03e27dc4";
 
-/// Perlin's noise at a point, as the published programs compute it.
+/// Perlin's noise at one point, computed as in the published programs.
 double perlin(double place) {
   const double cell = std::floor(place), x = place - cell;
   const auto dot = [](double at, double along) {
@@ -44,9 +44,9 @@ double perlin(double place) {
   return 0.4 * std::lerp(dot(cell, x), dot(cell + 1, x - 1), fade);
 }
 
-// With 50,000 points the test detects a distance of 0.012. Perlin's own gradients, of both signs,
-// would give a distance of 0.1.
-TEST(Contour, NoiseFollowsPerlinsLaw) {
+// With 50,000 points the test detects a distance of 0.012. Perlin's own gradients, which have both
+// signs, would give a distance of 0.1.
+TEST(Contour, NoiseHasThePublishedDistribution) {
   std::vector<double> table;
   double sum = 0, square = 0;
   for (std::uint32_t half = 0; half < 65536; ++half) {
@@ -56,7 +56,7 @@ TEST(Contour, NoiseFollowsPerlinsLaw) {
     sum += table.back();
     square += table.back() * table.back();
   }
-  // Moments of pnoise1 in double precision, at 512 points per cell.
+  // Moments of pnoise1, computed in double precision at 512 points per cell.
   EXPECT_NEAR(sum / 65536, 0, 2e-5);
   EXPECT_NEAR(std::sqrt(square / 65536), 0.32903, 5e-5);
   EXPECT_NEAR(table.front(), -0.95205, 3e-4);
@@ -75,7 +75,7 @@ TEST(Contour, NoiseFollowsPerlinsLaw) {
 
 constexpr int kLines = 5;
 
-/// Draws lines of shade 9, N lines at a time.
+/// Draws lines of shade 9, N lines at once.
 template <int N>
 void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::uint32_t>& to,
                 int width, const Band& band, std::vector<std::uint8_t>& texels) {
@@ -88,8 +88,8 @@ void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::u
   }
 }
 
-// Lines inside, across and far beyond a picture, in one band and in three, drawn singly and several
-// at once, compared with the direct code.
+// Lines inside, across and far beyond a picture, in one band and in three, drawn one or several at
+// once, must match the reference drawing.
 TEST(Contour, DrawsClippedBresenhamLines) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);
@@ -132,7 +132,7 @@ TEST(Contour, DrawsClippedBresenhamLines) {
               const std::size_t p = static_cast<std::size_t>((band.y0 + row) * kWidth + column);
               const int expected = inside ? plain.texels[p] : 0;
               ASSERT_EQ(texels[static_cast<std::size_t>(row * band.pitch + column)], expected)
-                  << "lines of turn " << i << ", " << together << " at once, at " << column << ","
+                  << "lines of round " << i << ", " << together << " at once, at " << column << ","
                   << band.y0 + row;
               drawn += expected != 0 && bands == 1 ? 1 : 0;
             }
@@ -169,7 +169,7 @@ void expect_plain_pictures(const typename F::Params& params, int height, int wid
   }
 }
 
-// Each pixel shows the last orbit that covers it. Compares all pixels of some pictures with orbits
+// Each pixel shows the last orbit that covers it. Compares every pixel of some pictures with orbits
 // drawn one after another, for the published ranges and several sizes.
 TEST(Contour, PaintsOrbitsInOrder) {
   VisualAtom::Params atom;
@@ -188,8 +188,8 @@ TEST(Contour, PaintsOrbitsInOrder) {
   expect_plain_pictures<Rcdb>(radial, 1023, 1023, first, 1, 255);
 }
 
-// Paints in place, whole in scratch memory and in bands of rows, with teams of several threads,
-// directly and through a view that reaches beyond the picture.
+// Paints in planned memory, whole pictures in scratch memory, and in bands of rows, with teams of
+// several threads, directly and through a view that reaches beyond the picture.
 template <class F>
 void expect_equal_places(typename F::Params params) {
   const SampleShape shape = {33, 45, 3};
@@ -231,8 +231,8 @@ TEST(Contour, BandsDoNotChangePictures) {
   expect_equal_places<Rcdb>({});
 }
 
-// A thread's scratch memory holds a whole picture if it fits.
-TEST(Contour, HostsUseOneBand) {
+// A thread's scratch memory holds the whole picture if it fits; otherwise there are no bands.
+TEST(Contour, HostsUseOneBandOrNone) {
   for (const auto& [side, bands] : std::map<int, int>{{512, 1}, {1024, 0}}) {
     MemoryPlan memory(Device::cpu());
     BandEmitter<Rcdb> stage;
@@ -242,7 +242,7 @@ TEST(Contour, HostsUseOneBand) {
   }
 }
 
-// Reads between pixels and beyond the border, where the background continues.
+// Reads between pixels and beyond the border, where the background colour continues.
 TEST(Contour, InterpolatesBetweenPixels) {
   Rcdb functor({});
   contour::Scene scene{};

@@ -1,5 +1,5 @@
-// Draws contours with direct code, for tests of the generators that draw them: one vertex, one
-// orbit and one pixel at a time, over the whole picture. Host only.
+// Draws contours in the most direct way, one vertex, one orbit and one pixel at a time over the
+// whole picture. For tests of the generators that draw contours; host only.
 #pragma once
 
 #include "generators/images/contour.h"
@@ -57,14 +57,14 @@ struct Picture {
   }
 };
 
-/// The noise of half a word, by the table's definition.
+/// The noise for half a word, by the definition of the table.
 inline float noise_of(std::uint32_t half) {
   const float* const knots = contour::noise_knots();
   const float t = (static_cast<float>(half % 64) + 0.5f) / 64;
   return std::fma(t, knots[half / 64 + 1] - knots[half / 64], knots[half / 64]);
 }
 
-/// One sample's contours: each vertex after each orbit, and the picture.
+/// One sample's contours: its vertices after each orbit, and the picture.
 struct PlainContours {
   using Point = std::pair<float, float>;
   std::vector<std::vector<Point>> orbit;  ///< [0]: the contour before the first orbit

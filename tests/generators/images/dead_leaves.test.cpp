@@ -38,7 +38,7 @@ struct Drawn {
   }
 };
 
-/// The sequence of leaves on the plane. The leaves that meet a smaller region, in this order, are
+/// The sequence of leaves on the plane. The leaves that meet a smaller region, in this order, form
 /// that region's sequence.
 class Sequence {
  public:
@@ -82,8 +82,8 @@ DeadLeaves::Params of_kind(Kind kind, Law law = Law::stationary) {
   return params;
 }
 
-/// The leaf number that each pixel shows, computed by definition: every leaf over all pixels,
-/// without tiles or culling.
+/// The number of the leaf that each pixel shows, computed by definition: every leaf is tested on
+/// all pixels, without tiles or culling.
 std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& params,
                                 const Augmentation& view, int side) {
   const auto most = static_cast<std::uint32_t>(params.max_leaves);
@@ -117,18 +117,18 @@ std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& pa
   return front;
 }
 
-// Tiles, culling, levels and early exit must match the definition bit for bit, also far beyond the
+// Tiles, culling, levels and early exit must match the definition bit for bit, even far beyond the
 // border, where the plane repeats, and past the horizon.
 TEST(DeadLeaves, TilesMatchTheDefinition) {
   const char* const looks[] = {
       "", "augment: [shift: 0.2]", "augment: [rotate: 57, zoom: [0.7, 1.4], shift: 0.2]",
       "augment: [zoom: [0.1, 0.2]]",
       "augment: [perspective: {distortion: 0.6, probability: 1}, zoom: [0.3, 0.5]]"};
-  int levels = 0;  // starting levels of tiles, one bit each
+  int levels = 0;  // bit set of the levels at which tiles start
   for (int kind = 0; kind < DeadLeaves::kClasses + 2; ++kind) {
     DeadLeaves::Params params = of_kind(static_cast<Kind>(kind % DeadLeaves::kClasses),
                                         kind < DeadLeaves::kClasses ? Law::stationary : Law::paper);
-    if (kind % 2 == 1 || kind == 4) params.max_leaves = 130;  // too few: some pixels stay uncovered
+    if (kind % 2 == 1 || kind == 4) params.max_leaves = 130;  // leaves some pixels uncovered
     const SampleShape shape = {45, 45, 3};
     FunctorGenerator<DeadLeaves> generator(params, shape);
     for (std::size_t look = 0; look < std::size(looks); ++look) {
@@ -149,17 +149,17 @@ TEST(DeadLeaves, TilesMatchTheDefinition) {
         open += front[p] == static_cast<std::uint32_t>(params.max_leaves) ? 1 : 0;
       }
       if (params.max_leaves > 130) {
-        EXPECT_EQ(open, 0) << "every pixel is covered";
+        EXPECT_EQ(open, 0) << "every pixel must be covered";
       }
     }
   }
   EXPECT_EQ(levels, 7);
 }
 
-// Radii have the density r^-3 on the plane, and r^-3 (w + 2r)(h + 2r) among leaves that meet the
-// image or the region around it. Centres are uniform where the leaf meets the region. With 30,000
-// leaves the test detects a distance of 0.015.
-TEST(DeadLeaves, RadiiAndPlacesFollowTheirLaw) {
+// Radii have density r^-3 on the plane, and density r^-3 (w + 2r)(h + 2r) among leaves that meet
+// the image or the region around it. Centres are uniform over the area where the leaf meets the
+// region. With 30,000 leaves the test detects a distance of 0.015.
+TEST(DeadLeaves, RadiiAndCentresFollowTheirDistributions) {
   const double low = 3, high = 100;
   const Drawn drawn({}, 5, 0, {100, 120, 3});
   for (int level = 0; level <= LeafPlaces::kPlane; ++level) {
@@ -189,16 +189,16 @@ TEST(DeadLeaves, RadiiAndPlacesFollowTheirLaw) {
                                  }),
               test::kGate)
         << level;
-    EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate) << "places, level " << level;
+    EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate) << "centres, level " << level;
   }
-  EXPECT_GE(drawn.law().period_x, 120 + 200 + 50.) << "no copy of a leaf meets the same region";
+  EXPECT_GE(drawn.law().period_x, 120 + 200 + 50.) << "two copies could meet the same region";
 }
 
-// Among the leaves that cover a point, radii have the density r^2 r^-3: the logarithm of the
-// visible radius is uniform for every shape and point, also beyond the border. If centres were on
-// the image only, the share of radii above half a side at the centre would be 14 % instead of 20 %.
-// The test detects 2.7 % with 10,000 samples, and 9 % with 1,000 (used for the plane, whose
-// sequence is ten times as long).
+// Among the leaves that cover a point, radii have density r^2 r^-3: the logarithm of the visible
+// radius is uniform for every shape and point, even beyond the border. If centres were on the image
+// only, the share of radii above half a side at the centre would be 14 % instead of 20 %. The test
+// detects 2.7 % with 10,000 samples, and 9 % with 1,000 (used for the plane, whose sequence is ten
+// times as long).
 TEST(DeadLeaves, VisibleRadiiAreLogUniform) {
   struct Case {
     float x, y;
@@ -224,14 +224,14 @@ TEST(DeadLeaves, VisibleRadiiAreLogUniform) {
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_LT(test::kolmogorov_p(radii_seen(Law::paper, cases[i]), uniform), test::kGate)
-        << "the law of the paper is another one";
+        << "the paper's law must give another distribution";
   }
 }
 
 /// The probability that two points `lag` apart along a row show the same leaf X. The first leaf
-/// that covers either point decides, so it is E area(X and X + lag) / E area(X or X + lag). Holds
-/// for discs and for axis-aligned squares whose radii have the density r^-3 on [low, high].
-/// Computed by the midpoint rule in log r.
+/// that covers either point decides, so it is E area(X and X + lag) / E area(X or X + lag). Valid
+/// for discs and axis-aligned squares whose radii have density r^-3 on [low, high]. Computed by the
+/// midpoint rule in log r.
 double same_leaf(Kind kind, double lag, double low, double high) {
   double both = 0, either = 0;
   constexpr int kSteps = 20000;
@@ -251,8 +251,8 @@ double same_leaf(Kind kind, double lag, double low, double high) {
 
 // Counts how often pixels 1 and 8 apart differ, at the centre, on an edge and in a corner of
 // emitted images. If centres were on the image only, neighbours on the edge would differ in 57 % of
-// the samples instead of 51 %, which is 6.8 standard errors with 3,000 samples. Zoomed out by two,
-// the same pixels show points twice as far apart, and near the border points beyond the image.
+// the samples instead of 51 %, which is 6.8 standard errors with 3,000 samples. When zoomed out by
+// two, the same pixels show points twice as far apart, and near the border points beyond the image.
 TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   constexpr int kSide = 16;
   struct Pair {
@@ -293,13 +293,13 @@ TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   agrees(Kind::circle, "augment: [zoom: [0.5, 0.5]]", 300, 2);
   agrees(Kind::square, "augment: [shift: 0.2]", 500, 1);
   const auto paper = differing(Kind::circle, Law::paper, "", 3000);
-  EXPECT_LT(p_value(Kind::circle, paper[2], 3000, 1), test::kGate) << "an edge of the paper's law";
+  EXPECT_LT(p_value(Kind::circle, paper[2], 3000, 1), test::kGate) << "paper: edges must differ";
   EXPECT_GT(paper[2], paper[0]);
 }
 
-// Under the stationary law every pixel stays uncovered by max_leaves leaves with the same
+// Under the stationary law, max_leaves leaves leave every pixel uncovered with the same
 // probability, so the bound in the notes equals the mean.
-TEST(DeadLeaves, LeavesThePredictedPixelsOpen) {
+TEST(DeadLeaves, LeavesThePredictedNumberOfPixelsUncovered) {
   const SampleShape shape = {24, 24, 3};
   DeadLeaves::Params params = of_kind(Kind::square);
   params.max_leaves = 150;
@@ -347,7 +347,7 @@ TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
         const float dx = place(random), dy = place(random);
         const bool hit = leaf.covers(leaf.radius * dx, leaf.radius * dy);
         if (hit) {
-          ASSERT_LE(dx * dx + dy * dy, 1.0001f) << "outside its circle";
+          ASSERT_LE(dx * dx + dy * dy, 1.0001f) << "the leaf must be inside its circle";
         }
         hits += hit ? 1 : 0;
       }
@@ -363,9 +363,9 @@ TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
   }
 }
 
-// The law of the paper. The number of leaves until one covers a point is geometric. For discs, its
-// mean follows from the distribution of radii and centres, integrated over the image.
-TEST(DeadLeaves, PaperLawCoversPointsAtItsRate) {
+// Tests the law of the paper. The number of leaves until one covers a point is geometric. For
+// discs, its mean follows from the distribution of radii and centres, integrated over the image.
+TEST(DeadLeaves, PaperLawCoversPointsAtTheExpectedRate) {
   const double r_min = 3, r_max = 100, side = 100;
   const auto survival = [&](double d) {
     if (d <= r_min) return 1.0;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kChannels = FillLevels::kChannels;
 
-/// Fills and their levels, which own their memory.
+/// Fills and their levels, including their memory.
 struct Leveled {
   Leveled(std::int32_t count, std::int32_t side, const std::vector<float>& fills)
       : levels(count, side), pixels(fills) {
@@ -46,14 +46,14 @@ TEST(FillLevels, HalveDownToOnePixel) {
     const FillLevels levels(5, side);
     EXPECT_EQ(levels.last(), last);
     EXPECT_EQ(levels.elements(0), 5 * side * side * kChannels);
-    EXPECT_EQ(levels.elements(last), 5 * kChannels) << "one pixel";
+    EXPECT_EQ(levels.elements(last), 5 * kChannels) << "the last level must be one pixel";
     EXPECT_EQ(levels.start(1), levels.elements(0));
-    EXPECT_LE(3 * levels.elements(), 4 * levels.elements(0)) << "a third more";
+    EXPECT_LE(3 * levels.elements(), 4 * levels.elements(0)) << "levels may add at most a third";
   }
 }
 
-// A level takes at most 9 fused steps and a division. Each rounds a number below 1.5 by a relative
-// 2^-24. The mean over a level is computed in double precision.
+// Computing a level takes at most 9 fused operations and a division. Each rounds a number below 1.5
+// by a relative 2^-24. The mean over a level is computed in double precision.
 TEST(FillLevels, AverageTheCoveredPixels) {
   for (const int side : {2, 3, 5, 12, 21, 23, 32}) {
     Leveled fills = noise(3, side);
@@ -82,7 +82,7 @@ TEST(FillLevels, AverageTheCoveredPixels) {
   }
 }
 
-TEST(FillLevels, KeepOneColour) {
+TEST(FillLevels, PreserveAConstantColour) {
   for (const int side : {2, 7, 24, 51}) {
     Leveled fills(1, side, std::vector<float>(static_cast<std::size_t>(3 * side * side), 1));
     EXPECT_TRUE(std::ranges::all_of(fills.pixels, [](float v) { return v == 1; })) << side;
@@ -99,7 +99,7 @@ TEST(FillLevels, ReadTheFillAtFullResolution) {
   }
 }
 
-TEST(FillLevels, CutBetweenTwoLevels) {
+TEST(FillLevels, SelectTwoNeighbouringLevels) {
   const Leveled fills = noise(2, 9);
   const auto level_of = [&](float log_width) {
     const auto cut = fills.levels.cut(1, log_width);
@@ -112,11 +112,11 @@ TEST(FillLevels, CutBetweenTwoLevels) {
   EXPECT_EQ(level_of(1.25f), std::pair(4, 0.25f));
   EXPECT_EQ(level_of(2), std::pair(2, 0.f));
   for (const float log_width : {3.f, 3.2f, 1e9f, math::kInfinity}) {
-    EXPECT_EQ(level_of(log_width), std::pair(1, 0.f)) << "no level below one pixel";
+    EXPECT_EQ(level_of(log_width), std::pair(1, 0.f)) << "there is no level below one pixel";
   }
 }
 
-/// Weights of a row's pixels in a read at one point: for the two levels next to a depth, and for
+/// Weights of a row's pixels when reading at one point: for the two levels next to a depth, and for
 /// the mean of four reads of the fill across an output pixel.
 constexpr std::size_t kRow = 64;
 using Weights = std::array<double, kRow>;
@@ -132,9 +132,9 @@ void add_read(Weights& weights, double place, int level, double share) {
 }
 
 /// Mean square error of reading white noise of variance 1, compared with 4 x 4 reads of the fill
-/// over the same pixel of the image, for an upright leaf at any position. Both reads are weighted
-/// sums whose weights are products of a row's and a column's weight, so the error is a sum of
-/// squared means along one row.
+/// over the same image pixel, for an unrotated leaf at any position. Both reads are weighted sums
+/// whose weights are products of a row weight and a column weight, so the error is a sum of squared
+/// means along one row.
 double expected_error(double step, double depth) {
   const int level = static_cast<int>(depth);
   const double share = depth - level;
@@ -142,7 +142,7 @@ double expected_error(double step, double depth) {
   double products[3][3] = {};
   constexpr int kPlaces = 256;
   for (int i = 0; i < kPlaces; ++i) {
-    const double place = 28 + 4 * (i + 0.5) / kPlaces;  // a pixel of level 2
+    const double place = 28 + 4 * (i + 0.5) / kPlaces;  // within a pixel of level 2
     std::array<Weights, 3> weights = {};
     add_read(weights[0], place, level, 1);
     add_read(weights[1], place, level + 1, 1);
@@ -162,9 +162,9 @@ double expected_error(double step, double depth) {
   return error;
 }
 
-// The 49152 errors are nearly independent and no heavier-tailed than normal numbers, so their mean
-// square has a relative standard deviation of sqrt(2 / 49152) = 0.64 %. The tolerance of 4 % is six
-// of these.
+// The 49152 errors are nearly independent and have no heavier tails than normal numbers, so their
+// mean square has a relative standard deviation of sqrt(2 / 49152) = 0.64 %. The tolerance of 4 %
+// is six times that.
 TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
   constexpr int kFills = 1024;
   const Leveled fills = noise(kFills, kRow);
@@ -192,9 +192,9 @@ TEST(FillLevels, HaveTheExpectedErrorOnWhiteNoise) {
     const double expected = expected_error(step, depth) / 16;  // standard deviation 1/4
     EXPECT_NEAR(sum / count / expected, 1, 0.04) << depth;
   }
-  // The root mean square errors are 0.226 and 0.409 of the noise. Means over 2 x 2 pixels would
-  // have an error of 0.391.
-  EXPECT_LT(expected_error(2, 1), 0.31 * expected_error(2, 0)) << "the purpose of the levels";
+  // Relative to the noise, the root mean square errors are 0.226 and 0.409. Means over 2 x 2 pixels
+  // would have an error of 0.391.
+  EXPECT_LT(expected_error(2, 1), 0.31 * expected_error(2, 0)) << "levels must reduce the error";
 }
 
 }  // namespace

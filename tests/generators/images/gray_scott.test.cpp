@@ -17,7 +17,7 @@ SoloTeam solo() {
   return SoloTeam(ScratchCursor{});
 }
 
-/// u and v of one grid, side x side each.
+/// u and v on one grid of side x side cells.
 struct Grid {
   std::int32_t side;
   std::vector<float> now, next;
@@ -39,8 +39,8 @@ struct Grid {
   }
 };
 
-// Without the reaction (v = 0, F = 0) a step multiplies the mode (p, q) of u by
-// 1 - 4 Du (sin^2(pi p / n) + sin^2(pi q / n)) exactly.
+// Without reaction (v = 0, F = 0), a step multiplies the mode (p, q) of u by exactly 1 - 4 Du
+// (sin^2(pi p / n) + sin^2(pi q / n)).
 TEST(GrayScott, DampsModesByDiffusion) {
   const int n = 24, steps = 50;
   for (const auto& [p, q] : {std::pair{1, 0}, {0, 2}, {3, 5}, {12, 12}}) {
@@ -57,8 +57,8 @@ TEST(GrayScott, DampsModesByDiffusion) {
     };
     const double factor =
         1 - 4 * double{GrayScottField::kDiffusionU} * (square_of_sine(p) + square_of_sine(q));
-    // Each step rounds a value below 1 about six times, by at most 2^-24 each, and damps earlier
-    // errors.
+    // Each step rounds a value below 1 about six times, by at most 2^-24 each time, and damps
+    // earlier errors.
     const double tolerance = 6 * steps * std::ldexp(1.0, -24);
     for (int y = 0; y < n; ++y)
       for (int x = 0; x < n; ++x)
@@ -67,8 +67,8 @@ TEST(GrayScott, DampsModesByDiffusion) {
   }
 }
 
-// u v^2 = F (1 - u) and u v^2 = (F + k) v hold at u = (1 + sqrt(1 - 4 (F + k)^2 / F)) / 2 and
-// v = F (1 - u) / (F + k).
+// u v^2 = F (1 - u) and u v^2 = (F + k) v hold for u = (1 + sqrt(1 - 4 (F + k)^2 / F)) / 2 and v =
+// F (1 - u) / (F + k).
 TEST(GrayScott, KeepsHomogeneousFixedPoints) {
   const double feed = 0.04, kill = 0.055;
   for (const int sign : {-1, 1}) {
@@ -85,7 +85,7 @@ TEST(GrayScott, KeepsHomogeneousFixedPoints) {
 }
 
 // Compares with a direct step in double precision.
-TEST(GrayScott, StepsByTheRule) {
+TEST(GrayScott, StepMatchesDoublePrecision) {
   for (const int n : {1, 2, 3, 8, 37}) {
     Grid grid(n);
     const SampleRng noise{5, 6};
@@ -158,14 +158,14 @@ struct Lanes {
 
 constexpr ChainSchedule kShort{.lanes = 3, .frames = 4, .warm_up = 30, .stride = 7};
 
-TEST(Fields, LocateFramesOfChains) {
+TEST(Fields, LocateTheFramesOfChains) {
   // Lane l starts l * frames / lanes frames into its first chain.
   const ChainSchedule::Position first = kShort.locate(0), second = kShort.locate(4);
   EXPECT_EQ(first.chain, 0u);
   EXPECT_EQ(first.frame, 0);
   EXPECT_EQ(second.lane, 1);
   EXPECT_EQ(second.frame, 2);  // round 1, which starts at frame 1
-  // Every frame appears once, for every chain except the first chain of each lane.
+  // Every frame of every chain appears once, except for the first chain of each lane.
   std::vector<std::vector<int>> count(12, std::vector<int>(4, 0));
   for (std::uint64_t sample = 0; sample < 3 * 4 * 5; ++sample) {
     const ChainSchedule::Position at = kShort.locate(sample);
@@ -194,16 +194,16 @@ TEST(Fields, DoNotDependOnResidentChains) {
     }
   };
   Lanes lanes(kShort, side);
-  for (std::uint64_t first = 0; first < 60; first += 6)  // in order, two frames per lane and batch
+  for (std::uint64_t first = 0; first < 60; first += 6)  // ascending, two frames per lane and batch
     expect_frames(lanes, {first + 4, first, first + 5, first + 1, first + 3, first + 2});
-  expect_frames(lanes, {7, 7, 7});                         // backwards, a sample three times
+  expect_frames(lanes, {7, 7, 7});                         // backwards, one sample three times
   expect_frames(lanes, {std::uint64_t{1} << 48, 8, 100});  // far ahead, and near
   std::fill(lanes.heads.begin(), lanes.heads.end(), FieldHead{});  // as after a resume
   std::fill(lanes.cells.begin(), lanes.cells.end(), 0.f);
   expect_frames(lanes, {60, 61, 62, 63});
 }
 
-TEST(Fields, WarmTheNextChainInTime) {
+TEST(Fields, WarmUpTheNextChainInTime) {
   Lanes lanes(kShort, 19);
   // Lane 0 shows chain 0 in rounds 0 to 3, and chain 3 from round 4 on.
   for (std::uint64_t round = 0; round < 4; ++round) {
@@ -215,7 +215,7 @@ TEST(Fields, WarmTheNextChainInTime) {
   EXPECT_EQ(lanes.heads[1].step, kShort.warm_up);
 }
 
-TEST(GrayScott, GivesEqualFieldsForAnyTeam) {
+TEST(GrayScott, GivesEqualFieldsForAnyTeamSize) {
   Lanes lanes(kShort, 11);
   auto functor = lanes.functor({0, 1, 3, 2});
   test::expect_equal_for_all_team_sizes(

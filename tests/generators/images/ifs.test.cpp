@@ -21,7 +21,7 @@
 namespace wellspring {
 namespace {
 
-/// Five categories, shared by the tests because computing them takes time.
+/// Five categories, shared by the tests because they take time to compute.
 const ifs::CategoryTable& five() {
   static const ifs::CategoryTable table = ifs::make_categories({}, 5, 1);
   return table;
@@ -52,7 +52,7 @@ TEST(Ifs, LightsPixelsAndColoursThemByCount) {
   EXPECT_GT(lit, 20);
 }
 
-// A covered pixel is lit with probability 256/511 (the empty mask is excluded). It is nearly
+// A covered pixel is lit with probability 256/511, because the empty mask is excluded. It is nearly
 // independent of its right neighbour: the correlation is -1/511 within a patch. Tolerances are 4.9
 // standard deviations for that many independent pixels, exceeded once in a million.
 TEST(Ifs, LightsHalfOfThePatches) {
@@ -115,7 +115,7 @@ TEST(Ifs, DrawsInstancesUniformly) {
         const double count = variations[k][static_cast<std::size_t>(v)];
         if (is || keep) usable.push_back(count);
         if (!is && !keep) {
-          EXPECT_EQ(count, 0) << "degenerate";
+          EXPECT_EQ(count, 0) << "a degenerate variation was drawn";
         }
       }
       EXPECT_GT(test::uniform_chi_square_p(usable), test::kGate);
@@ -125,7 +125,7 @@ TEST(Ifs, DrawsInstancesUniformly) {
   }
 }
 
-TEST(Ifs, RepeatsNumberedDrawingsOnly) {
+TEST(Ifs, RepeatsOnlyNumberedDrawings) {
   for (const int patches : {0, 1}) {
     Ifs::Params params;
     params.patches = patches;
@@ -154,18 +154,18 @@ TEST(Ifs, HasThePublishedDensityOfPoints) {
   EXPECT_EQ(Ifs::points_by_size(181, 2), 200000);  // only half of the picture is visible
 }
 
-// Uses 42 x 42 cells, bf16 and f32, directly and through a view, with teams of 7.
+// Uses 42 x 42 cells, bf16 and f32, directly and through a view, with teams of 7 threads.
 TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
   Ifs::Params params;
-  params.walkers = 600;  // two teams per sample if the cells are in planned memory
+  params.walkers = 600;  // gives two teams per sample if the cells are in planned memory
   test::expect_equal_in_both_places(
       with_five(params), 0, std::size_t{1} << 17, [](const test::HostBatch& batch) {
         EXPECT_GT(std::ranges::count_if(batch.x(), [](float v) { return v > 0; }), 300);
       });
 }
 
-// Rows of 8 and 32 pixels must equal single pixels, in whole images, mirrored images and between
-// pixels.
+// Rows of 8 and 32 pixels must equal single pixels, in whole images, in mirrored images and when
+// read between pixels.
 TEST(Ifs, RowsMatchSinglePixels) {
   constexpr int kSide = 70;
   Ifs::Params params;

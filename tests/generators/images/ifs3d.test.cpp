@@ -21,7 +21,7 @@ const ifs3d::CategoryTable& three() {
 
 // ---- systems and categories ---------------------------------------------------------------------
 
-TEST(Ifs3d, VariesEachCoefficientByTwelveFactors) {
+TEST(Ifs3d, ScalesEachCoefficientByTwelveFactors) {
   std::set<std::pair<int, float>> variations;
   for (int v = 1; v < ifs3d::kVariations; ++v) {
     const ifs3d::Weighting weight = ifs3d::weighting(v);
@@ -47,7 +47,7 @@ TEST(Ifs3d, RequiresSpreadAlongEveryAxis) {
   wide.high = 1;
   wide.variance[0] = wide.variance[1] = 0.3;
   wide.variance[2] = 0.05;
-  EXPECT_FALSE(wide.spreads(0.05)) << "the bound is exclusive";
+  EXPECT_FALSE(wide.spreads(0.05)) << "the bound must be exclusive";
   EXPECT_TRUE(wide.spreads(0.04999));
   wide.diverged = true;
   EXPECT_FALSE(wide.spreads(0.01));
@@ -63,7 +63,7 @@ Ifs3d with_three(Ifs3d::Params params) {
   return functor;
 }
 
-TEST(Ifs3d, OrdersCellsByNearness) {
+TEST(Ifs3d, OrdersCellsByDepth) {
   EXPECT_GT(ifs3d::nearness(1.5f), ifs3d::nearness(1.5000001f));
   EXPECT_GT(ifs3d::nearness(1e30f), 0u);
   EXPECT_EQ(ifs3d::depth_of(ifs3d::nearness(3.25f)), 3.25f);
@@ -95,7 +95,7 @@ TEST(Ifs3d, DrawsTwelveOrRandomViews) {
       EXPECT_GT(test::kolmogorov_p(jitters, uniform), test::kGate);
     } else {
       EXPECT_GT(test::kolmogorov_p(azimuths, uniform), test::kGate);
-      EXPECT_GT(test::kolmogorov_p(sines, uniform), test::kGate) << "uniform on the sphere";
+      EXPECT_GT(test::kolmogorov_p(sines, uniform), test::kGate) << "must be uniform on the sphere";
     }
   }
 }

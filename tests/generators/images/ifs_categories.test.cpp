@@ -19,8 +19,8 @@ namespace {
 
 const CategorySpec kSpec;
 
-// Counts from the published program's own search (seed 1, 1000 categories): the candidates tried,
-// and the accepted systems with 2, 3, ... 7 maps.
+// Counts from the published program's own search (seed 1, 1000 categories): candidates tried, and
+// accepted systems with 2, 3, ... 7 maps.
 constexpr double kPublishedTries = 42655;
 constexpr std::array<double, 6> kPublishedMaps = {231, 294, 218, 146, 77, 34};
 
@@ -29,12 +29,12 @@ System system_of(std::int64_t k) {
                           known_attempts(kSpec)[static_cast<std::size_t>(k)]);
 }
 
-// One chain, walked and rasterised as in the published program, without the surveys' optimisations.
+// One chain, rasterised as in the published program, without the optimisations of the surveys.
 double plain_filling_rate(const System& system, const SampleRng& rng, std::uint32_t attempt) {
   std::vector<double> xs = {0}, ys = {0};
   for (std::uint32_t i = 0; i + 1 < kSurveyPoints; ++i) {
-    // Eight blocks at a time: first the lower halves of the first words of all eight blocks, and so
-    // on.
+    // Words come from eight blocks at a time: first the lower half of each block's first word, then
+    // the upper halves, and so on.
     const std::uint32_t block = i / 64 * 8 + i % 8, half = i / 8 % 8;
     const Philox4 words = rng.block(Purpose::texture, (attempt << 14) + block);
     const std::uint32_t selector = words.word[half / 2] >> (half % 2 == 0 ? 0 : 16) & 0xffffu;
@@ -71,7 +71,7 @@ TEST(IfsCategories, SurveysMatchAPlainChain) {
   EXPECT_GE(finite, 4);
 }
 
-TEST(IfsCategories, DrawsCandidatesByTheirLaw) {
+TEST(IfsCategories, DrawsCandidatesUniformly) {
   std::vector<double> maps(6), cells(20);
   for (std::uint32_t attempt = 0; attempt < 5000; ++attempt) {
     const System system = candidate_system({9, 4}, attempt);
@@ -92,7 +92,7 @@ TEST(IfsCategories, DrawsCandidatesByTheirLaw) {
         }
       }
       below += i < system.maps ? weight(i) : 0;
-      // Rounded to the nearest of 2^16 steps.
+      // The chance is rounded to the nearest of 2^16 steps.
       ASSERT_NEAR(system.upto[i], below / sum * kSelectors, 0.5001) << attempt;
     }
     ASSERT_EQ(system.upto[system.maps - 1], kSelectors);
@@ -112,9 +112,9 @@ TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   const double mean = kPublishedTries / 1000;
   const double deviation = std::sqrt(2000 * mean * (mean - 1));
   EXPECT_GT(test::normal_p((tries - kPublishedTries) / deviation), test::kGate)
-      << 1e5 / tries << " % are taken, published: " << 1e5 / kPublishedTries << " %";
+      << 1e5 / tries << " % are accepted, published: " << 1e5 / kPublishedTries << " %";
 
-  // Two samples of 1000 from one law: chi^2 = sum (n - m)^2 / (n + m).
+  // Two samples of 1000 from the same distribution: chi^2 = sum (n - m)^2 / (n + m).
   std::array<double, 6> maps = {};
   for (std::int64_t k = 0; k < 1000; ++k)
     maps[static_cast<std::size_t>(system_of(k).maps - 2)] += 1;
@@ -123,12 +123,12 @@ TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
     chi2 += (maps[i] - kPublishedMaps[i]) * (maps[i] - kPublishedMaps[i]) /
             (maps[i] + kPublishedMaps[i]);
   }
-  EXPECT_GT(test::upper_gamma(2.5, chi2 / 2), test::kGate) << "numbers of maps";
+  EXPECT_GT(test::upper_gamma(2.5, chi2 / 2), test::kGate) << "distribution of the number of maps";
 }
 
-// Repeats the search for the 12 quickest of the first 200 categories, and for one that takes 60
-// candidates.
-TEST(IfsCategories, KnowsTheAttemptsOfTheSearch) {
+// Repeats the search for the 12 quickest of the first 200 categories, and for one category that
+// takes 60 candidates.
+TEST(IfsCategories, ShippedAttemptsMatchTheSearch) {
   const auto known = known_attempts(kSpec);
   std::vector<std::int64_t> order(200);
   std::iota(order.begin(), order.end(), 0);
@@ -149,10 +149,10 @@ TEST(IfsCategories, KnowsTheAttemptsOfTheSearch) {
   EXPECT_TRUE(known_attempts(other).empty());
   other = {};
   other.weight_step = 0.1f;
-  EXPECT_EQ(known_attempts(other).size(), 1000u) << "the search ignores variations";
+  EXPECT_EQ(known_attempts(other).size(), 1000u) << "the search must ignore variations";
 }
 
-TEST(IfsCategories, SurveysVariationsTogetherAndAlone) {
+TEST(IfsCategories, SurveysOfVariationsMatchSingleSurveys) {
   Surveyor surveyor;
   int diverged = 0;
   for (const std::int64_t k : {0, 1, 2, 5}) {
@@ -175,7 +175,7 @@ TEST(IfsCategories, SurveysVariationsTogetherAndAlone) {
       EXPECT_EQ(batched.last_y, alone.last_y);
     }
   }
-  EXPECT_GT(diverged, 0) << "no variation tests this case";
+  EXPECT_GT(diverged, 0) << "no variation diverged, so this case was not tested";
 }
 
 TEST(IfsCategories, VariesOneCoefficientOfEachMap) {
@@ -192,7 +192,7 @@ TEST(IfsCategories, VariesOneCoefficientOfEachMap) {
   }
 }
 
-// Maps that stretch by 1.1 in all directions exceed every bound within about 1500 steps.
+// Maps that stretch all directions by 1.1 exceed every bound within about 1500 steps.
 TEST(IfsCategories, DetectsDivergence) {
   System system = system_of(0);
   for (Map& map : system.map) map = {1.1f, 0, 0, 1.1f, 0.5f, 0.25f};
@@ -201,7 +201,7 @@ TEST(IfsCategories, DetectsDivergence) {
   const Survey survey = surveyor.survey(system);
   EXPECT_TRUE(survey.diverged);
   EXPECT_LT(survey.fill, 0.01);
-  EXPECT_LT(survey.x1, 1e15 / std::pow(1.1, 90)) << "the last 100 points are left out";
+  EXPECT_LT(survey.x1, 1e15 / std::pow(1.1, 90)) << "the box must omit the last 100 points";
   EXPECT_TRUE(surveyor.survey_variations(system, 0)[7].diverged);
 }
 
@@ -217,7 +217,7 @@ TEST(IfsCategories, OmitsDegenerateVariations) {
     std::set<int> usable(category.variation, category.variation + category.usable);
     EXPECT_EQ(usable.size(), category.usable);
     EXPECT_TRUE(usable.contains(0));
-    EXPECT_GE(surveys[0].fill, kSpec.rate) << "the acceptance criterion";
+    EXPECT_GE(surveys[0].fill, kSpec.rate) << "must meet the acceptance criterion";
     for (int v = 1; v < kVariations; ++v) {
       const Survey& survey = surveys[static_cast<std::size_t>(v)];
       const bool degenerate = survey.diverged || survey.fill < kSpec.least_fill;
@@ -249,7 +249,7 @@ TEST(IfsCategories, ClassesDoNotDependOnTheirNumberOrThreads) {
   }
   CategorySpec other;
   other.seed = 2;
-  other.rate = 0.05;  // found quickly
+  other.rate = 0.05;  // such a system is found quickly
   const CategoryTable another = make_categories(other, 1, 1);
   EXPECT_NE(std::memcmp(&another.categories[0].system, &few.categories[0].system, sizeof(System)),
             0);

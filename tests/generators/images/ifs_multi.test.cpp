@@ -33,8 +33,8 @@ IfsMulti with_six(IfsMulti::Params params = {}) {
   return functor;
 }
 
-// `target` has a column per class, 1 where a fractal has that class; the label is the class of the
-// front fractal.
+// `target` has one column per class, which is 1 if a fractal of that class is present; the label is
+// the class of the fractal in front.
 TEST(IfsMulti, TargetsNameTheClassesOfTheFractals) {
   const auto generator =
       make_generator("ifs_multi", 16, {{"categories", "7", {}}, {"points", "64", {}}});
@@ -70,10 +70,10 @@ TEST(IfsMulti, TargetsNameTheClassesOfTheFractals) {
     }
   });
   EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
-  EXPECT_GT(repeated, 100) << "a class appears twice";
+  EXPECT_GT(repeated, 100) << "some pictures must show a class twice";
 }
 
-// Extra columns, which another source with more classes needs, are 0.
+// Extra columns, which exist if another source has more classes, are 0.
 TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
   SampleLayout layout = SampleLayout::image(8, 8, 3);
   layout.targets = kClasses + 3;
@@ -91,13 +91,13 @@ TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
   for (std::size_t row = 0; row < 4; ++row) {
     const float* const own = batch.view().target + row * (kClasses + 3);
     const auto ones = std::count(own, own + kClasses, 1.0f);
-    EXPECT_EQ(ones > 0, row != 1) << "a row of another source stays unchanged";
+    EXPECT_EQ(ones > 0, row != 1) << "rows of other sources must stay unchanged";
     for (int k = kClasses; k < kClasses + 3 && row != 1; ++k) EXPECT_EQ(own[k], 0);
   }
 }
 
-// Positions are uniform, squares extend over the edge by at most half their side, and the sides
-// follow the drawn sizes.
+// Positions are uniform, squares extend beyond the edge by at most half their side, and the sides
+// match the drawn sizes.
 TEST(IfsMulti, PlacesSquaresAsPublished) {
   constexpr int kSide = 200;
   const IfsMulti functor = with_six();
@@ -109,7 +109,7 @@ TEST(IfsMulti, PlacesSquaresAsPublished) {
     ASSERT_EQ(scene.grid, kSide / 2);
     for (int i = 0; i < scene.count; ++i) {
       const IfsMulti::Instance& one = scene.instance[i];
-      ASSERT_TRUE(one.side >= 30 && one.side < 120) << "0.15 and 0.6 of 200";
+      ASSERT_TRUE(one.side >= 30 && one.side < 120) << "sides must be 0.15 to 0.6 of 200";
       ASSERT_TRUE(one.left >= -(one.side / 2) && one.left < kSide - one.side / 2);
       ASSERT_TRUE(one.top >= -(one.side / 2) && one.top < kSide - one.side / 2);
       const float* const latents =
@@ -127,7 +127,8 @@ TEST(IfsMulti, PlacesSquaresAsPublished) {
   EXPECT_GT(test::uniform_chi_square_p(sides), test::kGate);
 }
 
-// Uses teams of 7, with cells in scratch and in planned memory, directly and through a view.
+// Uses teams of 7 threads, with cells in scratch and in planned memory, directly and through a
+// view.
 TEST(IfsMulti, GivesEqualImagesInScratchAndInThePlan) {
   IfsMulti::Params params;
   params.walkers = 300;

@@ -15,7 +15,7 @@
 namespace wellspring::ifs {
 namespace {
 
-/// A system as np.savetxt writes it: one line per map.
+/// A system as text, as np.savetxt writes it: one line per map.
 std::string text_of(const OfficialSystem& system) {
   std::string text;
   for (int i = 0; i < system.maps; ++i) {
@@ -27,7 +27,7 @@ std::string text_of(const OfficialSystem& system) {
 }
 
 // Values from NumPy 1.24.2 after np.random.seed(1): random() twice, uniform(-1, 1), randint(2, 8)
-// ten times, and random() after 100,000 more.
+// ten times, then random() after 100,000 further calls.
 TEST(IfsOfficial, NumbersMatchNumPy) {
   NumpyRandom random(1);
   EXPECT_EQ(random.random(), 0.417022004702574);
@@ -83,7 +83,7 @@ TEST(IfsOfficial, FindsThePublishedSystems) {
             "6.802723035259032880e-01,2.438946769904917211e-01,4.833942767553509601e-01,"
             "-1.905895076967720758e-01,-6.402961768469215276e-01,9.606742647992281281e-01,"
             "1.556237103330107563e-01\n");
-  // A digest of all systems, so that any change is detected.
+  // A digest of all systems, which detects any change.
   Sha256 all;
   for (const OfficialSystem& system : systems) {
     const std::string text = text_of(system);
@@ -92,12 +92,12 @@ TEST(IfsOfficial, FindsThePublishedSystems) {
   EXPECT_EQ(all.hex(), "733c2adaf05be32b89c9abb97de09eb42d9231df4ea025458452a3b931b69d09");
 }
 
-TEST(IfsOfficial, KnowsTheRefusalsOfTheSearch) {
+TEST(IfsOfficial, ShippedRefusalsMatchTheSearch) {
   const auto known = known_refusals(1, 0.2);
   constexpr std::size_t kCount = 8;
   const auto searched = search_official(1, 0.2, kCount, {}, 2);
   const auto from_known = search_official(1, 0.2, kCount, known, 1);
-  // Some categories are known; the rest are searched for.
+  // The results of some categories are shipped; the rest must be searched for.
   const auto mixed = search_official(1, 0.2, kCount, known.first(5), 1);
   for (std::size_t k = 0; k < kCount; ++k) {
     EXPECT_EQ(searched[k].refused, known[k]) << k;

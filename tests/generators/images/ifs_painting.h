@@ -1,4 +1,4 @@
-// Samples of generator `ifs` on their canvas, painted by a team of one. Tests only; host only.
+// Samples of generator `ifs` on their canvas, painted by a single thread. Tests only; host only.
 #pragma once
 
 #include "generators/images/ifs.h"
@@ -16,7 +16,7 @@ struct PaintedIfs {
   Truth<Ifs::kLatents> truth;
   std::vector<std::uint32_t> cells;
 
-  /// Seed 3, an image of `side` pixels.
+  /// Uses seed 3 and an image of `side` pixels.
   PaintedIfs(const Ifs& f, std::uint64_t sample, int side) : functor(f) {
     scene = functor.draw({{3, sample}, {}, {side, side, 3}}, truth);
     cells.resize(static_cast<std::size_t>(functor.cells({side, side, 3})));

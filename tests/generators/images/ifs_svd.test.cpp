@@ -59,7 +59,7 @@ TEST(IfsSvd, SingularValuesAreOrderedAndHaveTheGivenSum) {
   }
 }
 
-// Each value is uniform between the bounds left by the earlier ones.
+// Each value is uniform between the bounds that the earlier values leave.
 TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
   constexpr int kMaps = 3;
   std::array<std::vector<double>, 5> shares;
@@ -84,7 +84,7 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
     const ifs::Map& m = made.system.map[1];
     signs[0][m.a * m.d > m.b * m.c ? 1 : 0] += 1;
     signs[1][m.a > 0 ? 1 : 0] += 1;
-    // The left factor's angle is uniform, and so is the angle of the matrix's rotation part.
+    // The left factor's angle is uniform, and so is the angle of the matrix's rotation.
     turns.push_back(std::atan2(m.c - m.b, m.a + m.d) / (2 * 3.14159265358979323846) + 0.5);
   }
   for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -95,9 +95,9 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
   EXPECT_GT(test::kolmogorov_p(turns, [](double x) { return x; }), test::kGate);
 }
 
-TEST(IfsSvd, BoxesKnowWhetherTheyHaveAnArea) {
+TEST(IfsSvd, BoxesDetectZeroArea) {
   EXPECT_TRUE(ifs::box_of(system_of(0, 2, 4, 4.5).system, {5, 0}).has_area());
-  EXPECT_FALSE((ifs::Box{0, 0, 0, 1, 0, 0}.has_area())) << "a line";
+  EXPECT_FALSE((ifs::Box{0, 0, 0, 1, 0, 0}.has_area())) << "a line has no area";
   EXPECT_FALSE((ifs::Box{0, HUGE_VAL, 0, 1, 0, 0}.has_area()));
   EXPECT_FALSE((ifs::Box{0, 1, 0, 1, std::nan(""), 0}.has_area()));
 }
@@ -118,8 +118,9 @@ double fill_of(const ifs::System& system, std::uint64_t k) {
   return std::accumulate(hit.begin(), hit.end(), 0.0) / (kSide * kSide);
 }
 
-// Means measured with 400 systems of the published program. The tolerance is 4.9 standard errors of
-// the difference of both means, estimated from our spread, and is exceeded once in a million.
+// Compares with means over 400 systems of the published program. The tolerance is 4.9 standard
+// errors of the difference of both means, estimated from our spread, and is exceeded once in a
+// million.
 TEST(IfsSvd, FillsAsMuchAsPublished) {
   struct Case {
     int maps;
@@ -176,7 +177,7 @@ TEST(IfsSvd, JittersScaleOneContraction) {
                   window.y1 == static_cast<float>(box.y1));
     }
   }
-  EXPECT_GE(fewer, 4) << "variation 0 of each";
+  EXPECT_GE(fewer, 4) << "variation 0 of each class must be unscaled";
   EXPECT_LT(*std::min_element(factors.begin(), factors.end()), 0.85f);
   EXPECT_GT(*std::max_element(factors.begin(), factors.end()), 1.0f);
 }
@@ -191,7 +192,7 @@ TEST(IfsSvd, ClassesDoNotDependOnTheirNumberOrThreads) {
   EXPECT_NE(two.categories[0].system.map[0].a, two.categories[1].system.map[0].a);
 }
 
-// Coefficients are floats, so a ratio is within 2^-23 of its factor.
+// Coefficients are floats, so each ratio is within 2^-23 of its factor.
 TEST(IfsOneParameter, PerturbsTheSystem) {
   const ifs::OneParameterSpec spec;
   const ifs::System system = ifs::one_parameter_system(spec);
@@ -231,8 +232,8 @@ Ifs with_four(Ifs::Params params = {}) {
   return functor;
 }
 
-// The published painter: each point adds its patch, then all counts are divided by the largest.
-TEST(IfsSvd, PaintsSharesOfTheLargestCount) {
+// The published painter lets each point add its patch, then divides all counts by the largest.
+TEST(IfsSvd, PaintsCountsRelativeToTheLargest) {
   constexpr int kSide = 45;
   for (std::uint64_t sample = 0; sample < 6; ++sample) {
     Ifs::Params params;
@@ -288,7 +289,7 @@ std::vector<float> plasma(int levels, float decay, std::uint64_t sample) {
 }
 
 // Each point differs from the mean of the four points around it by a uniform number within +- the
-// amplitude of its level. Amplitudes of successive levels have the ratio exp(-decay).
+// amplitude of its level. Amplitudes of successive levels have ratio exp(-decay).
 TEST(DiamondSquare, DisplacesUniformlyByLevel) {
   constexpr int kLevels = 6, kLast = 1 << kLevels, kSide = kLast + 1;
   constexpr float kDecay = 0.6f;
@@ -306,7 +307,7 @@ TEST(DiamondSquare, DisplacesUniformlyByLevel) {
           shares[0].push_back(at(row, column));
           continue;
         }
-        const int step = both & -both;  // spacing of the coarsest grid with this point
+        const int step = both & -both;  // spacing of the coarsest grid that contains this point
         const int level = kLevels - std::countr_zero(static_cast<unsigned>(step));
         const bool centre = (row & step) != 0 && (column & step) != 0;
         const double mean = centre
@@ -327,10 +328,10 @@ TEST(DiamondSquare, DisplacesUniformlyByLevel) {
   for (std::size_t level = 0; level < shares.size(); ++level) {
     EXPECT_GT(test::kolmogorov_p(shares[level], [](double x) { return x; }), test::kGate) << level;
   }
-  EXPECT_EQ(shares[0].size(), 12u) << "corners";
+  EXPECT_EQ(shares[0].size(), 12u) << "number of corners";
 }
 
-TEST(DiamondSquare, SizesGridsByThePicture) {
+TEST(DiamondSquare, SizesGridsForThePicture) {
   EXPECT_EQ(diamond_square::levels_for(1), 0);
   EXPECT_EQ(diamond_square::levels_for(224), 8);
   EXPECT_EQ(diamond_square::levels_for(256), 8);

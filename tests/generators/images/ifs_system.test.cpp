@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSide = 61;  // a prime
 
-/// A known category, and the mapping of its points to a canvas of kSide x kSide cells.
+/// A known category, and the mapping from its points to a canvas of kSide x kSide cells.
 struct Drawn {
   System system;
   Window window;
@@ -51,7 +51,7 @@ Cells walked(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   return cells;
 }
 
-/// The same points, one walker at a time, without lanes, tables or branch-free code.
+/// Computes the same points one walker at a time, without lanes, tables or branch-free code.
 Cells walked_plainly(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   Cells cells(kSide * kSide);
   for (int w = 0; w < by.walkers; ++w) {
@@ -79,11 +79,11 @@ Cells walked_plainly(const Drawn& drawn, const Walk& by, const SampleRng& rng) {
   return cells;
 }
 
-TEST(IfsSystem, WalksByTheDefinition) {
+TEST(IfsSystem, WalksMatchTheDefinition) {
   for (const std::int64_t k : {0, 2, 6}) {
     const Drawn drawn(k);
     const float x = drawn.window.point_x, y = drawn.window.point_y;
-    // Covers fully used lanes, partly used lanes and a single lane, and points that end within a
+    // Covers full lanes, partly used lanes and a single lane, and point counts that end within a
     // round or a block.
     for (const Walk& by : {Walk{32, 5, 3200, x, y}, Walk{37, 32, 1001, x, y}, Walk{1, 0, 17, 0, 0},
                            Walk{300, 3, 200, x, y}}) {
@@ -101,7 +101,7 @@ TEST(IfsSystem, IgnoresDivergentPoints) {
   EXPECT_TRUE(walked(drawn, by, {5, 6}) == Cells(kSide * kSide));
 }
 
-/// Splits the walkers among a team of any size.
+/// Splits the walkers among the threads of a team.
 struct Painter {
   Drawn drawn;
   Walk by;
@@ -116,7 +116,7 @@ struct Painter {
   }
 };
 
-TEST(IfsSystem, GivesEqualCanvasesForAnyTeam) {
+TEST(IfsSystem, GivesEqualCanvasesForAnyTeamSize) {
   const Drawn drawn(3);
   const Walk by = {100, 8, 2000, drawn.window.point_x, drawn.window.point_y};
   Cells cells(2 * kSide * kSide);
@@ -130,8 +130,8 @@ double fill_of(const Cells& cells) {
   return static_cast<double>(hit) / static_cast<double>(cells.size());
 }
 
-/// Student's t of the difference in filling rate between many walkers and one chain from the
-/// origin, over 12 categories and 6 pictures each.
+/// Student's t for the difference in filling rate between many walkers and one chain that starts at
+/// the origin, over 12 categories with 6 pictures each.
 double walkers_against_a_chain(int burn_in) {
   std::vector<double> differences;
   for (std::int64_t k = 0; k < 12; ++k) {
@@ -151,18 +151,18 @@ double walkers_against_a_chain(int burn_in) {
 // 12 points, so without enough burn-in they still show their common start.
 TEST(IfsSystem, ManyWalkersMatchOneChain) {
   EXPECT_LT(std::abs(walkers_against_a_chain(32)), 5.4);
-  EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test must find a missing burn-in";
+  EXPECT_GT(std::abs(walkers_against_a_chain(0)), 5.4) << "the test must detect a missing burn-in";
 }
 
-TEST(IfsSystem, ChoosesMapsByTheirShares) {
+TEST(IfsSystem, ChoosesMapsByTheirProbabilities) {
   const std::uint32_t upto[kMaxMaps] = {100, 100, 40000, 65000, kSelectors, kSelectors, kSelectors};
   std::vector<int> count(kMaxMaps);
   for (std::uint32_t s = 0; s < kSelectors; ++s) ++count[static_cast<std::size_t>(map_of(upto, s))];
   EXPECT_EQ(count, (std::vector<int>{100, 0, 39900, 25000, 536, 0, 0}));
 }
 
-// The 2^16 values of a half word map onto 511 masks, 128 or 129 values per mask.
-TEST(IfsSystem, DrawsMasksUniformlyAndNeverEmpty) {
+// The 2^16 values of half a word map to 511 masks, with 128 or 129 values per mask.
+TEST(IfsSystem, DrawsNonemptyMasksUniformly) {
   std::vector<int> count(512);
   for (std::uint32_t word = 0; word < 65536; ++word) ++count[patch_mask(word | 0xabcd0000u)];
   EXPECT_EQ(count[0], 0);

@@ -64,8 +64,8 @@ class Lattice {
 
 // ---- against a direct reference -----------------------------------------------------------------
 
-// A lane's number: 8 bits from two blocks, then 24 bits from the next word of the third.
-TEST(Ising, LanesCompareTheirBitsWithTheirChance) {
+// A lane's number takes 8 bits from two blocks, then 24 bits from the next word of a third block.
+TEST(Ising, LanesAreSetWithTheirProbability) {
   const SampleRng rng{3, 4};
   for (std::uint32_t draw = 0; draw < 600; draw += 3) {
     const std::uint32_t lanes = rng.block(Purpose::key, draw).word[0] | (draw % 2 == 0 ? ~0u : 0u);
@@ -89,7 +89,7 @@ TEST(Ising, LanesCompareTheirBitsWithTheirChance) {
   }
 }
 
-// ---- against the exact law ----------------------------------------------------------------------
+// ---- against the exact distribution -------------------------------------------------------------
 
 /// The number of states of the 4x4 lattice by energy and |sum of spins|.
 std::map<std::pair<int, int>, double> enumerated() {
@@ -103,11 +103,11 @@ std::map<std::pair<int, int>, double> enumerated() {
   return states;
 }
 
-/// The p-value of new 4x4 lattices compared with all 65536 states at temperature t. Classes with
-/// fewer than 8 expected lattices are merged.
+/// The p-value of new 4x4 lattices against all 65536 states at temperature t. Classes with fewer
+/// than 8 expected lattices are merged.
 double p_of_small_lattices(const IsingChances& chances, double t, bool clusters, bool sweeps) {
   constexpr int kCount = 8000;
-  // These rounds erase the initial state: each keeps at most a third of its influence.
+  // These rounds erase the initial state: each leaves at most a third of its influence.
   const int rounds = clusters ? 10 : 24;
   std::map<std::pair<int, int>, double> law = enumerated(), found;
   double sum = 0;
@@ -133,7 +133,7 @@ double p_of_small_lattices(const IsingChances& chances, double t, bool clusters,
 }
 
 // Three tests at a significance of 10^-6: 1 in 330,000 new seeds fails by chance. The next test
-// compares the probabilities with their formulas.
+// compares the flip probabilities with their formulas.
 TEST(Ising, SmallLatticeFollowsBoltzmann) {
   const double t = kCritical;
   const IsingChances right = Ising::chances(static_cast<float>(t));
@@ -143,8 +143,8 @@ TEST(Ising, SmallLatticeFollowsBoltzmann) {
 }
 
 // The tolerance covers the f32 rounding of the exponent, of exp and of 1 - exp. Probabilities are
-// multiples of 2^-32.
-TEST(Ising, ChancesFollowBoltzmann) {
+// stored as multiples of 2^-32.
+TEST(Ising, ProbabilitiesFollowBoltzmann) {
   EXPECT_EQ(Ising::kCritical, static_cast<float>(2 / std::log(1 + std::sqrt(2.0))));
   for (const float t : {0.5f, 1.5f, 2.269f, 3.5f, 20.0f}) {
     const IsingChances chances = Ising::chances(t);
@@ -157,8 +157,8 @@ TEST(Ising, ChancesFollowBoltzmann) {
   }
 }
 
-/// The mean energy per spin on a periodic n x n lattice, n even: minus the derivative of log Z by
-/// 1 / T, Z = the sum of Kaufman's four products (Phys. Rev. 76 (1949) 1232),
+/// Mean energy per spin on a periodic n x n lattice, n even: minus the derivative of log Z with
+/// respect to 1 / T, where Z is the sum of Kaufman's four products (Phys. Rev. 76 (1949) 1232),
 ///   2 Z = (2 sinh 2K)^(n^2 / 2) [ prod 2 cosh(n g_odd / 2) + prod 2 sinh(n g_odd / 2)
 ///                               + prod 2 cosh(n g_even / 2) +- prod 2 sinh(n g_even / 2) ],
 ///   cosh g_r = cosh 2K coth 2K - cos(pi r / n), g_0 = 2K + log tanh K.
@@ -185,7 +185,7 @@ double kaufman_energy(int n, double t) {
   return -(log_z(k + h) - log_z(k - h)) / (2 * h) / (n * n);
 }
 
-TEST(Ising, ReferencesAgree) {
+TEST(Ising, ReferenceEnergiesAgree) {
   for (const double t : {1.5, kCritical, 3.0}) {
     double sum = 0, energy = 0;
     for (const auto& [state, states] : enumerated()) {
@@ -201,7 +201,7 @@ TEST(Ising, ReferencesAgree) {
   EXPECT_NEAR(kaufman_energy(64, 1.5), -1.95111657, 1e-6);
 }
 
-// The mean of 400 lattices of 16 x 16 must be within five standard errors. Each of the six
+// The mean over 400 lattices of 16 x 16 must be within five standard errors. Each of the six
 // comparisons fails by chance with probability 5.7e-7. Cold and hot starts approach the exact value
 // from opposite sides. The standard error at 2.27 is 0.009. The bias of a hot start (0.9 at first,
 // falling by at least a third per round) is below 1e-3 at the end.

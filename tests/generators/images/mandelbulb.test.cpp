@@ -29,7 +29,8 @@ struct Point {
   double norm() const { return std::sqrt(x * x + y * y + z * z); }
 };
 
-/// A power by definition, with acos, atan2 and pow; reads the rule's bits from the highest.
+/// A power by its definition, with acos, atan2 and pow; reads the bits of the rule from the
+/// highest.
 Point power_of(Point p, int power, int rule) {
   const double r = p.norm(), theta = power * std::acos(p.z / r), phi = power * std::atan2(p.y, p.x);
   const auto part = [&](int shift) {
@@ -40,9 +41,9 @@ Point power_of(Point p, int power, int rule) {
   return {part(6), part(3), part(0)};
 }
 
-// The complex numbers of the angles are exact to 3 roundings. The power multiplies this error by n,
-// and each of at most 8 products adds 3 roundings. The same holds for r^n. With n <= 18, the total
-// is 2 (3 n + 24) 2^-24 < 1e-5 of r^n.
+// The unit complex numbers of the angles are exact to 3 roundings. The power multiplies this error
+// by n, and each of at most 8 products adds 3 roundings. The same holds for r^n. With n <= 18, the
+// total is 2 (3 n + 24) 2^-24 < 1e-5 of r^n.
 TEST(Mandelbulb, PowersMatchTheDefinition) {
   RngStream numbers({3, 0}, Purpose::scene);
   for (int i = 0; i < 2000; ++i) {
@@ -67,8 +68,8 @@ TEST(Mandelbulb, PowersMatchTheDefinition) {
   }
 }
 
-// Every power shrinks radii below 0.6, so errors do not grow. This case tests the order of two
-// formulae.
+// Every power shrinks radii below 0.6, so errors do not grow. This case tests the order in which
+// two formulae alternate.
 TEST(Mandelbulb, AlternatesFormulae) {
   RngStream numbers({4, 0}, Purpose::scene);
   for (int i = 0; i < 200; ++i) {
@@ -91,8 +92,8 @@ TEST(Mandelbulb, AlternatesFormulae) {
 }
 
 // The coordinates of a power are at most r^n, so its norm is at most sqrt(3) r^n. With rho^(n-1) =
-// 1 / (n sqrt 3), a point of radius rho (1 - 1/n) maps to at most rho (1 / n + 1 - 1 / n), so
-// orbits stay within rho < 1.
+// 1 / (n sqrt 3), a point of radius rho (1 - 1/n) maps to a norm of at most rho (1 / n + 1 - 1 /
+// n), so orbits stay within rho < 1.
 TEST(Mandelbulb, ContainsItsCentre) {
   RngStream numbers({5, 0}, Purpose::scene);
   for (int i = 0; i < 1000; ++i) {
@@ -132,7 +133,7 @@ std::vector<float> row_of(const Mandelbulb& image, const Mandelbulb::Scene& scen
   return row;
 }
 
-// A device computes one pixel per thread; a host computes eight at once.
+// A device computes one pixel per thread; a host computes 32 at once.
 TEST(Mandelbulb, PixelsAreIndependentOfTheirRun) {
   constexpr int kSize = 32;
   Mandelbulb::Params params;
@@ -149,7 +150,7 @@ TEST(Mandelbulb, PixelsAreIndependentOfTheirRun) {
   }
 }
 
-TEST(Mandelbulb, NamesClassesByPowersAndRules) {
+TEST(Mandelbulb, NamesClassesAfterPowersAndRules) {
   const auto classes_of = [](const std::vector<ParamSetting>& settings) {
     return make_generator("mandelbulb", 16, settings)->info().classes;
   };
@@ -167,7 +168,7 @@ TEST(Mandelbulb, NamesClassesByPowersAndRules) {
   EXPECT_EQ(classes_of({{"form", "classic", {}}}).size(), 17u);
 }
 
-// The ray through the image's centre meets the origin. Beyond radius 2^(1/7) an orbit of the
+// The ray through the image's centre hits the origin. Beyond radius 2^(1/7), an orbit of the
 // classic form escapes: |z|^8 - |c| > |c|.
 TEST(Mandelbulb, RendersSolidsWithinTheirBounds) {
   constexpr int kSize = 33, kMiddle = kSize / 2;

@@ -1,5 +1,5 @@
-// Defines a leaf's texture: a fill and its means over successively larger squares, mirrored at
-// every border. For tests of textured leaves; host only.
+// The texture of a leaf by its definition: a fill and its means over successively larger squares,
+// mirrored at every border. For tests of textured leaves; host only.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +24,10 @@ class MirroredFill {
     std::size_t side;
     std::vector<double> pixels;
   };
-  /// From the fill down to one pixel.
+  /// All levels, from the fill down to one pixel.
   const std::vector<Level>& levels() const { return levels_; }
 
-  /// Bilinear read of the fill in the program's own arithmetic, for bitwise comparison.
+  /// Bilinear read of the fill in the program's own arithmetic, for bit-exact comparison.
   float at_full_resolution(float column, float row) const {
     const float x = std::clamp(folded(column) - 0.5f, 0.f, side_ - 1);
     const float y = std::clamp(folded(row) - 0.5f, 0.f, side_ - 1);
@@ -39,7 +39,7 @@ class MirroredFill {
     const auto mixed = [&](float at) { return between(texel(x0, at), texel(x0 + 1, at), x - x0); };
     return between(mixed(y0), mixed(y0 + 1), y - y0);
   }
-  /// Value for a pixel of the image as wide as 2^depth pixels of the fill.
+  /// Value for an image pixel as wide as 2^depth pixels of the fill.
   double at_depth(float column, float row, double depth) const {
     const double whole = std::floor(depth);
     const auto level = static_cast<std::size_t>(whole);
@@ -47,7 +47,7 @@ class MirroredFill {
     if (depth == whole) return fine;
     return fine + (depth - whole) * (in_level(levels_[level + 1], column, row) - fine);
   }
-  /// Depth for a pixel of the image as wide as 2^log_width pixels of the fill, within the levels.
+  /// Level at which an image pixel spans 2^log_width fill pixels, clamped to the existing levels.
   double depth_of(double log_width) const {
     return std::clamp(log_width, 0.0, static_cast<double>(levels_.size() - 1));
   }
@@ -63,7 +63,7 @@ class MirroredFill {
     const double scale = static_cast<double>(level.side) / static_cast<double>(side_);
     const double x = std::clamp(folded(column) * scale - 0.5, 0.0, last);
     const double y = std::clamp(folded(row) * scale - 0.5, 0.0, last);
-    double sum = 0;  // each pixel has a pyramid weight that ends at its neighbours' centres
+    double sum = 0;  // pyramid weights, which fall to 0 at the neighbours' centres
     for (std::size_t p = 0; p < level.pixels.size(); ++p) {
       const double dx = std::abs(x - static_cast<double>(p % level.side));
       const double dy = std::abs(y - static_cast<double>(p / level.side));
@@ -71,7 +71,7 @@ class MirroredFill {
     }
     return sum;
   }
-  /// The next level, with half the side rounded down: means over the squares that its pixels cover.
+  /// The next level, with half the side, rounded down: means over the area of each pixel.
   static Level halved(const Level& from) {
     const std::size_t side = from.side / 2;
     const double width = static_cast<double>(from.side) / static_cast<double>(side);

@@ -11,7 +11,7 @@
 namespace wellspring {
 namespace {
 
-/// All values of one channel of `count` samples.
+/// All values of one channel in `count` samples.
 std::vector<double> values(const std::vector<ParamSetting>& settings, int channel, int count) {
   const auto generator = make_generator("noise", 64, settings);
   const auto samples = test::collect(*generator, {2, 0, static_cast<std::uint64_t>(count)});
@@ -26,10 +26,10 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 
-// Tests each channel with 409,600 values. An error of 1 % in sigma is 9 standard errors of the
-// variance. The Kolmogorov test detects a distance of 0.0042; an error of 1 % in the mean moves
-// both distributions by more.
-TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
+// Tests 409,600 values per channel. An error of 1 % in sigma is 9 standard errors of the variance.
+// The Kolmogorov test detects a distance of 0.0042; an error of 1 % in the mean moves both
+// distributions by more.
+TEST(Noise, BothLawsHaveTheExpectedMomentsAndDistribution) {
   for (const std::string law : {"uniform", "gaussian"}) {
     const double half = 0.2 * std::sqrt(3.0);
     const auto cdf = [&](double x) {
@@ -42,8 +42,8 @@ TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
       EXPECT_GT(test::kolmogorov_p(v, cdf), test::kGate) << law << ", channel " << channel;
       const auto m = test::moments(v);
       const auto n = static_cast<double>(m.count);
-      // The variance of the sample variance is sigma^4 (kurtosis - 1) / n, with kurtosis 1.8
-      // (uniform) and 3 (normal).
+      // The variance of the sample variance is sigma^4 (kurtosis - 1) / n; the kurtosis is 1.8 for
+      // uniform and 3 for normal numbers.
       const double spread = law == "uniform" ? 0.8 : 2.0;
       EXPECT_GT(test::normal_p((m.mean - 0.4) / (0.2 / std::sqrt(n))), test::kGate) << law;
       EXPECT_GT(test::normal_p((m.variance - 0.04) / (0.04 * std::sqrt(spread / n))), test::kGate)
@@ -55,7 +55,7 @@ TEST(Noise, BothLawsHaveTheirMomentsAndDistribution) {
 TEST(Noise, ChannelsPixelsAndSamplesAreUncorrelated) {
   const auto generator = make_generator("noise", 64, {{"law", "gaussian", {}}});
   const auto samples = test::collect(*generator, {2, 0, 50});
-  // Offsets within x to the next channel, pixel, row and sample.
+  // Offsets within x to the next channel, the next pixel, the next row and the next sample.
   for (const std::size_t lag : {1, 3, 64 * 3, 64 * 64 * 3}) {
     double sum = 0;
     std::size_t n = 0;

@@ -24,7 +24,7 @@ using Settings = std::vector<ParamSetting>;
 
 constexpr double kTau = 2 * std::numbers::pi;
 
-/// A field on n x n cells, from one channel of a picture.
+/// A field on n x n cells, taken from one channel of a picture.
 struct Field {
   int n;
   std::vector<double> u;
@@ -41,8 +41,8 @@ struct Field {
   }
 };
 
-/// Multiplies each Fourier component of the field, of at most `highest` periods, by factor(p, q);
-/// returns the largest difference to `after`.
+/// Multiplies each Fourier component of `before`, up to `highest` periods, by factor(p, q); returns
+/// the largest difference from `after`.
 template <class Factor>
 double worst_error(const Field& before, const Field& after, int highest, const Factor& factor) {
   const int n = before.n, across = 2 * highest + 1;
@@ -77,9 +77,10 @@ double worst_error(const Field& before, const Field& after, int highest, const F
   return worst;
 }
 
-// The final field is the initial one, evolved with the Fourier transform of the equation at the
-// latents. A phase of up to 2 `highest` turns is rounded a few times by a relative 2^-24, which is
-// about 1e-6 turns. Pixels are halves of the field, so the error is 1e-5 of a field of at most 1.
+// The final field is the initial one, evolved in Fourier space by the equation with the parameters
+// in the latents. A phase of up to 2 `highest` turns is rounded a few times by a relative 2^-24,
+// which is about 1e-6 turns. Pixels hold half the field, so the error is 1e-5 of a field of at most
+// 1.
 TEST(Pde, ShowsTheExactSolution) {
   struct Case {
     std::string equation;
@@ -122,7 +123,7 @@ TEST(Pde, ShowsTheExactSolution) {
   }
 }
 
-// Sixteen waves in eight directions, so most of them share a direction, with equal or opposite
+// Sixteen waves in only eight directions, so most of them share a direction, with equal or opposite
 // sign.
 TEST(Pde, MeasuresTheContrastOfCorrelatedWaves) {
   for (const std::string equation : {"heat", "wave"}) {
@@ -136,7 +137,7 @@ TEST(Pde, MeasuresTheContrastOfCorrelatedWaves) {
   }
 }
 
-// The image shows a part of the square, or repeats it.
+// The image shows a part of the square, or repeats the square.
 TEST(Pde, RepeatsTheSquare) {
   const Settings settings = {{"cells", "19", {}}};
   const auto large = test::collect(*make_generator("pde", 41, settings), {6, 0, 6});
@@ -181,7 +182,7 @@ TEST(Pde, DrawsWaveDirectionsUniformly) {
     EXPECT_NEAR(sum, 1, 8 * 0x1p-24);
     EXPECT_LT(most, 4.00001 * least);
   }
-  EXPECT_EQ(observed[12], 0) << "no constant";
+  EXPECT_EQ(observed[12], 0) << "a constant wave was drawn";
   observed.erase(observed.begin() + 12);
   EXPECT_GT(test::uniform_chi_square_p(observed), test::kGate);
 }

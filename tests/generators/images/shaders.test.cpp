@@ -28,7 +28,7 @@ enum Latent : std::size_t { kProgram, kDomain, kFine, kFormB, kBend, kX, kY, kUn
 
 constexpr std::uint64_t kSeed = 17;
 
-/// Numbers in [0, 1) for the drawn forms and points.
+/// Numbers in [0, 1) for random forms and points.
 class Numbers {
  public:
   float next() { return rng_.uniform(); }
@@ -51,7 +51,7 @@ class Numbers {
 double radius(Point p) {
   return std::hypot(static_cast<double>(p.x), static_cast<double>(p.y));
 }
-/// Rotated counterclockwise, with the standard library's functions.
+/// The point rotated counterclockwise, computed with the standard library's functions.
 Point turned(Point p, double turns) {
   const double c = std::cos(2 * std::numbers::pi * turns),
                s = std::sin(2 * std::numbers::pi * turns);
@@ -59,7 +59,7 @@ Point turned(Point p, double turns) {
   return {static_cast<float>(c * x - s * y), static_cast<float>(s * x + c * y)};
 }
 
-// ---- bends: properties at random points, to rounding --------------------------------------------
+// ---- bends: properties at random points, up to rounding -----------------------------------------
 
 TEST(Shaders, FoldRepeatsAndMirrors) {
   Numbers numbers;
@@ -72,14 +72,14 @@ TEST(Shaders, FoldRepeatsAndMirrors) {
     EXPECT_NEAR(next.x, at.x, 2e-6);
     EXPECT_NEAR(next.y, at.y, 2e-6);
     EXPECT_NEAR(mirrored.x, at.x, 2e-6);
-    // Within half a period the bend is a shift of the plane.
+    // Within half a period, the bend only shifts the plane.
     if (p.x > 0 && p.x < 0.5f * period) {
       EXPECT_NEAR(at.x, p.x + form.phase[2], 2e-6);
     }
   }
 }
 
-TEST(Shaders, KaleidoscopeMirrorsSectors) {
+TEST(Shaders, KaleidoscopeMirrorsItsSectors) {
   Numbers numbers;
   for (int i = 0; i < 500; ++i) {
     const Form form = numbers.form();
@@ -122,7 +122,7 @@ TEST(Shaders, QuiltRotatesTilesByQuarterTurns) {
 
 // ---- programs: symmetries of their formulas -----------------------------------------------------
 
-/// The largest difference in level and tint between points and their images.
+/// Largest difference in level and tint between random points and their images.
 template <Program P, class Map>
 double difference(const Map& map, int phases = 0) {
   Numbers numbers;
@@ -138,47 +138,47 @@ double difference(const Map& map, int phases = 0) {
   return most;
 }
 
-// The maps at the end break each symmetry, so a constant program cannot pass.
+// The map at the end breaks each symmetry, so a constant program cannot pass.
 TEST(Shaders, ProgramsHaveTheirSymmetries) {
   const auto fine = [](const Form& form, float low, float high) {
     return low + (high - low) * form.a;
   };
-  // A board of cos cos repeats after a unit along its rows and after half a unit along both axes.
+  // A board of cos cos repeats after one unit along its rows.
   const auto board = [&](const Form& form, Point p) {
     return Point{p.x + 1 / fine(form, 0.8f, 1.8f), p.y};
   };
   EXPECT_LT((difference<Program::checker>(board, 1)), 1e-4);
-  // Rings are ellipses. The image of a point is where its ring meets the axis.
+  // Rings are ellipses. Each point is moved to where its ring meets the axis.
   const auto onto_axis = [](const Form& form, Point p) {
     const double oval = 1 + 1.4 * static_cast<double>(form.b);
     return Point{static_cast<float>(std::sqrt(p.x * p.x + oval * p.y * p.y)), 0};
   };
   EXPECT_LT((difference<Program::rings>(onto_axis, 1)), 1e-4);
-  // Drops are mirrored at 5 / 8 units from the origin, and again after 5 / 4.
+  // Drops are mirrored at 5 / 8 units from the origin and repeat after 5 / 2 units.
   const auto drops = [](const Form&, Point p) { return Point{1.25f - p.x, p.y - 2.5f}; };
   EXPECT_LT((difference<Program::metaballs>(drops, 1)), 2e-3);
-  // Strands: a shift by one tile along and one up keeps the upper strand on top.
+  // Strands: a shift by one tile along both axes keeps the upper strand on top.
   const auto strands = [&](const Form& form, Point p) {
     const float step = 1 / fine(form, 1.8f, 3.4f);
     return Point{p.x + step, p.y + step};
   };
   EXPECT_LT((difference<Program::weave>(strands, 1)), 1e-4);
-  // Seven or five plane waves: a rotation by half of a seventh or of a fifth of a turn permutes
+  // Seven or five plane waves: a rotation by half a seventh or half a fifth of a turn permutes
   // them.
   const auto star = [](const Form& form, Point p) {
     return turned(p, form.b < 0.5f ? 0.1 : 1.0 / 14);
   };
   EXPECT_LT((difference<Program::quasicrystal>(star)), 2e-4);
-  // Petals.
+  // Petals: a rotation by one petal.
   const auto petal = [](const Form& form, Point p) {
     return turned(p, 1.0 / (3 + static_cast<int>(6 * form.b)));
   };
   EXPECT_LT((difference<Program::rosette>(petal, 1)), 2e-4);
-  // Two sets of rings are symmetric about the line through both centres. Phase 0 is 0, so the line
-  // is y = 0.
+  // Two sets of rings are symmetric about the line through both centres. With phase 0, this line is
+  // y = 0.
   const auto mirror = [](const Form&, Point p) { return Point{p.x, -p.y}; };
   EXPECT_LT((difference<Program::moire>(mirror)), 1e-6);
-  // A map that is not a symmetry must change every program.
+  // A map that is not a symmetry must change the values of every program.
   const auto elsewhere = [](const Form&, Point p) { return Point{p.x + 0.137f, p.y - 0.211f}; };
   EXPECT_GT((difference<Program::checker>(elsewhere, 1)), 0.3);
   EXPECT_GT((difference<Program::rings>(elsewhere, 1)), 0.3);
@@ -189,7 +189,7 @@ TEST(Shaders, ProgramsHaveTheirSymmetries) {
   EXPECT_GT((difference<Program::moire>(elsewhere)), 0.3);
 }
 
-// Curves continue from tile to tile in every orientation: no jump across any border.
+// Curves continue from tile to tile in every orientation, without a jump at any border.
 TEST(Shaders, TruchetTilesJoin) {
   Numbers numbers;
   for (int i = 0; i < 2000; ++i) {
@@ -204,8 +204,8 @@ TEST(Shaders, TruchetTilesJoin) {
   }
 }
 
-// Hexagons: the chosen centre is the nearest.
-TEST(Shaders, HoneycombCellsHaveTheNearestCentre) {
+// In a hexagonal lattice, the chosen centre must be the nearest one.
+TEST(Shaders, HoneycombPointsBelongToTheNearestCentre) {
   Numbers numbers;
   for (int i = 0; i < 2000; ++i) {
     const Point p = {numbers.between(-9, 9), numbers.between(-9, 9)};
@@ -248,9 +248,10 @@ TEST(Shaders, ClassesAreProgramBendAndCell) {
 }
 
 // Latents locate the fields of a board, even when it is mirrored and rotated. They determine its
-// level, and colours are a monotonic function of the level. So grey values sorted by the level
-// computed from the latents must be in ascending order. Rounding moves levels by 1e-4 at steep
-// edges; a wrong position, rotation or unit mixes fields with values 0.3 and more apart.
+// level at each pixel, and colours are a monotonic function of the level. So grey values sorted by
+// the level computed from the latents must be in ascending order. Rounding moves levels by 1e-4 at
+// steep edges; a wrong position, rotation or unit would mix fields whose values differ by 0.3 or
+// more.
 TEST(Shaders, LatentsLocateABoard) {
   const auto generator = make_generator(
       "shaders", 48, {{"programs", "3", {}}, {"domains", "1", {}}, {"palette", "grey", {}}});
@@ -290,8 +291,8 @@ TEST(Shaders, LatentsLocateABoard) {
   EXPECT_GT(boards, 30);
 }
 
-// Measures the spread of each picture's strongest channel. Of 1024 samples with all programs and
-// bends, fewer than 1 in 50 are nearly uniform (standard deviation below 0.03), and no picture is
+// Measures the spread of each picture's strongest channel. Among 1024 samples of all programs and
+// bends, fewer than 1 in 50 may be nearly uniform (standard deviation below 0.03), and none may be
 // exactly uniform.
 TEST(Shaders, PicturesAreNotFlat) {
   const auto samples = test::collect(*make_generator("shaders", 32), {5, 0, 1024});

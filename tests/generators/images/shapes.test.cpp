@@ -28,7 +28,7 @@ enum Latent {
   kWaveAngle,
   kPhase
 };
-/// Views: plain, mirrored, and rotated and mirrored. Latents describe the view.
+/// Views: plain, mirrored, and rotated and mirrored. Latents must describe the view.
 const char* const kLooks[] = {"", "augment: [flip_x: 1]", "augment: [rotate: 180, flip_y: 0.5]"};
 
 /// The share of each pixel that the shape covers, computed from the colours.
@@ -53,14 +53,14 @@ std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
   return cover;
 }
 
-// All shapes have the area pi scale^2. A ramp of one pixel across the edge averages the areas of
-// the shape offset by d in [-1/2, 1/2]. These areas are area + perimeter d + k d^2, where k is the
-// sum of tan(turn / 2) over the corners (or pi for smooth outlines), so the average is off by k /
-// 12. That is 0.3 px^2 for discs and 1.3 px^2 for the star (its tips turn by 144 degrees: 5 tan
-// 72), whose rounded tips add an error of the same size. The sum over pixel centres adds the error
-// of the midpoint rule along the edge, below 0.01 px^2 per pixel of the perimeter, which is at most
-// 10 sides of 1.22 radii (star). An error of 1 % in a constant moves the area by 2 %. That is 45
-// px^2 for the smallest shape, where the tolerance is 4.8 px^2.
+// All shapes have area pi scale^2. A ramp of one pixel across the edge averages the areas of the
+// shape offset by d in [-1/2, 1/2]. These areas are area + perimeter d + k d^2, where k is the sum
+// of tan(turn / 2) over the corners (or pi for smooth outlines), so the average is off by k / 12.
+// That is 0.3 px^2 for discs and 1.3 px^2 for the star (its tips turn by 144 degrees: 5 tan 72),
+// whose rounded tips add an error of the same size. The sum over pixel centres adds the error of
+// the midpoint rule along the edge, below 0.01 px^2 per pixel of the perimeter, which is at most 10
+// sides of 1.22 radii (star). An error of 1 % in a constant moves the area by 2 %. For the smallest
+// shape that is 45 px^2, where the tolerance is 4.8 px^2.
 TEST(Shapes, CoversItsArea) {
   const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 150});
   std::map<int, int> counts;
@@ -83,7 +83,7 @@ struct Point {
   double x, y;
 };
 
-/// Outlines of the polygons of area pi, by definition; y points up, corners are in order.
+/// Outlines of the polygons of area pi, by definition; y points up, and corners are in order.
 std::vector<Point> outline(const std::string& name) {
   const auto regular = [](int n, double phase) {
     const double corner =
@@ -141,9 +141,9 @@ double distance_to_edge(const std::vector<Point>& polygon, Point p) {
   return nearest;
 }
 
-// Checks the position, scale and angle in the latents, also mirrored and rotated, for every shape
-// with corners. Each pixel that is further from the edge than the ramp must be inside or outside
-// the defined outline.
+// Checks the position, scale and angle in the latents for every shape with corners, also mirrored
+// and rotated. Each pixel that is further from the edge than the ramp must be inside or outside the
+// outline, as defined.
 TEST(Shapes, PolygonsMatchTheirOutlines) {
   const auto generator = make_generator("shapes", 96);
   std::map<std::string, int> counts;
@@ -163,8 +163,8 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
           const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
           const Point p = {std::cos(angle) * dx + std::sin(angle) * dy,
                            std::cos(angle) * dy - std::sin(angle) * dx};
-          // The factor 2.2: half-planes meet at the star's tips at 18 degrees to the axis, so an
-          // offset of half a pixel moves the tip by 0.5 / sin 18 = 1.6.
+          // The factor is 2.2 because the half-planes that meet at the star's tips are at 18
+          // degrees to the axis: an offset of half a pixel moves the tip by 0.5 / sin 18 = 1.6.
           if (distance_to_edge(polygon, p) * radius < 2.2) continue;
           ASSERT_NEAR(cover[static_cast<std::size_t>(row * 96 + column)],
                       inside(polygon, p) ? 1 : 0, 1e-5)
@@ -193,7 +193,7 @@ TEST(Shapes, RoundShapesMatchTheirDefinitions) {
         const double r = std::hypot(x, y);
         if (name == "circle") return r < 1 + grow;
         if (name == "ring") return r < 1.25 + grow && r > 0.75 - grow;
-        if (name == "crescent") {  // discs of radius R and 0.8 R, 0.55 R apart; R from the area
+        if (name == "crescent") {  // discs of radii R and 0.8 R, offset by 0.55 R; R from the area
           const double big = 1.3973045;
           return r < big + grow && std::hypot(x, y - 0.55 * big) > 0.8 * big - grow;
         }
@@ -236,8 +236,8 @@ TEST(Shapes, ColoursDifferByTheContrast) {
   }
 }
 
-// This also holds where the contrast separates colours, because pairs and their negatives are
-// equally likely.
+// The mean is also grey where the contrast separates colours, because a pair of colours and its
+// negative are equally likely.
 TEST(Shapes, MeanColourIsGrey) {
   for (const char* const contrast : {"0.3", "0.9"}) {
     const auto samples =
@@ -252,9 +252,9 @@ TEST(Shapes, MeanColourIsGrey) {
   }
 }
 
-// Tests the two colours in the separated channel. Their difference d >= c has the density 2 (1 - d)
-// / (1 - c)^2 for otherwise uniform colours, and given d the lower value is uniform in [0, 1 - d].
-// At c = 0.9 another channel differs as much in 1 % of the cases; these are skipped.
+// Tests the two colours in the separated channel. Their difference d >= c has density 2 (1 - d) /
+// (1 - c)^2 for otherwise uniform colours, and given d the smaller value is uniform in [0, 1 - d].
+// At c = 0.9, another channel differs as much in 1 % of the cases; these are skipped.
 TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
   const auto samples =
       test::collect(*make_generator("shapes", 1, {{"contrast", "0.9", {}}}), {17, 0, 5000});
@@ -282,9 +282,9 @@ TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
             test::kGate);
 }
 
-// Latents alone determine every pixel of the background, a mixture of two colours by a wave, also
-// when mirrored, rotated, shifted and scaled. The rounding of latents moves the wave by up to 1e-5
-// periods. The mixture changes by at most 3 per period times the difference of the colours.
+// The latents alone determine every pixel of the background, a mixture of two colours by a wave,
+// even when it is mirrored, rotated, shifted and scaled. Rounding of latents moves the wave by up
+// to 1e-5 periods. The mixture changes by at most 3 per period times the difference of the colours.
 TEST(Shapes, LatentsDetermineTheBackground) {
   const auto generator = make_generator(
       "shapes", 64, {{"texture", "any"}, {"scale_low", "0.05"}, {"scale_high", "0.05"}});
@@ -298,11 +298,11 @@ TEST(Shapes, LatentsDetermineTheBackground) {
       const auto latent = [&](std::size_t l) { return static_cast<double>(samples.latent(i, l)); };
       const bool wave = latent(kTexture) == 1 || latent(kTexture) == 2;  // gradient, stripes
       ASSERT_EQ(latent(kPeriod) > 0, wave);
-      if (latent(kTexture) == 3) continue;  // grain
+      if (latent(kTexture) == 3) continue;  // skips grain
       waves += wave ? 1 : 0;
       for (int p = 0; p < 64 * 64; ++p) {
         const double x = p % 64 + 0.5, y = p / 64 + 0.5;
-        if (std::hypot(x - 64 * latent(kX), y - 64 * latent(kY)) < 14) continue;  // the shape
+        if (std::hypot(x - 64 * latent(kX), y - 64 * latent(kY)) < 14) continue;  // skips the shape
         double share = 0;
         if (wave) {
           const double t = (std::cos(latent(kWaveAngle)) * x - std::sin(latent(kWaveAngle)) * y) /
@@ -335,8 +335,8 @@ TEST(Shapes, TexturesChangeNoOtherDraw) {
 }
 
 TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
-  // At twice the size the edge's ramp stays one output pixel wide, so the number of pixels on it
-  // grows with the perimeter, not with its square.
+  // At twice the size the ramp of the edge is still one output pixel wide, so the number of pixels
+  // on it grows with the perimeter, not with its square.
   const auto generator = make_generator(
       "shapes", kSide, {{"classes", "1"}, {"scale_low", "0.12"}, {"scale_high", "0.12"}});
   const auto partial = [&](float zoom) {
@@ -353,7 +353,7 @@ TEST(Shapes, ZoomKeepsEdgesOnePixelWide) {
     }
     return count;
   };
-  // The width of the ramp along a row or column, averaged over all directions, is 4 / pi.
+  // The mean width of the ramp along a row or column, over all directions, is 4 / pi.
   const double perimeter = 2 * std::numbers::pi * 0.12 * kSide;
   EXPECT_NEAR(partial(1), perimeter, 0.1 * perimeter);
   EXPECT_NEAR(partial(0.5f), perimeter / 2, 0.15 * perimeter);

@@ -19,7 +19,7 @@ namespace {
 using Wave = std::complex<double>;
 constexpr double kTau = 6.283185307179586;
 
-/// One sample's grids, as painted.
+/// The grids of one sample, as painted.
 struct Painted {
   Spectrum::Scene scene;
   Truth<Spectrum::kLatents> truth;
@@ -38,7 +38,7 @@ struct Painted {
   double at(int field, int x, int y) const {
     return fft::load(cells.data() + field * side * side + fft::place(x, y, scene.log_side));
   }
-  /// The full spectrum of one field, summed over rows, then over columns.
+  /// The full spectrum of one field, transformed along rows, then along columns.
   std::vector<Wave> spectrum(int field) const {
     const auto n = static_cast<std::size_t>(side);
     std::vector<Wave> turn(n), rows(n * n), all(n * n);
@@ -76,7 +76,7 @@ Spectrum::Params with(Spectrum::Palette palette) {
 }
 
 // A transform of N^2 numbers with mean square 1 takes 2 log2 N stages and rounds each amplitude by
-// about 2^-24 sqrt(2 log2 N) / N, which is 3 10^-9 for N = 64. The largest amplitude is below 1.
+// about 2^-24 sqrt(2 log2 N) / N, which is 3e-9 for N = 64. The largest amplitude is below 1.
 TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   for (const int size : {16, 32, 64}) {
     for (std::uint64_t sample = 0; sample < 3; ++sample) {
@@ -96,8 +96,8 @@ TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   }
 }
 
-// Tests all frequencies of a half plane that are not their own opposites, 2046 phases per field and
-// sample. Phase differences between two fields are uniform as well.
+// Tests all frequencies of a half plane except those that are their own opposites: 2046 phases per
+// field and sample. Phase differences between two fields must be uniform, too.
 TEST(Spectrum, PhasesAreUniformAndIndependent) {
   std::vector<double> phases, differences;
   for (std::uint64_t sample = 20; sample < 22; ++sample) {
@@ -148,7 +148,7 @@ TEST(Spectrum, FieldsAreNormalised) {
   }
 }
 
-// The same sample at two sizes has the same waves at the frequencies that both have.
+// The same sample at two sizes has the same waves at the frequencies that both sizes have.
 TEST(Spectrum, WavesDoNotDependOnTheSize) {
   const Painted small(with(Spectrum::Palette::independent), 5, 16),
       large(with(Spectrum::Palette::independent), 5, 64);
@@ -176,8 +176,8 @@ TEST(Spectrum, PicturesSpanZeroToOne) {
   }
 }
 
-// The value halfway between two pixel centres is the mean of theirs, even across the border of the
-// periodic grid.
+// The value halfway between two pixel centres is the mean of their values, even across the border
+// of the periodic grid.
 TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   const Spectrum functor(with(Spectrum::Palette::grey));
   Painted p(with(Spectrum::Palette::grey), 2, 16);
@@ -202,8 +202,8 @@ TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   }
 }
 
-// In 4000 samples the slope is uniform, the tilt is normal, and the label is the cell of both.
-TEST(Spectrum, LatentsFollowTheirLawsAndLabelsTheirCells) {
+// Over 4000 samples the slope is uniform, the tilt is normal, and the label is the cell of both.
+TEST(Spectrum, LatentsAndLabelsHaveTheExpectedDistribution) {
   const Spectrum functor({});
   std::vector<double> slopes, tilts;
   for (std::uint64_t sample = 0; sample < 4000; ++sample) {

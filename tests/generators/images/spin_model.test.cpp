@@ -1,4 +1,4 @@
-// Behaviour that the spin lattice generators share: temperatures, classes and refused settings.
+// Common behaviour of the spin lattice generators: temperatures, classes and refused settings.
 #include "generators/images/spin_model.h"
 
 #include "generators/generator.h"
@@ -19,7 +19,7 @@ namespace {
 
 struct SpinGenerator {
   std::string name;
-  double critical;                      ///< temperature, four decimals
+  double critical;                      ///< critical temperature to four decimals
   std::vector<ParamSetting> more = {};  ///< settings in addition to the temperatures
 };
 void PrintTo(const SpinGenerator& generator, std::ostream* out) {
@@ -45,7 +45,7 @@ TEST_P(SpinModel, FillsTheTemperatureBins) {
   for (std::size_t row = 0; row < samples.count(); ++row) {
     const double t = samples.latent(row, 0);
     temperatures.push_back(t);
-    // Edges are rounded to floats.
+    // The edges of bins are rounded to floats.
     EXPECT_NEAR(samples.label[row] + 0.5, 5 * (t - 1), 0.5 + 1e-5);
   }
   EXPECT_GT(test::kolmogorov_p(temperatures, [](double t) { return t - 1; }), test::kGate);
@@ -60,7 +60,7 @@ TEST_P(SpinModel, RefusesImpossibleParameters) {
                      {"one phase", "lower t_low", std::to_string(critical).substr(0, 6)});
   test::expect_parts(refused({{"t_high", std::to_string(critical - 0.1)}}),
                      {"one phase", "raise t_high"});
-  // Random words are numbered with 32 bits, which larger lattices could exhaust.
+  // Larger lattices could exhaust the random words, which are numbered with 32 bits.
   const auto large = make_generator(GetParam().name, 1025);
   test::expect_parts(test::message_of(ErrorKind::config,
                                       [&] {

@@ -30,14 +30,14 @@ std::vector<ParamSetting> settings(const std::vector<std::pair<const char*, cons
   return all;
 }
 
-/// Single samples of one generator.
+/// Makes single samples of one generator.
 class Album {
  public:
   Album(int size, const std::vector<ParamSetting>& of)
       : generator_(make_generator("sprites", size, of)),
         maker_(*generator_, {Device::cpu(), 1, 1}) {}
 
-  /// Pixels, then label and latents.
+  /// The pixels, followed by label and latents.
   std::vector<float> picture(std::uint64_t id) {
     std::vector<float> x;
     maker_.make({1, id, 1}, [&](const HostSamples& samples) {
@@ -55,7 +55,7 @@ class Album {
   SampleMaker maker_;
 };
 
-/// Index of a combination, as in nested loops with the last factor the fastest.
+/// Index of a combination in nested loops, with the last factor varying fastest.
 std::uint64_t place(const Sprites::Factors& f, bool flat) {
   const auto at = [](float v) { return static_cast<std::uint64_t>(v); };
   const auto shape = static_cast<std::uint64_t>(f.shape);
@@ -64,7 +64,7 @@ std::uint64_t place(const Sprites::Factors& f, bool flat) {
   return ((hues * 8 + at(f.scale)) * 4 + shape) * 15 + at(f.turn);
 }
 
-// Combinations and indices correspond one to one.
+// Combinations and indices must correspond one to one.
 TEST(Sprites, EnumerationIsABijection) {
   using Mode = Sprites::Mode;
   const auto within = [](float v, int count) { return v >= 0 && v < count && v == std::floor(v); };
@@ -80,7 +80,7 @@ TEST(Sprites, EnumerationIsABijection) {
              !within(f.floor, 10) || !within(f.wall, 10) || !within(f.object, 10);
   }
   EXPECT_EQ(wrong, 0u);
-  const std::uint64_t far = 25043454933u * kSpriteCount + 12345;  // 64 bits
+  const std::uint64_t far = 25043454933u * kSpriteCount + 12345;  // needs 64 bits
   EXPECT_EQ(place(Sprites::combination(Mode::dsprites, far), true), 12345u);
 }
 
@@ -90,8 +90,8 @@ std::uint64_t sprite_id(std::uint64_t shape, std::uint64_t scale, std::uint64_t 
 }
 
 // All rotations of all shapes at all scales at one position give 720 different pictures. The
-// published angles end where they start: each shape and scale has 39 different ones, and the first
-// equals the last.
+// published angles end where they start, so each shape and scale has only 39 different pictures,
+// and the first one equals the last.
 TEST(Sprites, ShapesScalesAndAnglesGiveDifferentPictures) {
   Album distinct(64, settings({{"angles", "distinct"}})), published(64, settings({}));
   std::set<std::vector<float>> pictures;
@@ -110,10 +110,10 @@ TEST(Sprites, ShapesScalesAndAnglesGiveDifferentPictures) {
   }
 }
 
-// At 64 pixels another position shifts the picture by whole pixels, without clipping. With hard
-// edges, about 90 pixels on the edge round to inside or outside, which changes the area by sqrt(90
-// / 12) = 2.7 pixels.
-TEST(Sprites, PlacesShiftByWholePixels) {
+// At 64 pixels, another position shifts the picture by whole pixels, without clipping. With hard
+// edges, about 90 pixels on the edge are rounded to inside or outside, which changes the area by
+// sqrt(90 / 12) = 2.7 pixels.
+TEST(Sprites, PositionsShiftThePictureByWholePixels) {
   for (const char* const edges : {"smooth", "hard"}) {
     Album album(64, settings({{"edges", edges}}));
     for (std::uint64_t shape = 0; shape < 3; ++shape) {
@@ -161,8 +161,8 @@ TEST(Sprites, AreasMatchClosedForms) {
 }
 
 // Compares hard edges with the definitions in double precision, at the positions, scales and angles
-// of the latents, also mirrored and rotated. Checks every pixel that is further from the edge than
-// rounding error.
+// in the latents, also mirrored and rotated. Checks every pixel that is further from the edge than
+// the rounding error.
 TEST(Sprites, HardShapesMatchTheirDefinitions) {
   const auto covers = [](int shape, double x, double y, double grow) {
     const double side = std::sqrt(std::numbers::pi);
@@ -202,7 +202,7 @@ std::uint64_t room_id(std::array<std::uint64_t, 6> f) {
   return ((((f[0] * 10 + f[1]) * 10 + f[2]) * 8 + f[3]) * 4 + f[4]) * 15 + f[5];
 }
 
-// In several rooms, no two values of any factor give equal pictures.
+// In several rooms, any two values of a factor must give different pictures.
 TEST(Sprites, RoomsChangeWithEveryFactor) {
   const std::array<std::uint64_t, 6> counts = {10, 10, 10, 8, 4, 15};
   for (const char* const edges : {"smooth", "hard"}) {
@@ -223,8 +223,8 @@ TEST(Sprites, RoomsChangeWithEveryFactor) {
   }
 }
 
-// The colours of the near floor, the back wall and the solid encode the hues. The other factors
-// (shape, scale and orientation) give 480 different pictures for equal hues.
+// The colours of the near floor, the back wall and the solid show the hues. With equal hues, the
+// other factors (shape, scale and orientation) give 480 different pictures.
 TEST(Sprites, SolidsScalesAndViewsGiveDifferentPictures) {
   Album album(64, settings({{"mode", "shapes3d"}}));
   std::set<std::vector<float>> pictures;
@@ -236,7 +236,7 @@ struct Point {
   double x, y, z;
 };
 
-/// True if a point is in the solid of this scale, enlarged by `grow`.
+/// True if a point is in the solid of this shape and scale, enlarged by `grow`.
 bool in_solid(int shape, double scale, double grow, const Point& p) {
   const double tube = std::hypot(p.x, p.z);
   if (shape == 0) {
@@ -249,16 +249,16 @@ bool in_solid(int shape, double scale, double grow, const Point& p) {
   return std::hypot(tube, p.y - std::clamp(p.y, low, high)) < low + grow;
 }
 
-// Compares the closed forms with rays traced in small steps in double precision: what a ray hits
-// first (solid, floor or wall), and whether light reaches the floor. Hues identify the surfaces: a
-// floor of hue 0 is brightest in red, walls of 0.3 in green, solids of 0.7 in blue. Rays that meet
-// a solid enlarged by 1 % and miss one reduced by 1 % are skipped.
+// Compares the closed forms with rays that are traced in small steps in double precision: what a
+// ray hits first (solid, floor or wall), and whether light reaches the floor. Hues identify
+// surfaces: a floor of hue 0 is brightest in red, walls of 0.3 in green, solids of 0.7 in blue.
+// Rays that meet a solid enlarged by 0.01 but miss one reduced by 0.01 are skipped.
 TEST(Sprites, RaysMatchSmallSteps) {
   constexpr int kSide = 24;
   const auto generator =
       make_generator("sprites", kSide, settings({{"mode", "shapes3d"}, {"edges", "hard"}}));
   const double pitch = std::atan2(1.4 - 0.55, 2.6);
-  const std::array<double, 3> light = {0.45, 0.8, 0.55};  // not of unit length
+  const std::array<double, 3> light = {0.45, 0.8, 0.55};  // not normalised
   int judged = 0, on_solid = 0, dark = 0;
   for (std::uint64_t k = 0; k < 16; ++k) {
     const std::uint64_t id = room_id({0, 3, 7, 7 * (k / 4 % 2) + k % 2, k % 4, (5 * k) % 15});
@@ -307,7 +307,7 @@ TEST(Sprites, RaysMatchSmallSteps) {
 }
 
 // The solid's centre is where the latents say. It is measured from the blue silhouette; for a
-// sphere, which is seen from above in perspective, this is off by less than 2 % of the image.
+// sphere, which is seen from above in perspective, it is off by less than 2 % of the image.
 TEST(Sprites, SolidsAreAtTheirLatents) {
   const auto generator = make_generator("sprites", 64, settings({{"mode", "shapes3d"}}));
   for (std::uint64_t scale = 0; scale < 8; ++scale) {
@@ -328,7 +328,7 @@ TEST(Sprites, SolidsAreAtTheirLatents) {
   }
 }
 
-// ---- laws ---------------------------------------------------------------------------------------
+// ---- distributions ------------------------------------------------------------------------------
 
 TEST(Sprites, DrawsFactorsUniformly) {
   for (const bool flat : {true, false}) {
@@ -369,7 +369,7 @@ TEST(Sprites, DrawsFactorsUniformly) {
   }
 }
 
-TEST(Sprites, KnowsTheNumberOfPictures) {
+TEST(Sprites, ReportsTheNumberOfPictures) {
   EXPECT_EQ(make_generator("sprites", 16)->info().distinct, 737280u);
   EXPECT_EQ(make_generator("sprites", 16, settings({{"mode", "shapes3d"}}))->info().distinct,
             480000u);

@@ -21,9 +21,9 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kSeed = 3;
-constexpr std::size_t kFillSide = 12, kFills = 19;  // more than one batch of fills
+constexpr std::size_t kFillSide = 12, kFills = 19;  // more fills than one batch
 
-/// Settings with small fills from `fill`, a generator and its parameters as on the command line.
+/// Settings for small fills from `fill`, a generator with parameters as on the command line.
 std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
   std::vector<ParamSetting> settings = {{"fill", fill, {}},
                                         {"fills", std::to_string(kFills), {}},
@@ -44,14 +44,14 @@ test::Samples with_plane(Generator& generator, int count, const std::string& yam
   return test::collect(generator, {kSeed, 0, static_cast<std::uint64_t>(count)}, making, yaml);
 }
 
-/// The leaf number that a value of the dense labels encodes.
+/// The leaf number encoded by a value of the dense labels.
 std::uint32_t leaf_of(float value, int max_leaves) {
   if (value == 0) return static_cast<std::uint32_t>(max_leaves);
   const auto number = static_cast<std::uint32_t>(value) - 1;
   return (number >> 22) << LeafPlaces::kLevelShift | (number & ((1u << 22) - 1));
 }
 
-/// Parameters of a functor whose fills come from the program's generators.
+/// Parameters of a functor whose fills come from the registered generators.
 DeadLeaves::Params read(const std::vector<ParamSetting>& settings) {
   DeadLeaves::Params params = DeadLeaves::table().read(settings);
   params.others = &generator_registry();
@@ -76,10 +76,10 @@ struct Loaded {
 };
 
 /// Rebuilds every pixel from the dense labels and the fill generator's samples. Where a pixel reads
-/// a fill at full resolution, the result is exact, because the definition here uses the same
-/// arithmetic. Elsewhere it is computed in double precision. A coordinate below 12 is rounded
-/// twice, by at most 2^-22. The levels and the interpolation between them take about 30 roundings
-/// of 2^-24. Values differ by at most the range.
+/// a fill at full resolution, the result must be exact, because the definition here uses the same
+/// arithmetic. Elsewhere the definition uses double precision: a coordinate below 12 is rounded
+/// twice, by at most 2^-22, and the levels and the interpolation between them take about 30
+/// roundings of 2^-24. Values differ by at most the range.
 void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fill,
                         const std::string& yaml, std::vector<ParamSetting> others, int size) {
   std::string text = fill;
@@ -132,7 +132,7 @@ void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fi
     }
   }
   EXPECT_EQ(std::ranges::count(shown, 0), 0) << "every fill must appear";
-  EXPECT_GT(std::min(whole, shrunk), 500) << "both ways to read must appear";
+  EXPECT_GT(std::min(whole, shrunk), 500) << "both ways to read fills must appear";
 }
 
 TEST(TexturedLeaves, ShowSamplesOfTheFillGenerator) {
@@ -178,7 +178,7 @@ TEST_P(AnyImages, GivesEqualBytesInAnyBatch) {
   }
 }
 
-TEST(TexturedLeaves, HaveThePlainGeneratorsLeaves) {
+TEST(TexturedLeaves, HaveTheSameLeavesAsThePlainGenerator) {
   const auto textured = make_filled("textures", 50), plain = make_generator("dead_leaves", 50);
   for (const char* const yaml : {"", "augment: [rotate: 40, zoom: [0.5, 1.4]]"}) {
     const auto a = with_plane(*textured, 5, yaml), b = with_plane(*plain, 5, yaml);
@@ -189,7 +189,7 @@ TEST(TexturedLeaves, HaveThePlainGeneratorsLeaves) {
   }
 }
 
-TEST(TexturedLeaves, FillsDoNotDependOnTheSeedOfSamples) {
+TEST(TexturedLeaves, FillsDependOnlyOnTheirOwnSeed) {
   const auto shown = [](const std::string& fill_seed, std::uint64_t seed) {
     // The image shows a single pixel of a fill.
     const auto generator = make_generator("dead_leaves", 1,
@@ -224,14 +224,14 @@ TEST(TexturedLeaves, ReadExactPixelsMirroredBeyondTheBorder) {
     }
   }
   const Rgb horizon = read(0, math::kInfinity, -math::kInfinity);
-  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "an infinite place shows the first pixel";
+  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "at infinity, the first pixel is shown";
 }
 
 TEST(TexturedLeaves, RotateAndScaleFills) {
   const TexturedLeaves functor(read(filled("noise")));
   for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
     const auto placement = functor.lie_of({kSeed, 9}, leaf);
-    // The images of the unit vectors. The tolerance covers differences of f32 numbers below 64.
+    // Maps the unit vectors. The tolerance covers differences of f32 numbers below 64.
     const double column = placement.column(0, 0), row = placement.row(0, 0);
     EXPECT_EQ(column, placement.x);
     EXPECT_EQ(row, placement.y);
@@ -239,16 +239,16 @@ TEST(TexturedLeaves, RotateAndScaleFills) {
     const double xy = placement.column(0, 1) - column, yy = placement.row(0, 1) - row;
     constexpr double kSlack = 64 * 0x1p-23;
     EXPECT_NEAR(xx, yy, kSlack);
-    EXPECT_NEAR(xy, -yx, kSlack) << "not mirrored";
+    EXPECT_NEAR(xy, -yx, kSlack) << "fills must not be mirrored";
     EXPECT_NEAR(std::hypot(xx, yx), std::exp2(placement.log_step), kSlack);
     EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
     EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
   }
 }
 
-// Tests the distributions of fills, positions, angles and scales; each fails by chance once in
+// Tests the distributions of fills, positions, angles and scales; each test fails by chance once in
 // 10^6.
-TEST(TexturedLeaves, PlaceFillsByTheirLaws) {
+TEST(TexturedLeaves, PlaceFillsWithTheExpectedDistributions) {
   const DeadLeaves::Params params =
       read(filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
   const TexturedLeaves functor(params);
@@ -271,8 +271,8 @@ TEST(TexturedLeaves, PlaceFillsByTheirLaws) {
   EXPECT_GT(test::kolmogorov_p(rows, uniform(0, 2.0 * kFillSide)), test::kGate);
 }
 
-// A leaf that is not shrunk reads only the fill itself, so everything else is set to NaN here.
-TEST(TexturedLeaves, ReadNoLowerLevelAtFullScale) {
+// A leaf that is not shrunk reads only the fill itself, so all other levels are set to NaN here.
+TEST(TexturedLeaves, ReadOnlyTheFillItselfAtFullScale) {
   const Loaded loaded(filled("noise", {{"fill_scale_low", "1", {}}}));
   const FillLevels& fills = loaded.functor.fills();
   std::vector<float> alone(static_cast<std::size_t>(fills.elements()), NAN);
@@ -322,7 +322,7 @@ TEST(TexturedLeaves, IncludeTheFillGeneratorsVersion) {
 
 TEST(TexturedLeaves, HaveTheirOwnVersion) {
   EXPECT_EQ(make_generator("dead_leaves", 20)->info().version, 3);
-  EXPECT_EQ(make_filled("textures", 20)->info().version, 4) << "lower levels";
+  EXPECT_EQ(make_filled("textures", 20)->info().version, 4) << "version 4 added the lower levels";
 }
 
 TEST(TexturedLeaves, ReportNotesOfBothGenerators) {
@@ -345,7 +345,7 @@ TEST(TexturedLeaves, RefuseUnsuitableFills) {
   expect_parts(refused("texture"),
                {"a.yaml:4:2", "dead_leaves: fill", "unknown generator 'texture'", "'textures'"});
   expect_parts(refused("rambo"), {"no images come from 'rambo'", "filled with images", "textures"});
-  EXPECT_EQ(refused("rambo").find("ginkgo"), std::string::npos) << "no event generator";
+  EXPECT_EQ(refused("rambo").find("ginkgo"), std::string::npos) << "it makes no images";
   expect_parts(refused("[textures, kind]"), {"'kind' is not key=value", "kind=perlin"});
   expect_parts(refused("[textures, knid=perlin]"), {"a.yaml:4:2", "fill", "'knid'", "'kind'"});
   expect_parts(refused("[textures, kind=perl]"), {"fill", "'perl'", "perlin"});

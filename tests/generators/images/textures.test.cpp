@@ -59,7 +59,7 @@ double gradient_reference(lattice::Key key, double x, double y, int shift = 0) {
   return std::sqrt(2.0) * sum;
 }
 
-/// Kernels of all nearby lattice points, in whichever triangle (x, y) is.
+/// Sums the kernels of all nearby lattice points, whichever triangle contains (x, y).
 double simplex_reference(lattice::Key key, double x, double y) {
   const double skew = (std::sqrt(3.0) - 1) / 2, unskew = (3 - std::sqrt(3.0)) / 6;
   const double i0 = std::floor(x + (x + y) * skew), j0 = std::floor(y + (x + y) * skew);
@@ -81,7 +81,7 @@ double simplex_reference(lattice::Key key, double x, double y) {
 struct Distances {
   double f1 = 1e9, f2 = 1e9;
 };
-/// Over all features of a window of 11 x 11 cells.
+/// Computed from all feature points in a window of 11 x 11 cells.
 Distances worley_reference(lattice::Key key, double x, double y) {
   Distances d;
   const auto ix = static_cast<std::int64_t>(std::floor(x)),
@@ -120,7 +120,7 @@ double reference(Kind kind, lattice::Key key, double x, double y) {
   return d.f2 - d.f1;
 }
 
-/// One of the header's noises at one point.
+/// One of the noises of the header at one point.
 double noise_at(Kind kind, lattice::Key key, float x, float y) {
   if (kind == Kind::perlin) return lattice::gradient_noise(key, x, y);
   if (kind == Kind::simplex) return lattice::simplex_noise(key, x, y);
@@ -134,7 +134,7 @@ double noise_at(Kind kind, lattice::Key key, float x, float y) {
 constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
                               Kind::worley_edges};
 
-/// Point i of a series whose points share no lattice points, and its lattice.
+/// Point i of a series, and its own lattice; no two points share lattice points.
 struct Place {
   lattice::Key key;
   float x, y;
@@ -147,7 +147,7 @@ struct Place {
   }
 };
 
-// Coordinates up to 32 cells are exact to 2^-20 after additions; slopes are below 8.
+// After additions, coordinates up to 32 cells are exact to 2^-20; slopes are below 8.
 TEST(LatticeNoise, MatchesReferences) {
   for (const Kind kind : kAllKinds) {
     for (std::uint32_t i = 0; i < 2000; ++i) {
@@ -169,7 +169,7 @@ TEST(LatticeNoise, IsZeroAtLatticePoints) {
 }
 
 // Takes steps of 2^-16 in any direction, half of them across cell borders. Slopes are at most 8, so
-// values move by less than 2^-13, including rounding. A kernel truncated at a radius of sqrt(0.6)
+// values change by less than 2^-13, including rounding. A kernel truncated at a radius of sqrt(0.6)
 // would jump by up to 0.007.
 TEST(LatticeNoise, IsContinuous) {
   for (const Kind kind : kAllKinds) {
@@ -185,7 +185,7 @@ TEST(LatticeNoise, IsContinuous) {
 }
 
 // Uses 100,000 independent values. Worley's constants were measured and rounded to 10^-4, which is
-// less than a third of the standard errors here (6 10^-4 and 4 10^-4).
+// less than a third of the standard errors here (6e-4 and 4e-4).
 TEST(LatticeNoise, HasItsStatedMoments) {
   for (const Kind kind : kAllKinds) {
     const Textures::Law law = Textures::law_of(kind);
@@ -252,8 +252,8 @@ TEST(Textures, BoundsGradientNoiseByItsAmplitudes) {
   }
 }
 
-// Octaves with cells no larger than a pixel are left out. Those with cells of one to two pixels are
-// faded in.
+// Octaves whose cells are no larger than a pixel are left out. Those with cells of one to two
+// pixels fade in.
 TEST(Textures, FadesOutOctavesFinerThanPixels) {
   const Textures functor(of_kind(Kind::perlin));
   Textures::Scene scene = scene_of(functor, 1, 64);
@@ -283,7 +283,7 @@ TEST(Textures, LabelsNameTheCellOfTheLatents) {
   params.octave_cells = 2;
   params.warp_cells = 4;
   params.octaves_low = 2;
-  params.octaves_high = 6;  // two and three random numbers
+  params.octaves_high = 6;  // needs both two and three random numbers
   const Textures functor(params);
   ASSERT_EQ(functor.classes(), 5u * 3 * 2 * 4);
   std::vector<int> octaves(7, 0);

@@ -37,7 +37,7 @@ TEST(VisualAtom, ClassesFollowThePublishedLaws) {
     EXPECT_GT(test::kolmogorov_p(*values, [](double u) { return std::clamp(u, 0.0, 1.0); }),
               test::kGate);
   }
-  // The second wave is resampled until it differs from the first, unless the first is 0.
+  // The second wave is redrawn until it differs from the first, unless the first is 0.
   std::vector<double> pairs;
   for (std::size_t one = 0; one < 21; ++one) {
     for (std::size_t two = 0; two < 21; ++two) {
@@ -50,8 +50,8 @@ TEST(VisualAtom, ClassesFollowThePublishedLaws) {
     }
   }
   EXPECT_GT(test::chi_square_p(pairs, expected), test::kGate);
-  // E[n] E[L] = 600 * 100.5, with a relative standard deviation of 0.70. The mean of 1000 classes
-  // is within 2.2 % of it in two of three cases.
+  // E[n] E[L] = 600 * 100.5, with a relative standard deviation of 0.70. In two of three cases, the
+  // mean of 1000 classes is within 2.2 % of that.
   const double mean = 600 * 100.5;
   const double second = (800.0 * 802 / 12 + 600 * 600) * (199.0 * 201 / 12 + 100.5 * 100.5);
   EXPECT_GT(test::normal_p((segments - mean) / std::sqrt((second - mean * mean) / kClasses)),

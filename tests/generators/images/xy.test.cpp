@@ -19,7 +19,7 @@ constexpr double kTau = 2 * std::numbers::pi;
 
 // ---- the generator ------------------------------------------------------------------------------
 
-// Targets are scaled by their range; a bound for arbitrary angles would be 10^5 times wider.
+// Targets are scaled by their range; a bound for arbitrary angles would make it 10^5 times wider.
 TEST(Xy, HelicityHasItsEquilibriumRange) {
   const auto info = [](std::vector<ParamSetting> settings) {
     return make_generator("xy", 64, settings)->info().latents[3];
@@ -28,9 +28,9 @@ TEST(Xy, HelicityHasItsEquilibriumRange) {
   EXPECT_NEAR(info({}).low, -73.4, 0.1);
   EXPECT_NEAR(info({{"coupling", "0", {}}, {"label", "temperature", {}}}).low, -36.7, 0.1);
   EXPECT_LT(info({{"start", "hot", {}}}).low, -2e6);
-  EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "the bound for arbitrary angles";
-  // Covers all temperatures, also before equilibrium. One of 6000 values is out of range with a
-  // probability of 2e-9.
+  EXPECT_NEAR(info({{"side", "4", {}}}).low, -41, 0.1) << "must be the bound for arbitrary angles";
+  // Covers all temperatures, including lattices not yet in equilibrium. The probability that one of
+  // 6000 values is out of range is 2e-9.
   for (const char* const rounds : {"1", "4"}) {
     const auto generator = make_generator(
         "xy", 24, {{"rounds", rounds, {}}, {"t_low", "0.05", {}}, {"t_high", "3", {}}});
@@ -40,7 +40,8 @@ TEST(Xy, HelicityHasItsEquilibriumRange) {
   }
 }
 
-// A picture coloured by components gives every angle to 2^-24, and so every measured quantity.
+// A picture coloured by components gives every angle to 2^-24, and therefore all measured
+// quantities.
 TEST(Xy, LatentsMatchThePicture) {
   for (const int size : {16, 37, 190}) {
     const auto generator =
@@ -102,7 +103,7 @@ TEST(Xy, ShowsAnglesAsHues) {
   }
 }
 
-TEST(Xy, AlternatesNumbersOfMirrors) {
+TEST(Xy, AlternatesTheNumberOfMirrors) {
   const Xy generator{Xy::Params{}};
   std::array<int, 17> counts{};
   for (int round = 0; round < 170; ++round)

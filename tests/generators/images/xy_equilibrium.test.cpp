@@ -18,7 +18,7 @@ namespace {
 using Lattice = test::XySpins;
 constexpr double kTau = test::kWholeTurn;
 
-// ---- against exact laws -------------------------------------------------------------------------
+// ---- against exact distributions ----------------------------------------------------------------
 
 struct Mean {
   double sum = 0, squares = 0;
@@ -30,7 +30,7 @@ struct Mean {
   }
   double mean() const { return sum / count; }
   double error() const { return std::sqrt((squares / count - mean() * mean()) / count); }
-  /// Five standard errors, exceeded with a probability of 5.7e-7.
+  /// Accepts five standard errors, which are exceeded with a probability of 5.7e-7.
   void expect(double value, const std::string& what) const {
     EXPECT_NEAR(mean(), value, 5 * error()) << what;
   }
@@ -44,9 +44,9 @@ float helicity(const XySums& sums, double t, int side) {
              (of(sums.sine_x) * of(sums.sine_x) + of(sums.sine_y) * of(sums.sine_y)) * sites / t));
 }
 
-// 4 x 4 spins: energies and helicity moduli to 6 digits by a sum over all integer currents (exp(z
-// cos a) = sum of I_n(z) exp(i n a)), where helicity is T times the mean square of the current
-// around the torus; tests/truth/test_xy.py computes them. Tested from both starts.
+// For 4 x 4 spins, tests/truth/test_xy.py computes energies and helicity moduli to 6 digits by a
+// sum over all integer currents (exp(z cos a) = sum of I_n(z) exp(i n a)), where helicity is T
+// times the mean square of the current around the torus. Tested from both starts.
 TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
   struct Exact {
     double t, energy, helicity;
@@ -72,8 +72,9 @@ TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
   }
 }
 
-// Without vertical bonds the rows are closed chains: Z = sum of I_n(1 / T)^side over all n, and the
-// energy is minus its logarithm's derivative; I_1 / I_0 per bond on an infinite chain.
+// Without vertical bonds the rows are closed chains. Z is the sum of I_n(1 / T)^side over all n,
+// and the energy is minus the derivative of its logarithm; for an infinite chain, I_1 / I_0 per
+// bond.
 TEST(Xy, UncoupledRowsBehaveAsChains) {
   constexpr int kSide = 8;
   for (const double t : {0.25, 0.7, 2.0}) {
@@ -95,13 +96,13 @@ TEST(Xy, UncoupledRowsBehaveAsChains) {
     if (t == 2) {
       EXPECT_NEAR(slope / z, bessel(1, 0.5) / bessel(0, 0.5), 1e-4);
     }
-    EXPECT_LT(5 * energies.error(), 0.02 * t * 0.4) << "must find 2 % of T";
+    EXPECT_LT(5 * energies.error(), 0.02 * t * 0.4) << "must detect 2 % of T";
   }
 }
 
-// For any direction v of angles, <(v . grad E)^2> = T <v . H v>, since Boltzmann's factor is its
-// own derivative. Single spins test the heat bath at T. The longest waves reach equilibrium last,
-// so they test that the default number of rounds suffices, from both starts.
+// For any direction v in the space of angles, <(v . grad E)^2> = T <v . H v>, because Boltzmann's
+// factor is its own derivative. Single spins test the heat bath at T. The longest waves reach
+// equilibrium last, so they test from both starts that the default number of rounds suffices.
 TEST(Xy, ForcesBalanceCurvature) {
   for (const auto& [side, t] : {std::pair{8, 0.3}, {24, 0.3}, {24, 0.9}, {16, 1.3}}) {
     for (const bool hot : {false, true}) {
@@ -143,9 +144,9 @@ TEST(Xy, ForcesBalanceCurvature) {
       }
       const std::string what = "side " + std::to_string(side) + ", T " + std::to_string(t);
       single.expect(0, what);
-      EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": must find 2 % of T";
-      // Relative to the curvature of the configuration itself, which varies little. Squares of
-      // normal numbers have a long tail: 6 standard errors of 2500 squares are as rare as 5 of a
+      EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": must detect 2 % of T";
+      // Divided by the curvature of the configuration itself, which varies little. Squares of
+      // normal numbers have long tails: for 2500 squares, 6 standard errors are as rare as 5 of a
       // normal number.
       EXPECT_NEAR(wave.mean(), 0, 6 * wave.error()) << what;
     }
@@ -153,8 +154,8 @@ TEST(Xy, ForcesBalanceCurvature) {
 }
 
 // At small T, waves are independent. <(a_i - a_j)^2> = T (1 - 1 / sites) / 2, so e = -2 + T / 2 (1
-// - 1 / sites) plus terms of order T^2, T^2 / 16 for the first; and <m^2> is the mean over r of
-// exp(-T (G(0) - G(r))), with the waves' propagator G and T raised by that order.
+// - 1 / sites) plus terms of order T^2, starting with T^2 / 16; and <m^2> is the mean over r of
+// exp(-T (G(0) - G(r))), where G is the waves' propagator and T is raised by that order.
 TEST(Xy, SmallTemperaturesHaveIndependentWaves) {
   constexpr int kSide = 12, kSites = kSide * kSide;
   constexpr double kT = 0.08, kEffective = kT * (1 + kT / 4);
@@ -182,12 +183,12 @@ TEST(Xy, SmallTemperaturesHaveIndependentWaves) {
   const double expected = -2 + kT / 2 * (1 - 1.0 / kSites) + kT * kT / 16;
   EXPECT_NEAR(energies.mean(), expected, 5 * energies.error() + 0.5 * std::pow(kT, 3));
   EXPECT_NEAR(squares.mean(), squared, 5 * squares.error() + 0.5 * std::pow(kT, 3));
-  EXPECT_LT(5 * energies.error(), 0.02 * kT / 2) << "must find 2 % of T";
+  EXPECT_LT(5 * energies.error(), 0.02 * kT / 2) << "must detect 2 % of T";
 }
 
-// Detailed balance of whole sweeps. A reversed sweep starts with the other colour, which equals a
-// sweep of the lattice shifted by one site. So for shift-invariant f and g, <f before, g after> =
-// <g before, f after>.
+// Tests detailed balance of whole sweeps. A reversed sweep starts with the other colour, which
+// equals a sweep of the lattice shifted by one site. So <f before, g after> = <g before, f after>
+// for shift-invariant f and g.
 TEST(Xy, SweepsAreReversible) {
   Lattice lattice(4);
   for (const bool mirror : {false, true}) {

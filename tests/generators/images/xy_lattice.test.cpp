@@ -18,7 +18,7 @@ constexpr double kTau = test::kWholeTurn;
 
 // ---- one spin -----------------------------------------------------------------------------------
 
-/// A draw by the generator's rules, from the blocks 2 i and 2 i + 1.
+/// One draw by the generator's rules, which uses the blocks 2 i and 2 i + 1.
 bool draw(const xy::VonMises& law, const SampleRng& rng, std::uint32_t i, xy::Direction& to) {
   for (std::uint32_t k = 0; k < xy::kBlocks; ++k) {
     const Philox4 words = rng.block(Purpose::noise, xy::kBlocks * i + k);
@@ -28,8 +28,8 @@ bool draw(const xy::VonMises& law, const SampleRng& rng, std::uint32_t i, xy::Di
   return false;
 }
 
-// Draws 200,000 angles for each of five kappas. Two tests each: Kolmogorov's, and the mean of the
-// cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
+// Draws 200,000 angles for each of five kappas and tests each set twice: Kolmogorov's test, and the
+// mean cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
 TEST(XyHeatBath, DrawsVonMisesAngles) {
   for (const double kappa : {0.0, 0.02, 1.0, 4.0, 80.0}) {
     constexpr std::uint32_t kCount = 200000;
@@ -48,16 +48,16 @@ TEST(XyHeatBath, DrawsVonMisesAngles) {
       angles.push_back(std::atan2(s, c));
       cosines.push_back(2 * std::pow(std::sin(0.5 * angles.back()), 2));
     }
-    // The tolerance covers the rounding of one division and some sums, amplified by 1 - cos(turn) =
-    // 2^-6 at kappa = 80.
+    // The tolerance covers the rounding of one division and a few sums, amplified by 1 - cos(turn)
+    // = 2^-6 at kappa = 80.
     EXPECT_LT(farthest, 1e-5) << kappa;
-    // At large kappa a third of the tries is rejected, so all four fail with a probability of
-    // 0.3427^4 = 1 / 72.5.
+    // At large kappa a third of the proposals is rejected, so all four of a draw fail with a
+    // probability of 0.3427^4 = 1 / 72.5.
     EXPECT_LT(failed, kCount / 72.5 + 5 * std::sqrt(kCount / 72.5)) << kappa;
     if (kappa == 0) {
       EXPECT_EQ(failed, 0u);
     }
-    // The distribution function on a fine grid, linear in between.
+    // The cumulative distribution on a fine grid, linear in between.
     constexpr int kCells = 20000;
     std::vector<double> cdf(kCells + 1);
     for (int i = 0; i < kCells; ++i) {
@@ -87,8 +87,8 @@ TEST(XyHeatBath, DrawsVonMisesAngles) {
 
 // ---- sweeps -------------------------------------------------------------------------------------
 
-// Includes sides where the number of spins per colour is not a multiple of four, the words per
-// block.
+// Includes sides where the number of spins per colour is not a multiple of four, the number of
+// words per block.
 TEST(Xy, StartsColdOrHot) {
   for (const int side : {4, 6, 18, 32}) {
     Lattice lattice(side);
@@ -107,8 +107,8 @@ TEST(Xy, StartsColdOrHot) {
   }
 }
 
-// Over-relaxation conserves the energy, and spins keep length 1. The tolerance is for 2000 sweeps
-// that change each spin by about 2^-22 with either sign.
+// Over-relaxation conserves the energy and the unit length of spins. The tolerance is for 2000
+// sweeps that change each spin by about 2^-22 with random sign.
 TEST(Xy, OverRelaxationConservesEnergy) {
   Lattice lattice(16);
   const XyLattice rule = lattice.relax(0.7, 3, 4);
@@ -153,8 +153,8 @@ TEST(Xy, VorticesSumToZero) {
   }
 }
 
-// Between opposite spins both ways round are equally long, but each bond must still use the same
-// difference for its two plaquettes.
+// Between opposite spins, both directions of rotation are equally short, but both plaquettes of a
+// bond must use the same one.
 TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
   constexpr int kSide = 8;
   Lattice lattice(kSide);
@@ -179,8 +179,8 @@ TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
 }
 
 TEST(Xy, FindsVortices) {
-  // A vortex and an antivortex, 8 plaquettes apart on a side of 16. Their periodic images bend the
-  // angles by less than half a turn.
+  // A vortex and an antivortex, 8 plaquettes apart on a lattice of side 16. Their periodic images
+  // bend the angles by less than half a turn.
   constexpr int kSide = 16;
   Lattice lattice(kSide);
   for (int y = 0; y < kSide; ++y) {

@@ -17,7 +17,7 @@ namespace wellspring::test {
 inline constexpr double kWholeTurn = 2 * std::numbers::pi;
 
 /// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. Equidistant
-/// points give it to rounding if there are more than n + a few sqrt(z) of them.
+/// points give it up to rounding if there are more than n + a few sqrt(z) of them.
 inline double bessel(int n, double z) {
   constexpr int kPoints = 400;
   double sum = 0;
@@ -74,7 +74,7 @@ class XySpins {
     for (const double a : angles()) sum_x += std::cos(a), sum_y += std::sin(a);
     return std::hypot(sum_x, sum_y) / shape.sites();
   }
-  /// Starts chain `sample` and runs the generator's rounds.
+  /// Starts chain `sample` and runs the rounds of the generator.
   XyLattice relax(double t, std::uint64_t sample, int rounds, bool hot = false,
                   double coupling = 1) {
     const XyLattice lattice = {
@@ -99,7 +99,7 @@ class XySpins {
   SoloTeam team{ScratchCursor{}};
 };
 
-/// The sum of a site's neighbours; the angles are stored row by row.
+/// The sum of a site's neighbours; angles are stored row by row.
 inline std::pair<double, double> field(const std::vector<double>& angles, int side, int x, int y,
                                        double coupling) {
   const auto of = [&](int column, int row) {

@@ -28,7 +28,7 @@ Augmentation drawn(AugmentationPlan plan, std::uint64_t ordinal = 0, std::uint32
   return draw_augmentation(plan, {kSeed, ordinal});
 }
 
-/// The random words of an operation, in the layout that augmentation.h documents.
+/// The random words of an operation, in the layout documented in augmentation.h.
 struct Words {
   std::uint64_t ordinal;
   AugmentOp op;
@@ -68,13 +68,13 @@ Map moved(double x, double y) {
 Map stretched(double x, double y) {
   return {{x, 0, 0, 0, y, 0, 0, 0, 1}};
 }
-/// `map` about the centre of a frame.
+/// `map`, applied about the centre of a frame.
 Map about(const Map& map, double width, double height) {
   return moved(width / 2, height / 2).after(map).after(moved(-width / 2, -height / 2));
 }
 
 /// Compares the source points of output points. A dozen f32 operations on numbers up to `size` give
-/// errors of 12 * 2^-24 * size, times the stretch of the map.
+/// errors of 12 * 2^-24 * size, multiplied by the stretch of the map.
 void expect_map(const Augmentation& a, const Map& expected, FrameSize out, double size,
                 double stretch = 1) {
   const double tolerance = 12 * 0x1p-24 * size * stretch;
@@ -140,7 +140,7 @@ TEST(Augmentation, MatchesTheFormulaOfEveryGeometry) {
     const Map rotation = about(
         {{std::cos(turn), -std::sin(turn), 0, std::sin(turn), std::cos(turn), 0, 0, 0, 1}}, 60, 44);
     expect_map(drawn(plan_of("[rotate: 40]", size), i), rotation, size, 60);
-    // In the order of the list: rotate, zoom, shift.
+    // The map combines the operations in list order: rotate, zoom, shift.
     const Words shift{i, op_of<augment::Shift>};
     const Map all = rotation.after(about(stretched(1 / scale, 1 / scale), 60, 44))
                         .after(moved(shift.whole(1, 12) - 6, shift.whole(2, 8) - 4));
@@ -154,7 +154,7 @@ TEST(Augmentation, ScalesCropsToTheOutput) {
   const AugmentationPlan plan =
       plan_of("[crop_resize: {scale: [0.2, 0.5], ratio: [0.8, 1.25]}]", source, out);
   for (std::uint64_t i = 0; i < 100; ++i) {
-    // With these ranges the first try always fits: words 1 to 4.
+    // With these ranges the first try always fits; it uses words 1 to 4.
     const Words words{i, op_of<augment::CropResize>};
     const double area = 90 * 70 * (0.2 + 0.3 * words.uniform(1));
     const double ratio = 0.8 * std::pow(1.25 / 0.8, words.uniform(2));
@@ -168,7 +168,7 @@ TEST(Augmentation, ScalesCropsToTheOutput) {
   }
 }
 
-/// The homography that maps four points to four others, by elimination.
+/// The homography that maps four points to four others, computed by elimination.
 Map solve(const std::array<std::pair<double, double>, 4>& from,
           const std::array<std::pair<double, double>, 4>& to) {
   double rows[8][9];
@@ -202,7 +202,7 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
   bool bent = false;
   for (std::uint64_t i = 0; i < 200; ++i) {
     const Words words{i, op_of<augment::Perspective>};
-    // Reach: int(0.5 * (61 // 2)) = 15 and int(0.5 * (40 // 2)) = 10.
+    // Corners move by up to int(0.5 * (61 // 2)) = 15 and int(0.5 * (40 // 2)) = 10.
     std::array<std::pair<double, double>, 4> corner;
     for (std::uint32_t k = 0; k < 4; ++k) {
       const double dx = words.whole(1 + 2 * k, 15), dy = words.whole(2 + 2 * k, 10);
@@ -219,7 +219,7 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
       if (depth / at_centre < 0.25) continue;
       const auto [ex, ey] = expected(x, y);
       // The tolerance covers 40 f32 operations, and cancellation by a factor of up to the product
-      // of the sides over the depth.
+      // of the sides divided by the depth.
       ASSERT_NEAR(a.source_x(static_cast<float>(x), static_cast<float>(y)), ex, 2e-3);
       ASSERT_NEAR(a.source_y(static_cast<float>(x), static_cast<float>(y)), ey, 2e-3);
     }
@@ -271,7 +271,7 @@ TEST(Augmentation, FitsLargerSourcesToTheOutput) {
 
 constexpr int kCount = 20000;
 
-TEST(AugmentationDraws, ReachAndKeepTheirRanges) {
+TEST(AugmentationDraws, CoverAndStayWithinTheirRanges) {
   const AugmentationPlan plan = plan_of(
       "[flip_x: 0.3, flip_y: 0.6, shift: 0.1, zoom: [0.5, 2], rotate: {angle: 40}, "
       "brightness: 0.3, hue: 0.2, erase: 6]",
@@ -311,8 +311,8 @@ TEST(AugmentationDraws, ReachAndKeepTheirRanges) {
   EXPECT_GT(test::kolmogorov_p(hue, uniform(-0.2, 0.2)), test::kGate);
 }
 
-TEST(AugmentationDraws, GiveCropsTheirAreasRatiosAndPositions) {
-  // With ratio 1 the side of a crop is round(40 sqrt(u)), u uniform in [0.25, 1].
+TEST(AugmentationDraws, GiveCropsTheDocumentedAreasRatiosAndPositions) {
+  // With ratio 1, the side of a crop is round(40 sqrt(u)) with u uniform in [0.25, 1].
   const auto square = plan_of("[crop_resize: {scale: [0.25, 1], ratio: [1, 1]}]", {40, 40});
   std::vector<double> sides(21), places(11);
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -332,7 +332,7 @@ TEST(AugmentationDraws, GiveCropsTheirAreasRatiosAndPositions) {
   EXPECT_GT(test::uniform_chi_square_p(places), test::kGate);
 
   // Small boxes of any ratio always fit. On 4096 pixels, rounding sides near 1000 changes the
-  // logarithm of the ratio by less than 0.001, a hundredth of the test's resolution.
+  // logarithm of the ratio by less than 0.001, which is a hundredth of the test's resolution.
   const auto wide = plan_of("[crop_resize: {scale: [0.06, 0.06], ratio: [0.5, 2]}]", {4096, 4096});
   std::vector<double> ratios;
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -344,7 +344,7 @@ TEST(AugmentationDraws, GiveCropsTheirAreasRatiosAndPositions) {
             test::kGate);
 }
 
-TEST(AugmentationDraws, FallBackToACentreCropIfNoneFits) {
+TEST(AugmentationDraws, FallBackToACentreCropIfNoTryFits) {
   const auto plan = plan_of("[crop_resize: {scale: [1, 1], ratio: [2, 2]}]", {40, 40});
   const Augmentation a = drawn(plan);
   EXPECT_EQ(a.source_x(0, 0), 0);
@@ -353,7 +353,7 @@ TEST(AugmentationDraws, FallBackToACentreCropIfNoneFits) {
   EXPECT_EQ(a.source_y(0, 40), 30);
 }
 
-TEST(AugmentationDraws, FollowTheProbabilities) {
+TEST(AugmentationDraws, ApplyOperationsWithTheirProbabilities) {
   const auto plan = plan_of(
       "[grey: 0.2, solarise: {threshold: 0.5, probability: 0.3}, blur: {probability: 0.5, sigma: "
       "[1, 2]}, erase: {side: 4, probability: 0.7}]",
@@ -402,10 +402,10 @@ TEST(AugmentationDraws, AreIndependentBetweenViewsOfASample) {
     same_column += a.erase_x0 == b.erase_x0 ? 1 : 0;
     ASSERT_EQ(drawn(plan, i, 1).m00, b.m00);
   }
-  // Each angle is uniform with variance pi^2 / 12; products of independent angles average to 0.
+  // Angles are uniform with variance pi^2 / 12; products of independent angles average to 0.
   const double variance = 3.14159265358979323846 * 3.14159265358979323846 / 12;
   EXPECT_GT(test::normal_p(product / (std::sqrt(kCount) * variance)), test::kGate);
-  // The column of a box is one of 40, equally likely.
+  // All 40 columns of a box are equally likely.
   EXPECT_GT(test::normal_p((same_column - kCount / 40.) / std::sqrt(kCount * 39. / 1600)),
             test::kGate);
 }

@@ -25,7 +25,7 @@ std::string yaml_of(const Augmentations& values) {
   return config_yaml(writer.entries());
 }
 
-/// The error message for `text`.
+/// The error message that `text` causes.
 std::string refusal(const std::string& text) {
   SCOPED_TRACE(text);
   return test::message_of(ErrorKind::config, [&] {
@@ -56,7 +56,7 @@ TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
   EXPECT_EQ(names.size(), 23u);
 }
 
-TEST(AugmentationOps, KeepTheOrderOfTheList) {
+TEST(AugmentationOps, RunInListOrder) {
   const Augmentations values = read(R"(
 augment:
   - crop_resize: {scale: [0.2, 1], ratio: [0.8, 1.25]}
@@ -188,12 +188,12 @@ TEST(AugmentationOps, RefuseImpossibleOrders) {
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }
 
-TEST(AugmentationOps, NameTheSuccessorOfTheFormerKey) {
+TEST(AugmentationOps, NameTheReplacementOfTheFormerKey) {
   expect_refused("view: {flip_x: 0.5}", "a.yaml:1", "augment: [flip_x: 0.5");
   expect_refused("view: {mean: [0.5]}", "a.yaml:1", "normalise:");
 }
 
-TEST(AugmentationOps, RefuseRegressionWhereLatentsCannotFollow) {
+TEST(AugmentationOps, RefuseRegressionIfLatentsCannotBeMapped) {
   const auto refuses = [](const std::string& list, LatentRole role) {
     try {
       expect_mappable(read("augment: " + list), role, "angle");

@@ -17,7 +17,7 @@
 namespace wellspring {
 namespace {
 
-/// Seeded values in [0, 1] at every pixel.
+/// Seeded pseudorandom values in [0, 1] at every pixel.
 struct Speckle {
   static constexpr int kLatents = 0;
   static constexpr forms::Pixels kForm = {};
@@ -53,7 +53,7 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   return {batch.x().begin(), batch.x().end()};
 }
 
-/// The blur of one sample in double precision, both directions at once, mirrored at the border.
+/// The blur of one sample in double precision, in both directions at once, mirrored at the border.
 double blurred(const float* image, SampleShape shape, double sigma, int radius, int row, int column,
                int c) {
   const auto mirror = [](int i, int size) {
@@ -86,7 +86,7 @@ TEST(Blur, MatchesADoublePrecisionSum) {
       const int c = i % 3, column = i / 3 % 41, row = i / 3 / 41;
       const double expected =
           a.blur_sigma > 0 ? blurred(image, shape, a.blur_sigma, 4, row, column, c) : image[i];
-      // 18 products in sequence and weights with errors of a few ULP: 40 * 2^-24.
+      // 18 sequential products and weights with errors of a few ulps: 40 * 2^-24.
       ASSERT_NEAR(seen[static_cast<std::size_t>(s * shape.elements() + i)], expected, 40 * 0x1p-24);
     }
   }
@@ -94,8 +94,8 @@ TEST(Blur, MatchesADoublePrecisionSum) {
   EXPECT_LT(with, 12);
 }
 
-// Operations listed before the blur run before it, the others after it; erasing leaves exact zeros.
-TEST(Blur, KeepsTheOrderOfTheList) {
+// Operations run before or after the blur, as listed; erasing leaves exact zeros.
+TEST(Blur, RunsInListOrder) {
   const SampleShape shape = {20, 20, 3};
   const auto lit = emit("augment: [brightness: 0.8]", shape, 1);
   const auto seen = emit(
@@ -110,7 +110,7 @@ TEST(Blur, KeepsTheOrderOfTheList) {
     const bool erased =
         column >= a.erase_x0 && column < a.erase_x1 && row >= a.erase_y0 && row < a.erase_y1;
     const double soft = blurred(lit.data(), shape, 1, 2, row, column, c);
-    if (!erased && std::abs(soft - 0.4) < 1e-5) continue;  // rounding decides
+    if (!erased && std::abs(soft - 0.4) < 1e-5) continue;  // here rounding decides
     const double expected = erased ? 0 : ((soft < 0.4 ? soft : 1 - soft) - 0.3) / 0.5;
     ASSERT_NEAR(seen[static_cast<std::size_t>(i)], expected, 100 * 0x1p-24);
     zeros += erased && seen[static_cast<std::size_t>(i)] == 0 ? 1 : 0;

@@ -13,7 +13,7 @@ namespace {
 using Colour = std::array<double, 3>;
 constexpr int kRun = 32;
 
-/// A grid of colours in the unit cube, including its corners and greys.
+/// A grid of colours in the unit cube, including its corners and the greys.
 std::vector<Colour> colours() {
   std::vector<Colour> all;
   for (int i = 0; i < 7 * 7 * 7; ++i) all.push_back({i % 7 / 6., i / 7 % 7 / 6., i / 49 / 6.});
@@ -21,7 +21,7 @@ std::vector<Colour> colours() {
 }
 
 /// Compares the step with `expected` in double precision for every colour. A step has at most a
-/// dozen f32 operations on numbers up to 6 (hues): 12 * 6 * 2^-24.
+/// dozen f32 operations on numbers up to 6 (hues), so errors are at most 12 * 6 * 2^-24.
 template <class Expected>
 void expect_step(AugmentOp op, float value, const Expected& expected,
                  double tolerance = 72 * 0x1p-24) {
@@ -84,7 +84,7 @@ TEST(Colour, SolarisesFromTheThreshold) {
   });
 }
 
-/// Converts to hue, saturation and value and back, with six sectors of the colour circle.
+/// Converts to hue, saturation and value and back, using the six sectors of the colour circle.
 Colour hue_shifted(const Colour& c, double shift) {
   const double high = std::max({c[0], c[1], c[2]}), low = std::min({c[0], c[1], c[2]});
   const double range = high - low;
@@ -135,7 +135,7 @@ TEST(Colour, AppliesStepsInOrder) {
   apply_colour(a, 0, 2, r, g, b);
   EXPECT_EQ(r[0], 1 - 0.6f);
   EXPECT_EQ(g[0], 0.4f);
-  EXPECT_EQ(b[0], 0.f) << "clamped to 1 before solarise inverts it";
+  EXPECT_EQ(b[0], 0.f) << "must be clamped to 1 before solarise inverts it";
 }
 
 TEST(Colour, NormalisesAndErasesLast) {

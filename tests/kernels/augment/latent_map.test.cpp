@@ -19,7 +19,7 @@ AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize o
   return test::plan_of("augment: " + list, source, out);
 }
 
-/// Latents with these roles, in pixels, or in image sides if the sides are given.
+/// Latents with these roles, in pixels, or in image sides if the side lengths are given.
 LatentRoles roles_of(const std::vector<LatentRole>& list, int source_side = 1, int out_side = 1) {
   LatentRoles roles;
   for (const LatentRole role : list) {
@@ -59,8 +59,8 @@ struct Case {
 
 class MapLatentsTest : public testing::TestWithParam<Case> {};
 
-/// Measures an object of the source, a disc with another above it (an axis at `angle`), in the
-/// output pixels and compares it with its mapped latents.
+/// Compares an object of the source (a disc with another disc above it, on an axis at `angle`),
+/// measured in the output pixels, with its mapped latents.
 TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
   const AugmentationPlan plan = map_plan(list, source, out);
@@ -95,7 +95,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const Visible body = measure_disc(a, out, x, y, radius);
     const Visible head = measure_disc(a, out, head_x, head_y, radius);
     // The disc has thousands of points, 4 x 4 per pixel, so the errors of single points average to
-    // less than a hundredth of a pixel in its centroid.
+    // less than a hundredth of a pixel in the centroid.
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
@@ -103,15 +103,15 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // The latent for the direction of the same axis is larger by a quarter turn.
+    // For the same axis, the latent for a direction is larger by a quarter turn.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
 }
 
-/// A wave of the source, t = k . position + phase, looked up from output pixels, must equal the
-/// wave of its mapped latents. Positions are below 2^8 pixels and periods above 2^3, so t is below
-/// 2^6; about ten roundings of 2^-24 each give 4e-5.
+/// A wave of the source, t = k . position + phase, evaluated at output pixels, must equal the wave
+/// of its mapped latents. Positions are below 2^8 pixels and periods above 2^3, so t is below 2^6;
+/// about ten roundings of 2^-24 each add up to 4e-5.
 TEST_P(MapLatentsTest, FollowsAVisibleWave) {
   const auto [list, source, out] = GetParam();
   const AugmentationPlan plan = map_plan(list, source, out);
@@ -181,7 +181,7 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
   }
 }
 
-// An object of length 0 is absent and has no position; others move like points.
+// An object of length 0 is absent and has no position; positions of others move like points.
 TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
   const Augmentation a = draw_augmentation(map_plan("[flip_x: 1]", size, size), {9, 0});

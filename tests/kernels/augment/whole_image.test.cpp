@@ -37,7 +37,7 @@ struct Emitted {
   SampleShape source_shape = kShape, shape = kShape;
   int members = 1;
 
-  /// Samples of these ordinals, all of one image.
+  /// Emits samples with these ordinals, all of one image.
   template <class T = float>
   std::vector<T> operator()(const std::string& yaml, std::vector<std::uint64_t> ordinals = {0}) {
     const auto count = static_cast<std::int64_t>(ordinals.size());
@@ -78,7 +78,7 @@ void expect_probes(const std::vector<float>& seen, std::span<const float> expect
 
 namespace tv = test::torchvision;
 
-TEST(WholeImage, EqualsTorchvision) {
+TEST(WholeImage, MatchesTorchvision) {
   Emitted emit;
   expect_probes(emit(""), tv::kImage, 0);
   expect_probes(emit("augment: [posterise: {bits: 3, probability: 1}]"), tv::kPosterise);
@@ -107,8 +107,8 @@ TEST(WholeImage, LeavesTheBorderUnsharpened) {
 
 TEST(WholeImage, AppliesContrastAboutTheMean) {
   // The program draws the factor, while torchvision's values are for a fixed one. The red weight of
-  // luma is 0.299 here and 0.2989 in torchvision, so a mean below 0.5 differs by 5e-5 and the
-  // result by 0.6 of that.
+  // luma is 0.299 here and 0.2989 in torchvision, so a mean below 0.5 differs by 5e-5, and the
+  // result by 0.6 times that.
   Emitted emit;
   const std::string yaml = "augment: [contrast: {strength: 0.6, about: mean}]";
   const auto seen = emit(yaml), plain = emit("");
@@ -126,7 +126,7 @@ TEST(WholeImage, AppliesContrastAboutTheMean) {
     ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
 }
 
-/// An ordinal whose rand_augment draws these two operations; words in the layout of augment_rng.h.
+/// An ordinal at which rand_augment draws these operations; augment_rng.h gives the word layout.
 std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp second,
                          int second_sign) {
   for (std::uint64_t ordinal = 0;; ++ordinal) {
@@ -144,7 +144,7 @@ std::uint64_t ordinal_of(augment::RandOp first, int first_sign, augment::RandOp 
   }
 }
 
-TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
+TEST(RandAugment, MatchesTorchvisionInChainsOfColours) {
   using augment::RandOp;
   Emitted emit;
   const auto chain = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
@@ -156,8 +156,8 @@ TEST(RandAugment, EqualsTorchvisionInChainsOfColours) {
   expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
   expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
   // Saturation uses the luma weights above and is followed by rounding to 7 bits, so a value close
-  // to the border between two levels may get either. 1.2 % of values, or 0.3 of the 27 compared,
-  // are within 9e-5 of a border.
+  // to the border between two levels may end up on either side. 1.2 % of values, which is 0.3 of
+  // the 27 compared, are within 9e-5 of a border.
   expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
 }
 
@@ -166,13 +166,13 @@ void expect_places(const Augmentation& a, std::span<const float> expected) {
   const float at[3][2] = {{40.5f, 30.5f}, {50.5f, 36.5f}, {36.5f, 44.5f}};
   for (std::size_t i = 0; i < 3; ++i) {
     // Torchvision's grid stores coordinates in units of half a side (rounded to 2^-24 of 40 pixels)
-    // and reads a ramp of 80 pixels. Each contributes 2e-5, and our rounding doubles the sum.
+    // and reads a ramp of 80 pixels. Each adds an error of 2e-5, and our rounding doubles the sum.
     EXPECT_NEAR(a.source_x(at[i][0], at[i][1]), expected[2 * i], 8e-5) << i;
     EXPECT_NEAR(a.source_y(at[i][0], at[i][1]), expected[2 * i + 1], 8e-5) << i;
   }
 }
 
-TEST(RandAugment, EqualsTorchvisionInGeometryAndItsOrder) {
+TEST(RandAugment, MatchesTorchvisionInGeometryAndItsOrder) {
   using augment::RandOp;
   const AugmentationPlan plan = test::plan_of("augment: [rand_augment]", {64, 80, 3});
   const auto seen = [&](RandOp first, int first_sign, RandOp second, int second_sign) {
@@ -195,7 +195,7 @@ TEST(RandAugment, EqualsTorchvisionInGeometryAndItsOrder) {
   EXPECT_TRUE(seen(RandOp::translate_x, 1, RandOp::translate_y, -1).on_grid);
 }
 
-TEST(Augmentation, EqualsTorchvisionInAffine) {
+TEST(Augmentation, MatchesTorchvisionInAffine) {
   Augmentation a;
   const Homography map =
       Homography::translation(40, 32) *
@@ -210,7 +210,7 @@ TEST(Augmentation, EqualsTorchvisionInAffine) {
   expect_places(a, tv::kAffine);
 }
 
-TEST(RandAugment, HasTheMagnitudesOfTheTable) {
+TEST(RandAugment, HasTheMagnitudesOfTheDocumentedTable) {
   for (int level = 0; level <= 30; ++level) {
     const augment::RandStep brighter{augment::RandOp::brightness, static_cast<float>(level) / 30,
                                      1};
@@ -257,7 +257,7 @@ TEST(RandAugment, DrawsOperationsSignsAndMagnitudesAsDocumented) {
       test::kGate);
 }
 
-TEST(WholeImage, KeepsEveryByteUnderIdentities) {
+TEST(WholeImage, IdentitiesLeaveEveryByteUnchanged) {
   Emitted emit;
   const auto plain = emit("normalise: {mean: [0.4], std: [0.3]}", {0, 1, 2});
   for (const char* const list :
@@ -271,8 +271,8 @@ TEST(WholeImage, KeepsEveryByteUnderIdentities) {
   }
 }
 
-// Operations before, between and after those on whole images, with and without a blur.
-TEST(WholeImage, KeepsTheOrderOfTheList) {
+// Tests operations before, between and after those on whole images, with and without a blur.
+TEST(WholeImage, RunsInListOrder) {
   Emitted emit;
   const auto lit = emit("augment: [brightness: 0.4]");
   const auto whole = emit(
@@ -309,7 +309,7 @@ TEST(WholeImage, KeepsTheOrderOfTheList) {
   Emitted sharp;
   const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
   for (std::size_t i = 0; i < sharpened.size(); ++i) {
-    // Bytes are exact to half of 1 / 255.
+    // Bytes are exact to half a step of 1 / 255.
     sharp.bytes[i] = static_cast<std::uint8_t>(std::lround(255 * sharpened[i]));
   }
   const auto both = emit("augment: [sharpen: {factor: 0.5, probability: 1}, " + blur + "]");
@@ -346,11 +346,11 @@ TEST(WholeImage, HandlesImagesOfOneChannelOrOneValue) {
   std::ranges::fill(emit.bytes, std::uint8_t{77});
   const auto flat = emit("augment: [autocontrast: 1, sharpen: {factor: 2, probability: 1}]");
   for (const float v : flat) ASSERT_NEAR(v, 77 / 255., 1e-6);
-  // With a single level, equalise only rounds to 8 bits.
+  // For an image of one level, equalise only rounds to 8 bits.
   for (const float v : emit("augment: [equalise: 1]")) ASSERT_EQ(v, 77 / 255.f);
 }
 
-TEST(Augmentation, EqualsTorchvisionInBicubicScaling) {
+TEST(Augmentation, MatchesTorchvisionInBicubicScaling) {
   const auto expect_part = [](const std::vector<float>& seen, SampleShape shape, int y0, int y1,
                               int x0, int x1, std::span<const float> expected) {
     std::size_t i = 0;
@@ -367,9 +367,9 @@ TEST(Augmentation, EqualsTorchvisionInBicubicScaling) {
   expect_part(emit(yaml), emit.shape, 16, 20, 18, 20, tv::kLarger);
   emit.shape = {18, 20, 3};
   expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
-  emit.shape = kShape;  // unchanged, so the operation is a copy
+  emit.shape = kShape;  // unchanged, so the operation only copies
   expect_probes(emit(yaml), tv::kImage, 0);
-  // Next to edges the kernel overshoots: stripes of two pixels.
+  // The kernel overshoots next to edges, so this uses stripes of two pixels.
   emit.shape = {72, 80, 3};
   for (std::size_t i = 0; i < emit.bytes.size(); ++i) emit.bytes[i] = i / 6 % 2 == 0 ? 0 : 255;
   for (const float v : emit(yaml)) ASSERT_TRUE(v >= 0 && v <= 1) << v;
@@ -415,15 +415,16 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
     ratios.push_back(h / w);
     areas.push_back(w * h / (200 * 160));
   }
-  // Boxes lie inside the image and reach its borders. One of 201 positions or fewer touches a given
-  // border, so the probability that none of about 10000 boxes does is below 1e-21.
+  // Boxes stay inside the image and reach its borders. A box has at most 201 possible positions, of
+  // which one touches a given border, so the probability that none of about 10000 boxes does is
+  // below 1e-21.
   EXPECT_EQ(left, 0);
   EXPECT_EQ(top, 0);
   EXPECT_EQ(right, 160);
   EXPECT_EQ(bottom, 200);
   // All ten tries fail with a probability below 1e-6.
   EXPECT_GT(test::normal_p((count - kCount * 0.5) / std::sqrt(kCount * 0.25)), test::kGate);
-  // Boxes that do not fit are resampled, so only small areas are uniform: below a share of 0.15 the
+  // Boxes that do not fit are redrawn, so only small areas are uniform: below a share of 0.15 the
   // longest side is sqrt(0.15 * 3.3 * 32000) = 126 of 160.
   std::vector<double> small;
   for (const double a : areas)
@@ -434,7 +435,7 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
   EXPECT_LT(*std::ranges::max_element(ratios), 3.5);
   EXPECT_GT(*std::ranges::min_element(ratios), 0.28);
-  // The fill has the spread of normalised values under any normalisation.
+  // With any normalisation, the fill has the spread of normalised values.
   Emitted emit;
   const auto seen = emit(
       "augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}",

@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// Widths of the columns of a layout, by name.
+/// Column widths of a layout, by column name.
 std::map<std::string, std::int64_t> widths(const SampleLayout& layout) {
   BatchView view;
   view.layout = layout;
@@ -35,7 +35,7 @@ TEST(SampleLayout, ListsItsColumns) {
             (Widths{{"x", 120}, {"count", 1}, {"globals", 2}, {"label", 1}, {"weight", 1}}));
 }
 
-TEST(SampleLayout, SameInputIgnoresTruth) {
+TEST(SampleLayout, SameInputIgnoresTruthColumns) {
   const SampleLayout plain = SampleLayout::set(30, 4);
   SampleLayout other = plain;
   other.latents = 2;
@@ -44,7 +44,7 @@ TEST(SampleLayout, SameInputIgnoresTruth) {
   other.globals = 1;
   EXPECT_FALSE(plain.same_input(other));
   EXPECT_FALSE(plain.same_input(SampleLayout::set(31, 4)));
-  EXPECT_FALSE(SampleLayout::image(1, 30, 4).same_input(plain)) << "an image is no set";
+  EXPECT_FALSE(SampleLayout::image(1, 30, 4).same_input(plain)) << "an image is not a set";
   EXPECT_FALSE(SampleLayout::event(4).same_input(SampleLayout::set(1, 4)));
 }
 

@@ -14,7 +14,8 @@ namespace wellspring {
 namespace {
 
 // The reference is accurate to 1e-13. Half of the arguments are near the centre of the
-// distribution, where it is steepest and where the series meets the continued fraction.
+// distribution, where the function is steepest and where the series and the continued fraction
+// meet.
 TEST(LowerGamma, StaysWithinItsStatedBound) {
   const struct {
     float low, high;
@@ -39,7 +40,7 @@ TEST(LowerGamma, StaysWithinItsStatedBound) {
   }
 }
 
-TEST(LowerGamma, HasItsLimits) {
+TEST(LowerGamma, HasTheRightLimits) {
   for (const float a : {0.01f, 0.5f, 1.0f, 3.0f, 40.0f, 500.0f}) {
     EXPECT_EQ(math::lower_gamma(a, 0), 0);
     EXPECT_EQ(math::lower_gamma(a, -1), 0);
@@ -54,7 +55,7 @@ TEST(LowerGamma, HasItsLimits) {
 }
 
 TEST(Gamma, HasPinnedBits) {
-  // FNV-1a of the bits: equal for every compiler, optimisation level and machine.
+  // FNV-1a of the bits, which are equal for every compiler, optimisation level and machine.
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](float v) {
     hash = (hash ^ std::bit_cast<std::uint32_t>(v)) * 0x100000001b3u;
@@ -68,7 +69,7 @@ TEST(Gamma, HasPinnedBits) {
   EXPECT_EQ(hash, 0x427b442584e16111u) << std::hex << hash;
 }
 
-// With 20,000 numbers the test detects a distance of 0.02 between distribution functions.
+// With 20,000 numbers the test detects a distance of 0.02 between cumulative distributions.
 TEST(DrawGamma, FollowsTheDistribution) {
   constexpr std::uint32_t kCount = 20000;
   for (const float shape : {0.05f, 0.7f, 1.0f, 2.5f, 300.0f}) {
@@ -78,7 +79,7 @@ TEST(DrawGamma, FollowsTheDistribution) {
     }
     const test::Moments m = test::moments(values);
     EXPECT_GT(test::normal_p((m.mean - shape) / std::sqrt(shape / kCount)), test::kGate);
-    // The variance of a sample variance: (mu4 - mu2^2) / n, mu4 = 3 a^2 + 6 a.
+    // The variance of a sample variance is (mu4 - mu2^2) / n, with mu4 = 3 a^2 + 6 a.
     EXPECT_GT(
         test::normal_p((m.variance - shape) / std::sqrt((2 * shape * shape + 6 * shape) / kCount)),
         test::kGate)
@@ -111,7 +112,7 @@ TEST(DrawGammas, EqualsDrawGammaPerElement) {
   expect_equal_to_single_draws<16>();
 }
 
-TEST(DrawGamma, ReadsOnlyItsElementsBlocks) {
+TEST(DrawGamma, ReadsOnlyTheBlocksOfItsElement) {
   const SampleRng rng{9, 4};
   // The first try of element 3 of 10 reads block 53 and the second reads block 63; element 4 reads
   // other blocks.

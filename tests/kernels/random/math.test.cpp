@@ -22,7 +22,7 @@ using math::kInfinity;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Tests every 1021st of all 2^32 binary32 numbers, and fewer in unoptimised builds. 1021 is prime,
-// so all exponents and varied mantissas occur. The stated bounds come from every 31st.
+// so all exponents and varied mantissas occur. The stated bounds were measured with every 31st.
 #if defined(WELLSPRING_SANITIZED) || !defined(NDEBUG)
 constexpr std::uint64_t kStride = 65'521;
 constexpr std::uint32_t kPairs = 100'000;
@@ -31,8 +31,8 @@ constexpr std::uint64_t kStride = 1021;
 constexpr std::uint32_t kPairs = 4'000'000;
 #endif
 
-/// Distance from `exact` in units in the last place of the nearest binary32. NaN must give NaN; a
-/// value that rounds to infinity may give infinity or the largest finite number.
+/// Distance from `exact` in units in the last place (ulp) of the nearest binary32. NaN must give
+/// NaN; a value that rounds to infinity may give infinity or the largest finite number.
 double ulp_error(float got, double exact) {
   if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
   const double magnitude = std::abs(exact);
@@ -42,8 +42,8 @@ double ulp_error(float got, double exact) {
                ? 0
                : 1e9;
   }
-  // frexp's mantissa is in [1/2, 1): the last of 24 bits is 2^(exponent - 24), for subnormals
-  // 2^-149.
+  // frexp's mantissa is in [1/2, 1), so the last of 24 bits is worth 2^(exponent - 24), or 2^-149
+  // for subnormals.
   int exponent = 0;
   std::frexp(magnitude, &exponent);
   const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
@@ -59,14 +59,14 @@ struct Worst {
   }
 };
 
-/// A function of one variable, its double-precision reference, and its stated range and error
+/// A function of one variable, its double-precision reference, its range and its stated error
 /// bound.
 struct Case {
   const char* name;
   float (*function)(float);
   double (*exact)(double);
   float low, high;
-  double bound;  ///< in ULP, from the function's comment in kernels/random/math.h
+  double bound;  ///< in ulps, from the function's comment in kernels/random/math.h
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -78,7 +78,7 @@ double exact_sin_turns(double t) {
   const double folded = std::abs(part) > 0.25 ? std::copysign(0.5, part) - part : part;
   return std::sin(2 * M_PI * folded);
 }
-/// cos(2 pi t) = sin(2 pi (1/4 - |t|)): an exact reduction, also near the zeros.
+/// cos(2 pi t) = sin(2 pi (1/4 - |t|)): an exact reduction, even near the zeros.
 double exact_cos_turns(double t) {
   const double part = std::abs(t - std::rint(t));
   return part < 0.125 ? std::cos(2 * M_PI * part) : std::sin(2 * M_PI * (0.25 - part));
@@ -149,7 +149,7 @@ TEST(MathAccuracy, Atan2StaysWithinItsStatedBound) {
   RngStream random({1, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Alternates between any two floats and two of similar size.
+    // Alternates between two arbitrary floats and two of similar size.
     const float y = i % 2 == 0 ? std::bit_cast<float>(u) : unit_float(u) - 0.5f;
     const float x = i % 2 == 0 ? std::bit_cast<float>(v) : unit_float(v) - 0.5f;
     worst.add(ulp_error(math::atan2(y, x), std::atan2(double{y}, double{x})), x, y);
@@ -172,7 +172,7 @@ TEST(MathAccuracy, PowStaysWithinItsStatedBound) {
   RngStream random({2, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Any two floats; a base near 1; an exponent without overflow or underflow.
+    // Two arbitrary floats; a base near 1; an exponent without overflow or underflow.
     float x = std::bit_cast<float>(u), y = std::bit_cast<float>(v);
     if (i % 4 != 0) x = i % 4 == 1 ? 0.5f + unit_float(u) : std::abs(x);
     if (i % 4 != 0) y = (unit_float(v) - 0.5f) * 300.0f;
@@ -221,7 +221,7 @@ TEST(Math, HasExactSymmetryAndPeriods) {
       if (name != "sin" && name != "sin_turns" && name != "cbrt") continue;
       ASSERT_EQ(bits(c.function(-x)), bits(-c.function(x))) << name << " at " << x;
     }
-    // A multiple of 2^-20, so that adding whole turns is exact.
+    // Uses multiples of 2^-20, so that adding whole turns is exact.
     const float t = math::floor(x * 0x1p+17f) * 0x1p-20f;
     ASSERT_EQ(math::sin_turns(t + 3.0f), math::sin_turns(t));
     ASSERT_EQ(math::cos_turns(t - 2.0f), math::cos_turns(t));
@@ -250,7 +250,7 @@ std::uint32_t canonical(float x) {
 }
 
 TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
-  constexpr std::int64_t n = 200'003;  // odd, to cover the loop's remainder
+  constexpr std::int64_t n = 200'003;  // odd, so that the loop has a remainder
   std::vector<float> x(n), vector(test::kMathFunctions * n), scalar(test::kMathFunctions * n);
   RngStream random({4, 1}, Purpose::texture);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -269,8 +269,8 @@ TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
         << "function " << i / n << " at " << x[i % n];
   }
 
-  // FNV-1a of the bits: equal for every compiler, optimisation level and machine. A change of a
-  // function changes every sample that uses it, so it must be deliberate.
+  // FNV-1a of the bits, which are equal for every compiler, optimisation level and machine. A
+  // change to a function changes every sample that uses it, so it must be deliberate.
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const float value : scalar) hash = (hash ^ canonical(value)) * 0x100000001b3u;
   EXPECT_EQ(hash, 0x9f15126a731e9b8cu) << std::hex << hash;
@@ -305,8 +305,8 @@ TEST(Math, GivesEqualBitsOnTheDevice) {
 }
 
 TEST(BoxMuller, IsStandardNormal) {
-  // Moments of 2 million numbers, each within 5 standard deviations of its estimate (one false
-  // alarm in 1.7 million runs; the seed is fixed).
+  // Moments of 2 million numbers, each within 5 standard deviations of its expected value (one
+  // false alarm in 1.7 million runs; the seed is fixed).
   constexpr int kCount = 1'000'000;
   double sums[5] = {};
   RngStream random({5, 1}, Purpose::noise);

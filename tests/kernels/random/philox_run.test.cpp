@@ -26,7 +26,7 @@ void expect_single_blocks() {
   for (int i = 0; i < N; ++i) expect_equal(scattered.of(i), rng.block(Purpose::noise, draws[i]));
   std::uint64_t samples[N];
   for (int i = 0; i < N; ++i) {
-    samples[i] = rng.sample * static_cast<std::uint64_t>(i + 1);  // all 64 bits
+    samples[i] = rng.sample * static_cast<std::uint64_t>(i + 1);  // uses all 64 bits
   }
   const auto run = blocks_of_samples<N>(rng.seed, samples, Purpose::label, 3);
   for (int i = 0; i < N; ++i) {
@@ -51,7 +51,7 @@ void expect_wanted_lanes() {
   }
 }
 
-TEST(PhiloxRun, ComputesTheWantedLanes) {
+TEST(PhiloxRun, ComputesTheRequestedLanes) {
   expect_wanted_lanes<1>();
   expect_wanted_lanes<4>();
   expect_wanted_lanes<8>();

@@ -9,8 +9,8 @@ namespace {
 
 /// A simulated machine.
 struct Machine {
-  std::function<double(int)> seconds;  ///< per step, by number of threads
-  double losses_per_second = 0;        ///< how often a core is lost
+  std::function<double(int)> seconds;  ///< seconds per step, for a number of threads
+  double losses_per_second = 0;        ///< how often per second a core is lost
 };
 
 class ActiveThreadsTest : public ::testing::Test {
@@ -36,7 +36,7 @@ class ActiveThreadsTest : public ::testing::Test {
 double all_free(int threads) {
   return 1e-3 / threads;
 }
-/// One of six cores is busy; steps are short.
+/// One of six cores is busy, and steps are short.
 double one_busy(int threads) {
   return threads > 5 ? 2e-3 : all_free(threads);
 }
@@ -57,7 +57,7 @@ TEST_F(ActiveThreadsTest, HalvesWhenHalfIsFaster) {
   ActiveThreads active = active_threads(6);
   run(active, {one_busy, 150}, 2);
   EXPECT_EQ(active.count(), 3);
-  // No core is lost any more, and from time to time all six are tried again.
+  // No core is lost any more, so all six are tried again from time to time.
   int with_all = 0;
   for (int window = 0; window < 10 * kTrial; ++window) {
     run(active, {one_busy, 0}, 1);
@@ -75,7 +75,7 @@ TEST_F(ActiveThreadsTest, FallsToOneWhenAllOtherCoresAreBusy) {
   EXPECT_EQ(active.count(), 1);
 }
 
-// When all cores are equally busy, or steps are long, half of the threads are slower.
+// When all cores are equally busy, or steps are long, half the threads are slower.
 TEST_F(ActiveThreadsTest, KeepsAllWhenHalfIsNotFaster) {
   ActiveThreads active = active_threads(4);
   int with_half = 0;
@@ -94,7 +94,7 @@ TEST_F(ActiveThreadsTest, ReturnsToAllWhenTheCoresAreFree) {
   EXPECT_EQ(active.count(), 4);
 }
 
-// A step longer than a window is one window; its losses also count per second.
+// A step longer than a window counts as one window; losses are still measured per second.
 TEST_F(ActiveThreadsTest, JudgesLongStepsPerSecond) {
   ActiveThreads active = active_threads(2);
   for (int step = 0; step < 100; ++step) {

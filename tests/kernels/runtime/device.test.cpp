@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// The message of an error of this kind that parsing `text` throws.
+/// The message of the error of this kind that parsing `text` throws.
 std::string refusal(ErrorKind kind, std::string_view text) {
   return test::message_of(kind, [&] { static_cast<void>(Device::parse(text)); });
 }
@@ -31,7 +31,7 @@ TEST(Device, ParsesNames) {
   EXPECT_EQ(Device::cuda(3).to_string(), "cuda:3");
 }
 
-TEST(Device, RefusesUnknownNamesAsConfiguration) {
+TEST(Device, RefusesUnknownNamesWithAConfigurationError) {
   for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "CPU", "cpu:0"}) {
     test::expect_parts(refusal(ErrorKind::config, text), {"cuda:N"});
   }
@@ -71,7 +71,7 @@ TEST(Device, DescribesTheCpu) {
   EXPECT_EQ(scratch_limit(Device::cpu()), kPortableScratchBytes);
 }
 
-TEST(Device, GpuGrantsThePortableScratch) {
+TEST(Device, GpuProvidesThePortableScratch) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   EXPECT_GE(scratch_limit(Device::cuda(0)), kPortableScratchBytes);
   EXPECT_EQ(describe(Device::cuda(0)).scratch_bytes, scratch_limit(Device::cuda(0)));
@@ -86,7 +86,7 @@ TEST(ArchitectureInBuild, FollowsTheArchitectureList) {
   for (const int capability : {0, 70, 75, 110}) {
     EXPECT_FALSE(architecture_in_build(list, capability)) << capability;
   }
-  EXPECT_FALSE(architecture_in_build("86-real", 80));  // code of a later minor
+  EXPECT_FALSE(architecture_in_build("86-real", 80));  // built for a later minor version
   EXPECT_TRUE(architecture_in_build("80-virtual", 90));
   EXPECT_FALSE(architecture_in_build("90a-real", 100));
   EXPECT_TRUE(architecture_in_build("90a", 90));

@@ -17,8 +17,8 @@ std::string mebibytes(std::uint64_t count) {
   return std::to_string(count * kMiB) + "\n";
 }
 
-/// A simulated machine in a folder: 16 GiB of memory, 12 GiB available, and the control groups that
-/// a test adds.
+/// A simulated machine in a folder: 16 GiB of memory, 12 GiB of it available, and the control
+/// groups that a test adds.
 class HostLimits : public ::testing::Test {
  protected:
   HostLimits() {
@@ -56,7 +56,7 @@ TEST_F(HostLimits, ReadsAMachineWithoutLimits) {
   EXPECT_FALSE(quota());
 }
 
-// A batch system's tree: the job has limits, its step has none.
+// The tree of a batch system: the job has limits, its step has none.
 TEST_F(HostLimits, ObeysLimitsOfAnyParentGroup) {
   mount_unified("/slurm/job_7/step_0");
   put("sys/fs/cgroup/slurm/memory.max", mebibytes(8000));
@@ -75,7 +75,7 @@ TEST_F(HostLimits, ObeysLimitsOfAnyParentGroup) {
   EXPECT_EQ(quota()->group, "control group /sys/fs/cgroup/slurm/job_7");
 }
 
-// The group with the least memory left decides, not the one with the lowest limit.
+// The group with the least free memory decides, not the one with the lowest limit.
 TEST_F(HostLimits, CountsNeighboursInAParentGroup) {
   mount_unified("/a/b");
   put("sys/fs/cgroup/a/memory.max", mebibytes(1000));
@@ -107,7 +107,8 @@ TEST_F(HostLimits, ObeysTheHighMark) {
   EXPECT_EQ(memory().total_bytes, 300 * kMiB);
 }
 
-// Version 1 has a tree per controller. A number above any memory means no limit; -1 means no quota.
+// Version 1 has one tree per controller. A number above any memory size means no limit; -1 means no
+// quota.
 TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   put("proc/self/cgroup",
       "9:name=systemd:/x\n4:memory:/slurm/uid_1/job_7\n2:cpu,cpuacct:/slurm/job_7\n0::/\n");
@@ -135,7 +136,7 @@ TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   EXPECT_EQ(quota()->processors, 2.5);
 }
 
-// A container sees its group's path on the host, but only this group at the mount.
+// A container sees the path of its group on the host, but only this group at the mount.
 TEST_F(HostLimits, ReadsAContainersGroupAtTheMount) {
   put("proc/self/cgroup", "4:memory:/docker/abc/inner\n");
   put("proc/self/mountinfo",
@@ -170,8 +171,8 @@ TEST_F(HostLimits, IgnoresMalformedFiles) {
   EXPECT_FALSE(quota());
 }
 
-// If the program read no memory at all, it would refuse every run.
-TEST_F(HostLimits, AsksTheKernelWithoutProc) {
+// If the program could not read any memory size, it would refuse every run.
+TEST_F(HostLimits, AsksTheKernelIfProcIsMissing) {
   fs::remove(folder_ / "proc/meminfo");
   EXPECT_GT(memory().available_bytes, 0u);
   EXPECT_GE(memory().total_bytes, memory().available_bytes);

@@ -42,7 +42,7 @@ TEST(Launch, MapRunsEveryIndexOnce) {
   }
 }
 
-TEST(Launch, LeagueSupportsEveryTeamOperation) {
+TEST(Launch, LeagueSupportsAllTeamOperations) {
   for (const int threads : {1, 2, 5}) {
     Stream stream(Device::cpu(), threads);
     std::vector<std::int32_t> histogram(64 * kLeagues);
@@ -53,7 +53,7 @@ TEST(Launch, LeagueSupportsEveryTeamOperation) {
   }
 }
 
-/// Counts how often each team runs.
+/// Counts the runs of each team.
 struct RunCounter {
   const float* costs;
   std::int32_t* runs;
@@ -65,7 +65,7 @@ struct RunCounter {
   }
 };
 
-TEST(Launch, HostLeagueStartsWithTheCostliestTeams) {
+TEST(Launch, HostLeagueStartsWithTheMostExpensiveTeams) {
   const std::vector<float> costs = {2, 5, 0, 5, 7, 0};
   std::vector<std::int32_t> runs(costs.size());
   const RunCounter counter{costs.data(), runs.data()};
@@ -79,9 +79,9 @@ TEST(Launch, HostLeagueStartsWithTheCostliestTeams) {
   }
 }
 
-constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // long enough for threads to contend
+constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // large enough for threads to contend
 
-/// Checks SharedCanvasPainter's result, which does not depend on the order of the teams.
+/// Checks SharedCanvasPainter's result, which must not depend on the order of the teams.
 void expect_canvas(const std::int32_t* cells, std::int64_t sum) {
   constexpr std::int64_t kAll = kPainters * kPoints;
   EXPECT_EQ(cells[0], kAll);
@@ -100,7 +100,8 @@ TEST(Launch, HostTeamsUpdateSharedCellsAtomically) {
   }
 }
 
-// The same test with std::thread, because the thread sanitizer does not see OpenMP's threads.
+// The same test with std::thread, because the thread sanitizer does not understand OpenMP's
+// threads.
 TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   std::vector<std::int32_t> cells(3);
   std::int64_t sum = 0;
@@ -116,7 +117,7 @@ TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   expect_canvas(cells.data(), sum);
 }
 
-/// AffineWriter, declared as a kernel that is compiled elsewhere.
+/// AffineWriter, declared like a kernel that is compiled elsewhere.
 CompiledKernel compiled_affine() {
   return {"affine, compiled", nullptr, [](const void* parameters) {
             const auto& block = *static_cast<const MapBlock<AffineWriter>*>(parameters);
@@ -186,7 +187,7 @@ TEST(Launch, RefusesInvalidShapes) {
   league(stream, "empty", 0, {32, 0}, functor);
 }
 
-// A kernel is compiled with registers for its launch bound; CUDA refuses a larger block.
+// A kernel's registers are allocated for its launch bound, so CUDA refuses larger blocks.
 TEST(Launch, RefusesTeamsAboveTheLaunchBound) {
   Stream stream(Device::cpu());
   std::vector<std::int32_t> cells(3);
@@ -201,7 +202,7 @@ TEST(Launch, RefusesTeamsAboveTheLaunchBound) {
                std::logic_error);
 }
 
-TEST(Launch, RefusesFunctorsOfTheOtherSide) {
+TEST(Launch, RefusesFunctorsOfTheWrongSide) {
   EXPECT_THROW(detail::check_side("f", RunsOn::host, Device::cuda(0)), std::logic_error);
   EXPECT_THROW(detail::check_side("f", RunsOn::device, Device::cpu()), std::logic_error);
   detail::check_side("f", RunsOn::host, Device::cpu());
@@ -219,7 +220,7 @@ TEST(Launch, GridCoversEveryElement) {
   }
 }
 
-// Teams smaller than a warp fill one; each has aligned scratch.
+// Teams smaller than a warp share one; each has aligned scratch.
 TEST(Launch, PacksSmallTeamsIntoAWarp) {
   for (const int size : {1, 2, 4, 8, 16}) {
     for (const std::int64_t n : {1, 31, 32, 33, 1000}) {
@@ -233,7 +234,7 @@ TEST(Launch, PacksSmallTeamsIntoAWarp) {
   }
 }
 
-// Kernels have no grid-stride loop.
+// Kernels have no grid-stride loop, so the grid limits the number of elements.
 TEST(Launch, RefusesMoreElementsThanAGridHolds) {
   Stream stream(Device::cpu());
   constexpr std::int64_t kMostBlocks = 0x7fffffff;
@@ -284,7 +285,7 @@ TEST(Launch, RunsMapAndLeagueOnTheDevice) {
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(host.data()[i], 3 * static_cast<std::int64_t>(i) + 1);
   }
-  // The last shape needs more scratch than CUDA grants without opting in.
+  // The last shape needs more scratch than CUDA grants without an opt-in.
   for (const TeamShape shape :
        {TeamShape{32, kScratch}, TeamShape{512, kScratch}, TeamShape{1, kScratch},
         TeamShape{8, kScratch}, TeamShape{16, kScratch}, TeamShape{128, scratch_limit(device)}}) {

@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Tests on every back end of this machine.
+/// Tests that run on every back end of this machine.
 class MemoryPlanTest : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
@@ -83,7 +83,7 @@ TEST_P(MemoryPlanTest, AcceptsEmptyBlocksAndPlans) {
   EXPECT_EQ(none.size(), 0u);
 }
 
-// Blocks start as zeros, and a copy into one leaves the other alone.
+// Blocks start as zeros, and copying into one does not change the other.
 TEST_P(MemoryPlanTest, BlocksStoreCopiedData) {
   constexpr std::size_t kCount = 1000;
   MemoryPlan plan(device);
@@ -112,7 +112,7 @@ TEST(MemoryPlan, GivesAddressesOnlyWhileCommitted) {
     block = plan.reserve<int>("group", "early bird", 1);
     try {
       static_cast<void>(block.data());
-      FAIL() << "no error";
+      FAIL() << "an error was expected";
     } catch (const std::logic_error& error) {
       EXPECT_NE(std::string(error.what()).find("early bird"), std::string::npos);
     }
@@ -124,11 +124,11 @@ TEST(MemoryPlan, GivesAddressesOnlyWhileCommitted) {
   EXPECT_THROW(static_cast<void>(block.data()), std::logic_error);
 }
 
-TEST_P(MemoryPlanTest, ListsOnlyStateInOrder) {
+TEST_P(MemoryPlanTest, ListsOnlyStateInOrderOfReservation) {
   MemoryPlan plan(device);
   plan.reserve<float>("activations", "x", 100);
   const auto weights = plan.reserve_state<float>("parameters", "weights", 10);
-  plan.reserve<float>("parameters", "weights", 10);  // not a state block, so it may share the name
+  plan.reserve<float>("parameters", "weights", 10);  // not state, so it may share the name
   const auto copy =
       plan.reserve_state<std::uint16_t>("parameters", "copy", 10, Persistence::derived);
   plan.reserve<int>("data", "staging", 3, MemorySpace::host);
@@ -184,7 +184,7 @@ TEST_P(MemoryPlanTest, ChecksBeforeAllocating) {
   plan.commit(8 << 20);
 }
 
-// A configured limit does not add memory to the machine.
+// A configured limit does not give the machine more memory.
 TEST(MemoryPlan, RefusesMoreThanIsFreeDespiteALargerLimit) {
   MemoryPlan plan(Device::cpu());
   plan.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);
@@ -222,7 +222,7 @@ TEST(MemoryPlan, RefusesOverflowingCountsByName) {
   EXPECT_THROW(plan.reserve<std::byte>("group", "other half", PTRDIFF_MAX / 2 + 1), Error);
 }
 
-TEST(MemoryPlan, GuardsNameTheOverwrittenBlock) {
+TEST(MemoryPlan, GuardsReportTheOverwrittenBlock) {
   if (!kMemoryGuards) GTEST_SKIP() << "guard words exist in debug and sanitizer builds";
   MemoryPlan plan(Device::cpu());
   plan.reserve<float>("group", "innocent", 10);
@@ -235,7 +235,7 @@ TEST(MemoryPlan, GuardsNameTheOverwrittenBlock) {
   *past = 1.0f;
   try {
     plan.check_guards();
-    FAIL() << "no error";
+    FAIL() << "an error was expected";
   } catch (const std::logic_error& error) {
     EXPECT_NE(std::string(error.what()).find("group/victim"), std::string::npos) << error.what();
   }

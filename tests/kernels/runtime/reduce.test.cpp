@@ -18,7 +18,7 @@ std::vector<float> random_values(std::size_t n) {
   return values;
 }
 
-/// Computes the sum and then the largest value, in the same scratch.
+/// Computes the sum, then the largest value, in the same scratch.
 struct Reducer {
   const float* values;
   std::int64_t n;

@@ -28,8 +28,8 @@ TEST(ShardRunner, RunsEachShardsListInOrder) {
   }
 }
 
-// Two lists never use a thread's memory at the same time. A stream with more threads than memory
-// slots uses as many threads as slots.
+// Two lists never use a thread's memory at the same time. If a stream has more threads than memory
+// slots, it uses only as many threads as slots.
 TEST(ShardRunner, GivesEachThreadItsOwnMemory) {
   for (const int threads : {2, 3, 8}) {
     Stream stream(Device::cpu(), threads);
@@ -89,7 +89,7 @@ TEST(ShardRunner, ReplaysWithTheActiveThreadCount) {
   graph->launch(stream);
   const auto first = results;
   const float first_sum = sum;
-  // A machine that keeps losing cores: half of the threads are tried.
+  // On a machine that keeps losing cores, half of the threads are tried.
   *stream.active_threads() = ActiveThreads(3, [lost = 0L]() mutable { return lost += 1000; });
   stream.active_threads()->step(1);
   ASSERT_EQ(stream.active_threads()->count(), 2);

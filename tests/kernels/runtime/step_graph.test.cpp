@@ -79,7 +79,7 @@ TEST(StepGraph, RefusesNestedRecordingAndLaunching) {
                std::logic_error);
   EXPECT_THROW(StepGraph::record(stream, [&](Stream& s) { inner->launch(s); }), std::logic_error);
   EXPECT_THROW(StepGraph::record(stream, [](Stream& s) { s.synchronize(); }), std::logic_error);
-  EXPECT_FALSE(stream.recording());  // also after a body that threw
+  EXPECT_FALSE(stream.recording());  // even after the body threw
 }
 
 TEST(StepGraph, ReplaysWithoutHeapAllocation) {
@@ -91,7 +91,7 @@ TEST(StepGraph, ReplaysWithoutHeapAllocation) {
     s.copy(copy.data(), out.data(), 8000, CopyDirection::on_device, "copy");
     league(s, "histogram", 50, {64, 512}, HistogramMaker{100, histogram.data(), summary.data()});
   });
-  // The first two replays may allocate: threads start, and each takes its scratch.
+  // The first two replays may allocate: they start threads, which allocate scratch.
   graph->launch(stream);
   graph->launch(stream);
   const std::uint64_t before = test::heap_allocation_count();
@@ -124,13 +124,13 @@ TEST(StepGraph, CapturesTheSameCensusAndResultOnCuda) {
   EXPECT_EQ(census.device_to_host, 1);
   EXPECT_EQ(census.host_to_device, 0);
   EXPECT_FALSE(census.no_host_transfer());
-  EXPECT_EQ(here.data()[999], 0) << "recording ran the work";
+  EXPECT_EQ(here.data()[999], 0) << "recording must not run the work";
   graph->launch(stream);
   stream.synchronize();
   EXPECT_EQ(here.data()[999], 2998);
   EXPECT_THROW(StepGraph::record(stream, [](Stream& s) { StepGraph::record(s, [](Stream&) {}); }),
                std::logic_error);
-  graph->launch(stream);  // still works after a capture that failed
+  graph->launch(stream);  // must still work after a failed capture
   stream.synchronize();
 }
 

@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-TEST(Stream, RunsAtOnceAndInOrderOnTheCpu) {
+TEST(Stream, RunsImmediatelyAndInOrderOnTheCpu) {
   Stream stream(Device::cpu());
   std::vector<int> order;
   stream.run(NodeKind::kernel, "one", [&] { order.push_back(1); });
@@ -24,7 +24,7 @@ TEST(Stream, RunsAtOnceAndInOrderOnTheCpu) {
 }
 
 TEST(Stream, UsesTheMachinesThreadsByDefault) {
-  const int limit = omp_get_thread_limit();  // OMP_THREAD_LIMIT; sanitizer runs set it
+  const int limit = omp_get_thread_limit();  // OMP_THREAD_LIMIT, which sanitizer runs set
   EXPECT_EQ(Stream(Device::cpu()).threads(), compute_threads(0).count);
   EXPECT_EQ(Stream(Device::cpu(), 3).threads(), std::min(3, limit));
   EXPECT_THROW(Stream(Device::cpu(), -1), Error);
@@ -62,7 +62,7 @@ TEST(Stream, CopiesThroughTheDevice) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(staging.data()[i], i < 500 ? i : 0);
 }
 
-TEST(Event, IsDoneAtOnceOnTheCpu) {
+TEST(Event, IsDoneImmediatelyOnTheCpu) {
   Stream stream(Device::cpu());
   Event begin(Device::cpu(), true), end(Device::cpu(), true);
   begin.record(stream);

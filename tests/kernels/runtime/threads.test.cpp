@@ -21,16 +21,16 @@ ThreadLimits eight_processors() {
 
 TEST(ChooseThreads, FollowsTheDocumentedOrder) {
   ThreadLimits limits = eight_processors();
-  EXPECT_EQ(choose_threads(limits).to_string(), "8 threads by the affinity mask");
+  EXPECT_EQ(choose_threads(limits).to_string(), "8 threads set by the affinity mask");
   limits.quota = ProcessorQuota{2.5, "control group /job"};
   EXPECT_EQ(choose_threads(limits).to_string(),
-            "3 threads by control group /job, which allows 2.50 processors");
+            "3 threads set by control group /job, which allows 2.50 processors");
   limits.environment = "5,2";
-  EXPECT_EQ(choose_threads(limits).to_string(), "5 threads by OMP_NUM_THREADS=5,2");
+  EXPECT_EQ(choose_threads(limits).to_string(), "5 threads set by OMP_NUM_THREADS=5,2");
   limits.configured = 6;
-  EXPECT_EQ(choose_threads(limits).to_string(), "6 threads by the configuration");
+  EXPECT_EQ(choose_threads(limits).to_string(), "6 threads set by the configuration");
   limits.most = 1;
-  EXPECT_EQ(choose_threads(limits).to_string(), "1 thread by OMP_THREAD_LIMIT=1");
+  EXPECT_EQ(choose_threads(limits).to_string(), "1 thread set by OMP_THREAD_LIMIT=1");
 }
 
 TEST(ChooseThreads, KeepsTheQuotaWithinTheMask) {
@@ -51,7 +51,7 @@ TEST(ChooseThreads, IgnoresAMalformedEnvironment) {
   EXPECT_EQ(choose_threads(limits).count, 3);
 }
 
-TEST(ChooseThreads, RefusesOrCutsAbsurdCounts) {
+TEST(ChooseThreads, RefusesOrLimitsAbsurdCounts) {
   ThreadLimits limits = eight_processors();
   EXPECT_EQ(most_sensible_threads(8), 64);
   EXPECT_EQ(most_sensible_threads(128), 512);

@@ -15,12 +15,12 @@
 namespace wellspring::ops::cuda {
 namespace {
 
-// Opening the library needs no GPU and no driver. It must export all functions of dense layers.
+// Opening the library needs no GPU or driver. It must export all functions that dense layers use.
 TEST(CublasLt, OpensWithoutDevice) {
   const CublasLt& library = cublas_lt();
   EXPECT_EQ(library.cublasLtGetVersion() / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
   EXPECT_TRUE(cublas_lt_version().starts_with(std::to_string(CUBLAS_VER_MAJOR) + "."));
-  EXPECT_EQ(&library, &cublas_lt()) << "the library must be opened once";
+  EXPECT_EQ(&library, &cublas_lt()) << "the library must be opened only once";
 }
 
 TEST(CublasLt, RequiresTheDocumentedAlignmentOfWorkspaces) {
@@ -38,8 +38,8 @@ TEST(CublasLt, ReportsTheFailedCallItsDeviceAndAdvice) {
   wellspring::test::expect_parts(message, {"cublasLtMatmul failed", "cuda:1", "doctor"});
 }
 
-// cuBLASLt does not document an f32 bias for a bf16 result, so the program never requests one.
-TEST(CublasLt, AddsABiasOfTheResultsTypeOnly) {
+// cuBLASLt documents no f32 bias for a bf16 result, so the program never requests one.
+TEST(CublasLt, AddsOnlyABiasOfTheResultsType) {
   DenseSpec spec;
   for (const DType compute : {DType::f32, DType::bf16}) {
     spec.compute = compute;

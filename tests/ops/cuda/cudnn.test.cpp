@@ -1,4 +1,4 @@
-// Asks cuDNN, on a machine without a GPU, for a plan of every convolution of the program on an
+// Asks cuDNN, on a machine without a GPU, to plan every kind of convolution in the program for an
 // H200. h200.h explains how.
 #include "kernels/ops/cuda/cudnn.h"
 
@@ -35,7 +35,7 @@ TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
       conv(128, 8, 64, 128),          //
       conv(128, 4, 256, 256),         //
       conv(64, 224, 3, 64, 7, 2, 3),  // the stem of He et al. 2016
-      conv(64, 56, 64, 64, 1, 1, 0),  // pointwise
+      conv(64, 56, 64, 64, 1, 1, 0),  // pointwise convolution
       conv(64, 56, 64, 128, 1, 2, 0), conv(64, 56, 64, 128, 3, 2, 1),
       conv(1, 9, 5, 7, 3, 2, 1),    // all sizes odd
       conv(1, 1, 1, 1, 1, 1, 0),    // all sizes 1
@@ -52,7 +52,7 @@ TEST_F(CudnnOnH200, PlansEveryKindOfConvolution) {
   }
 }
 
-// The fallback of devices that cannot fuse bias and ReLU.
+// Devices that cannot fuse bias and ReLU use this fallback.
 TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
   ConvGraphSpec spec = graph(conv(128, 32, 3, 32), ConvPass::forward, DType::bf16);
   spec.conv.activation = Activation::relu;
@@ -64,7 +64,7 @@ TEST_F(CudnnOnH200, PlansForwardWithoutEpilogue) {
 TEST_F(CudnnOnH200, RefusesF32WeightGradientsOfBf16) {
   ConvGraphSpec spec = graph(conv(128, 32, 32, 64), ConvPass::backward_weights, DType::bf16);
   spec.result = DType::f32;
-  SCOPED_TRACE("if cuDNN now has a plan, matrix gradients of bf16 networks could be f32");
+  SCOPED_TRACE("if cuDNN now has a plan, the weight gradients of bf16 networks could be f32");
   const std::string message = wellspring::test::message_of(
       ErrorKind::device, [&] { const ConvGraph planned(spec, target_); });
   wellspring::test::expect_parts(message,

@@ -1,6 +1,6 @@
 // Plans convolutions for an H200 on machines without one. The device description holds NVIDIA's
 // published figures in cuDNN's serialised form; the planning code is the same as for a real device.
-// Called by the tests of cuDNN graphs; host only.
+// For the tests of cuDNN graphs; host only.
 #pragma once
 
 #include "core/error.h"
@@ -41,11 +41,11 @@ class CudnnOnH200 : public testing::Test {
         << "on LD_LIBRARY_PATH";
   }
 
-  /// Plans a pass; if cuDNN refuses, the test fails with cuDNN's reasons.
+  /// Plans a pass; if cuDNN refuses, the test fails and reports cuDNN's reasons.
   void expect_planned(const ConvGraphSpec& spec) {
     try {
       const ConvGraph planned(spec, target_);
-      EXPECT_EQ(planned.workspace_bytes(), 0u) << "cuDNN builds nothing without a device";
+      EXPECT_EQ(planned.workspace_bytes(), 0u) << "cuDNN must build nothing without a device";
     } catch (const Error& error) {
       ADD_FAILURE() << error.what();
     }

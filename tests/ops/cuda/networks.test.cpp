@@ -1,5 +1,5 @@
-// Asks cuDNN, on a machine without a GPU, for a plan of every convolution of the networks on an
-// H200. Planning each network on the CPU lists its convolutions.
+// Asks cuDNN, on a machine without a GPU, to plan every convolution of the networks for an H200.
+// Planning each network on the CPU lists its convolutions.
 #include "bench/gpu/network_convolutions.h"
 #include "tests/ops/cuda/h200.h"
 #include "train/config/run_config.h"
@@ -15,7 +15,7 @@ namespace {
 
 class NetworkOnH200 : public CudnnOnH200 {
  protected:
-  /// Returns the number of convolutions. Images are squares with sides of `size` pixels.
+  /// Returns the number of convolutions. Images are square, `size` pixels wide.
   std::size_t expect_network_planned(const std::string& model,
                                      const std::vector<ParamSetting>& settings, std::int64_t batch,
                                      int size) {
@@ -25,7 +25,7 @@ class NetworkOnH200 : public CudnnOnH200 {
   }
 };
 
-// All shipped configurations.
+// Covers all shipped configurations.
 TEST_F(NetworkOnH200, PlansEveryConfiguration) {
   std::size_t convolutions = 0;
   for (const auto& file : std::filesystem::directory_iterator(WELLSPRING_SOURCE_DIR "/configs")) {
@@ -39,8 +39,8 @@ TEST_F(NetworkOnH200, PlansEveryConfiguration) {
   EXPECT_GT(convolutions, 0u);
 }
 
-// The network of the benchmarks that compare frameworks.
-TEST_F(NetworkOnH200, PlansThreeConvolutions) {
+// The network used in the benchmarks that compare frameworks.
+TEST_F(NetworkOnH200, PlansTheBenchmarkNetwork) {
   EXPECT_EQ(expect_network_planned("cnn", {}, 128, 32), 3u);
 }
 

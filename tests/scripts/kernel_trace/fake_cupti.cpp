@@ -1,6 +1,6 @@
 // Imitates CUPTI for the tests of bench/gpu/kernel_trace.cpp: three replays of a graph with a
-// kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse: it cannot trace; drop: it
-// lost a record.
+// kernel, a fill and a kernel, delivered at the flush. FAKE_CUPTI=refuse simulates a CUPTI that
+// cannot trace; drop, one that loses a record.
 #include <cstdlib>
 #include <cstring>
 #include <cupti.h>

@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-/// A data set whose rows hold no data.
+/// A data set with empty rows.
 class Rows final : public Dataset {
  public:
   std::int64_t size() const override { return 1000; }
@@ -46,7 +46,7 @@ TEST(ForEachRow, StopsBetweenRowsAfterASignal) {
   EXPECT_EQ(done, 21);
   EXPECT_THROW(for_each_row(rows, 4, 0, rows.size(), [&](RowReader&, std::int64_t) { done = 0; }),
                Interrupted);
-  EXPECT_EQ(done, 21) << "no row begins after the interrupt";
+  EXPECT_EQ(done, 21) << "no row may begin after the interrupt";
 }
 
 TEST(ForEachRow, ReportsProgressInTheCallingThread) {

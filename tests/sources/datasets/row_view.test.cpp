@@ -41,14 +41,14 @@ TEST(RowRange, DividesAnyNumberOfRows) {
   EXPECT_EQ(hashed("3..500").rows(5), (std::vector<std::int64_t>{3, 4}));
 }
 
-// Pins the hash: a run resumed by a later version must have the same rows.
-TEST(RowRange, TakesARandomPartByHash) {
+// Pins the hash, because a run resumed by a later version must have the same rows.
+TEST(RowRange, SelectsARandomPartByHash) {
   EXPECT_EQ(hashed("0%..20%").rows(20), (std::vector<std::int64_t>{3, 10, 18}));
-  // The number is binomial; six standard deviations for 10000 rows at 20 % are 240.
+  // The count is binomial; for 10000 rows at 20 %, six standard deviations are 240.
   EXPECT_NEAR(static_cast<double>(hashed("0%..20%").rows(10'000).size()), 2000, 240);
 }
 
-TEST(RowRange, RefusesOtherTexts) {
+TEST(RowRange, RefusesMalformedRanges) {
   for (const auto& [text, why] :
        std::vector<std::pair<const char*, const char*>>{{"80%", "a start and an end"},
                                                         {"0%..80", "one end is a percentage"},
@@ -57,9 +57,9 @@ TEST(RowRange, RefusesOtherTexts) {
                                                         {"80%..20%", "must be below its end"},
                                                         {"20%..20%", "must be below its end"},
                                                         {"0%..101%", "must be below its end"},
-                                                        {"-5..5", "from 0 up"},
+                                                        {"-5..5", "must be at least 0"},
                                                         {"nan%..5%", "must be below its end"},
-                                                        {"0.5..5", "whole"}})
+                                                        {"0.5..5", "row numbers are integers"}})
     expect_parts(message_of(ErrorKind::config, [&] { hashed(text); }), {text, why});
   EXPECT_EQ(hashed("0%..12.5%").text(), "0%..12.5%");
   EXPECT_EQ(hashed("10 .. 20").text(), "10..20");
@@ -90,7 +90,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// Holds for folders and arrays, and also if only one of the parts is limited.
+// This holds for folders and arrays, even if only one of the parts is limited per class.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");
@@ -116,7 +116,7 @@ TEST_F(RowViews, AreDisjoint) {
   }
 }
 
-TEST_F(RowViews, RefuseNoRows) {
+TEST_F(RowViews, RefuseEmptySelections) {
   expect_parts(message_of(ErrorKind::data, [&] { source("images", "0%..0.001%"); }),
                {"rows 0%..0.001% by hash are empty", "40 images"});
   expect_parts(message_of(ErrorKind::data, [&] { source("images", "40..50"); }),

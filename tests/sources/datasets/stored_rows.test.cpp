@@ -1,4 +1,4 @@
-// Stored images shrunk by a view: compares the mean over a pixel's footprint with its exact value.
+// Compares shrunken views of stored images with the exact mean over each pixel's footprint.
 #include "sources/datasets/stored_rows.h"
 
 #include "tests/support/image_fixtures.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWidth = 23, kHeight = 17;
 
-/// Channel `c` of a pixel, continued beyond the border, in double.
+/// Channel `c` of a pixel as a double, continued beyond the border.
 double pixel(const std::vector<std::uint8_t>& rgb, Padding padding, int x, int y, std::size_t c) {
   const int cx = std::clamp(x, 0, kWidth - 1), cy = std::clamp(y, 0, kHeight - 1);
   if (padding == Padding::zero && (cx != x || cy != y)) return 0;
@@ -46,12 +46,12 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
 }
 
 // Coordinates are below 32, so each of the four edges is off by at most two roundings of 2^-20.
-// This changes the mean by that over `side`. The sum has at most (side + 2)^2 terms.
+// This changes the mean by at most that divided by `side`. The sum has at most (side + 2)^2 terms.
 double tolerance(double side) {
   return 4 * 2 * 0x1p-20 / side + ((side + 2) * (side + 2) + 8) * 0x1p-24;
 }
 
-TEST(StoredImages, AverageOverTheFootprint) {
+TEST(StoredImages, AreAveragedOverTheFootprint) {
   const std::vector<std::uint8_t> rgb = test::noise_rgb(kWidth, kHeight, 3);
   for (const Padding padding : {Padding::zero, Padding::edge}) {
     for (const float side : {1.0625f, 1.7f, 2.f, 3.3f, 6.f}) {
@@ -75,9 +75,9 @@ TEST(StoredImages, AverageOverTheFootprint) {
   }
 }
 
-// A footprint of 1 gives the bilinear value. A slightly larger one moves each edge by half the
-// excess and changes the mean by at most four times that.
-TEST(StoredImages, FilterContinuouslyFromInterpolation) {
+// A footprint of 1 gives the bilinear value. A slightly larger one moves each edge by half of the
+// excess, which changes the mean by at most four times that.
+TEST(StoredImages, FilterApproachesInterpolationAtFullSize) {
   const std::vector<std::uint8_t> rgb = test::noise_rgb(kWidth, kHeight, 4);
   PixelRun<8> run{};
   for (int i = 0; i < 8; ++i) {

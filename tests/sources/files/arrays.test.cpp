@@ -1,5 +1,5 @@
-// Arrays as other programs store them: shapes, types and orders of images and labels, compressed
-// archives and their memory, and our own exports.
+// Arrays as other programs store them (shapes, types and orders of images and labels, compressed
+// archives and their memory), and exports of this program.
 #include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
@@ -43,7 +43,7 @@ class ArrayFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Two RGB images of 2 x 4 pixels, channels last, and as planes.
+/// Two RGB images of 2 x 4 pixels, with channels last and as planes.
 std::vector<std::uint8_t> interleaved() {
   std::vector<std::uint8_t> pixels(48);
   std::iota(pixels.begin(), pixels.end(), std::uint8_t{10});
@@ -106,7 +106,7 @@ TEST_F(ArrayFiles, RefuseAmbiguousImages) {
   EXPECT_EQ(open("events.npy")->layout().sample, SampleLayout::event(3));
 }
 
-// Such pixels must not silently become black or white.
+// Pixels out of range must not silently become black or white.
 TEST_F(ArrayFiles, RefusePixelsOutOfRange) {
   std::vector<float> values(2 * 3 * 2 * 2, 0.5f);
   const auto refusal = [&](float value, std::vector<ParamSetting> settings) {
@@ -138,7 +138,7 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   two[0] = 1;
   write("y.npy", {ElementType::f32, {3, 3}}, two);
   expect_parts(refused("x.npy", {{"labels", "y.npy"}}), {"y.npy of row 0 is not one-hot"});
-  // Images without labels, and images with labels for a regression.
+  // Images without labels, and images with regression targets.
   EXPECT_EQ(open("x.npy")->classes(), std::vector<std::string>{"0"});
   const auto data = open("x.npy", {{"latents", "[y.npy]"}});
   ASSERT_EQ(data->latents().size(), 3u);
@@ -146,7 +146,7 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   expect_parts(refused("x.npy", {{"labels", "z.npy"}}), {"z.npy: no such file"});
 }
 
-/// Plans the source on the CPU and returns the size of its host blocks.
+/// Plans the source on the CPU and returns the total size of its host blocks.
 std::size_t held_bytes(const fs::path& path, Storage storage) {
   SourceSpec spec;
   spec.name = "real";
@@ -168,7 +168,7 @@ std::size_t held_bytes(const fs::path& path, Storage storage) {
   return held;
 }
 
-TEST_F(ArrayFiles, PlanTheMemoryOfArraysThatAreHeld) {
+TEST_F(ArrayFiles, PlanMemoryForArraysHeldInMemory) {
   std::vector<float> x(60), turned(60);
   std::iota(x.begin(), x.end(), 0.f);
   for (std::size_t i = 0; i < 60; ++i) turned[i % 3 * 20 + i / 3] = x[i];
@@ -188,7 +188,7 @@ TEST_F(ArrayFiles, PlanTheMemoryOfArraysThatAreHeld) {
   }
 }
 
-// Pixels are rounded to 8 bits.
+// Pixels are compared after rounding to 8 bits.
 TEST_F(ArrayFiles, ReadExportedImages) {
   const auto exported = [&](const std::string& name, const ImageForm& form) {
     GeneratorReader feed(make_generator("shapes", 8, {{"classes", "3"}}), {7, 100, 12});

@@ -1,4 +1,4 @@
-// Batches emitted by sources of generators and of files, for comparison. Tests only; host only.
+// Batches emitted by sources of generators and files, for comparison. Tests only; host only.
 #pragma once
 
 #include "sources/source_spec.h"
@@ -34,7 +34,7 @@ inline SourceSpec file_source(const std::filesystem::path& path,
   return spec;
 }
 
-/// A source and its samples [first, first + kRows).
+/// A source, and a batch with its samples [first, first + kRows).
 struct EmittedSource {
   static constexpr std::int64_t kRows = 12;
 

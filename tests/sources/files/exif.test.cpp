@@ -1,4 +1,4 @@
-// Orientation of photographs: Exif blocks of both byte orders, damaged blocks, and upright pictures
+// Orientation of photographs: Exif blocks in both byte orders, damaged blocks, and upright pictures
 // and sizes.
 #include "sources/files/exif.h"
 
@@ -17,18 +17,18 @@ namespace {
 
 enum class Order { little, big };
 
-/// Fields of an Exif block that tests vary.
+/// Fields of an Exif block that the tests vary.
 struct Block {
   Order order = Order::little;
   std::uint32_t value = 1;      ///< the orientation
   std::uint32_t type = 3;       ///< SHORT
   std::uint32_t count = 1;      ///< number of values
   std::uint32_t directory = 8;  ///< offset of the first directory
-  std::uint32_t entries = 2;    ///< entries that the directory claims
+  std::uint32_t entries = 2;    ///< number of entries that the directory claims to have
   std::uint32_t magic = 42;
 };
 
-/// "Exif", a header, and a directory of two entries, of which the second is the orientation.
+/// "Exif", a header, and a directory of two entries, the second of which is the orientation.
 Bytes exif_block(const Block& block) {
   Bytes bytes = {'E', 'x', 'i', 'f', 0, 0};
   const auto put = [&](std::uint32_t value, int size) {
@@ -48,7 +48,7 @@ Bytes exif_block(const Block& block) {
   return bytes;
 }
 
-/// `jpeg` with a segment of `content` after its start marker.
+/// `jpeg` with a segment of `content` inserted after its start marker.
 Bytes with_segment(const Bytes& jpeg, std::uint8_t kind, const Bytes& content) {
   Bytes result(jpeg.begin(), jpeg.begin() + 2);
   const std::size_t length = content.size() + 2;
@@ -71,7 +71,7 @@ Bytes decoded(const Bytes& encoded) {
   return rgb;
 }
 
-/// One pixel per letter, with three different bytes.
+/// Makes one pixel per letter, with three different bytes.
 Bytes picture(const std::string& letters) {
   Bytes rgb;
   for (const char letter : letters)
@@ -79,9 +79,10 @@ Bytes picture(const std::string& letters) {
   return rgb;
 }
 
-TEST(Exif, TurnsEveryOrientationUpright) {
-  // The stored image is abc above def. By the standard, 6 means "the 0th row is at the visual
-  // right-hand side, the 0th column at the top": the first column, read upwards, is the first row.
+TEST(Exif, RotatesEveryOrientationUpright) {
+  // The stored image is abc above def. In the standard, 6 means "the 0th row is at the visual
+  // right-hand side, the 0th column at the top": the first column, read upwards, becomes the first
+  // row.
   const std::vector<std::string> upright = {"abcdef", "cbafed", "fedcba", "defabc",
                                             "adbecf", "daebfc", "fcebda", "cfbead"};
   for (Orientation orientation = 1; orientation <= 8; ++orientation) {
@@ -128,14 +129,14 @@ TEST(Exif, IgnoresInvalidBlocks) {
     EXPECT_EQ(read({.value = 6, .count = 2}), 1);
     EXPECT_EQ(read({.value = 6, .magic = 43}), 1);
     EXPECT_EQ(read({.value = 6, .entries = 1}), 1);
-    EXPECT_EQ(read({.value = 6, .entries = 0xffff}), 6);  // the block ends after it
-    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);     // inside an entry
+    EXPECT_EQ(read({.value = 6, .entries = 0xffff}), 6);  // the block ends after the orientation
+    EXPECT_EQ(read({.type = 6, .directory = 20}), 1);     // points into an entry
     for (const std::uint32_t far : {40u, 0x7fffffffu, 0xfffffff8u, 0xffffffffu})
       EXPECT_EQ(read({.value = 6, .directory = far}), 1) << far;
   }
   Block other{.value = 6};
   Bytes block = exif_block(other);
-  block[6] = 'X';  // no byte order
+  block[6] = 'X';  // not a valid byte order
   EXPECT_EQ(jpeg_orientation(with_segment(jpeg, 0xe1, block)), 1);
   EXPECT_EQ(jpeg_orientation(with_segment(jpeg, 0xe2, exif_block(other))), 1);
   EXPECT_EQ(jpeg_orientation(jpeg), 1);
@@ -157,8 +158,8 @@ TEST(Exif, UsesTheFirstBlockAfterOtherSegments) {
   EXPECT_EQ(jpeg_orientation(late), 1);
 }
 
-TEST(Exif, SurvivesAnyCutAndAnyWrongByte) {
-  // Copies are on the heap without spare bytes, so a sanitizer finds any read beyond them.
+TEST(Exif, SurvivesTruncationAndWrongBytes) {
+  // Copies are on the heap without spare bytes, so sanitizers detect reads beyond them.
   const Bytes jpeg = encode_jpeg(noise_rgb(8, 8, 3), 8, 8);
   for (const Order order : {Order::little, Order::big}) {
     const Bytes whole = oriented(jpeg, {.order = order, .value = 6});
@@ -167,7 +168,7 @@ TEST(Exif, SurvivesAnyCutAndAnyWrongByte) {
       const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
       EXPECT_EQ(jpeg_orientation(cut), size == kBlockEnds ? 6 : 1) << size;
       Bytes content = exif_block({.order = order, .value = 6});
-      content.resize(std::min(content.size(), size));  // a segment that ends in its directory
+      content.resize(std::min(content.size(), size));  // the segment ends within its directory
       const int found = jpeg_orientation(with_segment({0xff, 0xd8}, 0xe1, content));
       EXPECT_TRUE(found == 1 || found == 6) << size;
     }
@@ -200,7 +201,7 @@ TEST(ImageLoader, ChecksUprightSizes) {
   Bytes upright(row.size());
   turn_upright(6, 16, 24, decoded(wide).data(), upright.data());
   EXPECT_EQ(row, upright);
-  EXPECT_THROW(loader.check(2), Error);  // 24x16, not turned
+  EXPECT_THROW(loader.check(2), Error);  // this image is 24x16 and not rotated
 }
 
 TEST(Exif, IsIgnoredOnRequest) {

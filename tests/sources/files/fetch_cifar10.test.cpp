@@ -1,4 +1,4 @@
-// The conversion of scripts/fetch-cifar10 on an artificial archive in the original's layout.
+// Runs the conversion of scripts/fetch-cifar10 on an artificial archive in the original's layout.
 #include "core/io/files.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPlane = 32 * 32;
 
-/// `labels.size()` records of a label and three planes of noise.
+/// `labels.size()` records, each with a label and three planes of noise.
 Bytes batch(const std::vector<int>& labels, std::uint32_t seed) {
   std::mt19937 random(seed);
   Bytes result;
@@ -36,7 +36,7 @@ std::string short_text(const std::string& text) {
   return fmt::format("U{}{}", static_cast<char>(text.size()), text);
 }
 
-/// The pickle (protocol 2) of {"data": NumPy bytes [n, 3072], "labels": list} that Python 2 wrote.
+/// The pickle (protocol 2) of {"data": NumPy bytes [n, 3072], "labels": list} as Python 2 wrote it.
 Bytes pickled(const Bytes& batch) {
   using namespace std::string_literals;
   constexpr std::size_t kRecord = 1 + 3 * kPlane;
@@ -64,7 +64,7 @@ class FetchCifar10 : public ::testing::Test {
   void SetUp() override {
     if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs python3";
   }
-  /// Exit code; messages go to log_.
+  /// Returns the exit code; messages go to log_.
   int fetch(const std::string& arguments) const {
     const std::string command =
         fmt::format("{}/scripts/fetch-cifar10 {} {} >{} 2>&1", WELLSPRING_SOURCE_DIR,
@@ -108,7 +108,7 @@ TEST_F(FetchCifar10, KeepsEveryPixelAndLabel) {
   EXPECT_EQ(train.images_of_class(0), 6);
   EXPECT_TRUE(train.location(0).ends_with("cifar10-train.tar: train/ant/0000.png"));
   EXPECT_EQ(ImageSet::open({folder_.path(), "test", 0}).size(), 2);
-  // Ants 0 and 1 are records 0 and 2 of the first batch, zebra 0 is record 1.
+  // Ants 0 and 1 are records 0 and 2 of the first batch; zebra 0 is record 1.
   ImageDecoder decoder;
   Bytes encoded, rgb(3 * kPlane);
   for (const auto& [image, record] : {std::pair{0, 0}, {1, 2}, {6, 1}}) {
@@ -141,14 +141,14 @@ TEST_F(FetchCifar10, ConvertsThePythonVersion) {
     ASSERT_EQ(rgb[i], first[3 * kPlane + 2 + i % 3 * kPlane + i / 3]) << i;
 }
 
-// A pickle may name any function, but only NumPy's three can be found.
+// A pickle may name any function, but the script allows only NumPy's three.
 TEST_F(FetchCifar10, RunsNothingFromPickles) {
   TarWriter writer;
   const std::string harm =
       "\x80\2cos\nsystem\n" + short_text("touch " + (folder_ / "harm").string()) + "\x85R.";
   writer.add("py/batches.meta", Bytes(harm.begin(), harm.end()));
   EXPECT_EQ(convert(writer.finish()), 3);
-  expect_logged("batches.meta: not a batch of CIFAR-10 (it asks for os.system)");
+  expect_logged("batches.meta: not a batch of CIFAR-10 (it names os.system)");
   EXPECT_FALSE(fs::exists(folder_ / "harm"));
 }
 
@@ -161,26 +161,26 @@ TEST_F(FetchCifar10, RefusesDamagedArchives) {
   refused(archive(batch({0}, 1)).finish(), "or the download is damaged", "0");
   refused(archive(batch({2}, 1)).finish(), "label 2 at byte 0, but there are 2 classes", "");
   refused(archive(Bytes(100, 0)).finish(), "not a whole number of images", "");
-  refused(TarWriter().finish(), "holds no batches.meta.txt", "");
-  refused(Bytes(2000, 'x'), "cifar.tar: it cannot be unpacked (", "");
+  refused(TarWriter().finish(), "contains no batches.meta.txt", "");
+  refused(Bytes(2000, 'x'), "cifar.tar: cannot unpack the archive (", "");
 }
 
 TEST_F(FetchCifar10, ReportsFailuresWithAdvice) {
-  // Port 1 of this machine refuses connections, as if there were no network.
+  // Port 1 of this machine refuses connections, as if the network were down.
   EXPECT_EQ(fetch("--url http://127.0.0.1:1/cifar.tar.gz"), 1);
-  expect_logged("cannot fetch http://127.0.0.1:1/cifar.tar.gz (");
+  expect_logged("cannot download http://127.0.0.1:1/cifar.tar.gz (");
   expect_logged("scripts/fetch-cifar10 DIR --archive cifar.tar.gz");
   EXPECT_EQ(fetch("--url nonsense"), 1);
-  expect_logged("cannot fetch nonsense (");
+  expect_logged("cannot download nonsense (");
   EXPECT_EQ(fetch("--archive " + (folder_.path() / "nowhere").string()), 3);
   expect_logged("nowhere: No such file or directory");
   EXPECT_EQ(fetch("--limit 39"), 2);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
-    EXPECT_EQ(entry.path(), log_);  // no other file remains
+    EXPECT_EQ(entry.path(), log_);  // no other file must remain
 }
 
 TEST_F(FetchCifar10, KeepsTheFirstOfEachClassUpToALimit) {
-  // With two classes, 80 means 40 training images per class and 10 test images.
+  // With two classes, 80 gives 40 training images per class and 10 test images.
   const std::vector<int> many(50, 1);
   std::vector<int> both = many;
   both.insert(both.end(), 42, 0);

@@ -1,4 +1,4 @@
-// Every format of data sets: what it reads and refuses. Equal images give equal batches in every
+// Input that every data set format reads or refuses. Equal images must give equal batches in every
 // format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
@@ -49,7 +49,7 @@ class DatasetFormats : public ::testing::Test {
                       const std::string& format = "") const {
     return message_of(ErrorKind::data, [&] { open(name, std::move(settings), 0, format); });
   }
-  /// A small set of images in every format.
+  /// Writes a small set of images in every format.
   void write_all(const test::LabelledImages& images) const {
     test::write_as_folder(path("folder"), images);
     test::write_as_tar(path("set.tar"), images);
@@ -121,7 +121,7 @@ TEST_F(DatasetFormats, TakeTheFirstRowsOfEachClass) {
   }
 }
 
-/// All batches of a short mixture of the spec's files and an endless source.
+/// All batches of a short mixture of the spec's files with an endless source.
 std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   constexpr std::int64_t kBatch = 6;
   constexpr std::uint64_t kSteps = 8;
@@ -203,7 +203,7 @@ TEST_F(DatasetFormats, ReadEventsBitForBit) {
     Stream stream(Device::cpu(), 1);
     source->load(stream);
     SampleLayout layout = source->layout();
-    layout.latents = 2;  // latents of another source of the mixture
+    layout.latents = 2;  // room for the latents of another source
     const HostBatch batch(4, layout);
     std::vector<Slot> slots(4);
     for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
@@ -327,8 +327,8 @@ TEST_F(DatasetFormats, ReadSplitsOfCifar) {
 TEST_F(DatasetFormats, ReadBothLabelsOfCifar100) {
   std::string bytes;
   for (int i = 0; i < 4; ++i) {
-    bytes += static_cast<char>(i / 2);  // coarse
-    bytes += static_cast<char>(i);      // fine
+    bytes += static_cast<char>(i / 2);  // coarse label
+    bytes += static_cast<char>(i);      // fine label
     bytes += std::string(3072, static_cast<char>(10 + i));
   }
   fs::create_directory(path("hundred"));

@@ -1,4 +1,4 @@
-// Format `hdf5`: reads exports bit for bit and community files, refuses bad content by location.
+// Format `hdf5`: reads exports bit for bit and community files, and reports where content is bad.
 #include "core/io/hdf5.h"
 
 #include "core/io/npy.h"
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kRows = 20, kVoxels = 6;
 
-/// Array `showers`, MeV: distinct multiples of 1/8.
+/// The array `showers` in MeV, with distinct multiples of 1/8.
 std::vector<float> showers() {
   std::vector<float> x(kRows * kVoxels);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 8;
@@ -43,7 +43,7 @@ class Hdf5Format : public ::testing::Test {
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
     test::write_hdf5(path(name), fill);
   }
-  /// Writes a file in the layout of CaloChallenge after `change` has altered the numbers.
+  /// Writes a file in CaloChallenge's layout after `change` has altered the numbers.
   void write_calo(const std::string& name,
                   const std::function<void(std::vector<double>&, std::vector<float>&)>& change = {},
                   const std::string& unit = "") const {
@@ -61,7 +61,7 @@ class Hdf5Format : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Rows, latents and labels of samples 8 to 11, emitted by a source.
+/// Rows, latents and labels of samples 8 to 11, as emitted by a source.
 struct Emitted {
   std::vector<float> x, latents;
   std::vector<std::int32_t> label;
@@ -81,7 +81,7 @@ Emitted emitted(const fs::path& path, Storage storage, std::vector<ParamSetting>
   Stream stream(Device::cpu(), 1);
   source->load(stream);
   SampleLayout layout = source->layout();
-  layout.latents += 1;  // a latent of another source of the mixture
+  layout.latents += 1;  // room for a latent of another source
   const HostBatch batch(4, layout);
   std::vector<Slot> slots(4);
   for (std::uint32_t row = 0; row < 4; ++row) slots[row] = {8 + row, 8 + row, 1, row};
@@ -203,7 +203,7 @@ TEST_F(Hdf5Format, RefusesBadNumbersByRowAndValue) {
   expect_parts(refused("zero.h5"), {"'incident_energies' of row 7 is 0 MeV"});
   write_calo("endless.h5", [&](auto& energies, auto&) { energies[2] = INFINITY; });
   expect_parts(refused("endless.h5"), {"'incident_energies' of row 2 is inf MeV"});
-  // Resident and streamed sources both report it before the first step.
+  // Resident and streamed sources must both report it before the first step.
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
     expect_parts(message_of(ErrorKind::data, [&] { emitted(path("nan.h5"), storage); }),
                  {"nan.h5: row 3"});

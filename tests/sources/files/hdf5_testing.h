@@ -1,4 +1,4 @@
-// Writes HDF5 files for tests of data sets. Tests only; host only.
+// Writes HDF5 files for the tests of data sets. Tests only; host only.
 #pragma once
 
 #include "core/io/hdf5.h"

@@ -32,7 +32,7 @@ std::string image_error(const std::function<void()>& action) {
     EXPECT_FALSE(error.advice().empty());
     return std::string(error.what()) + " (" + error.why() + ")";
   }
-  ADD_FAILURE() << "no error";
+  ADD_FAILURE() << "an error was expected";
   return {};
 }
 
@@ -58,7 +58,7 @@ TEST(ImageCodec, ConvertsPaletteAndGreyToRgb) {
   }
 }
 
-TEST(ImageCodec, DecodesJpegClosely) {
+TEST(ImageCodec, DecodesJpegApproximately) {
   ImageDecoder decoder;
   Bytes smooth;
   for (int y = 0; y < 32; ++y) {
@@ -74,7 +74,7 @@ TEST(ImageCodec, DecodesJpegClosely) {
   for (std::size_t i = 0; i < smooth.size(); ++i) {
     worst = std::max(worst, std::abs(double{1} * decoded[i] - smooth[i]));
   }
-  EXPECT_LT(worst, 24);  // quality 90, chroma halved; swapped red and blue would give 200
+  EXPECT_LT(worst, 24);  // at quality 90 with half chroma; swapped red and blue would give 200
 }
 
 TEST(ImageCodec, ReadsKindAndSizeFromHeaders) {
@@ -106,7 +106,7 @@ TEST(ImageCodec, RefusesDamage) {
   const auto cut = [](const Bytes& bytes, std::size_t size) {
     return Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
   };
-  // libjpeg only warns of a truncated JPEG and fills missing data with grey.
+  // For a truncated JPEG, libjpeg only warns and fills missing data with grey.
   expect_parts(refused(cut(jpeg, jpeg.size() / 2)), {"damaged JPEG"});
   expect_parts(refused(cut(jpeg, 10)), {"damaged JPEG"});
   expect_parts(refused(cut(png, png.size() / 2)), {"truncated"});
@@ -125,12 +125,12 @@ TEST(ImageCodec, RefusesDamage) {
   expect_parts(refused(cut(webp, webp.size() / 2)), {"damaged WebP"});
   expect_parts(refused(cut(ppm, 12)), {"damaged PPM", "its header"});
   expect_parts(refused(cut(ppm, ppm.size() - 1)), {"damaged PPM", "truncated"});
-  // The decoder works after the failures.
+  // The decoder must still work after the failures.
   EXPECT_EQ(decode(decoder, png), rgb);
   EXPECT_EQ(decode(decoder, jpeg).size(), rgb.size());
 }
 
-TEST(ImageCodec, NamesFilesOfOtherKinds) {
+TEST(ImageCodec, IdentifiesFilesOfOtherKinds) {
   ImageDecoder decoder;
   const auto refused = [&](const std::string& text) {
     return image_error([&] { decoder.header(Bytes(text.begin(), text.end())); });
@@ -152,13 +152,13 @@ TEST(ImageCodec, DecodesWebPAndNetpbmExactly) {
   for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_EQ(grey[i], rgb[i / 3 * 3]);
 }
 
-// The fixture stores 100 as every ink, as YCCK: Y = 155, Cb = Cr = 128, K = 100.
+// The fixture stores 100 for every ink, as YCCK: Y = 155, Cb = Cr = 128, K = 100.
 TEST(ImageCodec, MultipliesInks) {
   ImageDecoder decoder;
   const Bytes adobe = encode_jpeg(noise_rgb(16, 16, 1), 16, 16, JpegKind::cmyk);
   const auto expect_near = [&](const Bytes& jpeg, std::array<double, 3> expected) {
     const Bytes rgb = decode(decoder, jpeg);
-    // Each stored ink is exact to one level, and two inks are multiplied.
+    // Each stored ink is exact to within one level, and two inks are multiplied.
     for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_NEAR(rgb[i], expected[i % 3], 2.5);
   };
   const double inverted = 100. * 100 / 255;
@@ -169,7 +169,7 @@ TEST(ImageCodec, MultipliesInks) {
               {light * (255 - 155) / 255, light * (255 - 128) / 255, light * (255 - 128) / 255});
 }
 
-/// Files whose decoding once depended on the file that the same decoder read before.
+/// Files whose result once depended on which file the same decoder had read before.
 std::vector<Bytes> unlike_files() {
   const Bytes rgb = noise_rgb(64, 64, 1);
   const Bytes jpeg = encode_jpeg(rgb, 64, 64);
@@ -212,17 +212,17 @@ TEST(ImageCodec, RefusesMissingTables) {
                {"damaged JPEG", "Quantization table"});
 }
 
-// libpng clears the memory that such a chunk claims before it reads the data.
+// libpng clears as much memory as such a chunk claims before it reads the data.
 TEST(ImageCodec, RefusesLargeChunksWithoutAllocating) {
   const Bytes whole = encode_png(noise_rgb(64, 64, 1), 64, 64);
   constexpr std::size_t kHeader = 8 + 25;               // signature and IHDR
-  const std::string_view claims("\x3e\0\0\6sPLTE", 9);  // a suggested palette of 992 MiB
+  const std::string_view claims("\x3e\0\0\6sPLTE", 9);  // claims a suggested palette of 992 MiB
   Bytes bytes(whole.begin(), whole.begin() + kHeader);
   bytes.insert(bytes.end(), claims.begin(), claims.end());
   const auto peak = [] {
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
-    return used.ru_maxrss;  // KiB
+    return used.ru_maxrss;  // in KiB
   };
   const auto before = peak();
   ImageDecoder decoder;

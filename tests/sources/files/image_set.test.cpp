@@ -30,7 +30,7 @@ class ImageSetTest : public ::testing::Test {
   void link(const std::string& target, const std::string& path) {
     fs::create_symlink(target, folder_.path() / path);
   }
-  /// Two classes of one image each.
+  /// Two classes with one image each.
   void put_two() {
     put("a/1.jpg");
     put("b/1.jpg");
@@ -206,7 +206,7 @@ TEST_F(ImageSetTest, RefusesImagesAtMixedDepths) {
   expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
 }
 
-// The images and order of torchvision's ImageFolder: by folder, then by name.
+// The same images in the same order as torchvision's ImageFolder: by folder, then by name.
 TEST_F(ImageSetTest, IncludesSubfoldersOfClasses) {
   for (const char* path : {"a/2.jpg", "a/b/1.jpg", "a/B/c/1.jpg", "b/deep/1.jpg", "b/1.webp"})
     put(path);
@@ -237,7 +237,7 @@ TEST_F(ImageSetTest, IncludesSubfoldersBelowASplitOrArchive) {
   expect_parts(refused("set/train"), {"a/deep/1.jpg", "subfolders: include"});
 }
 
-TEST_F(ImageSetTest, NamesImagesOfUnreadableFormats) {
+TEST_F(ImageSetTest, ReportsImagesOfUnreadableFormats) {
   put_two();
   put("b/2.BMP");
   put("b/3.tiff");
@@ -283,7 +283,7 @@ TEST_F(ImageSetTest, RefusesTheSameMemberTwice) {
   expect_parts(refused("x.tar"), {"duplicate entry a/1.jpg"});
 }
 
-TEST_F(ImageSetTest, RefusesToEmptyAClass) {
+TEST_F(ImageSetTest, RefusesToSkipAllImagesOfAClass) {
   for (const char* path : {"a/1.jpg", "b/1.jpg", "b/2.jpg"}) put(path);
   ImageSet set = open();
   set.remove({false, true, false});
@@ -316,7 +316,7 @@ TEST_F(ImageSetTest, RefusesBrokenLinksByName) {
   expect_parts(refused(), {"/a/3.jpg: a broken link", "Too many levels"});
   fs::remove(folder_.path() / "a/3.jpg");
   expect_parts(refused(), {"/b/upwards: a link to a folder that contains it"});
-  link("/gone", "notes");  // next to the class folders
+  link("/gone", "notes");  // is next to the class folders
   fs::remove(folder_.path() / "b/upwards");
   expect_parts(refused(), {"/notes: a broken link"});
 }
@@ -333,7 +333,7 @@ TEST_F(ImageSetTest, SkipsBrokenLinks) {
   expect_parts(set.first_skipped(), {"/a/2.jpg (a broken link)"});
 }
 
-// Skipping the class would change the labels of later classes.
+// Skipping the class would change the labels of later ones.
 TEST_F(ImageSetTest, RefusesToSkipAnUnreachableClass) {
   put_two();
   link("/gone", "aa");
@@ -359,14 +359,14 @@ TEST_F(ImageSetTest, NeverOpensPipesAndDevices) {
   const ImageSet set = skipping();
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.skipped(), 2);
-  fs::rename(pipe, folder_.path() / "a/control");  // without the extension of an image
+  fs::rename(pipe, folder_.path() / "a/control");  // no image extension
   fs::remove(folder_.path() / "b/2.png");
   EXPECT_EQ(open().other_files(), 1);
   fs::rename(folder_.path() / "a/control", folder_.path() / "x.tar");
   expect_parts(refused("x.tar"), {"x.tar: is a named pipe"});
 }
 
-/// Drops root's rights, because root can read any folder.
+/// Drops root's privileges, because root can read any folder.
 class AsNobody {
  public:
   AsNobody() : before_(::geteuid()) {
@@ -388,7 +388,7 @@ TEST_F(ImageSetTest, RefusesUnreadableFoldersByName) {
   {
     const AsNobody nobody;
     if (::faccessat(AT_FDCWD, locked.c_str(), R_OK, AT_EACCESS) == 0)
-      GTEST_SKIP() << "this user reads everything";
+      GTEST_SKIP() << "this user can read every folder";
     expect_parts(refused(), {"/a/locked: the folder cannot be listed", "Permission denied"});
     EXPECT_EQ(skipping().skipped(), 1);
     EXPECT_EQ(skipping().size(), 2);

@@ -1,4 +1,4 @@
-// Checksums (CRC-32) of images that Pillow 12.3.0 resized and cropped; printed by
+// Checksums (CRC-32) of images resized and cropped with Pillow 12.3.0, printed by
 // tests/truth/pillow_values.py.
 #pragma once
 

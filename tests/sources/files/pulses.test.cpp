@@ -1,5 +1,5 @@
-// Pulses in IceCube's layout. Exports of nu_telescope round-trip up to sorting and rounding to ns.
-// Files of other programs are read, and inconsistent files are refused.
+// Pulses in IceCube's layout. Exports of nu_telescope round-trip except for sorting and rounding to
+// ns. Files from other programs are read; inconsistent files are refused.
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"
@@ -29,20 +29,20 @@ using Settings = std::vector<ParamSetting>;
 
 constexpr std::int64_t kEvents = EmittedPulses::kRows;
 
-/// Two sensors and two events, of three pulses and of none, and one pulse that belongs to no event.
+/// Two sensors, two events (one with three pulses, one with none), and a pulse outside any event.
 struct Table {
   std::vector<std::int64_t> time = {5, 7, 9, 100}, sensor = {1, 0, 1, 0};
   std::vector<float> charge = {1, .5f, 2, 1};
   std::vector<std::uint8_t> auxiliary = {0, 1, 0, 0};
   std::vector<std::int64_t> first = {0, 4}, last = {2, 3};
   std::vector<float> geometry = {10, 20, 30, -1, -2, -3};
-  std::string without;  ///< array to leave out
+  std::string without;  ///< name of an array to leave out
 };
 
 class PulseFiles : public ::testing::Test {
  protected:
   fs::path path(const std::string& name) const { return folder_.path() / name; }
-  /// Samples 100 to 111 under seed 7.
+  /// Exports samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, Settings settings) const {
     settings.push_back({"output", "truth"});
     GeneratorReader feed(make_generator("nu_telescope", 1, settings), {7, 100, kEvents},
@@ -82,7 +82,7 @@ class PulseFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Compares with the generated pulses, sorted by time in whole nanoseconds, as in files.
+/// Compares with the generated pulses, sorted by time in whole nanoseconds like those in files.
 void expect_pulses(const EmittedPulses& read, const EmittedPulses& made, const EmittedPulses& in_ns,
                    float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());
@@ -186,7 +186,7 @@ TEST_F(PulseFiles, RefuseMissingAndInconsistentArrays) {
                {"'sensor_geometry' of sensor 1 has inf"});
   EXPECT_NO_THROW(open([] {
     Table table;
-    table.sensor[3] = 99;  // pulse 3 belongs to no event
+    table.sensor[3] = 99;  // allowed, because pulse 3 belongs to no event
     return table;
   }()));
 }

@@ -16,7 +16,7 @@ Bytes resize(const Bytes& rgb, int width, int height, int side) {
   return out;
 }
 
-TEST(CentreResizer, KeepsEqualSizes) {
+TEST(CentreResizer, LeavesImagesOfTheTargetSizeUnchanged) {
   const Bytes rgb = noise_rgb(17, 17, 1);
   EXPECT_EQ(resize(rgb, 17, 17, 17), rgb);
 }
@@ -24,7 +24,7 @@ TEST(CentreResizer, KeepsEqualSizes) {
 TEST(CentreResizer, CropsTheCentre) {
   const int width = 24, height = 16;
   const Bytes rgb = noise_rgb(width, height, 2);
-  const Bytes out = resize(rgb, width, height, 16);  // the height fits, so columns 4 to 19 remain
+  const Bytes out = resize(rgb, width, height, 16);  // the height fits; columns 4 to 19 remain
   for (std::size_t y = 0; y < 16; ++y) {
     for (std::size_t x = 0; x < 16 * 3; ++x) {
       ASSERT_EQ(out[y * 48 + x], rgb[y * 72 + 12 + x]);
@@ -35,7 +35,7 @@ TEST(CentreResizer, CropsTheCentre) {
   EXPECT_TRUE(std::equal(tall.begin(), tall.end(), source.begin() + 4 * 48));
 }
 
-TEST(CentreResizer, KeepsConstantsAtAnyScale) {
+TEST(CentreResizer, PreservesConstantImagesAtAnyScale) {
   for (const int side : {1, 5, 16, 31, 64}) {
     for (const std::uint8_t value : {0, 1, 127, 255}) {
       const Bytes out = resize(Bytes(40 * 30 * 3, value), 40, 30, side);
@@ -44,7 +44,7 @@ TEST(CentreResizer, KeepsConstantsAtAnyScale) {
   }
 }
 
-// Geometry and rounding of torchvision's Resize and CenterCrop.
+// Must have the geometry and rounding of torchvision's Resize and CenterCrop.
 TEST(CentreResizer, MatchesPillow) {
   for (const test::ResizedByPillow& c : test::kResizedByPillow) {
     Bytes rgb(static_cast<std::size_t>(c.width) * static_cast<std::size_t>(c.height) * 3);

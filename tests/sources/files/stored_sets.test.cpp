@@ -1,5 +1,5 @@
 // Sets and regression targets from files. Exports match the generator byte for byte, community
-// files are read, items that do not fit are counted, and bad content is refused with its location.
+// files are read, items that do not fit are counted, and bad content is reported with its location.
 #include "sources/files/stored_sets.h"
 
 #include "core/io/hdf5.h"
@@ -37,7 +37,7 @@ SourceSpec generator_spec() {
 class StoredSetFiles : public ::testing::Test {
  protected:
   fs::path path(const std::string& name) const { return folder_.path() / name; }
-  /// Samples 100 to 111 under seed 7.
+  /// Exports samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, const std::string& layout = "") const {
     GeneratorReader feed(make_generator("ginkgo", 1, kJets), {7, 100, kSetRows},
                          {Device::cpu(), 5, 1});
@@ -57,7 +57,7 @@ class StoredSetFiles : public ::testing::Test {
   void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
     test::write_hdf5(path(name), fill);
   }
-  /// Three sets of 2, 0 and 3 items with 2 features: 0, 1, 2... 9.
+  /// Writes three sets of 2, 0 and 3 items with 2 features: 0, 1, 2... 9.
   void write_sets(const std::string& name, std::vector<std::int64_t> offsets = {0, 2, 2, 5},
                   const std::function<void(Hdf5Writer&)>& more = {}) const {
     write(name, [&](Hdf5Writer& file) {
@@ -66,7 +66,7 @@ class StoredSetFiles : public ::testing::Test {
       if (more) more(file);
     });
   }
-  /// Two jets of three slots; the mask of the first jet's second slot is `mask`.
+  /// Writes two jets with three slots; the mask of the first jet's second slot is `mask`.
   void write_jets(const std::string& name, float mask = 0) const {
     write(name, [&](Hdf5Writer& file) {
       add(file, "particle_features", ElementType::f32, {2, 3, 4},
@@ -81,7 +81,7 @@ class StoredSetFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// The features of TrackML hits include their truth.
+// The features of TrackML hits include their truth columns.
 TEST_F(StoredSetFiles, MatchGeneratedTracksByteForByte) {
   const Settings tracks = {{"columns", "truth"}, {"items", "50"}};
   for (const char* name : {"tracks.h5", "tracks.npz"}) {
@@ -123,7 +123,7 @@ TEST_F(StoredSetFiles, MatchGeneratedSetsByteForByte) {
   }
 }
 
-// The expected counts come from the same jets, read with more room.
+// The expected counts come from the same jets, read with room for more items.
 TEST_F(StoredSetFiles, CountItemsWithoutRoom) {
   const fs::path file = exported("jets.h5", "columns");
   const EmittedSets whole(file_source(file)), cut(file_source(file, {{"items", "4"}}));
@@ -142,7 +142,7 @@ TEST_F(StoredSetFiles, CountItemsWithoutRoom) {
   EXPECT_EQ(cut.overflow().items, items);
 }
 
-TEST_F(StoredSetFiles, TakeTheirRoomFromTheLargestSet) {
+TEST_F(StoredSetFiles, HaveRoomForTheLargestSet) {
   write_sets("sets.h5", {0, 2, 2, 5}, [](Hdf5Writer& file) {
     add(file, "whole", ElementType::f64, {3, 1}, std::vector<double>{.5, 1.5, 2.5});
     add(file, "azimuth", ElementType::f64, {3}, std::vector<double>{3, 1, 2});
@@ -193,7 +193,7 @@ TEST_F(StoredSetFiles, ReadTheMaskOfJetNet) {
   EXPECT_EQ(count, 2);
 }
 
-// The export computes JetNet features in double precision from the same jets.
+// The export computes JetNet's features in double precision from the same jets.
 TEST_F(StoredSetFiles, ReadExportedJets) {
   const EmittedSets read(file_source(exported("jets.h5")));
   const EmittedSets made(generator_spec(), 100);
@@ -205,13 +205,13 @@ TEST_F(StoredSetFiles, ReadExportedJets) {
     const float* const jet = &made.batch->globals()[row * 4];
     for (std::size_t i = 0; i < static_cast<std::size_t>(read.batch->count()[row]); ++i) {
       const float share = read.batch->x()[(row * 16 + i) * 3 + 2];
-      double nearest = 1;  // relative difference in pT to the generated constituents
+      double nearest = 1;  // relative difference in pT from the generated constituents
       for (std::size_t j = 0; j < 16; ++j) {
         const float* const item = &made.batch->x()[(row * 16 + j) * 4];
         const double pt = std::hypot(item[1], item[2]) / std::hypot(jet[1], jet[2]);
         nearest = std::min(nearest, std::abs(pt / share - 1));
       }
-      EXPECT_LT(nearest, 0x1p-23);  // one rounding to f32: 2^-24
+      EXPECT_LT(nearest, 0x1p-23);  // there is one rounding to f32: 2^-24
     }
   }
 }
@@ -281,7 +281,7 @@ TEST_F(StoredSetFiles, RefuseBadItemsAndTruthByLocation) {
                {"up to 131072 items of 2 features", "set items: 65536 or less"});
 }
 
-// Column names come from the metadata or from attributes, and errors use them.
+// Column names come from the metadata or from attributes, and errors mention them.
 TEST_F(StoredSetFiles, TakeColumnNamesFromTheFile) {
   const auto names = [](const std::vector<ValueInfo>& columns) {
     std::vector<std::string> all;
@@ -333,7 +333,7 @@ TEST_F(StoredSetFiles, RefuseNumbersTooLargeForF32) {
   expect_parts(refused("jets.h5"), {"row 0: item 2, feature 0 (eta_rel) is -1e+300"});
 }
 
-TEST_F(StoredSetFiles, RequireNamesOfUnusualJetFeatures) {
+TEST_F(StoredSetFiles, RequireNamesForUnusualJetFeatures) {
   for (const std::int64_t width : {3, 5}) {
     const auto jets = [&](const char* columns) {
       write("jets.h5", [&](Hdf5Writer& file) {

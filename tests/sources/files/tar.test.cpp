@@ -34,7 +34,7 @@ class Tar : public ::testing::Test {
 
 const Bytes kContent = {1, 2, 3, 4, 5};
 
-/// Updates the checksum of the first header: the sum of its bytes with blanks in the field.
+/// Updates the checksum of the first header: the sum of its bytes, with blanks in its own field.
 void update_checksum(Bytes& archive) {
   std::fill(archive.begin() + 148, archive.begin() + 156, std::uint8_t{' '});
   const int sum = std::accumulate(archive.begin(), archive.begin() + 512, 0);
@@ -43,7 +43,7 @@ void update_checksum(Bytes& archive) {
   std::copy(text, text + 7, archive.begin() + 148);
 }
 
-TEST_F(Tar, ListsMembersWithTheirBytes) {
+TEST_F(Tar, ListsMembersAndTheirContents) {
   TarWriter writer;
   writer.add("./top/", {});
   writer.add("./top/one.jpg", kContent);
@@ -71,7 +71,7 @@ TEST_F(Tar, ReadsLongNamesOfEveryDialect) {
        {TarWriter::LongNames::ustar_prefix, TarWriter::LongNames::gnu, TarWriter::LongNames::pax}) {
     TarWriter writer;
     writer.add(path, kContent, dialect);
-    writer.add("short.jpg", kContent);  // an extension applies to one member
+    writer.add("short.jpg", kContent);  // an extension applies only to one member
     const std::vector<TarMember> members = index(writer.finish());
     ASSERT_EQ(members.size(), 2u);
     EXPECT_EQ(members[0].path, path);
@@ -111,7 +111,7 @@ TEST_F(Tar, ReadsBinarySizes) {
   TarWriter writer;
   writer.add("a.jpg", kContent);
   Bytes archive = writer.finish();
-  // GNU base-256: top bit, then a big-endian number over the rest of the field.
+  // GNU base-256: the top bit, then a big-endian number in the rest of the field.
   std::fill(archive.begin() + 124, archive.begin() + 136, std::uint8_t{0});
   archive[124] = 0x80;
   archive[135] = 5;
@@ -129,12 +129,12 @@ TEST_F(Tar, RefusesTruncatedArchives) {
   const auto cut = [&](std::size_t bytes) {
     return Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
   };
-  // The cut is inside a member, inside a header, and between members.
+  // Cuts inside a member, inside a header, and between members.
   expect_parts(refused(cut(1000)), {"truncated within a.jpg"});
   expect_parts(refused(cut(2560 + 100)), {"truncated before its end mark"});
   expect_parts(refused(cut(2560)), {"truncated before its end mark"});
   expect_parts(refused({}), {"is empty"});
-  EXPECT_EQ(index(cut(2 * 2560 + 512)).size(), 2u);  // one block of zeros ends an archive
+  EXPECT_EQ(index(cut(2 * 2560 + 512)).size(), 2u);  // one block of zeros can end an archive
 }
 
 TEST_F(Tar, RefusesDamagedHeaders) {
@@ -156,7 +156,7 @@ TEST_F(Tar, RefusesOtherFiles) {
   expect_parts(refused(sparse.finish()), {"sparse"});
 }
 
-TEST_F(Tar, GivesASizeInAnExtensionToOneMember) {
+TEST_F(Tar, AppliesAnExtendedSizeToOneMemberOnly) {
   const std::string record = "10 size=5\n";
   TarWriter writer;
   writer.add("extension", Bytes(record.begin(), record.end()));

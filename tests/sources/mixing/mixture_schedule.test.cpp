@@ -12,7 +12,7 @@ namespace wellspring {
 namespace {
 
 TEST(WeightSchedule, IntegratesSharesOverTheRun) {
-  // 0: 0.8 -> 0.2 over the first half, then held; weights need not add up to 1.
+  // Source 0: 0.8 -> 0.2 over the first half, then held; weights need not sum to 1.
   const std::vector<SchedulePoint> points = {{0, {8, 2}}, {0.5, {1, 4}}};
   const WeightSchedule schedule(points, 1000);
   EXPECT_DOUBLE_EQ(schedule.target(0, 0), 0);
@@ -48,7 +48,7 @@ TEST(WeightSchedule, JumpsBetweenPointsAtOnePosition) {
   }
 }
 
-// Plain rounding of 0.02 * 32 = 0.64 slots would give one slot in every batch: 3.1 %.
+// Rounding 0.02 * 32 = 0.64 slots in each batch would give one slot in every batch: 3.1 %.
 TEST(DealSlots, CarriesFractionsOfASlot) {
   const std::vector<SchedulePoint> points = {{0, {0.98, 0.02}}};
   const SlotTable table = deal_slots(WeightSchedule(points, 32 * 1000), 1000, 32);
@@ -73,7 +73,7 @@ struct Case {
   std::uint64_t steps;
 };
 
-/// A random schedule with ramps, jumps and sources that fall to zero and return.
+/// A random schedule with ramps, jumps, and sources that drop to zero and return.
 Case random_case(std::mt19937_64& random, bool constant) {
   const auto uniform = [&] { return std::uniform_real_distribution<>(0, 1)(random); };
   const auto choose = [&](std::vector<int> from) { return from[random() % from.size()]; };
@@ -111,7 +111,7 @@ void check(const Case& c) {
       const std::int64_t slots = table.at(step + 1, k) - table.at(step, k);
       dealt += slots;
       ASSERT_GE(slots, 0);
-      ASSERT_TRUE(slots == 0 || schedule.active(k, begin, end)) << "weight 0 means no slot";
+      ASSERT_TRUE(slots == 0 || schedule.active(k, begin, end)) << "weight 0 must give no slot";
       ASSERT_LT(std::abs(static_cast<double>(table.at(step + 1, k)) - schedule.target(k, end)), 1)
           << "source " << k << " of " << table.sources << ", step " << step << ", batch "
           << c.batch;
@@ -135,7 +135,7 @@ TEST(DealSlots, StaysWithinOneOfTheTargetForAnySchedule) {
   }
 }
 
-// For constant weights of D sources Tijdeman's bound is 1 - 1 / (2 D - 2).
+// For constant weights of D sources, Tijdeman's bound is 1 - 1 / (2 D - 2).
 TEST(DealSlots, MeetsTijdemansBound) {
   std::mt19937_64 random(3);
   for (const int sources : {2, 3, 5, 10}) {
@@ -151,7 +151,7 @@ TEST(DealSlots, MeetsTijdemansBound) {
   }
 }
 
-TEST(DealSlots, KeepsUpOverALongRun) {
+TEST(DealSlots, StaysWithinOneOfTheTargetInALongRun) {
   const std::vector<SchedulePoint> points = {
       {0, {0.8, 0.2, 0}}, {0.6, {0.5, 0.1, 0.4}}, {1, {0, 0, 1}}};
   constexpr std::uint64_t kSteps = 300'000;

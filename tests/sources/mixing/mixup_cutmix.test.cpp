@@ -1,5 +1,5 @@
-// Distributions of the draws for a pair. Seeds are fixed; with new ones, one false alarm in a
-// million (test::kGate).
+// Distributions of the random choices for a pair. Seeds are fixed; with new ones there would be one
+// false alarm in a million (test::kGate).
 #include "sources/mixing/mixup_cutmix.h"
 
 #include "tests/support/statistics.h"
@@ -23,7 +23,7 @@ std::vector<PairMix> draw(const MixLaw& law, SampleShape shape, std::uint64_t co
   return all;
 }
 
-TEST(DrawMix, MixesWithTheProbabilityAndEitherMethodEqually) {
+TEST(DrawMix, MixesWithTheProbabilityAndBothMethodsEqually) {
   const auto count = static_cast<double>(kCount);
   for (const float probability : {0.f, 0.25f, 1.f}) {
     double mixed = 0, cut = 0;
@@ -31,7 +31,7 @@ TEST(DrawMix, MixesWithTheProbabilityAndEitherMethodEqually) {
       mixed += mix.mixes();
       cut += mix.cuts();
     }
-    // A box may be empty if the share is above 1 - 1 / 64^2: about once in 4000 draws.
+    // A box may be empty if the share is above 1 - 1 / 64^2, which is about once in 4000 draws.
     const double empty = probability * count / 2000;
     if (probability == 0 || probability == 1) {
       EXPECT_NEAR(mixed, probability * count, empty);
@@ -79,9 +79,9 @@ TEST(DrawMix, DrawsSharesFromBeta) {
   }
 }
 
-// With sigma = sqrt(1 - share), a side is sigma of the image's side before clipping and on average
-// sigma - sigma^2 / 4 after; the two sides are clipped independently. Rounding to one of 4096
-// pixels changes a side by at most 1 / 8192, and by 0 on average.
+// With sigma = sqrt(1 - share), a side is sigma times the image's side before clipping, and on
+// average sigma - sigma^2 / 4 after clipping; the two sides are clipped independently. Rounding to
+// one of 4096 pixels changes a side by at most 1 / 8192, and by 0 on average.
 TEST(DrawMix, DrawsBoxesOfTheExpectedArea) {
   const SampleShape shape = {4096, 4096, 1};
   const auto expect_mean = [](const std::vector<double>& areas, double expected) {
@@ -99,7 +99,7 @@ TEST(DrawMix, DrawsBoxesOfTheExpectedArea) {
     const double sigma = std::sqrt(1 - double{share}), side = sigma - sigma * sigma / 4;
     expect_mean(areas, side * side);
   }
-  // Over shares from Beta(1, 1): E[u - u^1.5 / 2 + u^2 / 16] for uniform u.
+  // With shares from Beta(1, 1), the mean is E[u - u^1.5 / 2 + u^2 / 16] for uniform u.
   std::vector<double> areas;
   for (const PairMix& mix : draw({0, 1, 1}, shape)) areas.push_back(double{mix.other});
   expect_mean(areas, 1. / 2 - 1. / 5 + 1. / 48);
@@ -131,7 +131,7 @@ TEST(DrawMix, KeepsBoxesInTheImageWithTheirAreaAsShare) {
   EXPECT_EQ(rounded.top, 1);
   EXPECT_EQ(rounded.bottom, 4);
   EXPECT_EQ(cutmix_of(0.75f, 0, 0, {8, 16, 3}).own,
-            1 - 1.f / 16);  // clipped to a quarter of its area
+            1 - 1.f / 16);  // the box is clipped to a quarter of its area
   EXPECT_EQ(cutmix_of(0, 0.5f, 0.5f, {8, 16, 3}).own, 0);
   EXPECT_FALSE(cutmix_of(1, 0.5f, 0.5f, {8, 16, 3}).mixes());
 }

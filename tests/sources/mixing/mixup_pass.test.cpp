@@ -1,5 +1,5 @@
 // Compares mixup and cutmix of batches with plain arithmetic in double precision, and tests both in
-// training runs. Distributions of the draws: mixup_cutmix.test.cpp.
+// training runs. For the distributions of the random choices see mixup_cutmix.test.cpp.
 #include "sources/mixing/mixup_pass.h"
 
 #include "kernels/batch/communicator.h"
@@ -51,7 +51,7 @@ struct MixedBatch {
     for (float& value : batch.target()) value = words.uniform();
   }
   static SampleLayout with_targets(SampleLayout layout, const BatchMix& mix) {
-    layout.targets = mix.targets() + 1;  // one more than needed
+    layout.targets = mix.targets() + 1;  // one column more than needed
     return layout;
   }
   void run() {
@@ -78,8 +78,8 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
 }
 
 /// Error bound of r = own a + other b as the kernel computes it. A product and a fused sum are each
-/// rounded to f32 (relative error 2^-24), and the result is stored as T (2^-8 for bf16, none for
-/// f32). An extra thousandth is added because each rounding applies to an already rounded number.
+/// rounded to f32 (relative error 2^-24), and the result is stored as T (2^-8 for bf16, no rounding
+/// for f32). The factor 1.001 is needed because each rounding applies to an already rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;
@@ -118,7 +118,7 @@ void expect_mixed(const SampleLayout& layout, const MixConfig& config) {
 }
 
 TEST(BatchMix, MatchesPlainArithmetic) {
-  // Row sizes that are and are not multiples of 16 bytes, one and three channels, one pixel.
+  // Row sizes that are and are not multiples of 16 bytes, one or three channels, one pixel.
   for (const SampleShape shape :
        {SampleShape{8, 8, 3}, {8, 4, 1}, {7, 5, 3}, {3, 5, 1}, {9, 16, 1}, {1, 1, 3}, {2, 4, 3}}) {
     SCOPED_TRACE(testing::Message() << shape.height << "x" << shape.width << "x" << shape.channels);
@@ -144,7 +144,7 @@ TEST(BatchMix, SetsTargetsToTheSharesOfLabels) {
     const std::int32_t own = label[row], other = label[row ^ 1];
     equal += mix.mixes() && own == other;
     for (std::int32_t k = 0; k < 5; ++k) {
-      // Products with 1 and with 0 are exact; the two shares add up to 1 in any rounding.
+      // Products with 1 and 0 are exact, and the two shares add up to 1 in any rounding.
       const float expected = own == other ? (k == own ? 1.f : 0.f)
                              : k == own   ? mix.own
                              : k == other ? mix.other
@@ -172,7 +172,7 @@ TEST(BatchMix, MixesProbabilitiesOfTheSource) {
 }
 
 // A label that both rows have gets the target 1, a label of neither row gets 0, and a label of one
-// row gets that row's share. The column `label` is not read, since files may lack it.
+// row gets that row's share. The column `label` is not read, because files may lack it.
 TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
@@ -184,7 +184,7 @@ TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
     for (std::size_t k = 0; k < 4; ++k) {
       const float own = run.target[row * 5 + k], other = run.target[(row ^ 1) * 5 + k];
       blended += mix.mixes() && own != other;
-      // Exact, as with single labels.
+      // The result is exact, as with single labels.
       const float expected = own == other ? own : own == 1 ? mix.own : mix.other;
       ASSERT_EQ(run.batch.target()[row * 5 + k], expected) << row;
     }
@@ -193,7 +193,7 @@ TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   EXPECT_GT(blended, 200);
 }
 
-TEST(BatchMix, KeepsRowsOfDifferentLabelSpaces) {
+TEST(BatchMix, DoesNotMixRowsOfDifferentLabelSpaces) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 200,
                         {{0, 3, false}, {1, 5, true}, {0, 3, false}});
   run.run();
@@ -218,7 +218,7 @@ TEST(BatchMix, KeepsRowsOfDifferentLabelSpaces) {
   EXPECT_GT(together, 20);
 }
 
-// An invalid label stops a run without mixing, and must stop one with mixing.
+// An invalid label stops a run without mixing, so it must also stop a run with mixing.
 TEST(BatchMix, SkipsPairsWithInvalidLabelsAndStopsTheRun) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 4, {{0, 3, false}});
   run.batch.label()[0] = -1;
@@ -285,14 +285,14 @@ void expect_mixed_as_on_host(const Device& device) {
   }
 }
 
-TEST(BatchMix, MixesOnAGpuAsOnTheHost) {
+TEST(BatchMix, MixesTheSameOnAGpuAndOnTheHost) {
   if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
   expect_mixed_as_on_host<float>(Device::parse("auto"));
   expect_mixed_as_on_host<bf16>(Device::parse("auto"));
 }
 
-// The same test on the host.
-TEST(BatchMix, MixesInADeviceRunOnTheHost) {
+// The same test, run on the host.
+TEST(BatchMix, MixesTheSameInADeviceRunOnTheHost) {
   expect_mixed_as_on_host<float>(Device::cpu());
   expect_mixed_as_on_host<bf16>(Device::cpu());
 }
@@ -346,7 +346,7 @@ struct MixRun {
   std::unique_ptr<HostBatch> batch;
 };
 
-TEST(MixedRuns, GiveRanksTheRowsOfOne) {
+TEST(MixedRuns, GiveRanksTheRowsOfASingleRank) {
   MixRun whole(Share::whole(MixRun::kBatch));
   for (const int ranks : {2, 4}) {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -423,11 +423,11 @@ TEST(MixedRuns, DrawEachPairIndependently) {
   const std::size_t all = drawn.size();
   EXPECT_GT(all, 40u);
   std::ranges::sort(drawn);
-  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25, once in 1600 seeds.
+  // Two of 144 uniform 24-bit numbers are equal with probability 144^2 / 2^25, 1 in 1600 seeds.
   EXPECT_EQ(std::unique(drawn.begin(), drawn.end()), drawn.end());
 }
 
-TEST(BatchMix, RefusesWhatItCannotMix) {
+TEST(BatchMix, RefusesBatchesThatItCannotMix) {
   const auto refusal = [](const MixConfig& config, const Share& share, const SampleLayout& layout) {
     return test::message_of(ErrorKind::config, [&] {
       MemoryPlan memory(Device::cpu());

@@ -54,21 +54,21 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
   }
 }
 
-// Pins the order: a run resumed by a later version must see the same samples.
-TEST(Permutation, KeepsItsValues) {
+// Pins the order, because a run resumed by a later version must see the same samples.
+TEST(Permutation, HasPinnedValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
   EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
   EXPECT_EQ(Permutation(20'000, 1234, 5, PermutationUse::epoch)(0), std::uint64_t{6812});
 }
 
-// A step on a GPU waits for the longest walk of its batch. Each element of the domain, the smallest
-// square of at least the size, is encrypted by at most one look-up.
+// A step on a GPU waits for the longest walk in its batch. The domain is the smallest square of at
+// least the size. Each of its elements is encrypted in at most one look-up.
 TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
     for (const std::uint64_t size :
          {side * side, side * side - side, (side - 1) * (side - 1) + 1}) {
-      constexpr std::uint64_t kExchanges = 2;  // exchanges of the first two positions
+      constexpr std::uint64_t kExchanges = 2;  // for exchanging the first two positions
       EXPECT_LE(test::blocks_drawn_by([&] { whole(size, 1, 0); }),
                 Permutation::kRounds * side * side + kExchanges)
           << size;
@@ -85,14 +85,14 @@ TEST(Permutation, DiffersBySeedEpochAndUse) {
     equal_c += a(i) == c(i);
     equal_d += a(i) == d(i);
   }
-  // The number of fixed points of a random permutation is Poisson with mean 1, and above 12 with p
-  // < 1e-9.
+  // The number of fixed points of a random permutation is Poisson distributed with mean 1, and is
+  // above 12 with p < 1e-9.
   EXPECT_LT(equal_b, 12);
   EXPECT_LT(equal_c, 12);
   EXPECT_LT(equal_d, 12);
 }
 
-// Tiny domains are the hardest case of a Feistel network: all orders of n elements must be equally
+// Tiny domains are the hardest case for a Feistel network. All orders of n elements must be equally
 // likely.
 TEST(Permutation, GivesAllOrdersOfFewElementsEqually) {
   for (const std::uint64_t size : {2, 3, 4, 5}) {
@@ -113,7 +113,7 @@ TEST(Permutation, GivesAllOrdersOfFewElementsEqually) {
   }
 }
 
-// Over epochs every sample is at every position equally often.
+// Over many epochs, each sample must appear at each position equally often.
 TEST(Permutation, IsUniformOverEpochs) {
   constexpr std::uint64_t kSize = 50;
   constexpr int kEpochs = 20'000;
@@ -122,7 +122,7 @@ TEST(Permutation, IsUniformOverEpochs) {
     const auto drawn = whole(kSize, 3, static_cast<std::uint64_t>(epoch));
     for (std::uint64_t i = 0; i < kSize; ++i) ++counts[i * kSize + drawn[i]];
   }
-  // Rows and columns of the table add up to the number of epochs: 2 n - 1 constraints.
+  // Rows and columns of the table sum to the number of epochs, which is 2 n - 1 constraints.
   const double score = chi_square_score(counts, kEpochs / double{kSize}, 2 * kSize - 1);
   EXPECT_LT(score, 5);
   EXPECT_GT(score, -5);
@@ -139,14 +139,14 @@ TEST(Permutation, HasUncorrelatedNeighbours) {
                (static_cast<double>(drawn[(i + lag) % size]) - (n - 1) / 2);
       }
       const double correlation = sum / (n * (n * n - 1) / 12);
-      // A random permutation has mean -1 / (n - 1), standard deviation 1 / sqrt(n) (to order 1/n).
+      // A random permutation has mean -1 / (n - 1) and deviation 1 / sqrt(n) (to order 1/n).
       EXPECT_LT(std::abs(correlation + 1 / (n - 1)) * std::sqrt(n), 5) << size << " lag " << lag;
     }
   }
 }
 
-// A folder is sorted by class. The first batch must still hold nearly all classes, which the
-// shuffle buffer of a sequential reader would not achieve.
+// A folder is sorted by class. Nevertheless, the first batch must contain nearly all classes, which
+// the shuffle buffer of a sequential reader would not achieve.
 TEST(Permutation, MixesDataSortedByClass) {
   constexpr std::uint64_t kClasses = 10, kSize = 20'000, kBatch = 128;
   const SampleOrder order{.size = kSize, .seed = 5};

@@ -60,7 +60,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
   Trainer(small_run(broken.path()), listener, quick()).run();
   const MetricsHistory a = read_metrics(straight.path()), b = read_metrics(broken.path());
   ASSERT_EQ(b.steps.back().step, 30u);
-  // Before run() the first process wrote no folder metrics: compare those after the checkpoint.
+  // The first process wrote no metrics before run(), so only those after the checkpoint count.
   for (const StepReport& report : b.steps) {
     const auto same = std::find_if(a.steps.begin(), a.steps.end(), [&](const StepReport& other) {
       return other.step == report.step;
@@ -73,7 +73,7 @@ TEST(TrainerTest, ResumesToEqualMetrics) {
 
 // With two sources of constant weights, a longer run assigns batch slots as the shorter run did. A
 // schedule that spans the run depends on its length, so a longer run is refused.
-TEST(TrainerTest, ExtendsARunWithEqualSamplesOrRefuses) {
+TEST(TrainerTest, ExtendsARunOnlyIfSamplesStayEqual) {
   const TemporaryFolder folder, straight, ramped;
   const auto config = [](const TemporaryFolder& where, std::vector<std::string> settings) {
     settings.insert(settings.end(), {"optimizer.floor=1", "optimizer.warmup=0"});
@@ -110,9 +110,9 @@ TEST(TrainerTest, RepeatsAnInterruptedEvaluationAfterAResume) {
     Trainer first(small_run(folder.path(), averaged), listener, quick());
     first.train_until(30);
     const std::vector<std::uint8_t> before = first.state_bytes();
-    request_interrupt();  // at the last step: only the evaluation is left
+    request_interrupt();  // at the last step, when only the evaluation is left
     EXPECT_EQ(first.run().status, RunStatus::interrupted);
-    EXPECT_EQ(first.state_bytes(), before) << "weights and their average are swapped";
+    EXPECT_EQ(first.state_bytes(), before) << "weights and their average must not be swapped";
   }
   EXPECT_TRUE(read_metrics(folder.path()).evaluations.empty());
   Trainer second(small_run(folder.path(), averaged), listener, quick());
@@ -129,7 +129,7 @@ TEST(TrainerTest, CutsMetricsBackToTheCheckpoint) {
     stopper.interrupt_at = 20;
     Trainer(small_run(folder.path()), stopper, quick()).run();
   }
-  // As if the run had been killed when its last checkpoint was the one of step 10.
+  // As if the run had been killed when its last checkpoint was that of step 10.
   for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
     if (entry.path().filename() != "step-10") std::filesystem::remove_all(entry.path());
   Listener listener;
@@ -179,7 +179,7 @@ TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
   EXPECT_TRUE(finish.checkpoint.has_value());
 }
 
-// The shape is the same, so only the content shows the change.
+// The shape is the same, so only the content reveals the change.
 TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
   const TemporaryFolder folder;
   const auto write = [&](float first_value, std::int64_t last_label) {

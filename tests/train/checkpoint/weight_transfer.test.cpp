@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rounds to multiples of 1/64, which have 5 significant bits and so are exact in every float type.
+/// Rounds to multiples of 1/64, which have 5 significant bits and are therefore exact in every
+/// float type.
 void round_values(PlainTensor& tensor) {
   for (std::size_t at = 0; at < tensor.data.size(); at += sizeof(float)) {
     float value = 0;
@@ -24,7 +25,7 @@ void round_values(PlainTensor& tensor) {
   }
 }
 
-/// A trained model, and a version with rounded weights as another program might write it.
+/// A trained model, and a version with rounded weights, as another program might write it.
 class WeightTransfer : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -73,7 +74,7 @@ class WeightTransfer : public ::testing::Test {
   std::string note_;
 };
 
-TEST_F(WeightTransfer, ReadsFilesOfOtherProgramsInAnyTypeOfFloats) {
+TEST_F(WeightTransfer, ReadsFilesOfOtherProgramsWithAnyFloatType) {
   write(ElementType::f32);
   const std::vector<double> expected = initial_losses(foreign());
   expect_parts(note_, {"written by another program, without a digest; loaded 14 tensors"});
@@ -122,7 +123,7 @@ TEST_F(WeightTransfer, ReadsEditedModelsWithoutTheirDigest) {
   EXPECT_EQ(report.notes.size(), 1u);
 }
 
-TEST_F(WeightTransfer, RefusesFalseMetadata) {
+TEST_F(WeightTransfer, RefusesInvalidMetadata) {
   metadata_.erase("digest");
   const auto message = [&](const std::string& key, const std::string& value) {
     TensorMetadata changed = metadata_;
@@ -159,7 +160,7 @@ TEST_F(WeightTransfer, RefusesTensorsThatDoNotFit) {
   write(ElementType::f32);
   expect_parts(refused(ErrorKind::config, foreign(), {}),
                {"no tensor has a matching name", "this network has stage0.stem.conv.weight",
-                "the file encoder.", "scripts/torch-weights"});
+                "the file has encoder.", "scripts/torch-weights"});
   write_plain_safetensors(
       foreign(),
       {{"stage0.stem.conv.weight", ElementType::u8, {4, 3, 3, 3}, std::vector<std::byte>(108)}});
@@ -184,7 +185,7 @@ TEST_F(WeightTransfer, RefusesToKeepAnotherHead) {
   expect_parts(note_, {"reset head.weight, head.bias"});
 }
 
-TEST_F(WeightTransfer, KeepsTheHeadsThatBothNetworksHave) {
+TEST_F(WeightTransfer, KeepsHeadsCommonToBothNetworks) {
   initial_losses(model(), {"init.head=keep", "eval.sources=[{of: noise}]",
                            "data.sources=[{name: noise, kind: generator, generator: noise}, "
                            "{name: more, kind: generator, generator: shapes}]"});

@@ -33,7 +33,7 @@ TEST(RunConfigTest, ReadsASmallRun) {
 }
 
 // runs/NAME is the default folder.
-TEST(RunConfigTest, RefusesNamesThatAreNoPartOfAPath) {
+TEST(RunConfigTest, RefusesNamesThatCannotBePartOfAPath) {
   for (const std::string name : {"../../x", "/", "..", ".", "a/b", "\x1b[2J", "two\nlines"})
     EXPECT_TRUE(contains(refusal({"name=" + name}), "cannot name a run")) << name;
   EXPECT_TRUE(contains(refusal({"name=" + std::string(300, 'x')}), "longer than 255 bytes"));
@@ -45,7 +45,7 @@ TEST(RunConfigTest, RefusesEndlessEvaluations) {
                        "out of range [1, 100000000] samples"));
 }
 
-TEST(RunConfigTest, NamesAMissingSection) {
+TEST(RunConfigTest, ReportsAMissingSection) {
   const std::string text = "data: {sources: [{name: s, generator: shapes}]}\ntrain: {steps: 1}\n";
   EXPECT_TRUE(contains(message_of(ErrorKind::config, [&] { parse(text); }),
                        "the section 'model' is missing (its key 'name' is required"));
@@ -102,7 +102,7 @@ TEST(RunConfigTest, ListsOnlyKeysThatApply) {
   EXPECT_TRUE(contains(events, "unknown key 'q' in data.sources[0]")) << events;
   EXPECT_FALSE(contains(events, "augment")) << events;
   EXPECT_TRUE(contains(refusal({"data.sources=[{name: a, generator: ee_mumu, augment: []}]"}),
-                       "augment on a source of events"));
+                       "augment cannot be used for events"));
 }
 
 TEST(RunConfigTest, SuggestsTheNearestName) {
@@ -128,7 +128,7 @@ TEST(RunConfigTest, ChecksValues) {
   parse(kSmallRun, {"data.sources.0.repeats=3", "data.augment=[flip_x]"});
 }
 
-TEST(RunConfigTest, RefusesRegressionOfLatentsThatGeometryLoses) {
+TEST(RunConfigTest, RefusesRegressionOfLatentsThatAugmentationLoses) {
   const auto overrides = [](const char* target, const char* list) {
     return std::vector<std::string>{"loss.kind=mse", std::string("loss.targets=[") + target + "]",
                                     std::string("data.augment=") + list};
@@ -152,7 +152,7 @@ TEST(RunConfigTest, HoldsOutRowsOfFiles) {
   EXPECT_EQ(parse(config.to_yaml()).to_yaml(), config.to_yaml());
   EXPECT_EQ(parse(kSmallRun, with("", "fraction: 0.1")).data.sources[0].spec.rows, "0%..90%");
   parse(kSmallRun, with(", rows: 0..50", "rows: 50..60"));
-  // Other files may have any rows.
+  // Rows of other files may be any.
   parse(kSmallRun, with("", "path: y.npz, rows: 0%..10%"));
   EXPECT_FALSE(contains(parse(kSmallRun, with("", "path: y.npz")).identity_yaml(), "rows"));
   EXPECT_TRUE(contains(refusal(with("", "name: b")), "fraction: 0.1"));
@@ -181,7 +181,7 @@ TEST(RunConfigTest, RefusesRegressionOfConstants) {
   EXPECT_TRUE(contains(refused("scale", "[]"), "target 'scale' is 0.2 image side in every sample"));
   EXPECT_TRUE(contains(refused("texture", "[]"), "target 'texture' is 2 in every sample"));
   EXPECT_TRUE(contains(refused("texture", "[flip_x]"), "target 'texture' is 2 in every sample"));
-  EXPECT_EQ(heads("scale", "[zoom: [0.8, 1.2]]"), 1u) << "zoom varies the visible scale";
+  EXPECT_EQ(heads("scale", "[zoom: [0.8, 1.2]]"), 1u) << "zoom must make the visible scale vary";
 }
 
 TEST(RunConfigTest, RefusesMissingRequiredKeys) {
@@ -228,7 +228,7 @@ TEST(RunConfigTest, ResolvesPathsFromTheRoot) {
   EXPECT_EQ(config.resolve("a.tar"), "a.tar");
 }
 
-TEST(RunConfigTest, LeavesOutOfTheIdentityWhatDoesNotAffectWeights) {
+TEST(RunConfigTest, IdentityOmitsSettingsThatDoNotAffectWeights) {
   const std::string identity = parse(kSmallRun).identity_yaml();
   for (const char* same : {"out=elsewhere", "threads=3", "train.log_every=7", "eval.samples=5",
                            "train.graph=off", "train.keep=9", "device=auto", "data.root=/x"})
@@ -239,7 +239,7 @@ TEST(RunConfigTest, LeavesOutOfTheIdentityWhatDoesNotAffectWeights) {
     EXPECT_NE(parse(kSmallRun, {other}).identity_yaml(), identity) << other;
 }
 
-TEST(RunConfigTest, NamesTheVersionOfAFillInTheIdentity) {
+TEST(RunConfigTest, IdentityIncludesTheVersionOfAFill) {
   const std::vector<std::string> filled = {
       "data.sources.0.generator=dead_leaves",
       "data.sources.0.params={fill: [textures, kind=perlin], fills: 7}"};
@@ -249,7 +249,7 @@ TEST(RunConfigTest, NamesTheVersionOfAFillInTheIdentity) {
                        "uses:\n        textures:\n          generator_version: " + version))
       << config.identity_yaml();
   const std::string resolved = config.to_yaml();
-  EXPECT_FALSE(contains(resolved, "uses")) << "`uses` is no setting";
+  EXPECT_FALSE(contains(resolved, "uses")) << "`uses` is not a setting";
   EXPECT_EQ(parse(resolved).identity_yaml(), config.identity_yaml());
   EXPECT_TRUE(contains(refusal({"data.sources.0.generator=dead_leaves",
                                 "data.sources.0.params={fill: {generator: textures}}"}),
@@ -264,7 +264,7 @@ bool is_described(const ConfigEntry& entry) {
   }
   for (const ConfigSection& known : config_sections()) {
     if (known.path != section) continue;
-    if (!known.others.empty()) return true;  // keys of a generator or a model, or names of sources
+    if (!known.others.empty()) return true;  // keys of a generator or model, or names of sources
     for (const ParamRow& row : known.rows)
       if (row.name == entry.path.back()) return true;
   }

@@ -12,7 +12,7 @@ namespace {
 
 using ops::ScoredSample;
 
-/// The definition: all pairs. Exact, because the sums are multiples of 1/2 below 2^53.
+/// The definition, over all pairs. Exact, because the sums are multiples of 1/2 below 2^53.
 double by_pairs(const std::vector<ScoredSample>& samples) {
   double won = 0, pairs = 0;
   for (const ScoredSample& one : samples)
@@ -41,7 +41,7 @@ TEST(AreaUnderCurve, EqualsTheShareOfOrderedPairs) {
   }
 }
 
-TEST(AreaUnderCurve, IsOneForOrderAndAHalfForEqualScores) {
+TEST(AreaUnderCurve, IsOneForSortedAndAHalfForEqualScores) {
   std::vector<ScoredSample> samples = {{2, 1}, {1, 0}, {-5, 0}, {3, 1}};
   EXPECT_EQ(area_under_curve(samples), 1.0);
   samples = {{2, 0}, {1, 1}};
@@ -50,11 +50,11 @@ TEST(AreaUnderCurve, IsOneForOrderAndAHalfForEqualScores) {
   EXPECT_EQ(area_under_curve(samples), 0.5);
 }
 
-TEST(AreaUnderCurve, IsEmptyWhereItIsNotDefined) {
+TEST(AreaUnderCurve, IsEmptyIfUndefined) {
   std::vector<ScoredSample> samples = {{2, 1}, {1, 1}, {3, -1}};
-  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "one class";
+  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "there is only one class";
   samples = {{2, 1}, {std::numeric_limits<float>::quiet_NaN(), 0}, {1, 0}};
-  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "NaN";
+  EXPECT_EQ(area_under_curve(samples), std::nullopt) << "a score is NaN";
   EXPECT_EQ(area_under_curve({}), std::nullopt);
 }
 

@@ -9,8 +9,8 @@
 namespace wellspring::test {
 namespace {
 
-/// Shapes have a class, a place and a size. Jets have the same place, in later columns, and two
-/// soft labels. Files have only labels.
+/// Shapes have a class, a position and a size. Jets have the same position, in later columns, and
+/// two soft labels. Files have only labels.
 std::vector<SourceTruth> three_sources() {
   const HeadTarget x{"x", "mm", -2, 6}, y{"y", "mm", -2, 6}, size{"size", "mm", 0, 1};
   return {{"shapes", "shapes", "shapes", {"disc", "ring"}, {x, y, size}, {}, 1},
@@ -56,9 +56,9 @@ TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
   EXPECT_EQ(feeds[1].sources, 0b010u);
   EXPECT_EQ(feeds[2].sources, 0b011u);
   EXPECT_EQ(feeds[3].sources, 0b001u);
-  EXPECT_EQ(feeds[0].weight[2], 6) << "2 of the source, 3 of the head";
+  EXPECT_EQ(feeds[0].weight[2], 6) << "the source's 2 times the head's 3";
   EXPECT_EQ(feeds[2].weight[1], 0.5f);
-  // y and x: columns 1 and 0 of the shapes, 2 and 1 of the jets.
+  // y and x are columns 1 and 0 of the shapes, and 2 and 1 of the jets.
   EXPECT_EQ((std::vector<std::int32_t>(feeds[2].column.begin(), feeds[2].column.begin() + 4)),
             (std::vector<std::int32_t>{1, 0, 2, 1}));
 }
@@ -73,7 +73,7 @@ TEST(Heads, ReadRegressionTargetsFromTheTargetColumn) {
             (std::vector<std::int32_t>{0, -2}));
 }
 
-TEST(Heads, RefuseWhatCannotBeLearnt) {
+TEST(Heads, RefuseTargetsThatCannotBeLearnt) {
   const auto refused = [](std::vector<HeadConfig> configs,
                           std::vector<SourceTruth> sources = three_sources()) {
     return message_of(ErrorKind::config, [&] { make_heads(configs, sources); });
@@ -98,9 +98,9 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
                {"has 2 classes but 1 column in `target`"});
   sources = three_sources();
   sources[1].latents[1].high = 7;
-  expect_parts(
-      refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
-      {"target 'x' of source 'jets' has the range [-2, 7] mm", "earlier source [-2, 6] mm"});
+  expect_parts(refused({shapes, jets, head("p", LossKind::regression, {"x"})}, sources),
+               {"target 'x' of source 'jets' has the range [-2, 7] mm, but [-2, 6] mm in an "
+                "earlier source"});
   sources = three_sources();
   sources[1].latents[0].low = 100;
   sources[1].constants = {"mass", "x"};
@@ -109,7 +109,7 @@ TEST(Heads, RefuseWhatCannotBeLearnt) {
                 "remove it from the targets"});
   EXPECT_EQ(make_heads({shapes, jets}, sources).size(), 2u) << "no head learns mass";
   EXPECT_EQ(make_heads({shapes, jets, head("p", LossKind::regression, {"x"})}, sources).size(), 3u)
-      << "another source varies it";
+      << "it varies in another source";
   sources = three_sources();
   sources[2].classes = {"ring", "disc"};
   expect_parts(
@@ -139,13 +139,13 @@ TEST(Heads, RefuseHeldOutDataWithOtherClasses) {
   std::vector<SourceTruth> sources = {three_sources()[0]};
   sources[0].classes.push_back("square");
   expect_parts(message_of(ErrorKind::data, [&] { feed_heads(heads, configs, sources); }),
-               {"source 'shapes' has 3 classes (disc, ring, square), head 'shapes' has 2"});
+               {"source 'shapes' has 3 classes (disc, ring, square), but head 'shapes' has 2"});
   sources[0].head = "squares";
   expect_parts(message_of(ErrorKind::config, [&] { feed_heads(heads, configs, sources); }),
                {"source 'shapes': the network has no head for it"});
 }
 
-TEST(Heads, TellMixingWhereTheirLabelsAre) {
+TEST(Heads, TellMixingWhereToFindLabels) {
   for (const LossKind loss : {LossKind::class_label, LossKind::soft_label, LossKind::multi_label}) {
     const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                              head("jets", loss)};

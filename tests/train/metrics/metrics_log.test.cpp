@@ -88,7 +88,7 @@ TEST(MetricsLogTest, DropsLaterRecordsWhenOpenedAtAStep) {
 
 RunRecord run_from(std::uint64_t step) {
   PlanReport plan;
-  plan.device = "cpu (Imagined, 2 threads by the affinity mask)";
+  plan.device = "cpu (Imagined, 2 threads set by the affinity mask)";
   plan.precision = "f32";
   plan.graph = "on";
   plan.model = "cnn";
@@ -98,7 +98,7 @@ RunRecord run_from(std::uint64_t step) {
   return run_record(plan, step);
 }
 
-TEST(MetricsLogTest, RecordsWhereWhenAndByWhatARunWasTrained) {
+TEST(MetricsLogTest, RecordsWhereWhenAndWithWhatARunWasTrained) {
   EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
   EXPECT_EQ(utc_text(1794996334), "2026-11-18T10:05:34Z");
   const TemporaryFolder folder;
@@ -110,7 +110,7 @@ TEST(MetricsLogTest, RecordsWhereWhenAndByWhatARunWasTrained) {
   EXPECT_EQ(record.version, kVersion);
   EXPECT_EQ(record.commit, kCommit);
   EXPECT_EQ(record.build, kBuildType);
-  EXPECT_EQ(record.device, "cpu (Imagined, 2 threads by the affinity mask)");
+  EXPECT_EQ(record.device, "cpu (Imagined, 2 threads set by the affinity mask)");
   EXPECT_EQ(record.precision, "f32");
   EXPECT_EQ(record.graph, "on");
   EXPECT_EQ(record.model, "cnn");
@@ -173,7 +173,7 @@ TEST(MetricsLogTest, KeepsTheRate) {
       << none;
 }
 
-TEST(MetricsLogTest, NamesALineThatIsNoRecord) {
+TEST(MetricsLogTest, ReportsALineThatIsNotARecord) {
   const TemporaryFolder folder;
   spill(folder / "metrics.jsonl", "{\"kind\":\"step\"}\n");
   const std::string message = message_of(ErrorKind::data, [&] { read_metrics(folder.path()); });

@@ -54,7 +54,7 @@ TEST(Shards, FollowTheAmountOfWork) {
   EXPECT_EQ(shards_of(dense(4, 4), 128), 1u);
 }
 
-TEST(Shards, StartRowsWhereTheirColumnsStart) {
+TEST(Shards, RowsStartAtTheRightOffsetInEveryColumn) {
   SampleLayout layout = SampleLayout::set(5, 3);
   layout.globals = 2;
   std::array<float, 8 * 15> x{};

@@ -1,4 +1,4 @@
-// Recording, fusion and memory reuse.
+// Recording, fusion and reuse of memory.
 #include "train/network/tape.h"
 
 #include "core/error.h"
@@ -74,7 +74,7 @@ TEST(Fusion, SkipsValuesThatAreReadTwice) {
   EXPECT_EQ(fuse(tape.nodes()).size(), 4u);
 }
 
-/// Initialisation of each matrix of a network, by name.
+/// The initialisation of each matrix in a network, by name.
 std::map<std::string, Init> initialisations(const Tape& tape) {
   Stream stream(Device::cpu(), 1);
   MemoryPlan memory(Device::cpu());
@@ -85,7 +85,7 @@ std::map<std::string, Init> initialisations(const Tape& tape) {
   return result;
 }
 
-// A value before the ReLU that is read once is fused; one that is read twice is not.
+// A value before the ReLU that is read once is fused; one that is read twice is not fused.
 TEST(Fusion, KeepsInitialWeights) {
   for (const bool twice : {false, true}) {
     Tape tape = image_tape();
@@ -111,8 +111,8 @@ TEST(Liveness, SharesABlockBetweenTensorsOfDisjointLifetimes) {
   EXPECT_EQ(a.block_bytes, (std::vector<std::size_t>{100, 50}));
 }
 
-// The activations of a chain of layers stay for the backward pass; their gradients need at most two
-// more blocks.
+// The activations of a chain of layers are kept for the backward pass; their gradients need at most
+// two more blocks.
 TEST(Liveness, ReusesTheMemoryOfGradients) {
   Stream stream(Device::cpu(), 1);
   std::vector<std::size_t> blocks;
@@ -128,7 +128,7 @@ TEST(Liveness, ReusesTheMemoryOfGradients) {
     for (const Reservation& r : memory.reservations()) n += r.group == "activations" ? 1 : 0;
     blocks.push_back(n);
   }
-  EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation per layer, no gradient
+  EXPECT_EQ(blocks[1] - blocks[0], 8u);  // one activation per layer, and no gradient
 }
 
 TEST(Tape, DescribesItself) {
@@ -140,15 +140,15 @@ TEST(Tape, DescribesItself) {
                             "2 groups, epsilon 1e-05", "head", "max(x, 0)"});
 }
 
-TEST(Tape, RefusesWhatDoesNotFit) {
+TEST(Tape, RefusesOperationsThatDoNotFit) {
   const auto expect_refused = [](const char* part, const std::function<void(Tape&)>& record) {
     Tape tape = image_tape();
     test::expect_parts(test::message_of(ErrorKind::config, [&] { record(tape); }), {part});
   };
-  expect_refused("model test: convolution 'c' of an image of 8x8x3", [](Tape& t) {
+  expect_refused("model test: convolution 'c' does not fit an image of 8x8x3", [](Tape& t) {
     t.conv(t.input(), "c", {.channels = 4, .kernel = 11, .padding = 0});
   });
-  expect_refused("side of 9", [](Tape& t) { t.max_pool(t.input(), {.window = 9}); });
+  expect_refused("its window is 9x9", [](Tape& t) { t.max_pool(t.input(), {.window = 9}); });
   expect_refused("3 channels in 2 groups",
                  [](Tape& t) { t.group_norm(t.input(), "n", {.groups = 2}); });
   expect_refused("must have the same shape",

@@ -35,7 +35,7 @@ TEST_P(ScheduleTest, WarmsUpThenFollowsHalfACosine) {
   EXPECT_EQ(rate_at(s, 1000000), 0.5f);
   for (std::uint64_t step = 10; step <= 110; ++step) {
     const double turned = std::numbers::pi * static_cast<double>(step - 10) / 100;
-    // Four roundings of numbers up to 2, and the cosine's error of 2 ULP.
+    // Four roundings of numbers up to 2, and the cosine's error of 2 ulps.
     EXPECT_NEAR(rate_at(s, step), 0.5 + 0.75 * (1 + std::cos(turned)), 16 * 0x1p-24) << step;
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The paths (attribute d) of a chart's curves; the legend and the error bars do not count.
+/// The paths (attribute d) of a chart's curves, excluding the legend and error bars.
 std::vector<std::string> curves(const std::string& html) {
   std::vector<std::string> found;
   const std::regex path("<path class=\"([^\"]*)\" d=\"([^\"]*)\"");
@@ -30,7 +30,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// A curve ends at a missing point and starts again after it.
+// A curve must end at a missing point and start again after it.
 TEST(Chart, LeavesAGapAtNonFiniteValues) {
   const std::string html =
       to_html({"Loss",
@@ -56,7 +56,7 @@ TEST(Chart, EndsCurvesAtTheirLastPoints) {
   EXPECT_NE(paths[1].find("L258.7"), std::string::npos) << paths[1];
 }
 
-TEST(Chart, GivesSeriesOfAGroupOneColour) {
+TEST(Chart, GivesAllSeriesOfAGroupOneColour) {
   const std::string html = to_html({"Accuracy",
                                     "step",
                                     "%",
@@ -66,7 +66,7 @@ TEST(Chart, GivesSeriesOfAGroupOneColour) {
                                      {"nothing", {{1, kNan}}}}});
   test::expect_parts(html, {"class=\"c0\" d=\"M58", "class=\"c1\" d=\"M58",
                             "class=\"c1 dashed\" d=\"M4", "class=\"c1 error\""});
-  EXPECT_EQ(html.find(">nothing<"), std::string::npos) << "a legend of a curve that is not drawn";
+  EXPECT_EQ(html.find(">nothing<"), std::string::npos) << "the legend shows an undrawn curve";
 }
 
 TEST(Chart, ClipsErrorBarsAtTheMaximum) {
@@ -78,7 +78,7 @@ TEST(Chart, ClipsErrorBarsAtTheMaximum) {
   EXPECT_NE(to_html(chart).find(">150<"), std::string::npos);
 }
 
-// Every colour has a value in the light and in the dark theme.
+// Every colour must have a value in the light and in the dark theme.
 TEST(Chart, TakesItsColoursFromTheTheme) {
   const std::string style = chart_style();
   const std::size_t dark = style.find("@media (prefers-color-scheme: dark)");

@@ -1,4 +1,4 @@
-// The report page of a run: its content and its width.
+// The content and the width of a run's report page.
 #include "train/report/report.h"
 
 #include "tests/support/error_testing.h"
@@ -12,7 +12,7 @@
 namespace wellspring {
 namespace {
 
-/// Two sources and one regression. The second source starts at step 30, the first ends at step 40.
+/// Two sources and one regression. The second source starts at step 30; the first ends at step 40.
 ReportInput input() {
   ReportInput all;
   all.plan.name = "a <run>";
@@ -65,7 +65,7 @@ std::string figure(const std::string& page, const std::string& title) {
                                     : page.substr(begin, page.find("</figure>", begin) - begin);
 }
 
-/// Start and end of the curve of a CSS class, in pixels from the left.
+/// Start and end of the curve with a CSS class, in pixels from the left.
 std::pair<double, double> extent(const std::string& chart, const std::string& colour) {
   const std::regex path("<path class=\"" + colour + "\" d=\"(M(?!2 5H26)[^\"]*)\"");
   std::smatch found;
@@ -86,11 +86,11 @@ TEST(Report, StartsAndEndsCurvesWithTheirSources) {
     EXPECT_NEAR(photos.first, 58 + 368 * 30 / 60., 0.1) << title;
     EXPECT_NEAR(photos.second, 426, 0.1) << title;
   }
-  // A share of 0 is drawn, too.
+  // A share of 0 must be drawn, too.
   EXPECT_NEAR(extent(figure(page, "Share of samples"), "c0").second, 426, 0.1);
 }
 
-// A curve has a gap where its source is off, but not where a rare source misses a window.
+// A curve must have a gap where its source is off, but not where a rare source misses a window.
 TEST(Report, LeavesGapsOnlyWhereASourceIsOff) {
   for (const double wanted : {0.0, 0.01}) {
     ReportInput all = input();
@@ -105,7 +105,7 @@ TEST(Report, LeavesGapsOnlyWhereASourceIsOff) {
   }
 }
 
-TEST(Report, SaysWhereEveryProcessRan) {
+TEST(Report, ShowsWhereEachProcessRan) {
   ReportInput all = input();
   EXPECT_EQ(report_html(all).find("<h2>Processes"), std::string::npos);
   RunRecord run;
@@ -129,10 +129,10 @@ TEST(Report, DrawsTheBestPossibleResult) {
   const std::string accuracy = figure(page, "Accuracy");
   // c0 is the colour of the source.
   test::expect_parts(accuracy, {">drawn, best possible<", "c0 dotted"});
-  EXPECT_EQ(accuracy.find(">120<"), std::string::npos) << "more than 100 %";
+  EXPECT_EQ(accuracy.find(">120<"), std::string::npos) << "the axis exceeds 100 %";
   const std::string errors = figure(page, "Errors of place");
   test::expect_parts(errors, {">photos: x, best possible<", "root mean square, mm"});
-  EXPECT_EQ(errors.find("photos: t"), std::string::npos) << "another unit needs another chart";
+  EXPECT_EQ(errors.find("photos: t"), std::string::npos) << "another unit needs a chart of its own";
 }
 
 TEST(Report, FormatsNumbersForReaders) {
@@ -145,7 +145,7 @@ TEST(Report, FormatsNumbersForReaders) {
   }
 }
 
-// Elements that may be wider than 360 pixels scroll; charts are no wider than the page.
+// Elements that may be wider than 360 pixels must scroll; charts must not be wider than the page.
 TEST(Report, FitsOnAPhone) {
   const std::string page = report_html(input());
   test::expect_parts(page, {"width=device-width, initial-scale=1", "minmax(min(400px, 100%), 1fr)",
@@ -154,13 +154,13 @@ TEST(Report, FitsOnAPhone) {
   int found = 0;
   for (std::sregex_iterator at(page.begin(), page.end(), wide), end; at != end; ++at, ++found)
     EXPECT_TRUE(at->prefix().str().ends_with("<div class=\"scroll\">"));
-  EXPECT_EQ(found, 3) << "two pictures and the sources";
+  EXPECT_EQ(found, 3) << "two pictures and the list of sources";
 }
 
 TEST(Report, FollowsTheReadersDarkTheme) {
   const std::string page = report_html(input());
   EXPECT_NE(page.find("@media (prefers-color-scheme: dark) { :root { --paper"), std::string::npos);
-  // The drawings contain no colour values.
+  // The drawings must contain no colour values.
   const std::size_t body = page.find("<body>");
   EXPECT_EQ(page.find("stroke=\"#", body), std::string::npos);
   EXPECT_EQ(page.find("fill:#", body), std::string::npos);

@@ -1,4 +1,4 @@
-// Reports of windows of steps.
+// Reports about windows of steps.
 #include "train/step/metrics_windows.h"
 
 #include "core/work_watch.h"
@@ -14,7 +14,7 @@
 namespace wellspring::test {
 namespace {
 
-// An evaluation within a window restarts its clock, so the earlier steps of the window do not count.
+// An evaluation within a window restarts its clock, so earlier steps of the window do not count.
 TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   const RunConfig config = small_run("unused", {"device=cpu"});
   Mixture mixture = config.open_training(WorkWatch());
@@ -30,7 +30,7 @@ TEST(MetricsWindow, DividesTheTimedStepsByTheirTime) {
   WindowLines window{8, 12, lines, sums, 0.5, 8, true};
   const StepReport whole = summarise_window(window, mixture, losses, config.train.batch, 30);
   EXPECT_EQ(whole.window, 4u);
-  EXPECT_EQ(whole.loss, 1.5) << "the mean of 0 to 3";
+  EXPECT_EQ(whole.loss, 1.5) << "must be the mean of 0 to 3";
   EXPECT_EQ(whole.samples_per_second, 4 * 8 / 0.5);
   window.timed_from = 11;
   const StepReport part = summarise_window(window, mixture, losses, config.train.batch, 30);

@@ -1,5 +1,5 @@
-// Replaces kernels/runtime/launch.cuh in builds with the stand-in: a kernel is the functor's loop on
-// the host. Included only by .cu files, which the host compiler then compiles.
+// Replaces kernels/runtime/launch.cuh in builds with the stand-in: a kernel is the functor's loop
+// on the host. Included only by .cu files, which the host compiler then compiles.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -12,7 +12,7 @@
 
 namespace wellspring::stand_in {
 
-/// A thread that works like the member of a device team, with the scratch of a team of one. It does
+/// A thread that behaves like a member of a device team, with the scratch of a team of one. It does
 /// not take the shortcuts of the host's SoloTeam.
 class Team : public SoloTeam {
  public:
