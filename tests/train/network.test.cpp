@@ -376,6 +376,11 @@ TEST_P(Policies, FreezeAsARateOfZeroDoes) {
       const float* a = frozen.parameters().average() + tensor.offset;
       const float* b = still.parameters().average() + still.parameters().tensors()[position].offset;
       EXPECT_TRUE(std::equal(a, a + tensor.elements(), b)) << tensor.name;
+      // The average of a trained tensor moves, but less than its weights.
+      EXPECT_EQ(std::equal(a, a + tensor.elements(), before.at(tensor.name).begin()),
+                !tensor.trained());
+      EXPECT_EQ(std::equal(a, a + tensor.elements(), after.at(tensor.name).begin()),
+                !tensor.trained());
     }
   }
 }
