@@ -1,4 +1,4 @@
-// The batches of a generator that are measured. Called by the generator benchmark and by the
+// The batches of a generator that are timed. Called by the generator benchmark and by the
 // instruction counter of scripts/issue-slots; host only.
 #pragma once
 
@@ -25,8 +25,8 @@ struct LaunchSize {
   int side;
 };
 
-/// Settings that get their own rows in addition to the defaults, because they use another functor
-/// or have a target rate.
+/// Settings that get their own rows in addition to the defaults, because they select another
+/// functor or have a target rate.
 struct GeneratorVariant {
   std::string generator;
   std::string what;  ///< added to its name
@@ -45,7 +45,7 @@ inline std::vector<GeneratorVariant> generator_variants() {
           {"visual_atom", "", {}, 512}};
 }
 
-/// Consecutive batches, as in training: resident data of one batch serves the next.
+/// Consecutive batches, as in training: resident data of one batch are reused for the next.
 class GeneratorBatches {
  public:
   /// `threads`: CPU threads; 0: the machine's default.
@@ -75,7 +75,7 @@ class GeneratorBatches {
 
   /// Bytes of all columns written per sample.
   std::size_t sample_bytes() const { return sample_bytes(batch_.dtype); }
-  /// The same if x had another type.
+  /// Bytes per sample if x had type `dtype`.
   std::size_t sample_bytes(DType dtype) const {
     BatchView view = batch_;
     view.dtype = dtype;

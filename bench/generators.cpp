@@ -1,5 +1,5 @@
-// Rate of each generator, compared with the rate of memory writes, with a plain loop that makes the
-// same samples, and by number of threads.
+// Rate of each generator: compared with the rate of memory writes, compared with a plain loop that
+// makes the same samples, and for different numbers of threads.
 #include "bench/generator_batches.h"
 #include "bench/measure.h"
 #include "bench/plain/plain.h"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kTrainingBatch = 1024;  ///< events
 
-/// Number of events that keeps every core or multiprocessor busy for a short while, estimated from
-/// the random numbers that they need; at most 1 GiB of values.
+/// Number of events that keeps all cores or multiprocessors busy for a short while, estimated from
+/// the random numbers that the events need; at most 1 GiB of values.
 std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                Device device) {
   const std::int64_t most = device.is_cuda() ? 1 << 24 : 1 << 20;
@@ -30,8 +30,8 @@ std::int64_t events_per_launch(const GeneratorEntry& entry, const GeneratorVaria
   return std::max<std::int64_t>(kTrainingBatch, std::bit_floor(static_cast<std::uint64_t>(events)));
 }
 
-/// First the launches with the highest rates: enough work for every core or multiprocessor, at 224
-/// pixels, the size for which vision papers quote rates. Then training batches: as in
+/// The launches with the highest rates come first: enough work for every core or multiprocessor, at
+/// 224 pixels, the size for which vision papers quote rates. Then come training batches: the one of
 /// configs/quickstart.yaml, and the standard one at 224 pixels.
 std::vector<LaunchSize> launch_sizes(const GeneratorEntry& entry, const GeneratorVariant& variant,
                                      Device device, const LaunchChoice& choice) {

@@ -125,8 +125,8 @@ MemoryTraffic::MemoryTraffic(Device device, Kind kind, std::size_t bytes)
   fill();
 }
 
-/// Fills the buffers with a short repeated block of random numbers: untouched memory and zeros copy
-/// faster on some devices.
+/// Fills the buffers with a short repeated block of random numbers, because some devices copy
+/// untouched memory and zeros faster.
 void MemoryTraffic::fill() {
   constexpr std::size_t kNumbers = std::size_t{1} << 20;
   const std::vector<std::uint16_t> numbers = ordinary_numbers(kNumbers, 0);

@@ -1,5 +1,5 @@
-// Repeated timing: medians of many short windows, alternating with windows of a reference. Called
-// by the benchmarks; host only.
+// Repeated timing: medians over many short windows that alternate with windows of a reference.
+// Called by the benchmarks; host only.
 #pragma once
 
 #include "bench/gpu_ceilings.h"
@@ -70,13 +70,13 @@ struct Report {
 };
 
 /// Work to be timed: `run` does or enqueues `work` units, and `wait` returns when the queue is
-/// empty. They are separate so that a window does not include a wait per launch.
+/// empty. They are separate so that a window does not contain one wait per launch.
 struct Work {
   std::function<void()> run;
   double work = 1;
   std::function<void()> wait = {};
-  /// Makes the given number of runs and returns their time in seconds; replaces `run` and `wait` if
-  /// not all of the work is timed.
+  /// Makes the given number of runs and returns their time in seconds. Replaces `run` and `wait` if
+  /// only part of the work is timed.
   std::function<double(int)> seconds = {};
 };
 /// Baseline work, in the same unit.
@@ -88,17 +88,17 @@ struct Reference {
 inline constexpr double kShortestWindow = 0.02;  ///< seconds; clock and scheduler add < 1 %
 inline constexpr int kUsualPairs = 11;
 
-/// Warms up both until two runs agree, then measures `repeats` pairs of windows, one of each. The
-/// two windows of a pair have equal length, at least kShortestWindow, so that both see the same
-/// load. Which one goes first alternates.
+/// Warms up both until two runs agree, then measures `repeats` pairs of windows, one window of
+/// each. The two windows of a pair have equal length, at least kShortestWindow, so that both see
+/// the same load. They alternate in going first.
 Row measure(const std::string& name, const std::string& unit, const Work& work,
             const Reference& bound, int repeats = kUsualPairs);
 /// The same with a rival instead of a bound.
 Row compare(const std::string& name, const std::string& unit, const Work& work,
             const Reference& rival, int repeats = kUsualPairs);
 
-/// Writes random words into a buffer, or copies one half of it to the other, as our kernels do: one
-/// part per thread, with ordinary stores.
+/// Writes random words into a buffer, or copies one half of it to the other. As in our kernels,
+/// each thread handles one part, with ordinary stores.
 class MemoryTraffic {
  public:
   enum class Kind : std::uint8_t {
@@ -121,10 +121,10 @@ class MemoryTraffic {
   Planned<WriteWords::Words> tile_;
 };
 
-/// Selects the names that contain a match of an extended regular expression.
+/// Selects the names that contain a match for an extended regular expression.
 class Filter {
  public:
-  /// An empty pattern selects all. Config error if it is invalid or exceeds 256 bytes.
+  /// An empty pattern selects all. Throws a config error if it is invalid or exceeds 256 bytes.
   explicit Filter(const std::string& pattern);
   bool matches(const std::string& name) const { return matches_(name); }
 

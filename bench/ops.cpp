@@ -1,5 +1,5 @@
-// Rates of network operations: convolutions compared with a large matrix product, others with a
-// copy of the same number of bytes.
+// Rates of network operations. Convolutions are compared with a large matrix product, other
+// operations with a copy of the same number of bytes.
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"

@@ -13,8 +13,8 @@
 
 namespace wellspring::bench {
 
-/// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or as f32, they have
-/// either sign and magnitudes between 2^-7 and 2.
+/// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or f32, they have
+/// both signs and magnitudes from 2^-7 to 2.
 inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint64_t sample) {
   std::vector<std::uint16_t> halves((bytes + 1) / 2);
   RngStream draw({1, sample}, Purpose::texture);
@@ -26,7 +26,7 @@ inline std::vector<std::uint16_t> ordinary_numbers(std::size_t bytes, std::uint6
 }
 
 /// Memory for one operation at a time, filled with random numbers: zeros or constant data draw less
-/// power and raise rates by a tenth.
+/// power and raise measured rates by a tenth.
 class RandomMemory {
  public:
   explicit RandomMemory(Device device)

@@ -1,4 +1,4 @@
-// Rate of whole training steps, data included, compared with the same step on a resident batch.
+// Rate of whole training steps, including data, compared with the same step on a resident batch.
 #include "bench/measure.h"
 #include "core/error.h"
 #include "train/trainer.h"
@@ -63,7 +63,7 @@ train: {steps: 1000000}
 
 void add_row(Report& report, const std::string& name, RunConfig config, TrainObserver& observer,
              std::optional<int> repeats) {
-  config.evaluation.sources.clear();  // neither read nor evaluated
+  config.evaluation.sources.clear();  // not read or evaluated
   const auto batch = static_cast<double>(config.train.batch);
   TrainerOptions options;
   options.write_files = false;

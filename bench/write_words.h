@@ -10,8 +10,8 @@
 
 namespace wellspring::bench {
 
-/// Team functor: writes a short block of random words repeatedly. Some devices compress zeros and
-/// constant words.
+/// Team functor: writes a short block of random words repeatedly. Random, because some devices
+/// compress zeros and constant words.
 struct WriteWords {
   struct alignas(16) Words {
     std::uint32_t word[4];

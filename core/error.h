@@ -1,5 +1,5 @@
-// Errors: location, reason, advice, and the exit code that `main` returns. Called by everything;
-// host only.
+// Errors: location, reason, advice, and the exit code that `main` returns. Called by all code; host
+// only.
 #pragma once
 
 #include "core/expect.h"

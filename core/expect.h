@@ -1,4 +1,4 @@
-// Internal contracts. Called by everything; host and device (no code on devices).
+// Internal contracts. Called by all code; host and device (no code on devices).
 #pragma once
 
 namespace wellspring::detail {

@@ -32,7 +32,7 @@ void print(const char* text) {
   [[maybe_unused]] const ssize_t nobody_to_tell = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-/// clock_gettime(2) may be called from handlers, too.
+/// clock_gettime(2) may also be called from handlers.
 std::int64_t now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);

@@ -18,7 +18,7 @@ struct Interrupted {};
 /// the previous handlers.
 class SignalGuard {
  public:
-  /// Messages of the handler on standard error; null: none. It writes `stopping` when the flag is
+  /// Messages that the handler writes to stderr; null: none. It writes `stopping` when the flag is
   /// first raised and at the first SIGINT, `ended` before the second SIGINT ends the process.
   struct Words {
     const char* stopping = nullptr;  ///< both must outlive the guard
@@ -26,7 +26,7 @@ class SignalGuard {
   };
   static constexpr std::chrono::milliseconds kOneInterrupt{500};
   SignalGuard() : SignalGuard(Words{}) {}
-  /// `one_interrupt`: how long SIGINTs count as the first one.
+  /// `one_interrupt`: time during which further SIGINTs count as the first one.
   explicit SignalGuard(Words words, std::chrono::nanoseconds one_interrupt = kOneInterrupt);
   /// Uses other messages from now on.
   void say(Words words) noexcept;
@@ -34,8 +34,8 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  /// Signals from people, terminals and batch systems, the soft CPU time limit, and a pipe without
-  /// a reader (the write then fails with EPIPE).
+  /// Signals from people, terminals and batch systems, the soft limit on CPU time, and SIGPIPE for
+  /// a pipe without a reader (the write then fails with EPIPE).
   static constexpr std::array<int, 7> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2,
                                                   SIGHUP, SIGXCPU, SIGPIPE};
 

@@ -9,7 +9,7 @@
 namespace wellspring {
 
 /// Called often, on the thread that waits for the work: "decoding cifar10", parts done, total parts
-/// (0: unknown). May be empty. It must not throw.
+/// (0: unknown). May be empty. Must not throw.
 using WorkWatch =
     std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)>;
 

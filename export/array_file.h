@@ -1,5 +1,5 @@
-// A file of named arrays that are filled in parallel, one batch at a time; independent of the
-// format. Called by export; host only.
+// A file of named arrays that are filled in parallel, batch by batch, in any format. Called by
+// export; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -29,8 +29,8 @@ class ArrayFile {
   /// Opens an array that append() fills row by row.
   virtual Array open(const std::string& name, const ArraySpec& spec,
                      const ArrayMeaning& meaning = {}) = 0;
-  /// The same with an unknown number of rows; the first extent in `spec` is ignored. It must be the
-  /// last array to be opened, except in HDF5 files, where several may grow.
+  /// The same with an unknown number of rows; the first extent in `spec` is ignored. Except in HDF5
+  /// files, where several arrays may grow, it must be opened last.
   virtual Array open_growing(const std::string& name, const ArraySpec& spec,
                              const ArrayMeaning& meaning = {}) = 0;
   virtual void append(Array array, Bytes rows) = 0;
@@ -43,8 +43,8 @@ class ArrayFile {
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
-/// Starts the file. It appears at finish(); without that, nothing remains. Errors: config for an
-/// unknown extension, runtime if it cannot be written.
+/// Starts the file. It appears at finish(); without that, nothing remains. Throws a config error
+/// for an unknown extension, a runtime error if it cannot be written.
 std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path);
 
 }  // namespace wellspring

@@ -19,7 +19,7 @@ constexpr int kLabelHeight = 14;
 constexpr int kLeastTile = 96;    // smaller images are enlarged to at least this size
 constexpr int kLeastWidth = 400;  // room for the heading above a single image
 
-/// Returns `layout`. Error (config) if a picture of `count` images would be too large for viewers.
+/// Returns `layout`. Throws a config error if a picture of `count` images is too large for viewers.
 SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
   constexpr double kMostPixels = 1 << 28;
   const SampleShape shape = layout.shape();
@@ -31,7 +31,7 @@ SampleLayout drawable(const SampleLayout& layout, std::uint64_t count) {
                            "use a smaller --count or size; export writes any number of samples"});
 }
 
-/// Black for 0; other numbers get colours that distinguish neighbouring numbers.
+/// Black for 0; other numbers get colours that make neighbouring numbers easy to tell apart.
 RgbColour colour_of_number(float number) {
   if (!(number > 0)) return {0, 0, 0};
   constexpr float kGolden = 0.61803399f;  // turns from one hue to the next

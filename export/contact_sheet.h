@@ -12,8 +12,8 @@ namespace wellspring {
 /// Draws a contact sheet.
 class ContactSheet {
  public:
-  /// For `count` images of this layout, each next to its dense labels if there are any. Error
-  /// (config) if the picture would be too large for viewers.
+  /// For `count` images of this layout, each next to its dense labels, if any. Throws a config
+  /// error if the picture would be too large for viewers.
   ContactSheet(const SampleHeading& heading, const std::vector<SampleOrigin>& origins,
                const SampleLayout& layout, std::uint64_t count);
   void draw(const HostSamples& samples);

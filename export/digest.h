@@ -21,7 +21,7 @@ std::string sample_digest(Generator& generator, const SampleRange& range,
 
 /// A report with this digest (`sha256`), the digest of each column (`columns`, including `source`,
 /// i32, and `sample`, i64), and everything needed to repeat it: SampleReader::identity, layout,
-/// making and program version. `progress` is called with the number of finished samples.
+/// making and program version. `progress` receives the number of finished samples.
 nlohmann::ordered_json digest_report(SampleReader& feed,
                                      const std::function<void(std::uint64_t)>& progress = {});
 

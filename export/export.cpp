@@ -27,7 +27,7 @@ nlohmann::ordered_json values(const std::vector<ValueInfo>& columns) {
   return list;
 }
 
-/// Meaning of the columns for samples of this origin.
+/// Describes the columns for samples of this origin.
 nlohmann::ordered_json meaning(const SampleOrigin& origin) {
   const SampleInfo& info = origin.info;
   nlohmann::ordered_json latents = nlohmann::ordered_json::array();
@@ -68,7 +68,7 @@ nlohmann::ordered_json metadata(const SampleReader& feed) {
   return data;
 }
 
-/// Refuses more bytes than any disk holds; smaller sizes fit into all integers used here.
+/// Rejects more bytes than any disk holds; smaller sizes fit into all integer types used here.
 void expect_storable(const SampleReader& feed) {
   constexpr double kMostBytes = 0x1p60;
   const auto row_bytes = static_cast<double>(feed.layout().elements()) * sizeof(float);

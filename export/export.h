@@ -20,14 +20,14 @@ struct ExportReport {
 
 struct ExportOptions {
   std::string layout;  ///< a name from export_layouts(); "": the default for these samples
-  /// Called with the number of written samples; an exception from it ends the export.
+  /// Called with the number of written samples; an exception thrown by it ends the export.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
 };
 
-/// Writes the samples as they are made; memory does not grow with their number. The file appears
-/// when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5` or
-/// `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
+/// Writes the samples as they are made; memory use does not depend on their number. The file
+/// appears when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5`
+/// or `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.
@@ -38,8 +38,8 @@ struct ExportOptions {
 /// offsets[i] to offsets[i + 1]. HDF5 files repeat the metadata as attributes, and store x and
 /// offsets in the layout of the generator's community unless `layout` selects another.
 ///
-/// Errors: config for an unknown extension, a layout that does not fit, or more data than a file
-/// can hold; runtime if the file cannot be written; any error of the feed.
+/// Throws config errors for an unknown extension, a layout that does not fit, or more data than a
+/// file can hold; runtime errors if the file cannot be written; and any error of the feed.
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
 

@@ -1,5 +1,5 @@
-// How an exported file stores the values of samples: as plain columns, or in the layout of a
-// community's files. Labels and true parameters are plain columns in either case. Called by export
+// How an exported file stores the values of samples: as plain columns, or in the file layout of a
+// research community. Labels and true parameters are plain columns in either case. Called by export
 // and the command line; host only.
 #pragma once
 
@@ -33,7 +33,7 @@ struct ImageForm {
 struct ExportLayout {
   std::string name;
   std::string arrays;  ///< the arrays that replace x, one line for the help
-  /// Makes the layout's arrays. Error (config) if the samples do not fit; it names what they lack.
+  /// Makes the layout's arrays. Throws a config error, which says why, if the samples do not fit.
   std::unique_ptr<ValueArrays> (*make)(const SampleReader& feed) = nullptr;
   /// Default for HDF5 files if all samples come from one of these generators and fit. Empty:
   /// default for all other samples.
@@ -44,12 +44,12 @@ struct ExportLayout {
 /// columns, calochallenge, jetnet, icecube.
 const std::vector<ExportLayout>& export_layouts();
 
-/// The layout `name`; for "", the default for these samples in a file with this name. Errors
-/// (config) for an unknown name, or a community's layout for a file that is not HDF5.
+/// The layout `name`; for "", the default for these samples in a file with this name. Throws a
+/// config error for an unknown name, or a community's layout for a file that is not HDF5.
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path);
 
-/// The arrays of `layout`, which must be `columns` if `form` is not the default. Errors: config.
+/// The arrays of `layout`, which must be `columns` if `form` is not the default. Config errors.
 std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const SampleReader& feed,
                                          const ImageForm& images);
 

@@ -18,7 +18,7 @@ constexpr int kAxisWidth = 56, kAxisHeight = 44;  // left of and below a panel
 constexpr int kPanelGap = 24, kCaptionHeight = 16;
 constexpr int kLegendLine = 14, kSwatch = 22;
 constexpr int kPanelsInARow = 3;
-constexpr int kMostPanels = 36;  // if there are more features, the first are drawn
+constexpr int kMostPanels = 36;  // if there are more features, only the first are drawn
 constexpr int kLeastSheetWidth = 2 * kMargin + kAxisWidth + kPanelWidth;
 
 constexpr int kBins = 50;
@@ -29,7 +29,7 @@ constexpr int kMostFilled = 3;  // up to this many lines get a tinted area
 /// Colours for all types of colour vision: M. Okabe, K. Ito, "Color Universal Design" (2008).
 constexpr RgbColour kColours[] = {{0, 114, 178}, {213, 94, 0},   {0, 158, 115}, {204, 121, 167},
                                   {230, 159, 0}, {86, 180, 233}, {0, 0, 0}};
-/// Solid, dashed, dotted: pixels drawn and period. With the colours they give 21 different lines.
+/// Solid, dashed, dotted: drawn pixels and period. Combined with the colours, 21 different lines.
 constexpr int kStyles[][2] = {{1, 1}, {5, 9}, {2, 5}};
 
 RgbColour colour_of(std::size_t line) {

@@ -11,8 +11,8 @@
 
 namespace wellspring {
 
-/// Fills and draws histograms of all features, one line per class. If no origin gives the range of
-/// its values, the first samples set it; values outside count in the outermost bins.
+/// Fills and draws histograms of all features, with one line per class. If no origin gives the
+/// range of its values, the first samples set it; values outside count in the outermost bins.
 class HistogramSheet {
  public:
   HistogramSheet(const std::vector<SampleOrigin>& origins, const SampleLayout& layout);
@@ -21,7 +21,7 @@ class HistogramSheet {
   Preview draw(const SampleHeading& heading);
 
   /// Sum of the weights in a bin, and its statistical variance: the sum, over samples, of the
-  /// squared weight that each adds. Items of a set are correlated, so it is not a sum over items.
+  /// squared weight that each adds. Not a sum over items, because a set's items are correlated.
   struct Bin {
     double sum = 0, variance = 0;
   };

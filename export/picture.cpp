@@ -21,7 +21,7 @@ std::size_t letters_in(int width, int scale) {
   return static_cast<std::size_t>(std::max(1, width / ((font::kWidth + 1) * scale)));
 }
 
-/// Lines of at most `room` characters, broken at separators; a part that is longer than a line is
+/// Lines of at most `room` characters, broken at separators. A part that is longer than a line is
 /// broken anywhere.
 std::vector<std::string> wrapped(const std::string& text, std::size_t room,
                                  std::string_view separator) {

@@ -39,7 +39,7 @@ class Painter {
   RgbImage image_;
 };
 
-/// The text; if it is wider than `width` pixels, it is cut and ends in dots.
+/// The text; if it is wider than `width` pixels, it is cut off and ends in dots.
 std::string fit(const std::string& text, int width);
 
 /// A sample heading, broken into lines that fit the picture.
@@ -65,7 +65,7 @@ class PictureNames {
   /// as a number.
   std::string of(std::size_t origin, std::int32_t label) const;
   /// Meaning of the numbers: "pictures can only show Latin letters: in photos, #3 is 'кот'". One
-  /// line per source that has any, with its first 40 numbers.
+  /// line per source that has such numbers, with the first 40.
   std::vector<std::string> legend() const;
 
  private:

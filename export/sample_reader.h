@@ -1,5 +1,5 @@
-// Reads samples in order from any source. Here the source is a generator; train/run_samples.h reads
-// from a configuration. Called by export, preview and digest; host only.
+// Reads samples in order from any source. The reader here reads from a generator;
+// train/run_samples.h reads from a configuration. Called by export, preview and digest; host only.
 #pragma once
 
 #include "export/samples.h"
@@ -46,7 +46,7 @@ class SampleReader {
   /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
-  /// batch by batch; the next batch overwrites the previous one. Call it at most once.
+  /// batch by batch; each batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;
   /// Items that did not fit into the rows of a set, so far.
   virtual SetOverflow overflow() const = 0;
@@ -62,10 +62,10 @@ class SampleReader {
   virtual nlohmann::ordered_json making() const = 0;
 };
 
-/// Reads samples of a generator, which nothing else may use during the reader's lifetime.
+/// Reads samples of a generator, which nothing else may use while the reader exists.
 class GeneratorReader final : public SampleReader {
  public:
-  /// Error (config) if dense labels are requested but the generator has none.
+  /// Throws a config error if dense labels are requested but the generator has none.
   GeneratorReader(Generator& generator, const SampleRange& range, const SampleMaking& making = {});
   /// The same, but owns the generator.
   GeneratorReader(std::unique_ptr<Generator> generator, const SampleRange& range,

@@ -22,7 +22,7 @@ struct SampleRange {
   std::uint64_t count = 0;
 };
 
-/// How to make samples, and whether to add dense labels. Changes no other byte of a sample.
+/// How to make samples, and whether to add dense labels. No other byte of a sample depends on it.
 struct SampleMaking {
   Device device = Device::cpu();
   std::int64_t batch = 64;
@@ -84,8 +84,8 @@ class HostBatch {
 
 class SampleMaker {
  public:
-  /// Plans and loads `generator`, which nothing else may use while the SampleMaker exists.
-  /// `most_rows`, if not 0, limits the batch size: the total number of samples.
+  /// Plans and loads `generator`, which nothing else may use while the SampleMaker exists. The
+  /// batch size is at most `most_rows`, the total number of samples, unless that is 0.
   explicit SampleMaker(Generator& generator, const SampleMaking& making = {},
                        std::uint64_t most_rows = 0);
 

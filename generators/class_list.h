@@ -6,8 +6,8 @@
 
 namespace wellspring {
 
-/// Error (config), naming generator and row, if `names` contains an unknown name (not in `known`)
-/// or the same name twice.
+/// Throws a config error, which names generator and row, if `names` contains a name twice or a name
+/// that is not in `known`.
 void expect_class_list(const std::string& generator, const std::string& row,
                        const std::vector<std::string>& names,
                        const std::vector<std::string>& known);

@@ -1,4 +1,4 @@
-// Builds tables of many classes, one class at a time on all threads. Called by generators whose
+// Builds tables of many classes in parallel, with one thread per class. Called by generators whose
 // classes need a search; host only.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace wellspring {
 
 namespace detail {
 
-/// A team of one makes each class; if that throws, its exception is stored.
+/// Makes each class with a team of one; stores the exception if this throws.
 template <class Make>
 struct MakeOne {
   const Make* make;

@@ -40,7 +40,7 @@ void expect_no_augmentation(const std::string& name, const AugmentationPlan& pla
         "flips, crops and colour operations are defined for images", "remove `augment`"});
 }
 
-/// Roles of the latents, in the same order, for images of one shape.
+/// Roles of the latents, in the same order, for images of this shape.
 LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
   LatentRoles roles;
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
@@ -78,7 +78,7 @@ FunctorGeneratorBase::FunctorGeneratorBase(SampleInfo info, const SampleLayout& 
     expect_size(info_.name, layout.height);
     expect_size(info_.name, layout.width);
   }
-  // Only the described latents count: a functor has room for the latents of all parameters.
+  // A functor has room for the latents of all parameters, but only the described ones count.
   info_.layout.latents = static_cast<int>(info_.latents.size());
   info_.layout.targets = truth.targets;
   if (truth.labels > 0) {

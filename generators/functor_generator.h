@@ -1,13 +1,13 @@
 // Wraps a functor as a generator: parameters, checks, tables and launches common to all functors.
 // Used by the rows of the registry and by tests of single generators; host only.
 //
-// In addition to the members of its form of emission (kernels/emission/forms.h), the functor F of a
-// generator has
+// In addition to the members that its form of emission requires (kernels/emission/forms.h), the
+// functor F of a generator has
 //
 //     struct Params;                                        plain, defaults as initialisers
 //     static const ParamTable<Params>& table();
 //     static SampleInfo describe(const Params&);            without the layout of an image
-//     explicit F(const Params&);                            derived constants; errors: config
+//     explicit F(const Params&);                            derived constants; throws config errors
 //
 // and these hooks, if it names them in kHooks (sample_info.h):
 //
@@ -92,7 +92,7 @@ auto tables_of() {
   }
 }
 
-/// Throws the error (config) that samples of `info` have no dense labels.
+/// Throws a config error: samples of `info` have no dense labels.
 [[noreturn]] void refuse_plane(const SampleInfo& info, const std::string& advice);
 
 /// Truth columns of a functor type.
@@ -101,7 +101,7 @@ struct FunctorTruth {
   int targets = 0, labels = 0;
 };
 
-/// The part of FunctorGenerator that is the same for all functors.
+/// The part of FunctorGenerator that does not depend on the functor's type.
 class FunctorGeneratorBase : public Generator {
  public:
   const SampleInfo& info() const final { return info_; }
@@ -110,7 +110,7 @@ class FunctorGeneratorBase : public Generator {
   void emit(Stream& stream, const EmitCall& call) final;
 
  protected:
-  /// `info` does not contain the layout yet. Errors: config.
+  /// `info` does not contain the layout yet. Throws config errors.
   FunctorGeneratorBase(SampleInfo info, const SampleLayout& layout, const FunctorTruth& truth);
 
   /// Reserves the memory of emission. `roles`: how augmentation maps the latents.
@@ -129,7 +129,7 @@ class FunctorGeneratorBase : public Generator {
   bool is_event_ = false;
 };
 
-/// Layout of the samples of a functor. `shape`: shape of an image.
+/// Layout of a functor's samples. `shape`: shape of an image.
 template <class F>
 SampleLayout layout_of([[maybe_unused]] const F& functor, [[maybe_unused]] SampleShape shape) {
   if constexpr (MakesEvents<F>) {
@@ -148,7 +148,7 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
   static constexpr GeneratorHooks kHooks = detail::hooks_of<F>();
 
  public:
-  /// `shape`: shape of an image; ignored for events. Errors: config.
+  /// `shape`: shape of an image; ignored for events. Throws config errors.
   FunctorGenerator(const typename F::Params& params, SampleShape shape)
       : FunctorGenerator(params, shape, F(params)) {}
 

@@ -1,5 +1,5 @@
 // Interface of a generator: description (SampleInfo), planning, loading and emission. The code of a
-// generator is a functor in one header under generators/images or generators/events; the registry
+// generator is a functor in one header in generators/images or generators/events; the registry
 // wraps it. Called by sources, commands and tests; host only.
 #pragma once
 
@@ -40,14 +40,14 @@ class Generator {
 
   /// Reserves the memory of emission for batches of up to `rows` rows, with or without dense
   /// labels: drawn scenes, canvases, fields, tables. A generator belongs to one plan; planning
-  /// again moves it to the new plan. Errors (config) if a table cannot be made, or if there are no
-  /// dense labels.
+  /// again moves it to the new plan. Throws config errors if a table cannot be made or if there are
+  /// no dense labels.
   virtual void plan(MemoryPlan& memory, std::int64_t rows,
                     DenseLabels dense = DenseLabels::none) = 0;
   /// Uploads tables; call it after commit and before the first emission. Blocks.
   virtual void load(Stream& stream) = 0;
-  /// Notes from plan() to the user, one line each: for example, a damaged or read-only cache, or a
-  /// limit that samples will reach.
+  /// Notes from plan() to the user, one line each: for example, that a cache is damaged or
+  /// read-only or that samples will reach a limit.
   virtual const std::vector<std::string>& notes() const = 0;
 
   /// Enqueues recordable launches that fill every slot whose `source` equals `call.source`. They
@@ -55,7 +55,7 @@ class Generator {
   /// function of (generator, version, versions of the generators it uses, parameters, call.seed,
   /// slot.sample, augmentation, slot.ordinal); key(call.seed) keys all random numbers. The batch
   /// must have the same input as layout(), and columns for all latents or for none. Events and sets
-  /// take no augmentation. Geometric augmentations transform latents according to their roles, so
+  /// cannot be augmented. Geometric augmentations transform latents according to their roles, so
   /// that they describe the augmented image.
   virtual void emit(Stream& stream, const EmitCall& call) = 0;
 };
@@ -76,19 +76,19 @@ struct GeneratorEntry {
                                       const Generators& others);
   const Generators* others = nullptr;  ///< set by the registry
 
-  /// `size`: side of the square image in pixels; ignored for events. Errors (config): as for
+  /// `size`: side of the square image in pixels; ignored for events. Throws the config errors of
   /// ParamTable::set.
   std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size) const {
     return maker(settings, size, *others);
   }
 };
 
-/// Error (config) unless the samples have dense labels; it lists the generators that have them.
+/// Throws a config error, which lists the generators with dense labels, if the samples have none.
 void expect_plane(const SampleInfo& info);
 
 /// All generators, by name. The table is built on first use and never changes.
 const Generators& generator_registry();
-/// Error (config) if the name is unknown; it suggests the nearest known name.
+/// Throws a config error, which suggests the nearest known name, if the name is unknown.
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place = {});
 std::unique_ptr<Generator> make_generator(const std::string& name, int size,
                                           const std::vector<ParamSetting>& settings = {},

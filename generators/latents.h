@@ -1,4 +1,4 @@
-// Declaration of latents, the numbers with which a sample was drawn. Used by generators and by all
+// Declaration of latents, the numbers from which a sample was drawn. Used by generators and by all
 // code that reads their samples; host only.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace wellspring {
 /// ends; under other laws, the ends may be bounds that few samples approach.
 enum class LatentEnds : std::uint8_t { reached, rare };
 
-/// A number with which a sample was drawn, exported with the sample.
+/// A number from which a sample was drawn, exported with the sample.
 struct LatentInfo {
   std::string name;
   std::string help;                     ///< meaning, with its zero and its direction

@@ -1,5 +1,5 @@
 // Random numbers of NumPy's RandomState, whose stream is frozen (NEP 19). They reproduce data that
-// others published: categories of `ifs`, constants of `sbi`. Host only.
+// others published: the categories of `ifs` and the constants of `sbi`. Host only.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ Generators build_registry() {
   return entries;
 }
 
-/// The entries of the registry. Each entry knows the others.
+/// The entries of the registry. Each entry has access to the others.
 struct Registry {
   Generators entries = build_registry();
 

@@ -34,7 +34,7 @@ std::string text_of(const TableKey& key) {
   return fmt::format("{}\n{}\n{}\n{}", key.generator, key.version, key.table, key.parameters);
 }
 
-/// Includes the key, so that a file with another table's name is rejected.
+/// Includes the key, so that a file that contains another table is rejected.
 Sha256::Digest digest_of(const TableKey& key, Bytes table) {
   Sha256 hash;
   hash.update(bytes_of(text_of(key))).update(table);

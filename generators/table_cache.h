@@ -1,10 +1,10 @@
-// Tables that take long to make (categories, densities, calibrations) are made once per machine and
-// cached in files. Each file is named by the hash of everything that its bytes depend on. Used by
-// generators' host code; host only.
+// Tables that take long to compute (categories, densities, calibrations) are made once per machine
+// and cached in files. Each file is named by the hash of everything that its bytes depend on. Used
+// by generators' host code; host only.
 //
 // The folder is $WELLSPRING_CACHE, or $XDG_CACHE_HOME/wellspring, or ~/.cache/wellspring. A file is
 // written completely or not at all. It contains the SHA-256 of its bytes, and a damaged file is
-// made again. If nothing can be stored, tables are made every time; this is not an error.
+// recomputed. If nothing can be stored, tables are recomputed every time; this is not an error.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -17,7 +17,7 @@
 
 namespace wellspring {
 
-/// Inputs that determine the bytes of a table.
+/// The inputs that determine the bytes of a table.
 struct TableKey {
   std::string generator;
   int version = 1;    ///< version of the bytes: the generator's version, unless the bytes change
@@ -41,7 +41,7 @@ class TableCache {
   std::vector<std::byte> get(const TableKey& key,
                              const std::function<std::vector<std::byte>()>& compute);
 
-  /// Notes to the user, one line each: for example a damaged file or a read-only folder.
+  /// Notes to the user, one line each, for example about a damaged file or a read-only folder.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:

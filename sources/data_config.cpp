@@ -25,7 +25,7 @@ const ParamTable<DataConfig>& data_table() {
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
                    "default for all data sets: keep the first N rows of each class; 0: all; "
                    "held-out sets are always used in full")
-          .may_change();  // the identity of a run contains each source's own value
+          .may_change();  // a run's identity contains each source's own value
   return table;
 }
 
@@ -64,7 +64,7 @@ void expect_repeats_differ(const ConfigNode& node, const SourceConfig& source) {
                   : "the same images would be repeated; add augment, or remove repeats");
 }
 
-/// Reads `normalise` of a generator of events; the images that some of them make are not scaled.
+/// Reads `normalise` of an event generator. If the generator makes images, they are not scaled.
 void read_event_scaling(const ConfigNode& node, SourceConfig& source, const Augmentations& shared,
                         int size) {
   const SourceSpec& spec = source.spec;
@@ -93,7 +93,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
     const ConfigLocation place = name ? name->place : node.location();
-    // Constructed only to check every parameter here, where its location is known.
+    // The generator is made only to check every parameter here, where its location is known.
     make_generator(spec.generator, size, spec.params, place);
   } else {
     if (const auto format = node.scalar("format"); format && !format->value.empty())

@@ -30,21 +30,21 @@ struct DataConfig {
   MixConfig mix;                        ///< mixup and cutmix of training samples
 };
 
-/// Reads and checks the section, including the generators' parameters. Errors: config.
+/// Reads and checks the section, including the generators' parameters. Throws config errors.
 DataConfig read_data(const ConfigNode& node);
 void write_data(ConfigWriter& writer, const DataConfig& data);
 std::vector<ConfigSection> data_sections();
 
 /// Reads and checks the format's keys in the entry of a file source. If `format` is "", the format
-/// is detected later from the path. Errors: config.
+/// is detected later from the path. Throws config errors.
 std::vector<ParamSetting> read_format_settings(const ConfigNode& node, const std::string& format);
 void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>& settings);
 
-/// Error (config) if a latent that is a regression target becomes meaningless under its source's
-/// augmentation.
+/// Throws a config error if a latent that is a regression target becomes meaningless under its
+/// source's augmentation.
 void expect_targets_follow(const DataConfig& data, const std::vector<std::string>& targets);
 
-/// Error (config) if the samples of a generator cannot be mixed as `data.mix` asks.
+/// Throws a config error if the samples of a generator cannot be mixed as `data.mix` requires.
 void expect_mixable(const DataConfig& data);
 
 /// The names of the sources, in their order.

@@ -13,7 +13,7 @@
 namespace wellspring {
 namespace {
 
-/// Upload of resident data: two page-locked buffers, one filled while the other is copied.
+/// Resident data are uploaded through two page-locked buffers: one is copied, one is being filled.
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 

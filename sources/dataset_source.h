@@ -1,5 +1,5 @@
 // A source that reads a data set. Its rows are resident on the device if they fit; otherwise they
-// are streamed. Made by make_source; host only.
+// are streamed. Created by make_source; host only.
 #pragma once
 
 #include "kernels/augment/augmentation_passes.h"
@@ -51,7 +51,7 @@ class DatasetSource final : public Source {
 
  private:
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
-  /// Reports progress at the start: `doing` ("reading") and rows done.
+  /// Reports progress before the first step: `doing` ("reading") and the number of rows done.
   void tell(const char* doing, std::int64_t done) const;
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
@@ -59,7 +59,7 @@ class DatasetSource final : public Source {
   /// Loads latents or targets: `read` writes one row of them.
   void load_columns(Stream& stream, const Planned<float>& columns,
                     void (Dataset::*read)(std::int64_t, float*) const);
-  /// Rows at `bytes` with the truth of all rows.
+  /// The rows at `bytes`, with the labels, latents and targets of all rows.
   StoredRows stored(const std::uint8_t* bytes, std::int64_t period) const;
   void load_resident(Stream& stream);
   void check_streamed();

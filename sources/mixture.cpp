@@ -18,7 +18,7 @@ namespace {
 /// Largest accepted table: 64 million steps of two sources.
 constexpr std::uint64_t kLargestTableBytes = std::uint64_t{1} << 30;
 
-/// Checkpoints, metrics and exports contain class names and are UTF-8.
+/// Checkpoints, metrics and exports contain class names and must be UTF-8.
 void expect_text(const Source& source) {
   for (const std::string& name : source.classes()) {
     if (is_utf8(name)) continue;

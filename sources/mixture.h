@@ -36,11 +36,11 @@ class Mixture {
   explicit Mixture(std::uint64_t seed)
       : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
-  /// Errors: config for a duplicate name, a layout that differs from the first source's, a negative
-  /// or non-finite weight, or too many sources; data for a class name that is not UTF-8.
+  /// Throws a config error for a duplicate name, a layout that differs from the first source's, an
+  /// invalid weight, or too many sources; a data error for a class name that is not UTF-8.
   void add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place = {});
   /// Weights over the run: linear between the points, constant before the first and after the last.
-  /// Every point has a weight for every source, in their order. Errors (config) for a missing
+  /// Every point has a weight for every source, in their order. Throws config errors for a missing
   /// weight, a point out of order or outside the run, or weights that are not shares.
   void set_schedule(std::vector<SchedulePoint> points);
 
@@ -53,14 +53,14 @@ class Mixture {
 
   /// Assigns the rows of the whole run and reserves memory for this rank's share; `plan` must
   /// outlive the mixture, whose reading threads write to it. The assignment depends on the size of
-  /// the global batch, not on the number of ranks. Errors (config) for no source, weights that are
-  /// all zero, or an empty data set.
+  /// the global batch, not on the number of ranks. Throws config errors if there is no source, all
+  /// weights are zero, or a data set is empty.
   void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
   /// The same for a single rank.
   void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
     plan(memory, Share::whole(batch), steps);
   }
-  /// After commit: uploads tables and resident data. Blocks.
+  /// Call after commit: uploads tables and resident data. Blocks.
   void load(Stream& stream);
 
   void before_step(Stream& stream, std::uint64_t step);
@@ -76,11 +76,11 @@ class Mixture {
 
   /// [rows of the share] on the device, written by emit and emit_range.
   const Slot* slots() const { return slots_.data(); }
-  /// True if a run of `steps` steps has the same slots in its first `until` steps. After plan().
+  /// True if a run of `steps` steps has the same slots in its first `until` steps. Requires plan().
   bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
   /// The slots of a step, computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
-  /// Samples given by `source` before `step`, and the number that its weights ask for.
+  /// Samples drawn from `source` before `step`, and the number that its weights call for.
   std::int64_t achieved(std::uint64_t step, int source) const;
   double target(std::uint64_t step, int source) const;
   /// Notes of all sources, after load().

@@ -83,7 +83,7 @@ bool reads_files(const SourceConfig& source) {
   return source.spec.kind == SourceKind::files;
 }
 
-/// The source that determines the scaling; nullopt: none.
+/// The source that determines the scaling; nullopt if there is no such source.
 std::optional<std::size_t> reference_of(const DataConfig& data) {
   std::optional<std::size_t> found;
   for (std::size_t k = 0; k < data.sources.size(); ++k) {
@@ -96,8 +96,8 @@ std::optional<std::size_t> reference_of(const DataConfig& data) {
   return found;
 }
 
-/// Gives a source the scaling, unless it has its own. A generator that is unscaled by default keeps
-/// no `normalise` key.
+/// Gives a source the scaling, unless it has its own. If the scaling changes nothing, a generator
+/// without `normalise` stays without it.
 void give(SourceConfig& source, const Normalisation& values) {
   Normalisation& own = source.augmentations.normalisation;
   if (own.choice == Choice::given) return;

@@ -1,5 +1,5 @@
-// Automatic normalisation of events and sets: measures mean and deviation of every feature and
-// global, and gives all sources of a run one scaling. Called by training and exports; host only.
+// Automatic normalisation of events and sets: measures the mean and deviation of every feature and
+// global; all sources of a run get the same scaling. Called by training and exports; host only.
 #pragma once
 
 #include "core/work_watch.h"
@@ -13,20 +13,20 @@
 
 namespace wellspring {
 
-/// Larger data sets are measured on this many rows, evenly spread.
+/// For larger data sets, only this many rows, evenly spread, are measured.
 inline constexpr std::int64_t kMeasuredRows = 100'000;
 /// Measured samples of a generator: ids from kFirstMeasuredSample, neither trained on nor held out.
 inline constexpr std::int64_t kMeasuredSamples = 16'384;
 inline constexpr std::uint64_t kFirstMeasuredSample = std::uint64_t{1} << 49;
 
-/// With more features, such as the cells of a calorimeter, all share one mean and deviation;
-/// otherwise a cell that is rarely hit would be magnified.
+/// With more features than this, such as the cells of a calorimeter, all share one mean and
+/// deviation; otherwise a rarely hit cell would be magnified.
 inline constexpr int kMostMeasuredAlone = 256;
 
 /// Means and standard deviations over existing items; the deviation of a constant counts as 1. The
-/// sums are in f64, in row order for any number of threads. Errors (data): as for reading.
+/// sums are in f64, in row order for any number of threads. Throws the data errors of reading.
 Normalisation measure_rows(const Dataset& data, int threads, const WorkWatch& watch = {});
-/// The same for samples of a generator, which nothing else may use meanwhile.
+/// The same for samples of a generator, which nothing else may use during the call.
 Normalisation measure_samples(Generator& generator, std::uint64_t seed, int threads);
 
 /// Settings of a measurement.
@@ -37,9 +37,9 @@ struct MeasureContext {
 };
 /// Replaces `auto` and the default with numbers, in `data` and in its sources, before plan(). All
 /// events and sets get one scaling, measured on the source that a run finishes on: the last one
-/// that reads files, or else the last one with `auto`. By default, images and runs that use only
-/// generators are not scaled. Returns what was measured, such as "80000 rows of 'jets'"; "" if
-/// nothing was. Errors: as for reading.
+/// that reads files, or otherwise the last one with `auto`. By default, images and runs that use
+/// only generators are not scaled. Returns what was measured, such as "80000 rows of 'jets'"; "" if
+/// nothing was measured. Throws the errors of reading.
 std::string settle_normalisation(DataConfig& data, Mixture& training,
                                  const MeasureContext& context);
 

@@ -1,5 +1,5 @@
-// Detects held-out samples that are also trained on, by their location and by their bytes. Called
-// at the start of a run; host only.
+// Detects held-out samples that are also used for training, by their location and by their bytes.
+// Called at the start of a run; host only.
 #pragma once
 
 #include "core/work_watch.h"
@@ -14,8 +14,8 @@ namespace wellspring {
 /// Rows of a held-out data set whose bytes equal rows of a training data set.
 struct Overlap {
   int held_out = 0, trained = 0;  ///< indices of the two sources
-  std::int64_t rows = 0;          ///< such rows of the held-out set; 0: none
-  /// Rows compared in each set: all, or an evenly spread selection of kMostComparedBytes.
+  std::int64_t rows = 0;          ///< number of such rows in the held-out set
+  /// Number of rows compared in each set: all, or an evenly spread selection of kMostComparedBytes.
   std::int64_t compared = 0, trained_compared = 0;
   std::string first, first_trained;  ///< location of one such row in either set
 };
@@ -23,8 +23,8 @@ struct Overlap {
 inline constexpr std::int64_t kMostComparedBytes = std::int64_t{1} << 30;
 
 /// Compares every held-out data set with every training data set of the same row layout, with
-/// `threads` reading threads. Error (data) if both contain the same row of the same file, a mistake
-/// in the configuration. Identical bytes are not an error: published sets contain duplicates.
+/// `threads` reading threads. Throws a data error if both contain the same row of the same file, a
+/// configuration mistake. Identical bytes are no error: published sets contain duplicates.
 std::vector<Overlap> find_overlaps(const Mixture& training, const Mixture& held_out, int threads,
                                    std::int64_t most_bytes = kMostComparedBytes,
                                    const WorkWatch& watch = {});

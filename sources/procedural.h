@@ -1,4 +1,4 @@
-// A generator as a source: new samples every step, none ever repeated. Called by mixtures; host only.
+// A generator as a source: new samples every step, never repeated. Called by mixtures; host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -14,8 +14,8 @@ namespace wellspring {
 
 class ProceduralSource final : public Source {
  public:
-  /// Training takes ids from 0 up, evaluation from here: no run reaches 2^48 samples (at ten
-  /// million per second it would take eleven months), so the two never meet.
+  /// Training uses ids from 0 up, evaluation from here. No run reaches 2^48 samples (at ten million
+  /// per second it would take eleven months), so the two never meet.
   static constexpr std::uint64_t kFirstEvaluationSample = std::uint64_t{1} << 48;
 
   struct Settings {

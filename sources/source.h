@@ -37,12 +37,12 @@ class Source {
   /// A few lines for the start of a run: kind and size of the source, where it is stored, and why.
   virtual std::string summary() const = 0;
 
-  /// Sets the normalisation of events and sets; call it before plan(). Images have theirs in the
-  /// augmentation.
+  /// Sets the normalisation of events and sets; call it before plan(). For images, normalisation is
+  /// part of the augmentation.
   virtual void normalise(const Normalisation& /*values*/) {}
   /// Reserves the source's memory: drawn scenes, tables, a resident data set, staging rings.
   virtual void plan(MemoryPlan& /*plan*/, const Share& /*share*/) {}
-  /// After MemoryPlan::commit: uploads resident data. Blocks.
+  /// Call after MemoryPlan::commit: uploads resident data. Blocks.
   virtual void load(Stream& /*stream*/) {}
   /// Messages from load(), for example about a damaged table that was computed again.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -55,17 +55,17 @@ class Source {
   virtual void emit(Stream& stream, const Slot* slots, std::uint32_t index,
                     const BatchView& batch) = 0;
   /// Emits samples [first, first + count) without augmentation. `slots` (device memory) already
-  /// hold them, see RangeSlots. Not for recorded steps; may block.
+  /// contain them; see RangeSlots. Not for recorded steps; may block.
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
-  /// For sources that stream from files; others do nothing. Called once, after load. `assignment`
-  /// has its table in host memory and stays valid as long as the source uses it.
+  /// Only for sources that stream from files. Called once, after load. `assignment` has its table
+  /// in host memory and stays valid as long as the source uses it.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}
-  /// Before step `step` is launched: makes `stream` wait until the step's data is on the device.
-  /// Throws the errors (data) of the decoding threads.
+  /// Called before step `step` is launched: makes `stream` wait until the step's data is on the
+  /// device. Throws the data errors of the decoding threads.
   virtual void before_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
-  /// After step `step` was launched on `stream`: its data may be overwritten when the step is done.
+  /// Called after step `step` was launched on `stream`: frees its data for reuse when it is done.
   virtual void after_step(Stream& /*stream*/, std::uint64_t /*step*/) {}
 };
 

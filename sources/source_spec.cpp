@@ -21,7 +21,7 @@ ParamTable<SourceSpec> common_rows() {
   table.text("head", &SourceSpec::head,
              "output head; sources with the same head share a label space; empty: its own head");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
-             "multiplies the loss of its samples");
+             "factor for the loss of its samples");
   table.integer(
       "seed", &SourceSpec::seed, {-1}, "",
       "seed of its samples, order and augmentation; -1: derived from the run's seed and its name");
@@ -60,9 +60,9 @@ ParamTable<SourceSpec> file_rows() {
                "keep all rows on the device, or read and decode them ahead of every step");
   table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
-             "device memory for storage: auto; 0: the run's budget");
+             "device memory for rows with storage: auto; 0: the run's budget");
   table.may_change();
-  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "number read ahead when streamed");
+  table.integer("ahead", &SourceSpec::ahead, {2, 64}, "batches", "batches read ahead if streamed");
   table.may_change();
   table.integer("threads", &SourceSpec::threads, {0, 1024}, "",
                 "reading and decoding threads; 0: `threads` of the run");

@@ -40,7 +40,7 @@ struct SourceSpec {
 
   // kind: generator
   std::string generator;
-  std::vector<ParamSetting> params;  ///< the generator's or format's, checked against its table
+  std::vector<ParamSetting> params;  ///< for the generator or format, checked against its table
 
   // kind: files
   std::string path;
@@ -57,8 +57,8 @@ struct SourceSpec {
   ConfigLocation place;  ///< location of the entry in the configuration
 };
 
-/// Rows for every key of a source's entry, except the parameters of a generator (a map called
-/// `params`) and of a format (see read_format_settings). Both tables have the row `kind`; read that
+/// One row for every key of a source's entry, except the parameters of a generator (a map called
+/// `params`) and of a format (see read_format_settings). Both tables have the row `kind`; read it
 /// first to know which table applies.
 const ParamTable<SourceSpec>& source_table(SourceKind kind);
 /// The help text of `rows`, here and in eval.sources.
@@ -69,7 +69,7 @@ inline constexpr const char* kRowsHelp =
 struct SourceContext {
   int size = 0;                    ///< side of the network's square input, pixels; 0: the data's
   std::uint64_t seed = 0;          ///< seed of the run
-  std::int64_t threads = 0;        ///< threads of the run, unless the source sets its own
+  std::int64_t threads = 0;        ///< the run's threads, unless the source sets its own
   Augmentations training;          ///< for training samples
   Augmentations evaluation;        ///< for held-out samples
   std::uint64_t budget_bytes = 0;  ///< per file source; 0: a quarter of the device's memory
@@ -77,10 +77,10 @@ struct SourceContext {
   WorkWatch watch = {};                   ///< progress of reading and decoding at the start
 };
 /// The seed of a source: its own, or one derived from the run's seed and the source's name. Sources
-/// of one run share no random number, and adding one changes no other. Below 2^63, as `export
+/// of one run share no random numbers, and adding a source changes no other. Below 2^63, as `export
 /// --seed` requires.
 std::uint64_t source_seed(const SourceSpec& spec, std::uint64_t run_seed);
-/// Errors: (config) in the entry, (data) in the files.
+/// Throws config errors for the entry and data errors for the files.
 std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext& context);
 
 }  // namespace wellspring

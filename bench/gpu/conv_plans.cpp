@@ -95,7 +95,7 @@ std::vector<ConvGraphSpec> graphs_of(const Conv2dSpec& conv) {
   return graphs;
 }
 
-/// The tensors of a convolution; times the plans of a graph of one of its passes.
+/// Holds the tensors of a convolution and times the plans of a graph of one of its passes.
 class Timing {
  public:
   Timing(const Conv2dSpec& conv, Device device)
@@ -121,7 +121,7 @@ class Timing {
       graph.run(tensors(pass), reinterpret_cast<const float*>(bias_.data()),
                 {workspace.data(), bytes});
     };
-    run();  // load modules before the capture
+    run();  // loads modules before the capture
     stream().synchronize();
     const auto replayed = StepGraph::record(stream(), [&](Stream&) {
       for (int i = 0; i < kRunsOfGraph; ++i) run();

@@ -42,7 +42,7 @@ struct Cupti {
 #undef X
 };
 
-/// The output file and its counts. CUPTI calls from its own thread.
+/// The output file and its counts. CUPTI calls it from its own thread.
 struct Trace {
   Cupti cupti;
   std::mutex mutex;
@@ -50,7 +50,7 @@ struct Trace {
   std::size_t records = 0, dropped = 0;
 
   void write(const json& line) {
-    // Names come from the traced program: replace invalid UTF-8.
+    // Names come from the traced program, so invalid UTF-8 is replaced.
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     std::fwrite(text.data(), 1, text.size(), file);
     std::fflush(file);

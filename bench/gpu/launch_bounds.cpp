@@ -36,7 +36,7 @@ namespace wellspring::bench {
 namespace {
 
 constexpr int kWindows = 7;            // per variant; variants alternate
-constexpr double kShortest = 0.02;     // seconds per window, to make clock and scheduler negligible
+constexpr double kShortest = 0.02;     // seconds per window, long compared with clock and scheduler
 constexpr std::int64_t kCompared = 8;  // samples per batch compared with the program's kernel
 
 struct Options {
@@ -46,7 +46,7 @@ struct Options {
   std::vector<std::string> generators;
 };
 
-/// The program's own launch first, then all others.
+/// The variants to time: the program's own launch first, then all others.
 template <class F>
 std::vector<Variant> variants() {
   constexpr bool kPaintsBands =

@@ -12,7 +12,7 @@
 
 namespace wellspring::bench {
 
-/// The same functor compiled for another number of blocks per multiprocessor, same block size.
+/// The same functor and block size, compiled for another number of blocks per multiprocessor.
 template <class F, int blocks>
 struct Bounded : F {
   static constexpr LaunchBound kLaunchBound = {launch_bound<F>().threads, blocks};
@@ -34,7 +34,7 @@ inline constexpr bool kVaries<PaintCanvasInScratch<F, bf16>> = true;
 template <class F>
 inline constexpr bool kVaries<MakeEventsInTeams<F, bf16>> = true;
 
-/// How to launch such a kernel; 0: as the program does.
+/// How to launch such a kernel. 0 means the program's own value.
 struct Variant {
   int blocks = 0;       ///< blocks per multiprocessor of its launch bound
   int members = 0;      ///< threads per team

@@ -1,6 +1,6 @@
 // Launch cost of 50 dependent empty kernels, like the kernels of a small network's training step:
 // launched one by one, as a graph, with programmatic dependent launch, in two branches, and as a
-// graph of eight steps. It is a lower bound on the time of a step.
+// graph of eight steps. This cost is a lower bound on the time of a step.
 //
 //     launch_chain [DEVICE]        default: cuda:0
 //
@@ -27,7 +27,7 @@ namespace {
 constexpr int kNodes = 50;          // about as many as in the quickstart's step
 constexpr int kStepsOfGraph = 8;    // in the largest graph
 constexpr int kWindows = 11;        // per method; methods alternate
-constexpr double kShortest = 0.02;  // seconds per window, to make clock and scheduler negligible
+constexpr double kShortest = 0.02;  // seconds per window, long compared with clock and scheduler
 constexpr int kIdleLaunches = 101;  // on an idle device
 
 __global__ void empty() {}
@@ -53,7 +53,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Two streams; the second forks from the first and joins it again.
+/// Two streams. The second forks from the first and joins it again.
 struct Streams {
   explicit Streams(Device device) : first(device), second(device) {}
   cudaStream_t main() const { return static_cast<cudaStream_t>(first.native()); }
@@ -127,7 +127,7 @@ double microseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-/// A method to run the steps, and its times in microseconds.
+/// A method of running the steps, and its times in microseconds.
 class Way {
  public:
   Way(std::string name, Streams& streams, Step step)
@@ -145,7 +145,7 @@ class Way {
     }
   }
 
-  /// One launch at a time: host time of the launch, and time until the device has finished.
+  /// Measures one launch at a time: host time of the launch, and time until the device is done.
   void measure_idle() {
     for (int i = 0; i < kIdleLaunches; ++i) {
       streams_.first.synchronize();
@@ -157,7 +157,7 @@ class Way {
     }
     launches_ = static_cast<int>(std::ceil(1e6 * kShortest / (spread_of(alone_).median * steps_)));
   }
-  /// Enough launches to fill a window; the queue never runs empty.
+  /// Measures enough launches to fill a window; the queue never runs empty.
   void measure_window() {
     streams_.first.synchronize();
     const auto begin = Clock::now();

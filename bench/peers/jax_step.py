@@ -5,8 +5,9 @@ The network is the same as in torch_step.py: three 3x3 convolutions (3-32-64-128
 pooling after each) on 32x32 images, the mean over the remaining pixels, a dense layer to 10 classes, cross-entropy,
 SGD with momentum; batch 128, NHWC; on a CPU in f32, on a GPU in bf16 with the weights and the loss in f32. The images
 follow the generator shapes with its defaults: one of ten shapes, drawn from its signed distance, with random
-position, scale, angle and two colours, on a plain background. Two measurements: one call per step, and --inner steps
-per call with `lax.scan`, which excludes the cost of Python, but XLA's CPU convolutions may use a single thread.
+position, scale, angle and two colours, on a plain background. There are two measurements: one call per step, and
+--inner steps per call with `lax.scan`. The latter excludes the cost of Python, but XLA's CPU convolutions may then use
+a single thread.
 
     python bench/peers/jax_step.py [--device cpu] [--seconds 10] [--batch 128] [--inner 20]
 

@@ -1,10 +1,10 @@
 """The reference training step in PyTorch, to compare with `wellspring bench train`.
 
 The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
-each) on 32x32 images, the mean over the remaining pixels, and a dense layer to 10 classes; or it is resnet18 (He et al.
-2016) with a first convolution for such images. Cross-entropy, SGD with momentum; batch 128, channels_last. The input
-is resident and random: only the step is timed, no data loading. A CPU computes in f32; a GPU in bf16 (autocast, weights
-in f32), eager and compiled, each also as a CUDA graph of the whole step.
+each) on 32x32 images, the mean over the remaining pixels, and a dense layer to 10 classes. With --network resnet18, it
+is resnet18 (He et al. 2016) with a first convolution for small images. Cross-entropy, SGD with momentum; batch 128,
+channels_last. The input is resident and random: only the step is timed, not data loading. A CPU computes in f32; a GPU
+in bf16 (autocast, weights in f32), eager and compiled, each also as a CUDA graph of the whole step.
 
     python bench/peers/torch_step.py [--network cnn] [--device cpu] [--threads 1,2,4] [--compile] [--seconds 10]
 

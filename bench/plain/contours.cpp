@@ -42,7 +42,7 @@ struct Canvas {
     value[static_cast<std::size_t>(y) * static_cast<std::size_t>(side) +
           static_cast<std::size_t>(x)] = shade;
   }
-  /// Bresenham's line between two pixels, without the end pixel.
+  /// Bresenham's line between two pixels, excluding the end pixel.
   void line(int x, int y, int x_end, int y_end, float shade) {
     const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
     const int sign_x = x_end < x ? -1 : 1, sign_y = y_end < y ? -1 : 1;
@@ -154,7 +154,7 @@ Contour rcdb(const SampleRng& rng) {
   return contour;
 }
 
-/// Pictures of one generator.
+/// All pictures of one generator.
 PlainLoop loop(const char* generator, int side, Contour (*contour_of)(const SampleRng&)) {
   auto canvas = std::make_shared<Canvas>();
   canvas->side = side;

@@ -20,7 +20,7 @@ struct Ifs {
   int side, points;
   ifs::CategoryTable table;
   std::vector<std::uint64_t>
-      cell;  ///< latest point of each pixel, and its patch; with a border of one
+      cell;  ///< latest point of each pixel, and its patch; the border is one wide
 
   std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row + 1) * static_cast<std::size_t>(side + 2) +
@@ -72,7 +72,7 @@ struct Ifs {
     }
   }
 
-  /// Each pixel shows the latest of the nine patches that can cover it.
+  /// Each pixel shows the latest of the nine patches that may cover it.
   void show(std::span<float> x) const {
     for (int row = 0; row < side; ++row) {
       for (int column = 0; column < side; ++column) {

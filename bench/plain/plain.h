@@ -17,7 +17,7 @@ namespace wellspring::bench {
 struct PlainLoop {
   std::string what;  ///< variant of the generator, such as "circle"; empty: its defaults
   std::string generator;
-  std::vector<ParamSetting> settings;  ///< with which the generator draws the same samples
+  std::vector<ParamSetting> settings;  ///< settings for which the generator draws the same samples
   int side = 1;                        ///< image side in pixels; 1 for events
   /// Writes one sample's `x` without augmentation: pixels of three channels by rows, or features.
   std::function<void(std::uint64_t seed, std::uint64_t sample, std::span<float> x)> make;

@@ -20,7 +20,7 @@ std::string section_name(const ConfigValue& value) {
   return value.path.empty() ? "the configuration" : value.path;
 }
 
-/// Reports a missing required key, with a similar key if there is one.
+/// Reports a missing required key, and a similar key if there is one.
 [[noreturn]] void fail_missing_key(const ConfigValue& map, const std::string& key,
                                    const std::string& help) {
   std::vector<std::string> unread;
@@ -246,7 +246,7 @@ std::string advice_for_missing(const std::filesystem::path& file) {
   const fs::path ending = fs::path(file) += ".yaml";
   for (const fs::path& other :
        {ending, "configs" / file.filename(), "configs" / ending.filename()}) {
-    std::error_code unreadable;  // an unreadable folder gives no advice
+    std::error_code unreadable;  // an unreadable folder leads to no advice
     if (fs::is_regular_file(other, unreadable))
       return fmt::format("did you mean {}?", other.string());
   }

@@ -1,6 +1,6 @@
-// Strict reader of YAML configurations with overrides. Every value knows its file, line and column.
-// Keys that no reader asked for are errors, so no key is silently ignored. Called by the trainer,
-// the sources and the command line; host only.
+// Strict reader of YAML configurations with overrides. Every value carries its file, line and
+// column. Keys that no reader asked for are errors, so no key is silently ignored. Called by the
+// trainer, the sources and the command line; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -22,7 +22,7 @@ struct ConfigValue;
 }
 
 /// A view of a value in a document: cheap to copy, and it keeps the value alive. Reading marks keys
-/// as known; `finish` refuses all others. An absent section reads as an empty one: its parameters
+/// as known; `finish` refuses all others. An absent section counts as an empty one: its parameters
 /// take their defaults, and a missing required parameter is reported with its path.
 ///
 ///     ConfigDocument document = ConfigDocument::load("train.yaml", overrides);
@@ -38,7 +38,7 @@ class ConfigNode {
   /// For messages: "train.yaml:3:1: data.sources[0]".
   std::string describe() const;
 
-  /// Kind of the value of `key` in this map; makes the key known.
+  /// Kind of the value of `key` in this map. Makes the key known.
   ConfigKind kind(const std::string& key) const;
   bool has(const std::string& key) const { return kind(key) != ConfigKind::absent; }
   /// True if `key` is present. Does not make the key known; used for keys that are refused.
@@ -63,8 +63,8 @@ class ConfigNode {
   ParamSetting scalar() const;
 
   /// Reads the rows of a table from the scalars (and lists of scalars) of this map. If the table
-  /// has presets, the one that the key `preset` names is applied first. Other keys are left to
-  /// other readers. Throws config errors as ParamTable::set does, and for a missing required row.
+  /// has presets, the one named by the key `preset` is applied first. Other keys are left to other
+  /// readers. Throws config errors like ParamTable::set, and for a missing required row.
   template <class Struct>
   void read(const ParamTable<Struct>& table, Struct& values) const {
     read_rows(table.bound(), &values);
@@ -78,7 +78,7 @@ class ConfigNode {
   /// The whole map as settings, for a reader with its own table (a generator).
   std::vector<ParamSetting> settings() const;
 
-  /// Config error for the first unknown key at or below this node, with the nearest known one.
+  /// Throws a config error for the first unknown key at or below this node; names a similar key.
   void finish() const;
   /// Throws a config error about this value: "train.yaml:3:1: data.sources[0]: <problem>".
   [[noreturn]] void refuse(const std::string& problem, const std::string& why = "",
@@ -96,7 +96,7 @@ class ConfigNode {
 class ConfigDocument {
  public:
   /// Reads a file. `overrides`, such as `optimizer.lr=0.1` or `data.sources.0.weight=2`, are
-  /// applied to it in order. A value that begins with [ or { is YAML, any other value is a literal
+  /// applied to it in order. A value that begins with [ or { is YAML; any other value is a literal
   /// scalar. An override may change part of a value that an earlier one set, but not replace all of
   /// it. Throws config errors if the file is missing, longer than 256 KiB, not UTF-8 or not YAML,
   /// and for a duplicate key, a malformed override, two overrides of the same value, or one that

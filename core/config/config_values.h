@@ -1,5 +1,5 @@
-// A configuration as a list of (path, value) pairs, to write, compare and describe it. Every owner
-// of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by everything
+// A configuration as a list of (path, value) pairs, to write, compare and describe it. Each owner
+// of a table writes its part with a ConfigWriter; no YAML is written by hand. Called by all code
 // that has a configuration; host only.
 #pragma once
 
@@ -29,7 +29,7 @@ class ConfigWriter {
  public:
   /// Adds a value to the current section; `yaml` is a scalar or a one-line list.
   void value(const std::string& name, std::string yaml, bool may_change = false);
-  /// Adds a fact that affects samples and weights as a setting does: the version of a generator.
+  /// Adds a fact that affects samples and weights like a setting: the version of a generator.
   void fact(const std::string& name, std::string yaml);
   /// Adds the rows of a table, except those named in `left_out`.
   template <class Struct>
@@ -62,7 +62,7 @@ class ConfigWriter {
   std::vector<ConfigEntry> entries_;
 };
 
-/// Nested YAML, indented by two. It reads back to the same values if all of them can be set.
+/// Nested YAML, indented by two. Reading it gives the same values if all of them can be set.
 std::string config_yaml(std::span<const ConfigEntry> entries);
 /// The values that a file may set.
 std::vector<ConfigEntry> config_settings(std::span<const ConfigEntry> entries);
@@ -79,7 +79,7 @@ struct ConfigSection {
   std::string path;       ///< "data.sources[]"; "" for the top level
   std::string condition;  ///< "kind: files"; "" if the section always has these keys
   std::vector<ParamRow> rows;
-  std::string others;  ///< origin of further keys of the section, in words
+  std::string others;  ///< source of the section's further keys, in words
 };
 
 }  // namespace wellspring

@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Throws a config error: `name` is set twice in one place, and neither value takes precedence.
+/// Throws a config error: `name` is set twice in one place, so neither value takes precedence.
 [[noreturn]] void fail_given_twice(const ConfigLocation& place, const std::string& name,
                                    std::string_view first, std::string_view second);
 

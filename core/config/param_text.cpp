@@ -25,7 +25,7 @@ namespace {
 }
 
 /// The number without underscores between digits (1_000_000) and without a leading plus. Empty if
-/// an underscore is elsewhere, or for a leading zero (010), which other readers take as octal.
+/// there is an underscore elsewhere or a leading zero (010), which other readers take as octal.
 std::optional<std::string> plain_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) {
@@ -75,7 +75,7 @@ std::int64_t parse_integer(const ParamRow& row, const std::string& text,
                            const ConfigLocation& place) {
   const auto plain = plain_number(text);
   auto value = plain ? parse_whole<std::int64_t>(*plain) : std::nullopt;
-  if (plain && !value) {  // 1e6, 2.5e3: only where the double is certain to equal the text
+  if (plain && !value) {  // 1e6, 2.5e3: only if the double certainly equals the text
     const auto real = parse_whole<double>(*plain);
     if (!real || !std::isfinite(*real) || *real != std::floor(*real)) fail_type(row, text, place);
     if (plain->find_first_of(".eE") == std::string::npos) {  // only digits: too large for int64

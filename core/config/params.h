@@ -84,8 +84,8 @@ struct ParamRow {
 
 namespace detail {
 
-/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate,
-/// since their shortest texts differ.
+/// Value of a row. A choice is an index into ParamRow::choices. float and double are separate
+/// types, since their shortest texts differ.
 using ParamValue = std::variant<double, float, std::int64_t, bool, std::string, std::vector<double>,
                                 std::vector<std::int64_t>, std::vector<std::string>>;
 
@@ -226,7 +226,7 @@ const BoundRow& find_row(const BoundTable& table, const std::string& name,
 void expect_ordered(const BoundTable& table, const void* values, const std::string& range);
 /// Sets one parameter of `target`, or all parameters of a preset.
 void set_param(const BoundTable& table, void* target, const ParamSetting& setting);
-/// Rethrows the handled error about `settings`. If it has no location, it gets `place`.
+/// Rethrows the handled error about `settings`, with the location `place` if it has none.
 [[noreturn]] void rethrow_at(const ConfigLocation& place, std::span<const ParamSetting> settings,
                              const Error& error);
 /// Applies the settings, a preset first, and checks for required rows. Rejects duplicates and
@@ -303,13 +303,13 @@ class ParamTable {
                      std::string_view help, std::string_view source = "") {
     return add_choice({name, "", help, source}, member, choices);
   }
-  /// The last row has no default and must be given.
+  /// The last row has no default, so it must be given.
   ParamTable& required() {
     table_.require();
     return *this;
   }
-  /// The last row has an effect only if `matters`; `effect` states that as a setting: "label:
-  /// temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
+  /// The last row has an effect only if `matters` returns true; `effect` states that as a setting:
+  /// "label: temperature". Use modes as conditions, not numbers that may be 0: a scan may reach 0.
   ParamTable& only_where(bool (*matters)(const Struct&), std::string_view effect) {
     table_.restrict(detail::condition_of(matters), effect);
     return *this;
@@ -358,7 +358,7 @@ class ParamTable {
   std::string to_yaml(const Struct& values, int indent = 0) const {
     return detail::params_yaml(table_.rows, &values, indent);
   }
-  /// For ranges of two rows, NAME_low and NAME_high: config error if NAME_low is larger.
+  /// For ranges of two rows, NAME_low and NAME_high: throws a config error if low exceeds high.
   void expect_ordered(const Struct& values, std::initializer_list<const char*> ranges) const {
     for (const char* const range : ranges) detail::expect_ordered(table_, &values, range);
   }

@@ -19,7 +19,7 @@ bool counts_in_integers(const ParamRow& row) {
   return row.type == ParamType::integer || row.type == ParamType::integer_list;
 }
 
-/// True for an end of a range that is only the limit of the type.
+/// True for an end of a range that is just the limit of the type.
 bool is_open(const ParamRow& row, double end) {
   const double limit = counts_in_integers(row)
                            ? kExactIntegers

@@ -6,8 +6,8 @@
 namespace wellspring {
 
 /// True if a second document contains anything but null. Reads no further, because for some invalid
-/// texts, such as "a}, b\n? c\n", yaml-cpp 0.7 produces endless documents and its LoadAll exhausts
-/// the memory. Throws YAML::Exception if the first two documents are not YAML.
+/// texts, such as "a}, b\n? c\n", yaml-cpp 0.7 produces endless documents and its LoadAll uses up
+/// all memory. Throws YAML::Exception if the first two documents are not YAML.
 bool has_second_document(const std::string& text);
 
 }  // namespace wellspring

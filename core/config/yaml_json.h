@@ -8,8 +8,8 @@
 
 namespace wellspring {
 
-/// The same values in the same order. An unquoted scalar becomes a number or a boolean if it reads
-/// as one (YAML 1.2, section 10.2), otherwise a string. The result is also YAML with the same
+/// Converts all values, in the same order. An unquoted scalar becomes a number or a boolean if it
+/// reads as one (YAML 1.2, section 10.2), otherwise a string. The result is also YAML with the same
 /// values. Throws a data error if the text is not YAML.
 nlohmann::ordered_json yaml_to_json(const std::string& yaml);
 

@@ -11,10 +11,10 @@
 namespace wellspring {
 
 /// A folder that appears complete at `commit` and replaces an old folder of that name by an atomic
-/// exchange. File systems without the exchange (NFS) may leave the old folder as PATH.old if the
-/// process is killed at that moment. Until `commit` the files are in a temporary folder next to
-/// `path`, locked while this object lives if the file system supports locks. As with
-/// AtomicFile, a symbolic link is kept.
+/// exchange. On file systems without such an exchange (NFS), the old folder may remain as PATH.old
+/// if the process is killed at that moment. Until `commit` the files are in a temporary folder next
+/// to `path`, locked while this object lives if the file system supports locks. As with AtomicFile,
+/// a symbolic link is kept.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::filesystem::path& path);
@@ -34,18 +34,18 @@ class AtomicFolder {
   bool committed_ = false;
 };
 
-/// Removes a folder recursively. If the process is killed meanwhile, either the complete folder or
-/// a stale temporary remains. Throws a runtime error if it cannot be removed.
+/// Removes a folder recursively. If the process is killed during the call, either the complete
+/// folder or a stale temporary remains. Throws a runtime error if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
-/// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its
-/// single writer may call it. Returns the number removed.
+/// Removes what AtomicFile and AtomicFolder left in this folder when runs were killed; only the
+/// folder's single writer may call it. Returns the number removed.
 int remove_stale_temporaries(const std::filesystem::path& folder);
 
-/// Removes leftovers of AtomicFolders for `path` from killed processes, even while other processes
-/// write there. A leftover is an unlocked folder of this user that is named like such a temporary
-/// and contains only regular files with names that `ours` accepts. Returns the number removed; 0 if
-/// the file system has no locks.
+/// Removes what AtomicFolders for `path` left in killed processes, even while other processes write
+/// there. Such a leftover is an unlocked folder of this user that is named like a temporary one and
+/// contains only regular files with names that `ours` accepts. Returns the number removed; 0 if the
+/// file system has no locks.
 int remove_abandoned_folders(const std::filesystem::path& path,
                              const std::function<bool(const std::string&)>& ours);
 

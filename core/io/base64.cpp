@@ -11,7 +11,7 @@ std::string base64(Bytes bytes) {
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;  // three bytes, missing ones as zeros
+    std::uint32_t group = 0;  // three bytes; missing bytes are zero
     for (std::size_t k = 0; k < 3; ++k) {
       group = (group << 8) | (k < count ? static_cast<std::uint32_t>(bytes[i + k]) : 0);
     }

@@ -12,7 +12,7 @@ namespace wellspring {
 std::uint32_t crc32c(Bytes bytes);
 
 /// The masked form in TensorFlow's record format: a rotation and an offset, needed because the data
-/// may contain checksums itself.
+/// may itself contain checksums.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

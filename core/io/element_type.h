@@ -25,7 +25,7 @@ constexpr std::size_t element_size(ElementType type) {
   return 0;
 }
 
-/// "F32", as safetensors and our messages write it.
+/// "F32", as in safetensors files and our messages.
 constexpr std::string_view element_name(ElementType type) {
   switch (type) {
     case ElementType::u8:

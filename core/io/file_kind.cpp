@@ -61,7 +61,7 @@ constexpr Words kWords[] = {
     {FileKind::pdf, "a PDF document", ""},
 };
 
-/// Bytes at a fixed place that identify a kind. Sources: the formats' specifications, and the
+/// Bytes at a fixed position that identify a kind. Sources: the formats' specifications and the
 /// database of file(1).
 struct Magic {
   FileKind kind;

@@ -1,5 +1,5 @@
-// Kinds of files by their first bytes, so that a reader that expects one kind can name another.
-// Called by readers of files; host only.
+// Recognises kinds of files by their first bytes, so that a reader that expects one kind can name
+// another. Called by file readers; host only.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ FileKind file_kind(const InputFile& file);
 
 /// "a WebP image"; "a file of an unknown kind".
 std::string_view kind_name(FileKind kind);
-/// How to make such a file usable; "" for unknown ones and for kinds that the program reads.
+/// How to make such a file usable; "" for unknown kinds and for kinds that the program can read.
 std::string_view kind_advice(FileKind kind);
 
 /// Throws a data error if the file is of a known kind other than `wanted`: "x.npz: not an .npz

@@ -48,7 +48,7 @@ constexpr std::array kRetryWaits = {std::chrono::milliseconds(50), std::chrono::
                                     std::chrono::milliseconds(450),
                                     std::chrono::milliseconds(1350)};
 
-/// True for failures that may pass.
+/// True for failures that may be temporary.
 bool may_pass(int error) {
   return error == ENOSPC || error == EDQUOT || error == EIO || error == ESTALE;
 }
@@ -67,7 +67,7 @@ void write_fully(const fs::path& path, int descriptor, Bytes bytes, std::size_t 
   }
 }
 
-/// True if the path exists; an unreadable path is an error, not an absence.
+/// True if the path exists. An unreadable path is an error, not a missing path.
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool found = fs::exists(path, error);
@@ -319,7 +319,7 @@ fs::path OutputFile::reopen_path() const {
 
 bool OutputFile::publish(const fs::path& name) {
   sync();
-  // See open(2), O_TMPFILE; the alternative without /proc needs a privilege.
+  // See open(2), O_TMPFILE; without /proc, naming the file needs extra privileges.
   const fs::path self = reopen_path();
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
   if (errno != EEXIST) fail_write(name, "create", errno);

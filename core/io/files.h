@@ -1,6 +1,6 @@
-// File input and output with complete error checks, and atomic publishing: a run killed at any
-// point leaves the old file or the new one. Folders: core/io/atomic_folder.h. Called by
-// checkpoints, exports, reports and readers; host only.
+// File input and output with complete error checks and atomic publishing: a run killed at any point
+// leaves the old file or the new one. Folders: core/io/atomic_folder.h. Called by checkpoints,
+// exports, reports and readers; host only.
 #pragma once
 
 #include "core/io/bytes.h"
@@ -19,8 +19,8 @@ namespace wellspring {
 /// the missing part of the path and a similar name.
 void require_file(const std::filesystem::path& path);
 void require_folder(const std::filesystem::path& path);
-/// The advice that these errors give: "'/data' exists, but has no 'cifr'; did you mean 'cifar'?";
-/// "" if the path exists.
+/// The advice in these errors: "'/data' exists, but has no 'cifr'; did you mean 'cifar'?"; "" if
+/// the path exists.
 std::string missing_part(const std::filesystem::path& path);
 
 /// "a named pipe", "a socket", "a device"; "" for files, folders, links and missing paths.
@@ -83,7 +83,7 @@ class OutputFile : public ByteSink {
   void finish();
 
   const std::filesystem::path& path() const { return path_; }
-  /// A path through which a library can open this file, even without a name, while it is open here.
+  /// A path through which a library can open this file, even a nameless one, while it is open here.
   std::filesystem::path reopen_path() const;
   /// Bytes written through this object.
   std::uint64_t written() const { return written_; }
@@ -99,9 +99,9 @@ class OutputFile : public ByteSink {
 };
 
 /// A file that replaces `path` at `commit`. It is written in the same folder, without a name or
-/// with a temporary one, then synced and renamed; the folder is synced last. Without `commit` it
-/// vanishes and an old file stays unchanged. A symbolic link is kept: its target is replaced or
-/// created. Throws a runtime error for devices and pipes.
+/// with a temporary one, then synced and renamed; finally the folder is synced. Without `commit`
+/// the new file vanishes and an old file stays unchanged. A symbolic link is kept: its target is
+/// replaced or created. Throws a runtime error for devices and pipes.
 class AtomicFile : public ByteSink {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// f32 represents every value exactly.
+/// f32 can represent every value exactly.
 struct Half {
   std::uint16_t bits = 0;
 

@@ -112,7 +112,7 @@ detail::Hdf5Handle file_access() {
   return access;
 }
 
-/// Current size of the file that holds an array, in bytes; 0 if unknown.
+/// Current size in bytes of the file that holds an array; 0 if unknown.
 std::uint64_t size_now(hid_t dataset) {
   const detail::Hdf5Handle file(H5Iget_file_id(dataset));
   void* handle = nullptr;  // the driver's: a file descriptor
@@ -387,7 +387,7 @@ std::optional<H5L_type_t> link_type(hid_t file, const std::string& path) {
   return std::nullopt;
 }
 
-/// Appends the names in a group, and in its groups, each with `prefix`. False if it is damaged.
+/// Appends the names in a group and in its subgroups, each with `prefix`. False if it is damaged.
 bool list_names(hid_t group, const std::string& prefix, int depth,
                 std::vector<std::string>& names) {
   constexpr int kDeepest = 8;  // links may form a circle

@@ -2,7 +2,7 @@
 // by `export`, the data-set format `hdf5` and tests; host only.
 //
 // The library's state is not thread-safe: every call takes a process-wide lock, so objects of these
-// classes may be used from any thread. The library prints nothing and has no work at exit.
+// classes may be used from any thread. The library prints nothing and does nothing at exit.
 #pragma once
 
 #include "core/io/files.h"
@@ -103,7 +103,7 @@ class Hdf5Array {
   std::int64_t row_elements() const;
   /// Reads rows [first, first + count) converted to T (std::uint8_t, std::int64_t, float, double)
   /// into `out` [count, row_elements]. Values outside T's range become the nearest value or
-  /// infinity. Throws a data error if the file is damaged or became shorter meanwhile.
+  /// infinity. Throws a data error if the file is damaged or has become shorter.
   template <class T>
   void read(std::int64_t first, std::int64_t count, T* out) const;
   /// The attribute `name`, if it exists and is a string.
@@ -124,7 +124,7 @@ class Hdf5Array {
   detail::Hdf5Handle dataset_;
 };
 
-/// Limit of Hdf5File::names(). Further names are not listed, but can be opened.
+/// Limit of Hdf5File::names(). Further names are not listed but can be opened.
 inline constexpr std::size_t kMostHdf5Names = 1000;
 
 /// A file opened for reading. Never opens anything outside the file: external links, external raw
@@ -139,10 +139,10 @@ class Hdf5File {
   const std::vector<std::string>& names() const { return names_; }
   /// `name` may be a path through groups.
   bool has(const std::string& name) const;
-  /// An array of numbers with at least one dimension. It may be in a group ("train/x") and may hold
-  /// enumerations, since h5py writes booleans that way. Throws data errors for a missing name (with
-  /// the nearest one), anything else than such an array, a filter other than deflate, shuffle,
-  /// fletcher32, szip, nbit or scale-offset, or more data than the file can contain.
+  /// An array of numbers with at least one dimension. It may be in a group ("train/x") and may
+  /// contain enumerations, since h5py writes booleans that way. Throws data errors for a missing
+  /// name (with the nearest one), anything other than such an array, a filter other than deflate,
+  /// shuffle, fletcher32, szip, nbit or scale-offset, or more data than the file can contain.
   Hdf5Array array(const std::string& name) const;
   /// A scalar string. Throws data errors.
   std::string text(const std::string& name) const;

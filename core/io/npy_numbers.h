@@ -46,7 +46,7 @@ struct NpyText {
   bool fortran = false;
   std::uint64_t data_offset = 0;  ///< bytes from the start of the file
 };
-/// `file`: the beginning of the file, including the whole header; `name`: for data errors.
+/// `file`: the beginning of the file, including the whole header; `name`: used in data errors.
 NpyText parse_npy_text(Bytes file, const std::string& name);
 
 /// The same for an array of numbers.

@@ -19,7 +19,7 @@ class Sha256 {
   ~Sha256();
 
   Sha256& update(Bytes bytes);
-  /// Digest of all bytes so far; more may follow.
+  /// Digest of all bytes so far. More bytes may follow.
   Digest digest() const;
   /// The same as 64 lower-case hexadecimal digits.
   std::string hex() const;

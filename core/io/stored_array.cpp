@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;
 
-/// Receives a part of a content at `offset`; returns false to stop reading.
+/// Receives a part of the content at `offset`; returns false to stop reading.
 using TakePart = std::function<bool(std::uint64_t offset, Bytes part)>;
 
 /// A member's content, or a whole .npy file.
@@ -98,7 +98,7 @@ void stream(const Content& content, bool archived, const TakePart& take) {
              "recreate the file or copy it again");
 }
 
-/// The beginning, up to the length of the longest header.
+/// The beginning of the content, up to the length of the longest header.
 std::vector<std::byte> beginning(const Content& content) {
   constexpr std::size_t kMost = 12 + kLongestNpyHeader;
   std::vector<std::byte> begin;
@@ -128,7 +128,7 @@ ZipEntry stored(std::uint64_t size) {
   return entry;
 }
 
-/// Data errors for a method other than stored or deflate, or a size deflate cannot produce.
+/// Throws data errors for methods other than stored and deflate, or an impossible deflate size.
 void check_method(const ZipEntry& entry, const std::string& name) {
   if (entry.method != zip::kStored && entry.method != zip::kDeflated)
     fail_npy(name, fmt::format("it is compressed with zip method {}", entry.method),
@@ -163,7 +163,7 @@ std::uint64_t StoredArray::held_bytes() const {
   return in_place ? 0 : entry_.size - header_.data_offset;
 }
 
-/// Writes the numbers as stored, in C order.
+/// Writes the numbers as stored, but in C order.
 void StoredArray::fill(std::span<std::byte> memory) const {
   const std::size_t width = header_.numbers.bytes;
   stream({*file_, entry_, begin_, name_}, archived_, [&](std::uint64_t offset, Bytes part) {

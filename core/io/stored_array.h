@@ -18,7 +18,7 @@
 
 namespace wellspring {
 
-/// An array that is read in place where the file allows it. A compressed array, or one in Fortran
+/// An array that is read in place if the file allows it. A compressed array, or one in Fortran
 /// order, is held in memory as a whole from the first read on.
 class StoredArray {
  public:
@@ -34,7 +34,7 @@ class StoredArray {
   /// Host memory that holds the array, bytes; 0: it is read in place.
   std::uint64_t held_bytes() const;
   /// Holds the array in `memory` [held_bytes()], which must outlive all reads; without this call,
-  /// the first read allocates memory. Must not run during a read. Throws a data error if damaged.
+  /// the first read allocates memory. Do not call it during a read. Throws a data error if damaged.
   void hold(std::span<std::byte> memory);
   /// Copies numbers [first, first + count), in C order and as spec().type, to `out`. Thread-safe.
   /// Throws a data error if the file has become shorter or is damaged.
@@ -65,7 +65,7 @@ class NpzFile {
   explicit NpzFile(const std::filesystem::path& path);
   /// Names without ".npy", in archive order.
   std::vector<std::string> names() const;
-  /// Throws a data error for a missing array (with the nearest name), and as StoredArray does.
+  /// Throws a data error for a missing array (with the nearest name), and StoredArray's errors.
   std::shared_ptr<StoredArray> array(const std::string& name) const;
   /// A scalar string, as UTF-8. Throws data errors.
   std::string text(const std::string& name) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
-// The part of protocol buffers that events need: a field is (number << 3 | wire type), then the
+// The subset of protocol buffers that events need: a field is (number << 3 | wire type), then the
 // value. Field numbers: tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto.
 enum class Wire : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 constexpr std::uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3,
@@ -41,7 +41,7 @@ std::string event_at(double wall_time) {
   return event;
 }
 
-/// Takes a number from the front of `rest`; empty if truncated.
+/// Takes a number from the beginning of `rest`; empty if truncated.
 std::optional<std::uint64_t> take_varint(Bytes& rest) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < rest.size() && i < 10; ++i) {

@@ -25,7 +25,7 @@ std::string temporary_prefix_of(const std::filesystem::path& path);
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
 /// The path after following symbolic links; the target need not exist. Writers replace the target
-/// and keep the links. Runtime error for cyclic links or a target that is a device, pipe or socket.
+/// and keep the links. Throws a runtime error for cyclic links or a device, pipe or socket.
 std::filesystem::path resolve_links(const std::filesystem::path& path);
 
 /// Throws a runtime error if the folder of `path` is not writable. The message names `path`;

@@ -51,7 +51,7 @@ std::pair<std::uint64_t, std::uint64_t> find_directory(const InputFile& file) {
   fail_zip(file, "it has no directory at its end");
 }
 
-/// Replaces fields that refer to 64-bit values by those values, in the order of the extra field.
+/// Replaces fields that refer to 64-bit values with those values, in the extra field's order.
 void read_extra64(const InputFile& file, Bytes extra, ZipEntry& entry) {
   const std::array<std::uint64_t*, 3> fields = {&entry.size, &entry.compressed, &entry.offset};
   while (extra.size() >= 4) {

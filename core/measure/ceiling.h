@@ -33,14 +33,14 @@ struct CeilingShare {
   Verdict verdict = Verdict::too_few;
 };
 
-/// Possible systematic difference between windows of equal work, for example from warmer caches. A
-/// rate this far above its ceiling is not a contradiction.
+/// Possible systematic difference between windows of equal work, for example because of warmer
+/// caches. A rate this far above its ceiling is not a contradiction.
 inline constexpr double kUnequalWindows = 0.02;
 
 /// If the interval spans more than this factor, no share is reported.
 inline constexpr double kWidest = 2;
 
-/// The windows of a pair see the same load, so the median of their ratios is more certain than the
+/// The windows of a pair see the same load, so the median of their ratios is more precise than the
 /// ratio of the medians.
 CeilingShare share_of_ceiling(const std::vector<RatePair>& pairs);
 

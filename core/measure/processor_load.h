@@ -1,4 +1,4 @@
-// Processor use by this process and by others, to judge a measurement. Called by benchmarks and
+// Processor use by this process and by others, for judging a measurement. Called by benchmarks and
 // training runs; host only.
 #pragma once
 
@@ -21,7 +21,7 @@ struct ProcessorTimes {
   std::optional<Machine> machine;  ///< empty if unknown
 };
 
-/// Current times. Never fails: unreadable values are left out.
+/// Current times. Never fails: values that cannot be read are left out.
 ProcessorTimes processor_times();
 
 /// Parses the first lines of /proc/stat (proc(5)), in units of 1 / `ticks` seconds. Empty if they

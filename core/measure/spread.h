@@ -22,7 +22,7 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-/// With fewer values there is no 95 % interval of the median: see median_interval.
+/// With fewer values there is no 95 % interval of the median; see median_interval.
 inline constexpr std::size_t kFewestForInterval = 6;
 
 /// Distribution-free confidence interval of the median, at least 95 %; its ends are two of the

@@ -12,7 +12,7 @@ namespace {
 
 /// Decimals that distinguish multiples of `step`.
 int decimals_of(double step) {
-  // For steps of 1, 2 or 5 times a power of ten; 1e-9 compensates inexact powers.
+  // For steps of 1, 2 or 5 times a power of ten; 1e-9 compensates for inexact powers.
   return std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
 }
 

@@ -6,8 +6,8 @@
 
 namespace wellspring {
 
-/// Why a text was refused, from the library's message: "not JSON at line 1, column 5", "it has no
-/// key 'step'", "a value has the wrong type".
+/// Why a text was refused, according to the library's message: "not JSON at line 1, column 5", "it
+/// has no key 'step'", "a value has the wrong type".
 std::string json_reason(std::string_view what);
 
 }  // namespace wellspring

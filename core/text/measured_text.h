@@ -15,8 +15,8 @@ inline constexpr const char* kPlusMinusSign = "\u00b1";
 std::string measured_text(double value, double uncertainty, const char* plus_minus = kPlusMinus,
                           int most_decimals = 6);
 
-/// "97.80 +- 0.33 %" for a share in [0, 1] and its standard error, see share_error. A share of 0 or
-/// 1 gives a one-sided bound, "100 % (1 sigma: above 99.95 %)"; without an error, "97.80 %".
+/// "97.80 +- 0.33 %" for a share in [0, 1] and its standard error (see share_error). A share of 0
+/// or 1 gives a one-sided bound, "100 % (1 sigma: above 99.95 %)"; without an error, "97.80 %".
 std::string share_text(double share, double error, const char* plus_minus = kPlusMinus);
 
 /// Standard error of a share of `count` independent samples: the binomial estimate sqrt(p (1 - p) /

@@ -1,4 +1,4 @@
-// Counts with singular and plural: "1 sample", "2 samples". Called by everything that writes a
+// Counts with singular and plural: "1 sample", "2 samples". Called by all code that writes a
 // message; host only.
 #pragma once
 

@@ -20,12 +20,12 @@ bool wants_colour(int descriptor);
 
 /// Columns of the terminal; 80 if unknown.
 std::size_t terminal_columns(int descriptor);
-/// `text` with lines of at most `columns`, broken at spaces; the new lines begin with `indent`
+/// `text` in lines of at most `columns`, broken at spaces; continuation lines begin with `indent`
 /// spaces. A longer word stays whole.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
-/// Upper bound of the terminal columns of UTF-8 text: every character from U+1000 on, below the
-/// wide characters of East Asia, counts as two.
+/// Upper bound of the terminal columns that UTF-8 text takes: every character from U+1000 on, below
+/// the wide characters of East Asia, counts as two.
 std::size_t columns_of(std::string_view text);
 
 /// Text after the count and the time left.
@@ -59,7 +59,7 @@ class Progress {
 
   /// Draws at most once per interval. On a terminal the line is shortened to fit: first
   /// `status.more` is dropped, then the title, the count and the percentage; the time and
-  /// `status.needed` are cut only if not even they fit. The bar takes the remaining columns.
+  /// `status.needed` are cut only if even they do not fit. The bar takes the remaining columns.
   void update(std::uint64_t done, const ProgressStatus& status = {}) noexcept;
   /// Writes a separate line, above the bar.
   void say(const std::string& line) noexcept;

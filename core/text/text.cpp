@@ -39,8 +39,8 @@ bool is_plain_yaml(std::string_view text) {
          !(text.front() == '.' && (lower(first) == 'i' || lower(first) == 'n'));
 }
 
-/// Takes a double-quoted scalar, as yaml_scalar writes it, from the front of `rest`; empty if it is
-/// not terminated.
+/// Takes a double-quoted scalar, as yaml_scalar writes it, from the beginning of `rest`; empty if
+/// it is not terminated.
 std::optional<std::string> take_quoted(std::string_view& rest) {
   std::string out;
   for (std::size_t i = 1; i < rest.size(); ++i) {

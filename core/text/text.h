@@ -1,5 +1,5 @@
-// Text for messages: nearest names, lists, and sizes, counts and times with units. Called by
-// everything that writes a message; host only.
+// Text for messages: nearest names, lists, and sizes, counts and times with units. Called by all
+// code that writes a message; host only.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator 
 /// The text without leading and trailing whitespace.
 std::string_view trim(std::string_view text);
 
-/// A YAML scalar that reads back as exactly this text, quoted only if necessary.
+/// A YAML scalar that reads back as exactly this text. It is quoted only if necessary.
 std::string yaml_scalar(std::string_view text);
 /// A one-line YAML list with elements that read back as exactly these texts: "[a, \"b, c\"]".
 std::string yaml_list(std::span<const std::string> texts);

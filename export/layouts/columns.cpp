@@ -81,7 +81,7 @@ class ImageArrays final : public ValueArrays {
   ArrayFile::Array x_ = 0;
 };
 
-/// Sets: the concatenated items of all sets, and the offset of each set.
+/// Sets: the items of all sets, concatenated, and the offset of each set.
 class RaggedArrays final : public ValueArrays {
  public:
   explicit RaggedArrays(const SampleReader& feed) : layout_(feed.layout()), rows_(rows_of(feed)) {

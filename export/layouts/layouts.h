@@ -1,5 +1,5 @@
-// Layouts of exported files, each implemented in the file of its name, and shared functions. Called
-// by export_layout.cpp; host only.
+// Layouts of exported files, each implemented in the file of its name, and functions that they
+// share. Called by export_layout.cpp; host only.
 #pragma once
 
 #include "core/error.h"
@@ -24,7 +24,7 @@ ExportLayout calochallenge();
 ExportLayout jetnet();
 ExportLayout icecube();
 
-/// The layout `columns` for images. Writing u8 fails with an error (data) if a value is outside [0,
+/// The layout `columns` for images. Writing u8 throws a data error if a value is outside [0,
 /// 1].
 std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form);
 
@@ -39,14 +39,14 @@ inline const SampleInfo* only_info(const SampleReader& feed) {
   return feed.origins().size() == 1 ? &feed.origins().front().info : nullptr;
 }
 
-/// Parameters of the generator that makes all samples of the feed; null if there is no single one.
+/// Parameters of the generator that makes all samples of the feed; null if it has several sources.
 nlohmann::ordered_json parameters_of(const SampleReader& feed);
 
 inline std::int64_t rows_of(const SampleReader& feed) {
   return static_cast<std::int64_t>(feed.count());
 }
 
-/// Throws the error (config) that the samples do not fit the layout.
+/// Throws a config error: the samples do not fit the layout.
 [[noreturn]] inline void refuse(const std::string& layout, const std::string& why) {
   fail(ErrorKind::config, {"these samples do not fit the layout '" + layout + "'", why,
                            "export them with --layout columns"});

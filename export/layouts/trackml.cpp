@@ -139,7 +139,7 @@ class EventTables {
   Places hit_, truth_, particle_;
 };
 
-/// True for names of files that an export writes.
+/// True for the names of files that an export writes.
 bool is_table(const std::string& name) {
   return name == "metadata.json" || (name.starts_with("event") &&
                                      (name.ends_with("-hits.csv") || name.ends_with("-truth.csv") ||

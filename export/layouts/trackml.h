@@ -20,9 +20,9 @@ namespace wellspring {
 /// numbered from 1 by volume, layer, z and x, so that the order reveals nothing about particles.
 /// There are no modules (module_id is 0) and no table of cells. Particles without hits are left
 /// out. Numbers are f32 in shortest decimal form. Leftovers of killed exports to the same folder
-/// are removed first. `progress`: as for export_samples. Errors: config if the feed lacks one of
-/// these features in mm or has several sources, or if the folder exists and contains anything else;
-/// runtime if files cannot be written.
+/// are removed first. `progress`: as for export_samples. Throws config errors if the feed lacks one
+/// of these features in mm or has several sources, or if the folder contains anything but an
+/// export; runtime errors if files cannot be written.
 ExportReport export_trackml(SampleReader& feed, const std::filesystem::path& path,
                             const std::function<void(std::uint64_t)>& progress = {});
 

@@ -20,7 +20,7 @@ struct CaloLayer {
   std::int32_t first_cell;
   std::int32_t first_slice, slices;
   std::int32_t first_ring;  ///< number of rings in all previous layers
-  std::int32_t first_edge;  ///< index in Calorimeter::edge_squared of the first of rings + 1 edges
+  std::int32_t first_edge;  ///< index of the first of rings + 1 edges in edge_squared
   std::int32_t rings, sectors;
 };
 
@@ -38,12 +38,12 @@ struct CaloLayerSpec {
   int sectors;
 };
 
-/// Errors (config) for too many layers, edges, slices or cells. `slice`: longest slice allowed, X0.
+/// Throws a config error for too many layers, edges, slices or cells. `slice`: longest one, in X0.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
-/// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. Data set 1
-/// has the rings and sectors of its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13, 14
-/// (pions). Its files give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2
+/// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. For data set
+/// 1, rings and sectors are taken from its layers 0, 1, 2, 3, 12 (photons) and 0, 1, 2, 3, 12, 13,
+/// 14 (pions). Its files give no depths; these approximate the ATLAS barrel at pseudorapidity 0.2
 /// (JINST 3 (2008) S08003, chapter 5), all in one medium.
 std::vector<CaloLayerSpec> ds1_photon_layers(const gflash::Medium& medium);
 std::vector<CaloLayerSpec> ds1_pion_layers(const gflash::Medium& medium);

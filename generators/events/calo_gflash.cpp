@@ -158,7 +158,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
               "energy; mean: expected energy of each cell",
               kPaper)
           .real_list("energies", &Params::energies, {1e-3, kHighestEnergy}, "GeV",
-                     "equally likely energies, at most 16; []: log-uniform")
+                     "equally likely energies, at most 16; []: log-uniform energies")
           .real("energy_low", &Params::energy_low, {1e-3, kHighestEnergy}, "GeV", "lowest energy")
           .only_where(kContinuous, "energies: []")
           .real("energy_high", &Params::energy_high, {1e-3, kHighestEnergy}, "GeV",
@@ -183,7 +183,7 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                    {"ds1-pion", Geometry::ds1_pion},
                    {"ds2", Geometry::ds2},
                    {"ds3", Geometry::ds3}},
-                  "cells: a cylinder set by the keys below, or a geometry of the CaloChallenge",
+                  "cells: a cylinder defined by the keys below, or a CaloChallenge geometry",
                   kChallenge)
           .integer("layers", &Params::layers, {1, kMostCaloLayers}, "", "number of layers")
           .only_where(kFree, "geometry: cylinder")
@@ -210,9 +210,9 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
                 "relative spread of a gain factor that all cells of a shower share")
           .real("noise", &Params::noise, {0, 1e5}, "MeV", "standard deviation per cell")
           .real("threshold", &Params::threshold, {0, 1e6}, "MeV",
-                "cells below it read 0; 0: no threshold")
+                "cells with less energy read 0; 0: no threshold")
           .choice("unit", &Params::unit, {{"MeV", Unit::mev}, {"GeV", Unit::gev}},
-                  "unit of x and of the latents' energies")
+                  "unit of x and of all latent energies")
           .real("hadron_shape", &Params::hadron_shape, {0.01, 10}, "",
                 "shape parameter of both profiles of a pion at 1 GeV", kBock)
           .only_where(kPions, "particles including pion")
@@ -307,7 +307,7 @@ SampleInfo CaloGflash::describe(const Params& params) {
     }
   }
 
-  // Parameters grow with energy while their spread falls, so the bounds are taken over a grid.
+  // Parameters grow with energy while their spread falls, so the bounds are maxima over a grid.
   double most_t = 0, most_alpha = 0, spots = 0, start = 0, least_em = 1;
   for (int i = 0; i <= 100; ++i) {
     const double energy = energies.low * std::pow(energies.high / energies.low, i / 100.0);

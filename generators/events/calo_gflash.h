@@ -6,7 +6,7 @@
 // slice, and a two-component profile at the slice's centre gives the lateral distribution
 // (gflash.h). The mode says how the energy of a slice is distributed to cells:
 //
-//   gflash       as published: each slice has its own number of spots, all of equal energy
+//   gflash       as published: each slice has its own number of spots of equal energy
 //   gflash_lite  all spots of a shower have the same energy; the slice of each spot is random
 //   mean         the expected share of each cell
 //
@@ -68,7 +68,7 @@ struct CaloGflash {
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
 
-  /// Medium and cells for these parameters. Errors: config.
+  /// Medium and cells for these parameters. Throws config errors.
   static gflash::Medium medium_of(const Params& params);
   static Calorimeter calorimeter_of(const Params& params);
 
@@ -89,7 +89,7 @@ struct CaloGflash {
   /// First random block of the sampling fluctuations; spots use lower blocks.
   static constexpr std::uint32_t kFirstSamplingBlock = 1u << 31;
 
-  /// Errors: config.
+  /// Throws config errors.
   explicit CaloGflash(const Params& params);
 
   using EventCell = std::uint64_t;
@@ -256,7 +256,7 @@ struct CaloGflash {
     shower.em_log_energy = math::log(em_energy);
   }
 
-  /// Slice `i` of part 0 (electromagnetic) or 1 (hadronic).
+  /// Slice `i` of the electromagnetic (part 0) or hadronic (part 1) component.
   WS_INLINE CaloSlice slice(const Calorimeter& calorimeter, const Shower& shower, int part,
                             int i) const {
     int l = 0;
@@ -305,7 +305,7 @@ struct CaloGflash {
     return slice;
   }
 
-  /// Called by one member: sets where each slice ends, in spots; returns the number of spots.
+  /// Called by one member: sets the end of each slice, in spots; returns the number of spots.
   WS_INLINE std::uint32_t count_spots(const Shower& shower, CaloSlice* slices, int in_part) const {
     std::uint64_t upto = 0;
     for (int i = 0; i < parts_ * in_part; ++i) {
@@ -322,7 +322,7 @@ struct CaloGflash {
     return squared * (outer - inner) / ((inner + squared) * (outer + squared));
   }
 
-  /// All members: adds up the mean energy of each cell.
+  /// Called by all members: adds up the mean energy of each cell.
   template <class Team>
   WS_INLINE void expect(Team& team, const Calorimeter& calorimeter, const CaloSlice* slices,
                         EventCell* cells) const {
@@ -350,7 +350,7 @@ struct CaloGflash {
     }
   }
 
-  /// All members: apply detector response and read-out.
+  /// Called by all members: applies detector response and read-out.
   template <class Team, class Row>
   WS_INLINE void read_out(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                           Shared& shared, const EventCell* cells, Row& row) const {
@@ -394,13 +394,13 @@ struct CaloGflash {
     truth.latents[kStart] = shower.start;
     truth.latents[kEmFraction] = shower.em_fraction;
     truth.latents[kInvisible] = whole * (1 - (shower.share[0] + shower.share[1]) / kWhole);
-    // In mode mean, the cells' shares are rounded, so their sum may be slightly too large.
+    // In mode mean, the cells' shares are rounded, so their sum may slightly exceed `visible`.
     const std::uint64_t deposited = shared.deposited < visible ? shared.deposited : visible;
     truth.latents[kLeakage] = static_cast<float>(visible - deposited) / kWhole * whole;
     truth.latents[kSpots] = static_cast<float>(shared.spots);
   }
 
-  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; below, its spots and widths are used
+  static constexpr float kLeastEmEnergy = 0.05f;  ///< GeV; lower energies use its spots and widths
 
   struct Hadronic {
     float shape, shape_slope, em_rate, rate, rate_slope;
@@ -413,7 +413,7 @@ struct CaloGflash {
   Mode mode_;
   int particles_ = 0, parts_ = 1, energies_ = 0;
   Particle particle_[kMostParticles] = {};
-  float energy_[kMostEnergies] = {};  ///< GeV; for a continuous law, the bounds
+  float energy_[kMostEnergies] = {};  ///< GeV; the two bounds of a continuous spectrum
   float log_energy_low_ = 0, log_energy_range_ = 0;
   float spot_resolution_, constant_term_;
   float sampling_scale_;  ///< MeV: scale of the gamma law; 0: no fluctuations

@@ -13,8 +13,8 @@
 
 namespace wellspring {
 
-/// A part of a layer's depth. `unit`: energy of a spot, or the slice's energy in mode mean. The
-/// first `more` spots have one unit more.
+/// Part of a layer's depth. `unit`: energy of a spot or, in mode mean, of the slice. The first
+/// `more` spots have one unit more.
 struct CaloSlice {
   std::uint64_t unit;
   std::uint64_t upto;  ///< end of the slice in spots; in mode gflash_lite, in energy units
@@ -56,7 +56,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     if (N == 1 && ring[0] == k) break;  // most spots are in the first rings
   }
   if (N == 1 && ring[0] == layer.rings) return;
-  // With SIMD, a spot outside adds 0 to a cell; a branch would often be mispredicted.
+  // With SIMD, a spot outside all cells adds 0 to a cell; a branch would often be mispredicted.
   alignas(N * sizeof(std::uint64_t)) std::uint64_t units[N];
   in_lanes<N>([&](int i) WS_INLINED {
     const bool inside = ring[i] < layer.rings;
@@ -68,7 +68,7 @@ WS_INLINE void drop_spots(Team& team, const CaloSpots<N>& spots, const Energy& e
     team.atomic_add(&cells[layer.first_cell + sector[i]], units[i]);
 }
 
-/// All members: scatters `count` spots, slice by slice. Spot s uses block s of purpose texture.
+/// Called by all members: scatters `count` spots, slice by slice. Spot s uses texture block s.
 template <class Team>
 WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                              std::uint32_t count, const CaloSlice* slices, std::uint64_t* cells) {
@@ -95,8 +95,8 @@ WS_INLINE void scatter_spots(Team& team, const SampleRng& rng, const Calorimeter
   }
 }
 
-/// All members: scatters `count` spots over `all` slices at random. The spots share `visible` units
-/// equally.
+/// Called by all members: scatters `count` spots over `all` slices at random. Each spot gets an
+/// equal share of the `visible` units.
 template <class Team>
 WS_INLINE void scatter_equal_spots(Team& team, const SampleRng& rng, const Calorimeter& calorimeter,
                                    std::uint32_t count, std::uint64_t visible,

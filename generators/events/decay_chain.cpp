@@ -14,7 +14,7 @@
 namespace wellspring {
 namespace {
 
-/// Maximum total mass of the products as a fraction of the mother's; the rest is kinetic energy.
+/// Maximum fraction of the mother's mass that the products may have; the rest is kinetic energy.
 constexpr double kLargestShare = 0.9999;
 
 struct Decay {

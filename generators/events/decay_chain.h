@@ -3,10 +3,10 @@
 // only.
 //
 // Two bodies: the direction is isotropic, and p = sqrt((M - m1 - m2)(M + m1 + m2)(M - m1 + m2)(M +
-// m1 - m2)) / 2M. Three: particle 1 and the pair (23), whose mass has the density p_1(m23)
+// m1 - m2)) / 2M. Three bodies: particle 1 and the pair (23), whose mass has the density p_1(m23)
 // p_23(m23) between m2 + m3 and M - m1. It is drawn uniformly and kept with probability p_1 p_23 /
 // (p_1(m2 + m3) p_23(M - m1)), which is at most 1 because p_1 falls with m23 and p_23 rises. For
-// massless products one try in four is kept, otherwise more. Then the mother decays into particle 1
+// massless products one try in four is kept; for massive ones, more. Then the mother decays to 1
 // and the pair, and the pair into 2 and 3, as two-body decays. Source: Particle Data Group,
 // Kinematics; F. James, Monte Carlo phase space, CERN 68-15 (1968).
 //
@@ -40,8 +40,8 @@ class DecayChain {
   };
 
   DecayChain() = default;
-  /// Host only. `masses`: masses of the first bodies; others are massless. `decays`: such as "172.5
-  /// -> 80.377 + 4.78", each for exactly this mass. Messages of errors (config) begin with `name`.
+  /// Host only. `masses`: masses of the first bodies; others are massless. `decays`: rules such as
+  /// "172.5 -> 80.377 + 4.78", which apply to exactly this mass. Config errors begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
@@ -52,7 +52,7 @@ class DecayChain {
   std::int64_t blocks() const { return blocks_; }
 
   /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
-  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses the scene blocks that
+  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses scene blocks that
   /// start at first_block + d kStride. The nodes give the masses; root k is node k.
   template <int N, class Rng, class OnFinal>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
@@ -112,7 +112,7 @@ class DecayChain {
     int first = 0, products = 0;  ///< nodes [first, first + products)
   };
 
-  /// Decays a moving mother into two bodies in event i. The second product takes the remaining
+  /// Decays a moving mother into two bodies in event i. The second product gets the remaining
   /// momentum.
   template <int N>
   WS_INLINE static void split(int i, const Particles<N>& mother, double mass, double m1, double m2,

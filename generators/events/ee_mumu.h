@@ -29,7 +29,7 @@ struct ElectroweakConstants {
   double z_width = 2.4952;         ///< GeV
 };
 
-/// Cross section of e+ e- -> mu+ mu- with massless leptons, by helicity amplitudes
+/// Cross section of e+ e- -> mu+ mu- with massless leptons, from helicity amplitudes
 ///     A_ab = e^2 / s + g_a g_b / (s - MZ^2 + i MZ GZ),   a, b in {L, R},
 ///     |M|^2 = s^2 / 4 [same (1 + c)^2 + opposite (1 - c)^2],   c = cos(angle between mu- and e-)
 /// (M. Peskin, D. Schroeder, An Introduction to Quantum Field Theory, sections 5.2 and 20.2).
@@ -54,7 +54,7 @@ struct MuonPairRates {
 
   /// Fraction of events distributed as (1 + c)^2; the others are distributed as (1 - c)^2.
   double forward_share() const { return same / (same + opposite); }
-  /// A_FB; c has the density 3/8 (1 + c^2) + A_FB c.
+  /// A_FB; the density of c is 3/8 (1 + c^2) + A_FB c.
   double forward_backward_asymmetry() const { return 0.75 * (2 * forward_share() - 1); }
 };
 
@@ -141,7 +141,7 @@ struct EeMumu {
 
   SampleLayout layout() const { return SampleLayout::event(kFeatures); }
 
-  /// With n equally likely classes, the best guess at c is the class with the highest density, so
+  /// With n equally likely classes, the best guess given c is the class of highest density, so
   /// the accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB
   /// c: the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
   /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information.

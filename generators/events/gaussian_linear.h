@@ -23,7 +23,7 @@ struct GaussianLinear {
   static constexpr int kParameters = 4, kFeatures = kParameters;
   static constexpr int kLatents = 2 * kParameters;
   static constexpr forms::Events kForm = {};
-  /// Above the largest value that math::box_muller returns.
+  /// Exceeds the largest value that math::box_muller returns.
   static constexpr float kLargest = 5.78f;
 
   struct Params {

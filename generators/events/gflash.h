@@ -25,7 +25,7 @@ struct Medium {
                     ///< muons
 };
 
-/// Distribution of T (depth of the maximum) and alpha: their logarithms are normal.
+/// Distribution of T (depth of the maximum) and alpha. Their logarithms are normally distributed.
 struct Fluctuation {
   float log_t, sigma_t;
   float log_alpha, sigma_alpha;
@@ -49,7 +49,7 @@ WS_INLINE float mean_alpha(const Medium& medium, float l) {
 }
 
 namespace detail {
-/// 1 / x, limited to kMostSigma.
+/// 1 / x, at most kMostSigma.
 WS_INLINE float sigma_of(float x) {
   return x > 1 / kMostSigma ? 1 / x : kMostSigma;
 }
@@ -97,7 +97,7 @@ WS_INLINE Lateral lateral(const Medium& medium, float tau, float log_energy) {
   return law;
 }
 
-/// Energy spots of a shower: mean number, and profile relative to the energy profile.
+/// Energy spots of a shower: mean number, and their profile relative to the energy profile.
 struct Spots {
   float count;
   float t_ratio, alpha_ratio;  ///< T and alpha of the spots, divided by T and alpha of the energy

@@ -169,7 +169,7 @@ struct Ginkgo {
           row.set(place, 2, parts[i].y[k] * per_unit_);
           row.set(place, 3, parts[i].z[k] * per_unit_);
         });
-        // An unfinished part would have branched, so it counts as one more.
+        // An unfinished part would have branched, so it counts as two constituents.
         row.set_count(count[i].finals + count[i].unfinished);
         row.set_global(0, jet.energy() * per_unit_);
         for (int k = 1; k < kGlobals; ++k) row.set_global(k, jet.p.x * per_unit_);

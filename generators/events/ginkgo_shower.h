@@ -2,7 +2,7 @@
 // has a mass squared of at most t_cut. The density of a shower is a product over its branchings.
 // Used by generator `ginkgo` and its tests; host and device.
 //
-// Branching of a parton of mass squared t, with rate r and c = kLargestFraction:
+// Branching of a parton with mass squared t, rate r and c = kLargestFraction:
 //
 //     a, b   exponential with rate r, truncated at c
 //     t1 = a t,  t2 = b (sqrt t - sqrt t1)^2                  so that sqrt t1 + sqrt t2 < sqrt t
@@ -40,7 +40,7 @@ namespace wellspring::ginkgo {
 
 /// Largest share of the available mass squared that a part may take.
 inline constexpr float kLargestFraction = 0.999f;
-/// Maximum number of parts. A jet that reaches it stops branching and is reported as unfinished.
+/// Maximum number of parts. A jet with this many parts stops branching and is called unfinished.
 inline constexpr int kMostFinals = 128;
 /// Largest m0^2 / t_cut. At the published rates such a jet has 45 +- 10 parts.
 inline constexpr double kLargestSpan = 8192;
@@ -111,7 +111,7 @@ inline double log_norm(double rate) {
   return std::log(rate / -std::expm1(-rate * static_cast<double>(kLargestFraction)));
 }
 
-/// Distribution of the fractions a and b, and their terms in a branching's density.
+/// Distribution of the fractions a and b, and their contribution to a branching's density.
 class Rate {
  public:
   Rate() = default;
@@ -200,8 +200,8 @@ struct ShowerCount {
   int unfinished = 0;  ///< final partons heavier than t_cut, because kMostFinals was reached
 };
 
-/// Showers N jets of mass squared t0 > t_cut (GeV^2) at rest, in lockstep: one branching of every
-/// unfinished jet per step. rng(i) returns jet i's random numbers; law[i] is the law of its first
+/// Showers N jets with mass squared t0 > t_cut (GeV^2), at rest and in lockstep: each step branches
+/// every unfinished jet once. rng(i) returns jet i's random numbers; law[i] governs its first
 /// branching. Calls on_branching(Branchings, at_root) and on_final(i, Parton); the order within a
 /// jet depends only on its random numbers. Branching k uses blocks(first_block + k). Requires t0 <=
 /// kLargestSpan t_cut.

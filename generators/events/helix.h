@@ -48,8 +48,8 @@ WS_INLINE double arctan_ratio(double h) {
   return ratio * (1 - sum);
 }
 
-/// From a point inside the cylinder of radius `r` about z to the first crossing, within half a
-/// turn.
+/// The path from a point inside the cylinder of radius `r` about z to the first crossing, within
+/// half a turn.
 WS_INLINE Chord to_cylinder(const State& at, double r) {
   const double along = at.x * at.ux + at.y * at.uy;
   const double across = at.y * at.ux - at.x * at.uy;
@@ -64,7 +64,7 @@ WS_INLINE Chord to_cylinder(const State& at, double r) {
   return {reached, tau * arctan_ratio(h), tau * cosine, cosine, h * cosine};
 }
 
-/// From a point to the plane at `z`, within half a turn.
+/// The path from a point to the plane at `z`, within half a turn.
 WS_INLINE Chord to_plane(const State& at, double z) {
   constexpr double kPi = 0x1.921fb54442d18p+1;
   const double height = z - at.z;

@@ -56,8 +56,8 @@ inline Picture picture_of(const ViewParams& view, double unit) {
   return {view.pixels, static_cast<float>(view.pixel), view.norm, static_cast<float>(1 / unit)};
 }
 
-/// Describes a sample's values and their range. The values of a set are the four-momenta of its
-/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: largest energy of a jet, GeV.
+/// Describes a sample's values and their range. The values of a set are the four-momenta of the
+/// constituents and of the jet. `unit`: GeV per unit of x; `energy`: largest jet energy, GeV.
 inline void describe_view(const ViewParams& view, double unit, double energy, SampleInfo& info) {
   const std::string gev = unit == 1 ? "GeV" : shortest(unit) + " GeV";
   info.high = static_cast<float>(energy / unit);

@@ -10,14 +10,14 @@
 // requested number is left.
 //   S. Catani, Y. Dokshitzer, M. Seymour, B. Webber, Nucl. Phys. B406 (1993) 187
 //
-// Image. For each step, several conventions exist; these follow J. Cogan, M. Kagan, E. Strauss, A.
+// Image. Conventions differ at each step; these follow J. Cogan, M. Kagan, E. Strauss, A.
 // Schwarztman, JHEP 02 (2015) 118; L. de Oliveira et al., JHEP 07 (2016) 069
 //   1. centre   on the pt-weighted mean of all constituents
 //   2. rotate   coordinates, not pixels, until the lighter of two subjets points down
-//   3. flip     so that sum pt x^3 across this axis is not negative (sum pt x is 0; the cube gives
-//               constituents on the axis, where x is only a rounding error, no influence)
-//   4. pixels   sums of pt, in units of 2^-24 of the jet's, rounded down; the centre is the middle
-//               of pixel (n / 2, n / 2); constituents outside are lost
+//   3. flip     so that sum pt x^3 across this axis is not negative (sum pt x is 0; the cube makes
+//               constituents on the axis, where x is only a rounding error, irrelevant)
+//   4. pixels   sums of pt, in units of 2^-24 of the jet's pt, rounded down; the centre is the
+//               middle of pixel (n / 2, n / 2); constituents outside are lost
 //   5. norm     sum: fractions of the jet's total pt; square: the squares of the pixels add up
 //               to 1; none: pt
 //
@@ -54,7 +54,7 @@ struct ViewParams {
 inline constexpr int kMostConstituents = 128;
 /// Integer units of transverse momentum per jet; exact in f32.
 inline constexpr float kUnits = 0x1p+24f;
-/// Upper limit of quotients: their divisor may be almost zero.
+/// Upper limit of quotients, whose divisor may be almost zero.
 inline constexpr float kMostQuotient = 128;
 
 enum Number : std::uint8_t {
@@ -182,8 +182,8 @@ WS_INLINE float distance_squared(float deta, float dphi) {
   return math::fma(deta, deta, dphi * dphi);
 }
 
-/// Merges subjets until at most `left` remain. Of equally close pairs, merges the first; the last
-/// subjet fills the gap.
+/// Merges subjets until at most `left` remain. If pairs are equally close, it merges the first; the
+/// last subjet fills the gap.
 WS_HD inline void cluster(Cloud& cloud, int left) {
   while (cloud.subjets > left) {
     float least = math::kInfinity;

@@ -19,7 +19,7 @@ struct LineFit {
 
 struct PulseSums {
   static constexpr float kPlaceSteps = 32, kTimeSteps = 4, kChargeSteps = 1024;
-  static constexpr float kLatest = 131072;  ///< ns; sums of 2^24 squares (in steps) stay below 2^63
+  static constexpr float kLatest = 131072;  ///< ns; sums of 2^24 squares in steps are below 2^63
   static constexpr float kFastest = 2;      ///< limit of each velocity component, c
 
   std::int64_t charge, pulses;

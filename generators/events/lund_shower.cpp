@@ -59,13 +59,13 @@ void expect_scales(const LundShower::Params& params) {
   }
 }
 
-/// Probabilities of a given number of emissions from a quark and from a gluon; their ratio is
+/// Probabilities that a quark and a gluon emit a given number of gluons; their ratio is
 /// exp(score).
 struct Atom {
   double score, quark, gluon;
 };
 
-/// All atoms. A range of jet momenta is divided into equal parts, each represented by its midpoint.
+/// All atoms. The range of jet momenta is divided into equal parts, each represented by its centre.
 /// `beyond`: probability of more than `most` emissions from a gluon at the highest momentum.
 std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyond) {
   const int parts = params.pt_low < params.pt_high ? 200 : 1;
@@ -119,7 +119,7 @@ ParamTable<LundShower::Params> own_rows() {
   using Params = LundShower::Params;
   return ParamTable<Params>("lund_shower")
       .text_list("classes", &Params::classes,
-                 "initial particle of the jet, one class each: some of quark, gluon, W, top")
+                 "initial particles, one class each: one or more of quark, gluon, W, top")
       .real("alpha_s", &Params::alpha_s, {0, 1}, "", "fixed strong coupling; 0: no radiation",
             "0.118 at the mass of the Z")
       .choice("cascade", &Params::cascade,

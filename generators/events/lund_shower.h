@@ -43,7 +43,7 @@ namespace wellspring {
 
 namespace lund {
 
-/// Maximum number of partons. A jet that reaches it stops branching and is reported as unfinished.
+/// Maximum number of partons. A jet with this many stops branching and is called unfinished.
 inline constexpr int kMostPartons = jets::kMostConstituents;
 inline constexpr int kMostProngs = 3;
 inline constexpr int kMostClasses = 4;
@@ -57,8 +57,8 @@ struct Point {
   bool found = true;  ///< false: no further emission
 };
 
-/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle that
-/// is swept between two emissions has an exponential distribution.
+/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle swept
+/// between two emissions has an exponential distribution.
 class Plane {
  public:
   WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
@@ -114,7 +114,7 @@ struct LundShower {
     kLatents,
   };
 
-  /// Errors: config.
+  /// Throws config errors.
   explicit LundShower(const Params& params);
 
   SampleLayout layout() const { return layout_; }
@@ -154,8 +154,8 @@ struct LundShower {
   }
 
  private:
-  /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L; `angle`
-  /// is ln(1 / Theta), its initial angle; `softer` is ln(1 / z) of its own emission.
+  /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L, `angle`
+  /// is ln(1 / Theta) with its initial angle, and `softer` is ln(1 / z) of its own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
@@ -198,7 +198,7 @@ struct LundShower {
     Species species[N];
     alignas(N * sizeof(float)) std::int32_t count[N];
     float pt[kMost][N], eta[kMost][N], phi[kMost][N];
-    float nearest[kMost][N];  ///< squared distance to the nearest other prong, or `radius` squared
+    float nearest[kMost][N];  ///< squared distance to the nearest prong, or radius^2
     float room[kMost][N], angle[kMost][N];
 
     WS_INLINE void copy(int i, Jet& jet) const {
@@ -343,8 +343,8 @@ struct LundShower {
     truth.latents[kEmissions] = static_cast<float>(emissions);
   }
 
-  /// Applies the splittings in order. Each emission takes the share z and moves to the distance
-  /// theta.
+  /// Applies the splittings in order. Each emission gets the share z of the momentum and moves to
+  /// the distance theta.
   WS_INLINE static void split(Jet& jet) {
     in_lanes(jet.count - jet.prongs, [&](int i) WS_INLINED {
       const int k = jet.prongs + i;
@@ -392,7 +392,7 @@ struct LundShower {
       row.set(i, 5, jet.softer[k]);
       row.set(i, 6, static_cast<float>(jet.depth[k]));
     }
-    // An unfinished parton would have radiated, so it counts as one more.
+    // An unfinished parton would have radiated, so it counts as two.
     row.set_count(jet.count + jet.unfinished);
     row.set_global(0, sum.e * per_unit_);
     row.set_global(1, sum.x * per_unit_);

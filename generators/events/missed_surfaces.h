@@ -1,9 +1,9 @@
-// Skips tracker surfaces that a particle certainly misses, about half of the candidates, without
+// Skips tracker surfaces that a particle certainly misses (about half of the candidates) without
 // computing its helix there. Used by generator `tracks`; host and device.
 //
 // Paths move away from the axis, so a particle misses a ring once it is beyond the ring's outer
-// radius. It misses a cylinder once it has passed the cylinder's end, as long as |z| grows.
-// Requires paths that start inside the innermost ring, as all vertices of `tracks` do.
+// radius. It misses a cylinder once it has passed the cylinder's end, as long as |z| grows. Paths
+// must start inside the innermost ring, as all vertices of `tracks` do.
 #pragma once
 
 #include "generators/events/helix.h"
@@ -30,7 +30,7 @@ WS_INLINE bool leaves(const helix::State& at, double height, double slack) {
 }
 
 /// Advances `cylinder` and `disc`, the indices of the next surfaces, past surfaces that are missed
-/// by more than rounding could change. `r`: current radius. `side`: initial direction, 0 for -z, 1
+/// by more than any rounding error. `r`: current radius. `side`: initial direction, 0 for -z, 1
 /// for +z.
 WS_INLINE void pass_missed(const Tracker& tracker, const helix::State& at, double r, int side,
                            std::int32_t& cylinder, std::int32_t& disc) {

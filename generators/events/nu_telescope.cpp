@@ -209,7 +209,7 @@ const ParamTable<NuTelescope::Params>& NuTelescope::table() {
                 "smallest zenith angle of the particle's origin; uniform in its cosine")
           .real("zenith_high", &Params::zenith_high, {0, kPi}, "rad", "largest zenith angle")
           .real("azimuth_low", &Params::azimuth_low, {0, 2 * kPi}, "rad",
-                "smallest azimuth; uniform up to the largest")
+                "smallest azimuth; uniform between the two")
           .real("azimuth_high", &Params::azimuth_high, {0, 2 * kPi}, "rad", "largest azimuth")
           .real("vertex_radius", &Params::vertex_radius, {0, 5000}, "m",
                 "radius of the vertical cylinder in which vertices or track points are uniform")
@@ -321,8 +321,8 @@ SampleInfo NuTelescope::describe(const Params& params) {
   info.low = -info.high;
   // Photons and noise are drawn twice: first to find the earliest time in each module, then to
   // write them. Noise is also counted beforehand, with one extra gap per string. draw_gamma rejects
-  // at most one first try in twenty (here 6 % and 9 standard deviations are allowed), and its
-  // second try may be repeated; 40 covers idle lanes.
+  // at most 5 % of first tries (6 % and 9 standard deviations are allowed here), and its second try
+  // may also be rejected; 40 covers idle lanes.
   const double photons = params.light == 0 || params.area == 0 ? 0 : sensors * params.saturation;
   const double rejected = 0.06 * photons + 9 * std::sqrt(0.06 * photons);
   const double blocks = photons == 0 ? 0 : std::ceil(2 * (photons + (photons + 2 * rejected) + 40));

@@ -36,7 +36,7 @@ struct NuTelescope {
   static constexpr int kMembers = 128, kMostMembers = 256, kMostItems = 131072;
   static constexpr std::uint32_t kMostPhotons = 1024;    ///< per module
   static constexpr std::uint32_t kMostNoise = 1u << 16;  ///< per string
-  /// Blocks of purpose texture: the delays of all photons, one range per try; then gaps.
+  /// Blocks of purpose texture: first the delays of all photons, one range per try, then the gaps.
   static constexpr std::uint32_t kAllPhotons = 1u << 24;
   static constexpr std::uint32_t kFirstGap = 1u << 28, kFirstModules = 1u << 29;
   /// Block of purpose noise; photons use lower blocks.
@@ -113,7 +113,7 @@ struct NuTelescope {
     kEventFeatures = kVelocity + 3,
   };
 
-  /// Errors: config.
+  /// Throws config errors.
   explicit NuTelescope(const Params& params);
 
   SampleLayout layout() const {
@@ -121,7 +121,7 @@ struct NuTelescope {
                                        : SampleLayout::set(items_, features_);
   }
   int members() const { return kMembers; }
-  /// Index of the first pulse of each module, then of the first noise pulse of each string, then
+  /// Cells: the index of each module's first pulse, then of each string's first noise pulse, then
   /// the total; then the time of the first pulse in each module, as telescope::time_key.
   using EventCell = std::uint32_t;
   static constexpr forms::EventTeams kForm = {.cells = true};

@@ -24,8 +24,8 @@ constexpr double kStepsOfSwing = 2;
 /// Largest sum of the masses of three_bodies; for n_body the sum is 1.
 constexpr double kThreeMasses = 3.6;
 
-/// Prior of a latent: uniform within half_width of the centre, or log-normal, in which case centre
-/// and half_width are the mean and standard deviation of the logarithm.
+/// Prior of a latent: uniform within half_width of the centre, or log-normal, where centre and
+/// half_width are the mean and standard deviation of the logarithm.
 struct Prior {
   const char* name;
   const char* help;
@@ -132,14 +132,14 @@ const SystemFacts& facts(System system) {
         {"vy3", ""}},
        20,
        20},
-      // The duration is a crossing time of D. Heggie and R. Mathieu. State and reach depend on
-      // `bodies`.
+      // The duration is one crossing time as defined by D. Heggie and R. Mathieu. State and reach
+      // depend on `bodies`.
       {2.8284271247461903, 0.002, "", false, {}, {}, 0, 0},
   }};
   return all[static_cast<std::size_t>(system)];
 }
 
-/// State at a point, for the given number of bodies.
+/// State variables of a system with the given number of bodies.
 std::vector<ValueInfo> state_of(System system, int bodies) {
   if (system != System::n_body) return facts(system).state;
   std::vector<ValueInfo> state;
@@ -157,7 +157,7 @@ struct ClusterBounds {
 
   ClusterBounds(int bodies, double softening) {
     const double fastest = PlummerStar::kFastest, reach = PlummerStar::kReach;
-    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times the product of two masses
+    const double pairs = 0.5 * (bodies - 1) / bodies;  // pairs, times a product of masses
     kinetic = fastest * fastest / 2;
     shallowest = pairs / std::hypot(2 * reach, softening);
     deepest = pairs / softening;
@@ -209,7 +209,7 @@ double longest_step(const Ode::Params& params) {
   return params.step > 0 ? params.step : facts(params.system).step;
 }
 
-/// Error (config) if the step is too long for bodies that approach each other.
+/// Throws a config error if the step is too long for bodies that approach each other.
 void check_gravity(const Ode::Params& params) {
   const double step = longest_step(params), softening = params.softening;
   const double mass = params.system == System::n_body ? 1 : kThreeMasses;

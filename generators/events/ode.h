@@ -47,8 +47,8 @@ struct Ode {
   };
   static const ParamTable<Params>& table();
   static SampleInfo describe(const Params& params);
-  /// Errors (config) for more than kMostSteps steps; a step that is too long for the system or for
-  /// the softening of gravity; n_body with a spread.
+  /// Throws config errors for more than kMostSteps steps, a step that is too long for the system or
+  /// the gravity softening, and n_body with a spread.
   explicit Ode(const Params& params);
   /// The generator of n_body (n_body.h) if `params` select that system, otherwise null.
   static std::unique_ptr<Generator> instead(const Params& params, SampleShape shape,
@@ -128,7 +128,7 @@ struct Ode {
     }
   };
 
-  /// Integrates the trajectories of a run and writes the features of every point: the numbers of
+  /// Integrates the trajectories of a run and writes the features of every point: the numbers in
   /// `states`, in order, with their errors. advance() takes one step of all trajectories.
   template <class Run, class Advance, class... States>
   WS_INLINE void record(Run& run, const Advance& advance, const States&... states) const {

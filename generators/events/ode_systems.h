@@ -82,7 +82,7 @@ struct Motion {
   T kinetic, potential, spin[3];
 };
 
-/// Change of the energy between two times, divided by kinetic minus potential energy at the first
+/// Change in energy between two times, divided by kinetic minus potential energy at the first
 /// time.
 template <class T>
 WS_INLINE T energy_error(const Motion<T>& first, const Motion<T>& end) {

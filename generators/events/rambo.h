@@ -308,8 +308,8 @@ struct Rambo {
     return most;
   }
 
-  /// Massless momenta with total (energy, 0, 0, 0) and weight 1. Body k of try t uses blocks(8 t +
-  /// k). In double precision: for nearly parallel bodies the boost removes most of their energy.
+  /// Massless momenta with total (energy, 0, 0, 0) and weight 1. Body k of try t uses block 8 t +
+  /// k. Double precision, because the boost of nearly parallel bodies removes most of their energy.
   template <int N, class Blocks>
   WS_INLINE void massless(const Blocks& blocks, std::uint32_t turn, const int* bodies,
                           const float* energy, Momenta<N>& momenta) const {

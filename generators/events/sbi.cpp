@@ -124,7 +124,7 @@ const TaskFacts& facts(Task task) {
       {"slcp",
        "mean, widths and correlation of a normal distribution in the plane, from four points", 5, 8,
        -3 - 9.01 * math::kNormalReach, 3 + 9.01 * math::kNormalReach, 4},
-      {"slcp_distractors", "slcp among 92 distractors", 5, 100, -1e9, 1e9, 28},
+      {"slcp_distractors", "slcp, hidden among 92 distractors", 5, 100, -1e9, 1e9, 28},
       {"bernoulli_glm", "filter of a neuron; x: spike count and spike-weighted stimulus", 10, 10,
        -100, 100, 28},
       {"bernoulli_glm_raw", "filter of a neuron; x: spikes in 100 time bins", 10, 100, 0, 1, 28},

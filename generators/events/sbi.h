@@ -26,7 +26,7 @@ namespace wellspring {
 
 namespace sbi {
 
-/// Dimensions of theta of gaussian_linear and gaussian_linear_uniform.
+/// Number of parameters of gaussian_linear and gaussian_linear_uniform.
 inline constexpr int kGaussian = 10;
 
 /// slcp: number of observations, two numbers each. 20 distractor laws fill x up to 100.
@@ -43,10 +43,10 @@ inline constexpr double kPopulation = 1e6;
 inline constexpr int kSirSteps = 170, kPreySteps = 210;     ///< integration steps between counts
 inline constexpr float kSirStep = 0.1f, kPreyStep = 0.01f;  ///< days
 
-/// Limits to which sbibm clamps the populations of lotka_volterra.
+/// sbibm clamps the populations of lotka_volterra to these limits.
 inline constexpr float kFewest = 1e-10f, kMost = 1e4f;
 
-/// Random constants of the benchmark, the same in every sample. In order of use; see Tables.
+/// The benchmark's random constants, equal in every sample. In order of use; see Tables.
 struct Constants {
   const float* stimulus = nullptr;      ///< [kBins]
   const float* centre = nullptr;        ///< [kComponents][kDistractors]
@@ -382,7 +382,7 @@ struct Sbi {
     for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
   }
 
-  /// An epidemic that starts with one infected person in a million. Every 17 days, 1000 people are
+  /// An epidemic that starts with one infected person per million. Every 17 days, 1000 people are
   /// tested; the number of positives is binomial with the infected fraction.
   template <class Run>
   static WS_INLINE void sir(Run& run) {

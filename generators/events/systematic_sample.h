@@ -10,8 +10,8 @@
 namespace wellspring {
 
 /// Keeps `most` of `all` items at equal intervals from a random start. Every item has the same
-/// chance, and any run of consecutive items keeps its share to within one item. Keeps all items if
-/// there are no more than `most`.
+/// chance, and any run of consecutive items keeps its share to within one item. If there are no
+/// more than `most` items, all are kept.
 class SystematicSample {
  public:
   WS_INLINE SystematicSample(std::uint32_t all, std::uint32_t most, std::uint32_t word)
@@ -25,7 +25,7 @@ class SystematicSample {
   }
 
  private:
-  /// Number of intervals (of all / most items each) that end before `item`; the first interval
+  /// Number of intervals (each all / most items long) that end before `item`; the first interval
   /// begins `start` items before item 0.
   WS_INLINE std::uint64_t intervals(std::uint32_t item) const {
     return (std::uint64_t{start_} + item) * most_ / (all_ > 0 ? all_ : 1);

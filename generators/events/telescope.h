@@ -84,8 +84,8 @@ struct Event {
 /// Geometry from the vertex or track to a module.
 struct Ray {
   float distance;  ///< to the track, or to the vertex
-  float along;     ///< from the vertex to the point of the track nearest to the module
-  float up;        ///< cos eta, the angle between the light's direction and the vertical
+  float along;     ///< from the vertex to the track's nearest point
+  float up;        ///< cosine between the light's direction and the vertical
   float forward;   ///< cosine between the light's direction and the direction of travel
 };
 
@@ -156,7 +156,7 @@ WS_INLINE float exponent_below(float x) {
 }
 
 /// False only if a module at this squared distance certainly expects fewer than `least` photons.
-/// Compares exponents of distance and photons, and ignores angles, so that most modules need no
+/// Compares the exponents of distance and photons and ignores angles, so most modules need no
 /// root or exponential.
 WS_INLINE bool may_expect(const Optics& optics, const Event& event, float squared, float least) {
   constexpr float kLn2 = 0x1.62e430p-1f, kSlack = 1.0001f;

@@ -2,8 +2,8 @@
 // surface to surface, with measurements and multiple scattering. Used by generator `tracks`; host
 // and device.
 //
-// Each step takes every lane to its own next surface; finished lanes wait. Scalar code chooses each
-// surface and tests whether it is crossed.
+// Each step takes every lane to its own next surface; finished lanes wait. Scalar code chooses the
+// surfaces and tests whether they are crossed.
 #pragma once
 
 #include "generators/events/helix.h"
@@ -131,7 +131,7 @@ class TrackWays {
     });
   }
 
-  /// Calls `take(lane, hit)` for each hit; the hits of a particle come in order.
+  /// Calls `take(lane, hit)` for each hit. A particle's hits come in order.
   template <class Take>
   WS_INLINE void follow(const Take& take) {
     while (true) {
@@ -235,7 +235,7 @@ class TrackWays {
     }
   }
 
-  /// The crossing displaced by `along` in r phi, and by `across` along the axis or the radius.
+  /// The crossing, displaced by `along` in r phi and by `across` along the axis or the radius.
   WS_INLINE TrackHit measured(int i, bool is_out, double along, double across) const {
     const helix::State at = at_.of(i);
     const double turn = along / r_[i];

@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// Half the length of `n` modules that have the half size `half` and overlap by 5 mm.
+/// Half the length of `n` modules with half size `half` that overlap by 5 mm.
 constexpr double half_length(int n, double half) {
   return n * half - (n - 1) * 2.5;
 }
@@ -18,8 +18,8 @@ struct Part {
   std::vector<double> discs;
   double low, high;  ///< radii of the discs
   double along, across, thickness;
-  int volume;  ///< volume number of the discs at -z; the numbers of the barrel and the discs at +z
-               ///< follow
+  int volume;  ///< volume number of the discs at -z; barrel and discs at +z have the next
+               ///< two
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ struct TrackerSurface {
 
 struct Tracker {
   std::int32_t cylinders = 0, discs = 0;
-  /// In order of radius and of |z|; an infinite sentinel at infinity ends each list.
+  /// In order of radius or |z|; a sentinel at infinity ends each list.
   TrackerSurface cylinder[kMostCylinders + 1] = {};
   TrackerSurface disc[kMostDiscs + 1] = {};
 };

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kAcs = "a variant of the ACTS generic detector";
 
-/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the fraction e of u's 24
-/// bits.
+/// In f32, u (ratio^e - 1) + 1 with e = 1 - pt_power keeps only about the fraction e of the 24
+/// bits of u.
 constexpr double kLeastExponent = 0.01;
 
 double exponent_of(const Tracks::Params& params) {
@@ -66,7 +66,7 @@ const ParamTable<Tracks::Params>& Tracks::table() {
           .integer("tracks_high", &Params::tracks_high, {1, kMostTracks}, "",
                    "highest number of particles")
           .integer("vertices", &Params::vertices, {1, kMostVertices}, "",
-                   "number of vertices; each particle comes from a random one")
+                   "number of vertices; each particle starts at a random one")
           .real("vertex_z", &Params::vertex_z, {0, 100}, "mm",
                 "standard deviation of vertices along the beam", "TrackML: about 55")
           .real("vertex_xy", &Params::vertex_xy, {0, 1}, "mm",
@@ -184,7 +184,7 @@ SampleInfo Tracks::describe(const Params& params) {
   const double phi = std::min(params.phi_max, std::numbers::pi);
   const auto vertex = static_cast<float>(math::kNormalReach * params.vertex_z);
   const double sine = phi < std::numbers::pi / 2 ? std::sin(phi) : 1;
-  constexpr double kSlack = 1e-6;  // for the rounding of sines and cosines
+  constexpr double kSlack = 1e-6;  // for rounding errors of sines and cosines
   info.latents = {
       {"tracks", "number of particles", "", static_cast<float>(params.tracks_low),
        static_cast<float>(params.tracks_high)},
@@ -214,8 +214,8 @@ SampleInfo Tracks::describe(const Params& params) {
   info.high = static_cast<float>(reach);
   info.low = -info.high;
   // A path crosses at most every cylinder and one ring of each of 12 planes. A particle has two
-  // blocks of its own, which are drawn a second time for its truth; the event has one block. A team
-  // with several members draws all hits twice, to count them and to write them.
+  // blocks of its own, which are drawn again for its truth; the event has one block. A team
+  // with several members draws all hits twice, first to count them, then to write them.
   constexpr int kPlanes = 12, kDead = 2, kMeasure = kPlanes + kMostCylinders - kDead;
   const int own = params.columns == Columns::truth ? 4 : 2;
   const int crossings = params.scattering == Scattering::off ? kMeasure : 2 * kMeasure + kDead;

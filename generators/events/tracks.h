@@ -1,7 +1,7 @@
 // Generator `tracks`: hits of charged particles in a tracking detector, as sets; the class is the
 // number of particles. Particles follow helices from the beam line through cylinders and discs
 // (tracker.h), with multiple scattering at each. Hits have measurement errors, inefficiency and
-// noise, and optionally TrackML's truth per hit. Created through the registry; host and device.
+// noise and, optionally, TrackML's truth per hit. Created through the registry; host and device.
 //
 // Particles are followed outwards for less than half a turn, so there are no loopers. They lose no
 // energy.
@@ -38,7 +38,7 @@ struct Tracks {
   static constexpr int kMostMembers = 256;                 ///< per team
   static constexpr forms::EventTeams kForm = {.cells = true, .shares_warps = true};
   static constexpr int kSideBySide = 8;  ///< particles that a single member propagates in SIMD
-  /// For `weight`, particles with fewer hits have weight 0, as in TrackML.
+  /// As in TrackML, particles with fewer hits have `weight` 0.
   static constexpr std::uint32_t kFewestHits = 4;
 
   struct Params {
@@ -100,7 +100,7 @@ struct Tracks {
     kFeatures,
   };
 
-  /// Errors: config.
+  /// Throws config errors.
   explicit Tracks(const Params& params);
 
   SampleLayout layout() const { return SampleLayout::set(items_, features_); }
@@ -207,8 +207,8 @@ struct Tracks {
     return made;
   }
 
-  /// Calls `take(hit, particle)` for each hit of particle `i`, or of the noise of layer i - tracks,
-  /// in order; returns the number of hits.
+  /// Calls `take(hit, particle)` for each hit of particle `i` or, if i >= tracks, for the noise of
+  /// layer i - tracks, in order; returns the number of hits.
   template <class Take>
   WS_INLINE std::uint32_t each_hit(const SampleRng& rng, const Tracker& tracker, int tracks, int i,
                                    const Take& take) const {
@@ -280,7 +280,7 @@ struct Tracks {
     return double{-math::log(unit_float_open(word))};
   }
 
-  /// Hits form a Poisson process in azimuth, with exponential gaps. `random`: the first block.
+  /// Hits are a Poisson process in azimuth, with exponential gaps. `random`: its first block.
   template <class Take>
   WS_INLINE void noise_hits(const SampleRng& rng, const Tracker& tracker, int layer, Philox4 random,
                             const Take& take) const {

@@ -98,7 +98,7 @@ std::vector<LatentInfo> ContourPainter::list_latents(int spread, Ends radius, En
           latent("oval_x", "stretch of the radius along x", "", oval_x, LatentRole::unmapped),
           latent("oval_y", "stretch of the radius along y", "", oval_y, LatentRole::unmapped),
           latent("vertices", "vertices per contour", "", vertices, LatentRole::fixed),
-          latent("orbits", "number of contours, each drawn over the earlier ones", "", orbits,
+          latent("orbits", "number of contours; each is drawn over the earlier ones", "", orbits,
                  LatentRole::fixed),
           latent("noise", "coefficient of the noise", kSides, noise, LatentRole::length),
           latent("line_width", "radius growth per orbit in addition to the noise coefficient",

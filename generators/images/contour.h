@@ -44,7 +44,7 @@ inline constexpr int kTogether = 4;
 #else
 #define WS_VERTICES 16
 #endif
-/// Length of a contour in scratch memory: its vertices, plus the first one repeated, padded to
+/// Length of a contour in scratch memory: its vertices plus a copy of the first one, padded to
 /// whole vectors.
 WS_INLINE constexpr std::int32_t padded(std::int32_t vertices) {
   return (vertices + 16) / 16 * 16;
@@ -78,7 +78,7 @@ struct ContourParams {
   int spread = 0;
 };
 
-/// Common base of both functors: everything but their parameters and the drawing of a scene.
+/// Common base of both functors: everything but their parameters and how they draw a scene.
 class ContourPainter {
  public:
   /// Distribution of the noise.
@@ -100,7 +100,7 @@ class ContourPainter {
   static constexpr GeneratorHooks kHooks = {.tables = true};
 
   WS_INLINE Texel background() const { return background_; }
-  /// Error (config) if the image is larger than 4096 pixels.
+  /// Throws a config error if the image is larger than 4096 pixels.
   std::size_t band_scratch(SampleShape shape) const;
   /// Number of lines to draw.
   static float cost(const Scene& scene) {
@@ -192,8 +192,8 @@ class ContourPainter {
   }
   /// Converts a length from published pixels to image sides.
   WS_INLINE static float sides(float length) { return length / contour::kPublishedSide; }
-  /// Coordinate of a centre in image sides; `offset` from the middle, in units of half a published
-  /// pixel.
+  /// Coordinate of a centre in image sides; `offset` from the middle is in units of half a
+  /// published pixel.
   WS_INLINE static float centre_latent(float offset) { return 0.5f + 0.5f * sides(offset); }
   WS_INLINE static Scene centred(const SampleKey& key, float offset_x, float offset_y) {
     const float half = 0.5f * scale_of(key.shape);
@@ -335,7 +335,7 @@ class ContourPainter {
   }
 
   WS_INLINE static float grey(Texel texel) { return static_cast<float>(texel) * (1.0f / 255); }
-  /// The pixel under a point; the background if the point is outside the image.
+  /// The pixel at a point; the background if the point is outside the image.
   WS_INLINE float at(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
                      float y) const {
     const bool inside = x >= 0 && x < static_cast<float>(scene.width) && y >= 0 &&
@@ -343,7 +343,7 @@ class ContourPainter {
     if (!inside) return grey(background_);
     return grey(texels[static_cast<std::int32_t>(y) * pitch + static_cast<std::int32_t>(x)]);
   }
-  /// Bilinear value of the four nearest pixels.
+  /// Bilinear interpolation of the four nearest pixels.
   WS_INLINE float bilinear(const Scene& scene, const Texel* texels, std::int32_t pitch, float x,
                            float y) const {
     const float left = math::floor(x - 0.5f) + 0.5f, top = math::floor(y - 0.5f) + 0.5f;

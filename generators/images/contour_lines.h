@@ -27,8 +27,8 @@ WS_INLINE std::int32_t pixel_y(std::uint32_t word) {
   return static_cast<std::int32_t>(word) >> 16;
 }
 
-/// With N > 1, one member draws alone. Otherwise several members may store the same shade at the
-/// same time.
+/// With N > 1, one member draws alone. Otherwise several members may store the same shade
+/// concurrently.
 template <int N>
 WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
 #if !WS_DEVICE_CODE
@@ -41,8 +41,8 @@ WS_INLINE void put(std::uint8_t* texel, std::uint8_t shade) {
 struct Steps {
   std::uint32_t first, end;
 };
-/// Clips the steps of a coordinate that starts at `from` and moves by `sign` per step, so that it
-/// stays in [0, size).
+/// Clips the steps of a coordinate that starts at `from` and moves by `sign` per step, so that the
+/// coordinate stays in [0, size).
 WS_INLINE void clip_major(std::int32_t from, std::int32_t sign, std::int32_t size, Steps& steps) {
   const std::int32_t enters = sign > 0 ? -from : from - (size - 1);
   const std::int32_t leaves = sign > 0 ? size - from : from + 1;
@@ -77,7 +77,7 @@ WS_INLINE void clip_minor(std::int32_t from, std::int32_t sign, std::int32_t siz
   }
 }
 
-/// A line from pixel a to pixel b, without b; only pixel a if a and b coincide. Uses the integer
+/// A line from pixel a to pixel b, excluding b; only pixel a if both coincide. Uses the integer
 /// algorithm of J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems J.
 /// 4 (1965) 25: after i steps along the longer axis it has moved floor(i minor / major + 1/2) along
 /// the other.
@@ -87,7 +87,7 @@ struct Line {
   std::int32_t major, minor;  ///< steps along the longer axis, moves along the other axis
   std::int32_t along, aside;  ///< texels per step; extra texels if the step moves along both axes
   bool steep;                 ///< the longer axis is y
-  bool whole, outside;        ///< entirely inside the band; entirely on one side of it
+  bool whole, outside;        ///< entirely inside the band; entirely beyond one of its edges
 
   WS_INLINE static Line between(std::uint32_t a, std::uint32_t b, std::int32_t width,
                                 const Band& band) {
@@ -124,10 +124,10 @@ struct Line {
   }
 };
 
-/// Draws up to N lines from the pixels `from` to the pixels `to` (arrays of N), one pixel of each
-/// line per step. A line begins where it enters the band, so pixels outside cost nothing. All lines
-/// have the same shade, so a finished line may stay at its last pixel, and a line without pixels in
-/// the band may repeat another line's first pixel.
+/// Draws up to N lines from the pixels `from` to the pixels `to` (arrays of N), advancing each by
+/// one pixel per step. A line begins where it enters the band, so pixels outside cost nothing. All
+/// lines have the same shade, so a finished line may keep storing its last pixel, and a line with
+/// no pixel in the band may repeat another line's first pixel.
 template <int N>
 WS_INLINE void draw_lines(const std::uint32_t* from, const std::uint32_t* to, std::int32_t lines,
                           std::uint8_t shade, std::int32_t width, const Band& band,

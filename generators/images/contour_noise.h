@@ -13,7 +13,7 @@ namespace wellspring::contour {
 /// Knots of the inverse distribution function, at probabilities k / (kKnots - 1).
 inline constexpr int kKnots = 1025;
 
-/// Value number `half` of 65536 equally likely values: linear interpolation between the knots.
+/// Number `half` of 65536 equally likely values, interpolated linearly between the knots.
 WS_INLINE float noise_value(const float* knots, std::uint32_t half) {
   const std::uint32_t knot = half >> 6;
   const float between = static_cast<float>(static_cast<std::int32_t>(half & 63u)) + 0.5f;
@@ -22,7 +22,7 @@ WS_INLINE float noise_value(const float* knots, std::uint32_t half) {
 
 /// Computes the knots; called once. The noise is evaluated at kPlaces positions in each of the 256
 /// cells of Perlin's permutation, and all values are sorted. A knot is the mean of the two values
-/// around its probability (at the ends the smallest or the largest), rounded to a multiple of
+/// around its probability (at the ends, the smallest or largest value), rounded to a multiple of
 /// 2^-16. Follows pnoise1 of C. Duncan's `noise` 1.2, which the published programs call. The
 /// gradient is h mod 8 + 1 if bit 3 of the hash h is clear, otherwise -1; fade function and
 /// permutation follow K. Perlin, "Improving noise", SIGGRAPH 2002.

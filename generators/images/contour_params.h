@@ -11,7 +11,7 @@
 
 namespace wellspring::contour {
 
-/// Values that a paper gives for its parameters, by name.
+/// The values that a paper gives for its parameters, by name.
 class Published {
  public:
   Published(std::string paper, std::map<std::string, std::string> values)
@@ -48,7 +48,7 @@ ParamTable<Params>& add_growth_rows(ParamTable<Params>& table, const Published& 
                "", "most contours per image", published("orbits_high"))
       .real("noise_low", static_cast<float Params::*>(&Params::noise_low), {0, 8},
             "image side / 512",
-            "smallest noise coefficient, which also adds to the radius growth per orbit",
+            "smallest noise coefficient; it also adds to the radius growth per orbit",
             published("noise_low"))
       .real("noise_high", static_cast<float Params::*>(&Params::noise_high), {0, 8},
             "image side / 512", "largest noise coefficient", published("noise_high"))

@@ -33,7 +33,7 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
           .real("r_max", &Params::r_max, {0.005, 2}, "image side", "largest circumradius of a leaf",
                 "Baradad et al., NeurIPS 2021: 1")
           .real("spread", &Params::spread, {1, 4}, "",
-                "smallest radius of a sample: log-uniform in [r_min / spread, r_min * spread]")
+                "a sample's smallest radius is log-uniform in [r_min / spread, r_min * spread]")
           .integer("max_leaves", &Params::max_leaves, {1, kMostLeaves}, "",
                    "maximum number of leaves on the image; pixels that remain uncovered show "
                    "one background leaf",
@@ -43,7 +43,7 @@ const ParamTable<DeadLeaves::Params>& DeadLeaves::table() {
               "image generator that textures the leaves, with its parameters as on the command "
               "line: textures, or [textures, kind=perlin]; empty: one colour per leaf")
           .integer("fills", &Params::fills, {1, 65536}, "",
-                   "number of fills: the first samples of that generator")
+                   "number of fills, which are the first samples of that generator")
           .only_where(kFilled, "a fill")
           .integer("fill_side", &Params::fill_side, {2, 1024}, "pixels",
                    "side of a fill; fills are mirrored at their borders")
@@ -86,7 +86,7 @@ SampleInfo DeadLeaves::describe(const Params& params) {
                 "number of the leaf, front to back, from 1; 4194305 and above: leaves that are "
                 "entirely outside the image; 0: between leaves",
                 "", PlaneInfo::Kind::number};
-  // Blocks for position and outline of each leaf, for a tile that is never fully covered. With the
+  // Two blocks for each leaf, position and outline, in a tile that is never fully covered. With the
   // defaults there are typically hundreds to thousands of leaves.
   info.draws = {.scene = 1, .part = 2 * std::int64_t{params.max_leaves}, .pixel = 1, .side = kTile};
   return info;

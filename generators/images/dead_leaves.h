@@ -5,8 +5,8 @@
 //
 // Sources: M. Baradad et al., "Learning to See by Looking at Noise", NeurIPS 2021, and A. Lee, D.
 // Mumford, J. Huang, "Occlusion models for natural images", IJCV 41 (2001) 35. Differences from
-// Baradad et al.: radii follow the continuous density r^-3 between r_min and r_max (theirs come
-// from a table of 200 values, and over a third of all leaves have the smallest); positions are not
+// Baradad et al.: radii follow the continuous density r^-3 between r_min and r_max (the paper uses
+// a table of 200 values, and over a third of the leaves have the smallest); positions are not
 // rounded to pixels; leaves are placed front to back and, except with `law=paper`, on the whole
 // plane (leaf_places.h).
 #pragma once
@@ -52,7 +52,7 @@ struct DeadLeaves {
     int fill_side = 64;
     std::uint64_t fill_seed = 0;
     float fill_scale_low = 0.5f, fill_scale_high = 2;
-    const Generators* others = nullptr;  ///< the registry; one of these generators makes the fills
+    const Generators* others = nullptr;  ///< the registry, with the generator of the fills
   };
   static const ParamTable<Params>& table();
 
@@ -66,7 +66,7 @@ struct DeadLeaves {
     float edge_x0, edge_y0, edge_x1, edge_y1;  ///< outside these edges the border repeats
   };
 
-  /// The number of the front leaf of each pixel of a tile.
+  /// The number of the front leaf at each pixel of a tile.
   struct Prepared {
     const std::uint32_t* front;
     int pitch;                  ///< row pitch of `front`
@@ -84,7 +84,7 @@ struct DeadLeaves {
     return {LeafByLeaf::kSide, LeafByLeaf::scratch_bytes()};  // more than a team needs there
   }
 
-  /// Error (config) if the smallest radius is above the largest.
+  /// Throws a config error if the smallest radius is above the largest.
   explicit DeadLeaves(const Params& params);
   /// The generator for leaves with fills (textured_leaves.h); null if there are no fills.
   static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
@@ -115,7 +115,7 @@ struct DeadLeaves {
     return scene;
   }
 
-  /// All members find the front leaf of every pixel of the tile.
+  /// Called by all members: finds the front leaf of every pixel of the tile.
   template <class Team>
   WS_HD Prepared prepare(Team& team, const Scene& scene, const Augmentation& seen_as,
                          PixelTile tile) const {
@@ -190,20 +190,20 @@ struct DeadLeaves {
   /// exact in f32.
   static constexpr std::uint32_t kNumbered = 1u << 22;
   static constexpr int kWords = kBatch / 32;
-  /// Number of masks per batch: leaves that may be visible, and, for each of the bounded regions,
-  /// the leaves that meet it.
+  /// Number of masks per batch: one for the leaves that may be visible, and one for the leaves that
+  /// meet each of the bounded regions.
   static constexpr int kMasks = 1 + LeafPlaces::kRegions;
   /// Size of leaves, masks, open cells and winners of a tile, including alignment.
   static constexpr std::size_t kScratchBytes =
       sizeof(Leaf) * kBatch + sizeof(std::uint32_t) * 2 * kMasks * kWords +
       sizeof(std::uint64_t) * 2 + sizeof(std::uint32_t) * kTile * kTile + 64;
-  /// Pixels by which bounding circles are enlarged, so that rounding never matters: a skipped leaf
-  /// covers no pixel.
+  /// Bounding circles are enlarged by this many pixels, so that rounding never matters: a skipped
+  /// leaf covers no pixel.
   static constexpr float kSlack = 0.0625f;
 
   /// Open pixels are tracked per cell of the tile: one bit per cell, row by row.
   static constexpr int kCell = 4, kCellsAcross = kTile / kCell;
-  /// Above this number of open cells, a leaf is only tested against the whole tile.
+  /// With more open cells than this, a leaf is only tested against the whole tile.
   static constexpr int kFewCells = 12;
 
   /// Shared by the team. Masks and `open` are double-buffered: the masks of the next batch are
@@ -317,7 +317,7 @@ struct DeadLeaves {
     team.sync();
   }
 
-  /// Goes through the level's sequence in batches until no cell of the tile is open or `max_leaves`
+  /// Processes the level's sequence in batches until no cell of the tile is open or `max_leaves`
   /// leaves have been placed on the image.
   template <bool OnPlane, class Team>
   WS_INLINE void search(Team& team, const Scene& scene, const Augmentation& seen_as,
@@ -376,13 +376,13 @@ struct DeadLeaves {
       }
     }
   }
-  /// Uses selects: dynamic indexing would move the counts to local memory.
+  /// Uses select instructions, because dynamic indexing would move the counts to local memory.
   WS_INLINE static std::uint32_t at(const std::uint32_t (&count)[LeafPlaces::kRegions + 1],
                                     int level) {
     return level == 0 ? count[0] : (level == 1 ? count[1] : count[2]);
   }
 
-  /// Tests the batch's leaves on the member's runs. Returns the cells of these runs that stay open.
+  /// Tests the batch's leaves on the member's runs. Returns the cells in these runs that stay open.
   template <bool OnPlane, class Team>
   WS_INLINE std::uint64_t cover_runs(Team& team, const Scene& scene, const Augmentation& seen_as,
                                      const PixelTile& tile, std::uint64_t cells,

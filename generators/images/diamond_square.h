@@ -27,13 +27,13 @@ WS_INLINE constexpr int levels_for(int side) {
 WS_INLINE constexpr int points_for(int levels) {
   return (1 << levels) + 1;
 }
-/// Points of level k are displaced by a number that is uniform in [-m, m); returns m.
+/// Points of level k are displaced by a number uniform in [-m, m); returns m.
 WS_INLINE float amplitude(float decay, int level) {
   return 0.5f * math::exp(decay * static_cast<float>(1 - level));
 }
 
-/// All members compute the heights, row by row, as bits of f32. Point (row, column) uses word p % 4
-/// of rng.block(Purpose::noise, p / 4) with p = row * points + column. Ends with a barrier.
+/// Called by all members: computes the heights, row by row, as f32 bits. Point (row, column) uses
+/// word p % 4 of rng.block(Purpose::noise, p / 4), p = row * points + column. Ends with a barrier.
 template <class Team>
 WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                     std::uint32_t* cells) {
@@ -92,7 +92,7 @@ WS_INLINE void make(Team& team, const SampleRng& rng, float decay, int levels,
                    (height(row + step, column - step) + height(row + step, column + step)));
     }
     team.sync();
-    // Every second one of the (across + 1)^2 points; that number is odd.
+    // Every second of the (across + 1)^2 points, which is an odd number.
     const int width = across + 1;
     for (int i = team.rank(); i < (width * width - 1) / 2; i += team.size()) {
       const int p = 2 * i + 1, row = p / width * step, column = p % width * step;

@@ -1,5 +1,5 @@
-// Resolution pyramid for the fills of textured leaves, and reads for pixels of the image that cover
-// one or more pixels of a fill. Host and device.
+// Resolution pyramid for the fills of textured leaves, and its lookup for image pixels that cover
+// one or more fill pixels. Host and device.
 //
 // After L. Williams, "Pyramidal parametrics", SIGGRAPH 1983: each level has half the side of the
 // previous one, and a read interpolates linearly between two levels. An odd side is halved and
@@ -32,7 +32,7 @@ class FillLevels {
   WS_INLINE std::int32_t side() const { return side_; }
   WS_INLINE int last() const { return last_; }  ///< last level: a single pixel; level 0 is the fill
   WS_INLINE float period() const { return period_; }  ///< period of the mirrored fill
-  /// Number of floats of all fills at one level; start() counts all previous levels.
+  /// Number of floats of all fills at one level; start() returns the sum over all previous levels.
   WS_INLINE std::int64_t elements(int level) const {
     const std::int64_t side = side_ >> level;
     return count_ * side * side * kChannels;
@@ -47,7 +47,7 @@ class FillLevels {
   /// [count, side, side, 3] for each level in turn.
   void bind(const float* pixels) { pixels_ = pixels; }
 
-  /// Source of one leaf's pixels: a fill at one level, mixed with the fraction `share` of the next
+  /// Source of one leaf's pixels: a fill at one level, mixed with a fraction `share` of the next
   /// level.
   struct Cut {
     const float *fine, *coarse;
@@ -55,7 +55,7 @@ class FillLevels {
     float fine_ratio, coarse_ratio;  ///< pixels of the level per pixel of the fill
     float share;
   };
-  /// The cut for image pixels that are as wide as 2^log_width pixels of the fill.
+  /// The cut for image pixels as wide as 2^log_width fill pixels.
   WS_INLINE Cut cut(std::uint32_t fill, float log_width) const {
     const float depth = math::clamp(log_width, 0, static_cast<float>(last_));
     const auto level = static_cast<std::int32_t>(depth);
@@ -70,7 +70,7 @@ class FillLevels {
             depth - static_cast<float>(level)};
   }
 
-  /// Value at a position given in pixels of the fill: bilinear between the centres of a level's
+  /// Value at a position in fill pixels, interpolated bilinearly between the centres of a level's
   /// pixels. The fill is mirrored at its borders.
   WS_INLINE Rgb read(const Cut& cut, float column, float row) const {
     const float x = folded(column), y = folded(row);
@@ -119,7 +119,7 @@ class FillLevels {
   float period_, inverse_;
 };
 
-/// Map functor: one pixel of a fill at half the side, the weighted mean of the pixels that it
+/// Map functor: one pixel of a fill at half the side, which is the weighted mean of the pixels it
 /// covers on the previous level. Weights are integers, so a mean never leaves the range of its
 /// values.
 struct HalveFills {
@@ -149,7 +149,7 @@ struct HalveFills {
   }
 
  private:
-  /// Part of pixel (2 place + tap) that pixel `place` covers. A full pixel has the weight `half`;
+  /// Part of pixel (2 place + tap) that pixel `place` covers. A whole pixel has the weight `half`;
   /// the weights add up to `side`.
   WS_HD float weight(std::int32_t place, int tap) const {
     const std::int32_t half = side / 2, odd = side % 2;

@@ -50,7 +50,7 @@ struct GrayScottField {
                                         0.034f, 0.038f, 0.046f, 0.058f, 0.028f, 0.050f};
     constexpr float kKill[kPatterns] = {0.0500f, 0.0470f, 0.0550f, 0.0590f, 0.0550f, 0.0590f,
                                         0.0630f, 0.0610f, 0.0594f, 0.0630f, 0.0618f, 0.0650f};
-    // Half widths of a rectangle in (F, k) that is inside every region.
+    // Half widths of a rectangle in (F, k) that fits inside every region.
     constexpr float kSpreadFeed = 5e-4f, kSpreadKill = 2e-4f;
     Chain chain;
     chain.pattern =
@@ -59,7 +59,7 @@ struct GrayScottField {
     chain.feed = kFeed[0];
     chain.kill = kKill[0];
     WS_UNROLL(16)
-    for (int i = 1; i < kPatterns; ++i) {  // selects: indexing would need local memory
+    for (int i = 1; i < kPatterns; ++i) {  // select instructions, not indexing
       chain.feed = i == chain.pattern ? kFeed[i] : chain.feed;
       chain.kill = i == chain.pattern ? kKill[i] : chain.kill;
     }
@@ -68,7 +68,7 @@ struct GrayScottField {
     return chain;
   }
 
-  /// Number of squares of a grid; at least one.
+  /// Number of squares on a grid; at least one.
   WS_INLINE std::int32_t squares_of(std::int32_t side) const {
     const float count = math::floor(squares * static_cast<float>(side) * static_cast<float>(side));
     return count < 1 ? 1 : static_cast<std::int32_t>(count);
@@ -173,7 +173,7 @@ struct GrayScott {
                      "some classes die out; below 12, chains of all classes do",
                      "256 in Pearson, Science 261 (1993) 189")
             .integer("lanes", &Params::lanes, {1, 4096}, "chains",
-                     "concurrent chains: sample i is a frame of lane i modulo lanes")
+                     "number of concurrent chains; sample i is a frame from lane i modulo lanes")
             .integer("frames", &Params::frames, {1, 4096}, "frames", "number of frames per chain")
             .integer("warm_up", &Params::warm_up, {0, 1000000}, "steps",
                      "unit time steps before the first frame", "200000 in Pearson 1993")
@@ -191,7 +191,7 @@ struct GrayScott {
   }
 
   static constexpr int kLatents = 3;
-  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses; it spills nothing
+  static constexpr forms::Field kForm = {.blocks = 0};  // the compiler chooses, without spills
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
@@ -208,8 +208,8 @@ struct GrayScott {
          static_cast<float>(params.warm_up + (params.frames - 1) * params.stride)}};
     const GrayScottField field = field_of(params);
     const std::int64_t width = params.square < params.cells ? params.square : params.cells;
-    // A sample may restart its chain (parameters, squares and their noise), and so may its
-    // neighbour.
+    // A sample and its neighbour may both restart their chains (parameters, squares and their
+    // noise).
     const std::int64_t begin = 2 + field.squares_of(params.cells) * (1 + width * width);
     info.draws = {.scene = 5 + 2 * begin, .cached = true};
     return info;
@@ -223,7 +223,7 @@ struct GrayScott {
 
   explicit GrayScott(const Params& params) : params_(params) {}
 
-  /// Number of chains that died out or became flat after 2000 steps, of 120 with the defaults: 120
+  /// Number of chains, of 120, that died out or became flat after 2000 steps with the defaults: 120
   /// at 10 cells, 70 at 16, 51 at 24, 22 at 32, 20 at 48 (all chains of alpha and epsilon, for
   /// which one square is not enough), 1 at 64.
   std::vector<std::string> notes(SampleShape) const {

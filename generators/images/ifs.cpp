@@ -97,9 +97,9 @@ const ParamTable<Ifs::Params>& Ifs::table() {
           .real("margin", &Params::margin, {0, 0.25}, "picture side", "margin around the points",
                 "FractalDB: 6 of 362 pixels")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "concurrent walkers, at most a quarter of the points")
+                   "number of concurrent walkers, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "initial steps of each walker that are not drawn")
+                   "number of initial steps of each walker that are not drawn")
           .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: smallest number of maps",
                    "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
@@ -219,8 +219,8 @@ SampleInfo Ifs::describe(const Params& params) {
          params.zoom_high, role},
         {"mask", "patch of all points, one bit per pixel", "", 1, 511},
         {"hue",
-         "hue at zero coverage, in units of 2 degrees; increases by 255 units to the largest "
-         "coverage",
+         "hue at zero coverage, in units of 2 degrees; at the largest coverage, it is 255 units "
+         "higher",
          "", 0, 255, LatentRole::colour},
         {"saturation", "saturation of the points", "", 0.3f, 1, LatentRole::colour},
         {"value", "value (HSV) of the points", "", 0.5f, 1, LatentRole::colour},

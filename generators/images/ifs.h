@@ -4,9 +4,9 @@
 // fractaldb      2 to 7 random maps whose attractor fills enough of the image, in 25 weight
 //                variations and four flips, with a random 3x3 patch at every point. H. Kataoka et
 //                al., "Pre-training without natural images", ACCV 2020.
-// svd            contractions built from singular values, in jittered windows; hue: points
-//                per pixel; background: plasma (ifs_counts.h). C. Anderson, R. Farrell, "Improving
-//                fractal pre-training", WACV 2022.
+// svd            contractions built from singular values, in jittered windows. The hue shows the
+//                points per pixel; background: plasma (ifs_counts.h). C. Anderson, R. Farrell,
+//                "Improving fractal pre-training", WACV 2022.
 // one_parameter  small perturbations of one such system, drawn as in mode fractaldb. R. Nakamura et
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
@@ -75,7 +75,7 @@ struct Ifs {
   static constexpr GeneratorHooks kHooks = {.tables = true};
   /// Number of latents of modes fractaldb and one_parameter; mode svd has all.
   static constexpr int kFewLatents = 6;
-  /// Published density of points per pixel of the picture; kDensities lists it by mode.
+  /// Published density of points per pixel of the picture; kDensities lists it for each mode.
   static constexpr float kDensity = 200000.0f / (362.0f * 362.0f);
   static constexpr float kDensities[] = {kDensity, 100000.0f / (224 * 224),
                                          100000.0f / (512 * 512)};
@@ -119,19 +119,19 @@ struct Ifs {
     ifs::Placing placing;
     SampleRng rng;
     std::int32_t width, height;
-    ifs::CountStyle style;  ///< this and the following members: mode svd
+    ifs::CountStyle style;  ///< this and the members below are only used in mode svd
     ifs::GroundStyle ground;
     SampleRng own;  ///< random numbers of the background
   };
 
-  /// Error (config) if parameters contradict each other.
+  /// Throws a config error if parameters contradict each other.
   explicit Ifs(const Params& params);
 
   // Canvas: the image's pixels and a border of one cell, because patches of points there reach into
   // the image. In mode svd, the largest count and the background heights follow.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
-  /// Error (config) if the image is too large for the published density of points.
+  /// Throws a config error if the image is too large for the published density of points.
   std::int64_t cells(SampleShape shape) const;
   /// One team moves 512 walkers at once.
   int painters() const { return (params_.walkers + 511) / 512; }
@@ -154,7 +154,7 @@ struct Ifs {
     Scene scene;
     scene.width = key.shape.width;
     scene.height = key.shape.height;
-    // A numbered drawing is the same for all samples that have its number.
+    // A numbered drawing is the same in all samples with its number.
     scene.rng = params_.patches == 0 ? key.rng
                                      : SampleRng{static_cast<std::uint64_t>(params_.category_seed),
                                                  ifs::kDrawings + drawing};
@@ -278,8 +278,8 @@ struct Ifs {
     }
   }
 
-  /// Number of points of a square picture, `side` pixels of which are visible, at the published
-  /// density.
+  /// Number of points of a square picture at the published density. `side`: number of visible
+  /// pixels per side.
   WS_INLINE static std::int32_t points_by_size(int side, float picture, float density = kDensity) {
     const float across = static_cast<float>(side) * picture;
     const float count = math::floor(math::fma(density * across, across, 0.5f));

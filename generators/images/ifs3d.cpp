@@ -26,7 +26,7 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
                   "MV-FractalDB: twelve; ExFractalDB: random")
           .real("jitter", &Params::jitter, {0, 15}, "degrees",
                 "views: twelve; largest deviation of a view's angle",
-                "the published program: pi, intended as radians")
+                "the published program: pi, meant in radians but used in degrees")
           .only_where([](const Params& p) { return p.views == Views::twelve; }, "views: twelve")
           .real("elevation", &Params::elevation, {0, 90}, "degrees",
                 "views: random; largest angle above or below the horizon")
@@ -38,9 +38,9 @@ const ParamTable<Ifs3d::Params>& Ifs3d::table() {
                    "number of points; 0: the published density, 10,000 on 224x224 pixels",
                    "both data sets: 10,000 at 224 pixels")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "concurrent walkers, at most a quarter of the points")
+                   "number of concurrent walkers, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "initial steps of each walker that are not drawn")
+                   "number of initial steps of each walker that are not drawn")
           .preset(
               "exfractaldb-1k", {{"categories", "1000"}, {"views", "random"}, {"points", "10000"}},
               "145 variations, random views; Kataoka et al., CVPR 2022, with our own categories")

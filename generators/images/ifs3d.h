@@ -1,5 +1,5 @@
 // Generator `ifs3d`: attractors of iterated function systems in 3D, shown as white points viewed by
-// a camera. The class is a random system of 2 to 7 maps that spreads along every axis. Samples are
+// a camera. The class is a random system of 2 to 7 maps that extends along every axis. Samples are
 // 145 variations of the coefficients, viewed from twelve directions or from anywhere. Called
 // through the registry; host and device.
 //
@@ -85,7 +85,7 @@ struct Ifs3d {
 
   explicit Ifs3d(const Params& params) : params_(params) {}
 
-  // Canvas: nearness of the nearest point in each pixel, 0 for none.
+  // Canvas: nearness of the nearest point in each pixel; 0 if there is no point.
   using Cell = std::uint32_t;
   std::int64_t cells(SampleShape shape) const { return std::int64_t{shape.height} * shape.width; }
   /// One team moves 512 walkers at once.
@@ -107,7 +107,7 @@ struct Ifs3d {
     const float jitter = math::fma(2.0f, around, -1.0f) * (params_.jitter / 360);
     const float turns =
         math::fract(anywhere ? around : static_cast<float>(view + 1) / kViews + jitter);
-    // Uniform on the zone of the sphere between the two elevations.
+    // Uniform on the part of the sphere between the two elevations.
     const float highest = math::sin_turns(params_.elevation / 360);
     const float sine = anywhere ? above * highest : 0.0f;
     const math::SinCos elevation = {sine, math::sqrt(math::fma(-sine, sine, 1.0f))};

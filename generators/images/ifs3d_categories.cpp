@@ -16,9 +16,9 @@ namespace {
 /// number of maps, three per map), rounded up to powers of two.
 constexpr std::uint32_t kSurveyBlocks = 1u << 11, kCandidateBlocks = 1u << 5;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints && kCandidateBlocks >= 1 + 3 * kMaxMaps);
-/// Number of candidates per category before the search gives up.
+/// Maximum number of candidates per category; after that, the search gives up.
 constexpr std::uint32_t kMostAttempts = 50000;
-/// Fraction of the variance that a variation must keep: some variations collapse to less than a
+/// Fraction of the variance that a variation must keep; some variations collapse to less than a
 /// pixel.
 constexpr double kLeastShare = 0.2;
 /// A point at this distance has diverged.

@@ -31,7 +31,7 @@ inline constexpr int kSurveyPoints = 10000;
 struct Category {
   System system;
   std::uint32_t attempt;  ///< number of rejected candidates of this category
-  /// Variations that neither diverge nor collapse; they include number 0.
+  /// Variations that neither diverge nor collapse, including number 0.
   std::uint8_t usable, variation[kVariations];
   std::uint8_t unused[2];  ///< 0: tables are hashed and stored as bytes
 };
@@ -58,8 +58,8 @@ System candidate_system(const SampleRng& rng, std::uint32_t attempt);
 /// maps.
 Survey survey(const System& system, const SampleRng& rng, std::uint32_t attempt);
 
-/// The first `count` categories, on `threads` threads; category k does not depend on `count`. Error
-/// (config) if no candidate of a category spreads enough.
+/// The first `count` categories, on `threads` threads; category k does not depend on `count`.
+/// Throws a config error if no candidate of a category spreads enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);
 

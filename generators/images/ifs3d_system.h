@@ -115,7 +115,7 @@ WS_INLINE Camera camera(const Frame& frame, math::SinCos a, math::SinCos e, int 
   return seen;
 }
 
-/// Larger for nearer points, so that cells can keep the maximum; positive for depths above 0.
+/// Larger for nearer points, so that cells can keep the maximum. Positive for depths above 0.
 WS_INLINE std::uint32_t nearness(float depth) {
   return 0x7f800000u - std::bit_cast<std::uint32_t>(depth);
 }

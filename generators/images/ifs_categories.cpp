@@ -16,13 +16,13 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Random blocks reserved for a survey: one eighth of its number of points, rounded up to a power
+/// Random blocks reserved for a survey: an eighth of its number of points, rounded up to a power
 /// of two.
 constexpr std::uint32_t kSurveyBlocks = 1u << 14;
 static_assert(8 * kSurveyBlocks >= kSurveyPoints);
 /// Random blocks for a candidate: the number of maps, then 42 coefficients.
 constexpr std::uint32_t kCandidateBlocks = 16;
-/// A point at this distance has diverged: a picture that includes it would show nothing else.
+/// A point this far away has diverged: a picture that includes it would show nothing else.
 constexpr double kFar = 1e15;
 /// Number of points just before divergence that a survey leaves out, as in the published program.
 constexpr int kTail = 100;
@@ -144,7 +144,7 @@ class Variations {
     survey.diverged = !(x0_[v] > -kFar && x1_[v] < kFar && y0_[v] > -kFar && y1_[v] < kFar);
     return survey;
   }
-  /// Returns a lane to the origin; a lane without a picture stays there.
+  /// Moves a lane back to the origin; a lane without a picture stays there.
   void restart(int v, const Picture& picture) {
     x_[v] = y_[v] = 0;
     left_[v] = picture.x0;
@@ -165,7 +165,7 @@ class Variations {
       x_[v] = x;
     }
   }
-  /// Finds the pixel of each lane's point in its picture.
+  /// Finds the pixel of each lane's point in the lane's picture.
   void look(std::int32_t (&pixel)[kLanes]) const {
 #pragma omp simd
     for (int v = 0; v < kLanes; ++v) {
@@ -354,7 +354,7 @@ std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& s
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows) {
   const SampleRng rng = category_rng(spec, k);
-  // The survey repeats the points that variation 0 was accepted for, so it passes again.
+  // The survey uses the same points for which variation 0 was accepted, so it passes again.
   return surveyed(spec, candidate_system(rng, attempt), attempt, rng, attempt * kSurveyBlocks,
                   surveyor, windows);
 }

@@ -45,7 +45,7 @@ inline constexpr int kSurveyPoints = 100000, kSurveySide = 512, kSurveyMargin = 
 struct Category {
   System system;
   std::uint32_t attempt;  ///< number of rejected candidates of this category
-  /// Variations that neither diverge nor are near-empty; they include number 0.
+  /// Variations that neither diverge nor are near-empty, including number 0.
   std::uint8_t usable, variation[kVariations];
   std::uint8_t unused[2];  ///< 0: tables are hashed and stored as bytes
 };
@@ -73,7 +73,7 @@ struct CategoryTable {
 /// Map i gets the probability |det_i| / sum, rounded to a multiple of 2^-16.
 void set_selectors(System& system);
 
-/// Statistics of a picture of a system's points.
+/// Statistics of the picture of a system's points.
 struct Survey {
   bool diverged = false;  ///< true: the rest describes points up to 100 before it diverged
   double x0 = 0, x1 = 0, y0 = 0, y1 = 0;
@@ -106,24 +106,24 @@ class Surveyor {
 SampleRng category_rng(const CategorySpec& spec, std::int64_t k);
 /// Candidate number `attempt` of category k.
 System candidate_system(const SampleRng& rng, std::uint32_t attempt);
-/// Number of candidates per category before the search gives up. At a filling rate of a fifth, one
-/// candidate in 43 is accepted; at a quarter, about one in a hundred.
+/// Maximum number of candidates per category; after that, the search gives up. At a filling rate of
+/// 1/5, one candidate in 43 is accepted; at 1/4, about one in a hundred.
 inline constexpr std::uint32_t kMostAttempts = 50000;
-/// Own search: returns the first attempt whose filling rate is at least spec.rate. Error (config)
-/// if none of the first `most` attempts reaches it.
+/// Own search: returns the first attempt whose filling rate is at least spec.rate. Throws a config
+/// error if the first `most` attempts contain none.
 std::uint32_t find_attempt(const CategorySpec& spec, std::int64_t k, Surveyor& surveyor,
                            std::uint32_t most = kMostAttempts);
 /// Makes category k of our own search from its attempt, with its kVariations windows.
 Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t attempt,
                        Surveyor& surveyor, std::span<Window> windows);
 
-/// Precomputed attempts of categories 0, 1, ... for the default seed and rate; empty for other
-/// values.
+/// Precomputed attempts for categories 0, 1, ... with the default seed and rate; empty for any
+/// other values.
 std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`.
-/// `progress` may be null. The official search takes a 32-bit seed. Error (config) if no candidate
-/// fills enough.
+/// `progress` may be null. The official search takes a 32-bit seed. Throws a config error if no
+/// candidate fills enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);
 

@@ -103,8 +103,8 @@ WS_INLINE std::uint32_t covering(const std::uint32_t* centre, int stride, std::u
   return count;
 }
 
-/// All members: writes the largest count of `width` x `height` pixels to `largest`, which must be 0
-/// before. `cells` has a border of one cell.
+/// Called by all members: writes the largest count of `width` x `height` pixels to `largest`, which
+/// must be 0 before. `cells` has a border of one cell.
 template <class Team>
 WS_INLINE void find_largest(Team& team, const std::uint32_t* cells, int width, int height,
                             std::uint32_t mask, std::uint32_t* largest) {

@@ -6,9 +6,9 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Accepted attempt of categories 0, 1, ... for the default seed and rate; 43,972 candidates in
-/// total. Each run of tests/generators/images/ifs_categories.test.cpp repeats the search for some
-/// of them.
+/// Index of the accepted attempt for each category (0, 1, ...), with the default seed and rate;
+/// 43,972 candidates in total. The test tests/generators/images/ifs_categories.test.cpp repeats the
+/// search for some of them.
 constexpr std::uint8_t kKnown[] = {
     103, 29,  66,  46,  0,   93,  4,   10,  105, 26,  43,  19,  118, 17,  37,  97,  46,  42,  88,
     1,   58,  28,  11,  60,  152, 47,  4,   27,  3,   54,  37,  147, 32,  26,  49,  7,   30,  6,

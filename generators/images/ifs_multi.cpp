@@ -47,9 +47,9 @@ const ParamTable<IfsMulti::Params>& IfsMulti::table() {
               "points per fractal; 0: the published density, 100,000 on a grid of 112x112 cells",
               "Anderson and Farrell: 100,000")
           .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "concurrent walkers per fractal, at most a quarter of the points")
+                   "number of concurrent walkers per fractal, at most a quarter of the points")
           .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "initial steps of each walker that are not drawn")
+                   "number of initial steps of each walker that are not drawn")
           .choice("background", &Params::background,
                   {{"plasma", Ifs::Background::plasma}, {"black", Ifs::Background::black}},
                   "background of the fractals", "Anderson and Farrell: plasma")
@@ -90,8 +90,8 @@ SampleInfo IfsMulti::describe(const Params& params) {
     info.latents.push_back({name("size"), "side of its square, before rounding down to pixels",
                             "image side", smallest, params.size_high, LatentRole::length});
     info.latents.push_back({name("hue"),
-                            "hue at zero coverage, in units of 2 degrees; increases by 255 units "
-                            "to the largest coverage",
+                            "hue at zero coverage, in units of 2 degrees; at the largest coverage, "
+                            "it is 255 units higher",
                             "", 0, 255, LatentRole::colour});
   }
   info.draws.scene = 2 + (1 + 6 * most + 3) / 4 + most;

@@ -37,7 +37,7 @@ struct IfsMulti {
   static const ParamTable<Params>& table();
 
   static constexpr int kLabels = kMostInstances;
-  /// Number of latents of the image and of each instance.
+  /// Number of latents per image and per instance.
   static constexpr int kImageLatents = 2, kInstanceLatents = 6;
   static constexpr int kLatents = kImageLatents + kInstanceLatents * kMostInstances;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::in_place, .settles = true};
@@ -80,10 +80,10 @@ struct IfsMulti {
     SampleRng rng;
   };
 
-  /// Error (config) if a lower limit is above its upper limit.
+  /// Throws a config error if a lower limit is above its upper limit.
   explicit IfsMulti(const Params& params);
 
-  // Canvas: for each instance a grid with a border of one cell, then the largest count of each,
+  // Canvas: one grid per instance, with a border of one cell, then the largest count of each grid,
   // then the background heights.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
@@ -235,8 +235,8 @@ struct IfsMulti {
     return k;
   }
 
-  /// An instance's colour at a pixel of its square: bilinear between the cells of its grid, black
-  /// where no patch covers them.
+  /// An instance's colour at a pixel of its square: interpolated bilinearly between the cells of
+  /// its grid; black where no patch covers them.
   WS_INLINE Rgb stretched(const Scene& scene, const Cell* cells, int instance, int column,
                           int row) const {
     const Instance& one = scene.instance[instance];

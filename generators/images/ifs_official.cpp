@@ -16,7 +16,7 @@ namespace {
 
 /// Number of candidates evaluated at once.
 constexpr int kBatch = 32;
-/// Larger than anything a picture can show together with the origin, and far from overflow.
+/// Points this far from the origin cannot be seen in a picture that contains it; no overflow yet.
 constexpr double kOverflow = 1e300;
 /// Number of consecutive rejections before the search gives up; see kMostAttempts.
 constexpr std::uint32_t kMostRefused = kMostAttempts;
@@ -73,7 +73,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
     int j = 0;
     while (j < system.maps && !(points[i - 1] <= upto[j])) ++j;
     const double x = xs[i - 1], y = ys[i - 1];
-    // Rounding may leave the last sum below 1. For a number above it, the point stays where it is.
+    // Rounding may leave the last sum below 1. If the random number exceeds it, the point stays.
     if (j == system.maps) {
       xs[i] = x;
       ys[i] = y;

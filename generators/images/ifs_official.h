@@ -36,9 +36,9 @@ struct OfficialSystem {
 
 /// Draws a candidate: 2 to 7 maps.
 OfficialSystem draw_official(NumpyRandom& random);
-/// The published filling rate of a candidate. `points`: the next kSurveyPoints random numbers. 0 if
-/// a point is farther out than 1e300. (The published program continues until points are NaN, drops
-/// the last 100 points before that, and then hits almost no pixel.)
+/// The published filling rate of a candidate. `points`: the next kSurveyPoints random numbers.
+/// Returns 0 if a point is farther out than 1e300. (The published program continues until points
+/// are NaN, drops the last 100 points before that, and then hits almost no pixel.)
 double official_fill(const OfficialSystem& system, std::span<const double> points);
 
 /// The first `count` systems with a filling rate of at least `rate`, found by one search that
@@ -48,7 +48,7 @@ double official_fill(const OfficialSystem& system, std::span<const double> point
 std::vector<OfficialSystem> search_official(std::uint32_t seed, double rate, std::int64_t count,
                                             std::span<const std::uint16_t> known, int threads,
                                             Progress* progress = nullptr);
-/// Precomputed `known` for the published 1000 systems; empty for another seed or rate.
+/// Precomputed `known` for the published 1000 systems; empty for any other seed or rate.
 std::span<const std::uint16_t> known_refusals(std::uint32_t seed, double rate);
 
 }  // namespace wellspring::ifs

@@ -12,9 +12,9 @@ namespace wellspring::ifs {
 
 namespace {
 
-/// Index of the random numbers for the system of mode one_parameter, above all categories' indices.
+/// Index of the random numbers for the system of mode one_parameter, above all category indices.
 constexpr std::uint64_t kOneSystem = std::uint64_t{1} << 62;
-/// Number of attempts before the search for a class, or for the one system, gives up.
+/// Maximum number of attempts for a class or for the one system; then the search gives up.
 constexpr int kMostTries = 1000;
 /// Number of attempts per jitter, as published.
 constexpr int kJitterTries = 4;
@@ -140,7 +140,7 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high) {
     made.s1[i] = s1;
     made.s2[i] = s2;
   }
-  draw.next();  // the last map has one degree of freedom fewer, but uses as many words
+  draw.next();  // the last map has one degree of freedom less, but uses equally many words
   made.s2[maps - 1] = between(draw, std::max(0.0, (p - 1) / 2), p / 3);
   made.s1[maps - 1] = p - 2 * made.s2[maps - 1];
 

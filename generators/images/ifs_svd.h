@@ -37,7 +37,7 @@ SvdSystem draw_svd_system(RngStream& draw, int maps, double low, double high);
 struct Box {
   double x0, x1, y0, y1;
   double last_x, last_y;  ///< one of the points
-  /// True if the box is finite, and neither a point nor a line along an axis.
+  /// True if the box is finite and is neither a point nor a line along an axis.
   bool has_area() const;
 };
 Box box_of(const System& system, const SampleRng& rng);
@@ -67,7 +67,7 @@ System one_parameter_system(const OneParameterSpec& spec);
 CategoryTable make_perturbed_categories(const OneParameterSpec& spec, std::int64_t count,
                                         int threads, Progress* progress = nullptr);
 
-/// Fraction of 512x512 pixels that 100,000 points with random patches cover, in a picture of
+/// Fraction of 512x512 pixels covered by 100,000 points with random patches, in a picture of
 /// `window` with a margin of six pixels. For mode one_parameter; all classes use the same sequence
 /// of maps.
 double lit_share(const System& system, const Window& window, std::int64_t seed);

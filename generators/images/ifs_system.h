@@ -36,8 +36,8 @@ struct System {
   std::uint32_t upto[kMaxMaps];
 };
 
-/// Numbered drawings have their own random numbers under the categories' seed. Their indices start
-/// here, above all categories.
+/// Numbered drawings have their own random numbers under the categories' seed. This is their first
+/// index, above all categories.
 inline constexpr std::uint64_t kDrawings = std::uint64_t{1} << 63;
 
 /// Index of the map for a selector in [0, kSelectors).
@@ -69,7 +69,7 @@ struct Placing {
   float sx, ox, sy, oy;
 };
 
-/// Scale and offset of one axis: [low, high] fills `side` cells, starting at `begin`, except for a
+/// Scale and offset of one axis: [low, high] fills `side` cells from `begin` on, except for a
 /// margin on both sides. Mirrored if `flipped`.
 WS_INLINE void place(float begin, float side, float margin, float low, float high, bool flipped,
                      float& scale, float& offset) {
@@ -105,13 +105,13 @@ WS_INLINE std::int32_t walkers_for(std::int32_t walkers, std::int32_t points) {
 inline constexpr int kMaskBits = 9;
 inline constexpr std::int32_t kMostPoints = (1 << (32 - kMaskBits)) - 2;
 
-/// Uniform in 1..511 from the low half of a word (probabilities equal within 1 %).
+/// Uniform in 1..511, from the low half of a word (the probabilities are equal within 1 %).
 WS_INLINE std::uint32_t patch_mask(std::uint32_t word) {
   return (((word & 0xffffu) * 511u) >> 16) + 1u;
 }
 
-/// 1 + index of the point visible in the pixel of a cell, 0 for none. Nine points have patches that
-/// may cover the pixel; the latest one whose patch has the bit for the pixel is visible.
+/// 1 + index of the point visible in the pixel of a cell; 0 if no point is visible. Nine points
+/// have patches that may cover the pixel; of the patches that do, the latest is visible.
 WS_INLINE std::uint32_t seen_patch(const std::uint32_t* centre, int stride) {
   std::uint32_t latest = 0;
   WS_UNROLL(9)
@@ -226,7 +226,7 @@ struct Walkers {
     for (int l = 0; l < N; ++l) {
       const float column = math::fma(placing.sx, x[l], placing.ox);
       const float row = math::fma(placing.sy, y[l], placing.oy);
-      // NaN also fails these tests. They have no branches, so that the lanes stay together.
+      // NaN also fails these tests. They are branch-free, so that the lanes stay together.
       const int inside = static_cast<int>(column >= 0) & static_cast<int>(column < columns) &
                          static_cast<int>(row >= 0) & static_cast<int>(row < rows) &
                          static_cast<int>(l < count);

@@ -98,7 +98,7 @@ struct Parts {
   }
 };
 
-/// Two stages of radix 2 at once, on the numbers i, i + step, i + 2 step and i + 3 step.
+/// Two radix-2 stages at once, on the numbers i, i + step, i + 2 step and i + 3 step.
 template <class Value>
 WS_INLINE void butterfly4(Parts<Value> z, std::int32_t i, std::int32_t step, Complex w1, Complex w2,
                           Complex w3) {

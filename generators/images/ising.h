@@ -90,7 +90,7 @@ struct Ising {
     return info;
   }
 
-  /// Errors (config) for an invalid side or invalid temperatures.
+  /// Throws config errors for an invalid side or invalid temperatures.
   explicit Ising(const Params& params) : params_(params) {
     spins::expect_spins("ising", params, kCritical);
   }
@@ -109,7 +109,7 @@ struct Ising {
     return {key.rng, chances(drawn.temperature), spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config) if the image needs a lattice that is too large.
+  /// Throws a config error if the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const {
     const std::int32_t side = spins::side_for(params_, shape);
     spins::expect_lattice("ising", shape, side);

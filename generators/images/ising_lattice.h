@@ -3,12 +3,12 @@
 //
 //   E = - sum over neighbours s_i s_j,  s = +-1 (bits 1 and 0), J = 1, periodic, side x side
 //
-// Metropolis: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087, for one colour of the
-// checkerboard after the other. Clusters: R. Swendsen, J.-S. Wang, "Nonuniversal critical dynamics
-// in Monte Carlo simulations", PRL 58 (1987) 86. Each member of a team works on its own words and
-// synchronises between phases. Clusters are joined by an integer maximum, so in any order of
-// execution a cluster is identified by its last site. Lanes share the bits of random words: see
-// bernoulli().
+// Metropolis: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087, applied to the two colours of
+// the checkerboard in turn. Clusters: R. Swendsen, J.-S. Wang, "Nonuniversal critical dynamics in
+// Monte Carlo simulations", PRL 58 (1987) 86. Each member of a team works on its own words and
+// synchronises between phases. Clusters are joined by an integer maximum, so a cluster is
+// identified by its last site, whatever the order of execution. Lanes share the bits of random
+// words: see bernoulli().
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kDrawsAWord = 3;
 /// For each lane set in `lanes`, returns whether u < t, where u is uniform in 32 bits and t is
 /// `rare_chance` in lanes of `rare` and `chance` elsewhere. Lanes compare bit by bit, starting with
 /// the highest bit, so one block gives four bits to all lanes, and two blocks decide 255 of 256
-/// lanes. The remaining lanes take their last 24 bits in turn from the four words of a third block.
+/// lanes. Each remaining lane takes its last 24 bits from one of the four words of a third block.
 /// (With five such lanes, once in 10^7 calls, two share a word: probabilities stay exact,
 /// independence does not.)
 WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::uint32_t draw,
@@ -70,7 +70,7 @@ WS_INLINE std::uint32_t bernoulli(const SampleRng& rng, Purpose purpose, std::ui
 
 }  // namespace ising
 
-/// Layout of a lattice: `across` words per row, of which the last may be partly filled. The number
+/// Layout of a lattice: `across` words per row; the last word may be partly filled. The number
 /// of a site is 32 times its word plus its bit.
 struct IsingShape {
   std::int32_t side = 4;    ///< even, at least 4
@@ -141,7 +141,7 @@ struct IsingLattice {
     return (spins[at.word] << 1 & at.all) | (before >> (shape.filled(column) - 1) & 1u);
   }
 
-  /// Sets all spins up, or to random values: bit `lane` of word w is bit `lane` of word w % 4 of
+  /// Sets all spins up or, if `hot`, to random values: word w of the spins is word w % 4 of random
   /// block w / 4.
   template <class Team>
   WS_INLINE void begin(Team& team, const IsingWork& work, bool hot) const {
@@ -160,7 +160,7 @@ struct IsingLattice {
     half_sweep(team, work.other, work.spins, number, 1);
   }
 
-  /// One cluster update binds equal neighbours with probability `bond` and flips each cluster with
+  /// A cluster update binds equal neighbours with probability `bond` and flips each cluster with
   /// probability 1/2.
   template <class Team>
   WS_INLINE void update_clusters(Team& team, const IsingWork& work, std::uint32_t number) const {

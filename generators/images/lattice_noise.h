@@ -90,7 +90,7 @@ struct GradientCell {
     h11 = point_hash(key, right, iy + 1);
   }
 
-  /// Noise that uses bits `shift` to `shift` + 2 of the hashes for its gradients.
+  /// Noise whose gradients are chosen by bits `shift` to `shift` + 2 of the hashes.
   WS_INLINE float value(int shift) const {
     const float u = fade(x), v = fade(y);
     const float top =
@@ -101,8 +101,8 @@ struct GradientCell {
   }
 };
 
-/// Perlin's gradient noise, in [-1, 1]; it reaches the bounds in the middle of a cell whose
-/// gradients all point there. It is 0 at lattice points and has mean 0 and standard deviation
+/// Perlin's gradient noise, in [-1, 1]. It reaches the bounds in the middle of a cell if all
+/// gradients point there. It is 0 at lattice points and has mean 0 and standard deviation
 /// kGradientDeviation.
 WS_INLINE float gradient_noise(Key key, float x, float y) {
   return GradientCell(key, x, y).value(0);
@@ -139,10 +139,10 @@ WS_INLINE float simplex_noise(Key key, float x, float y) {
   // 1 / 99.2043 is the largest sum; it is reached when all gradients point to one point.
   return 99.204f * (corner(h0, x0, y0) + corner(h1, x1, y1) + corner(h2, x2, y2));
 }
-/// Computed by quadrature of the squared kernels over a triangle; so is the bound above.
+/// Computed by quadrature of the squared kernels over a triangle, as is the bound above.
 inline constexpr float kSimplexDeviation = 0.53901f;
 
-/// Width of the middle part of a cell that contains its feature. With this width, the two features
+/// Width of the central part of a cell that contains its feature. With this width, the two features
 /// nearest to a point are always in the 4 x 4 cells around it. Proof: with margins m on both sides
 /// of a cell, every other feature is at least 3/2 + m away. Two of the 16 features are nearer than
 /// sqrt((3/2 - m)^2 + (1/2 - m)^2), which is smaller if m > (7 - sqrt 48) / 2 = 0.036.

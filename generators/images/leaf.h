@@ -77,7 +77,7 @@ struct Leaf {
     return math::fma(leaf.normal_x[s], dx, math::fma(leaf.normal_y[s], dy, -leaf.distance[s]));
   }
 
-  /// Squares have the half-diagonal r. A rectangle's corner is at an angle that is uniform in a
+  /// A square's half-diagonal is r. A rectangle's corner is at an angle that is uniform in a
   /// quarter turn.
   WS_INLINE void cut_rectangle(const Philox4& words) {
     const math::SinCos drawn = math::sincos_turns(0.25f * unit_float(words.word[0]));
@@ -97,7 +97,7 @@ struct Leaf {
   }
 
   /// The corners are at independent uniform angles on the circle. The edge between angles a < b has
-  /// its normal at (a + b) / 2 and is at the distance r cos((b - a) / 2), which is negative if the
+  /// its normal at (a + b) / 2 and the distance r cos((b - a) / 2), which is negative if the
   /// centre is outside.
   WS_INLINE void cut_polygon(const Philox4& words) {
     float angle[5];

@@ -34,7 +34,7 @@ class LeafByLeaf {
  public:
   static constexpr int kRun = 16;    ///< pixels tested at once
   static constexpr int kSide = 128;  ///< side of the largest tile, pixels
-  /// Number of leaves whose colours are stored; colours of the few later ones are drawn per pixel.
+  /// Number of leaves whose colours are stored; the few later ones are drawn per pixel.
   static constexpr int kColours = 2048;
 
   static constexpr std::size_t scratch_bytes() {
@@ -48,12 +48,12 @@ class LeafByLeaf {
             team.template scratch<float>(kSide), team.template scratch<float>(kSide)};
   }
 
-  /// Requires that the image contains the source points of all pixels of the tile, and that there
-  /// is no perspective.
+  /// Requires that the image contains the source points of all tile pixels and that there is no
+  /// perspective.
   WS_INLINE LeafByLeaf(const LeafPlaces& law, const Augmentation& view, const PixelTile& tile,
                        const LeafByLeafScratch& scratch)
       : law_(law), seen_(view), tile_(tile), to_(scratch) {
-    // From source points to output points: the inverse of the augmentation's matrix.
+    // Maps source points to output points: the inverse of the augmentation's matrix.
     const float determinant = view.m00 * view.m11 - view.m01 * view.m10;
     xx_ = view.m11 / determinant;
     xy_ = -view.m01 / determinant;
@@ -63,7 +63,7 @@ class LeafByLeaf {
     stretch_y_ = math::sqrt(math::fma(yx_, yx_, yy_ * yy_));
   }
 
-  /// Places leaves until no pixel is open, but at most `most`; pixels that are still open show leaf
+  /// Places at most `most` leaves, until no pixel is open; pixels that are still open show leaf
   /// number `most`.
   WS_INLINE void lay(std::uint32_t most) {
     open_ = most;
@@ -88,7 +88,7 @@ class LeafByLeaf {
 
   WS_INLINE void begin() const {
     const int runs = (tile_.width + kRun - 1) / kRun;
-    // All shaded pixels, including pixels outside the tile that complete a run.
+    // All shaded pixels, including those outside the tile that complete a run.
     constexpr int kLanes = WS_RUN_LENGTH > kRun ? WS_RUN_LENGTH : kRun;
     const int lanes = (tile_.width + kLanes - 1) / kLanes * kLanes;
     for (int row = 0; row < tile_.height; ++row) {
@@ -97,7 +97,7 @@ class LeafByLeaf {
       for (int i = 0; i < lanes; ++i) front[i] = i < tile_.width ? open_ : open_ + 1;
     }
   }
-  /// The lanes of place_run() do not depend on where a run begins.
+  /// Stores one row and one column. Lanes of place_run() do not depend on where a run begins.
   WS_INLINE void place_columns_and_rows() const {
     for (int x = 0; x < tile_.width; x += kRun) {
       const PixelRun<kRun> run = detail::place_run<kRun>(seen_, tile_, tile_.x0 + x, tile_.y0);

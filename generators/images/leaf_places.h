@@ -5,8 +5,8 @@
 // r_max]. Only leaves that meet the viewed region can be visible, and these have a distribution of
 // their own. The centre of a leaf that meets a w x h box is in the box widened by the leaf's
 // radius, so the radius has the density r^-3 (w + 2r)(h + 2r). It is drawn as a mixture of three
-// powers of r; the centre is then uniform in the widened box. (The test uses the upright square
-// around a leaf's circle, so some leaves miss the box.)
+// powers of r; the centre is then uniform in the widened box. (A leaf counts as meeting a box if
+// the upright square around its circle does, so some leaves miss the box.)
 //
 // So that neither augmentation nor tiling moves a leaf, the sequence of a larger region contains
 // that of a smaller one: each leaf of the larger region that meets the smaller region is replaced

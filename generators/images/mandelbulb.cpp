@@ -99,7 +99,7 @@ SampleInfo Mandelbulb::describe(const Params& params) {
     return classic ? fmt::format("power{}", kind.power[which])
                    : fmt::format("power{}-rule{}", kind.power[which], kind.rule[which]);
   };
-  float least[2] = {511, 511}, most[2] = {0, 0};  // range of the rules that occur
+  float least[2] = {511, 511}, most[2] = {0, 0};  // range of the rules in use
   for (int label = 0; label < classes; ++label) {
     const Kind kind = kind_of(params, label);
     for (int i = 0; i < 2; ++i) {

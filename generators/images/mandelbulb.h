@@ -48,7 +48,7 @@ struct Mandelbulb {
   static constexpr forms::Pixels kForm = {.plane = true, .blocks = 2};  // needs 128 registers
   static SampleInfo describe(const Params& params);
 
-  /// Errors (config) for a lower limit above its upper limit, or rules with the classic form.
+  /// Throws config errors for a lower limit above its upper limit, or rules with the classic form.
   explicit Mandelbulb(const Params& params);
 
   struct Rules {
@@ -61,7 +61,7 @@ struct Mandelbulb {
              397, 68,  135, 197, 360, 40,  465, 243, 506, 160, 327, 175, 105, 223, 198, 332,
              452, 174, 281, 395, 238, 386, 161, 168, 204, 416, 244, 418, 297}};
   }
-  /// The same rules; those that the published hybrids do not use in their first formula come last.
+  /// The same rules, but those not used in the first formula of the published hybrids come last.
   WS_INLINE static constexpr Rules first_rules() {
     constexpr Rules kAll = published_rules();
     constexpr std::int16_t kLast[] = {434, 222, 109, 151, 507, 32,  190, 96, 68,
@@ -297,13 +297,13 @@ struct Mandelbulb {
     return looks;
   }
 
-  /// Distance per unit length of a ray at which it counts as a hit, for rays of this breadth in
-  /// pixels.
+  /// A ray counts as a hit below this distance per unit of its length. `breadth`: breadth of the
+  /// ray in pixels.
   WS_INLINE float slope_of(const Scene& scene, float breadth) const {
     return params_.precision * breadth * scene.tangent;
   }
 
-  /// A ray through each position, from its entry into the ball to its exit.
+  /// The ray through each position, from its entry into the ball to its exit.
   template <int M>
   WS_INLINE static void aim(const Scene& scene, const Looks<M>& looks, mandelbulb::Rays<M>& rays,
                             int (&going)[M]) {
@@ -322,7 +322,7 @@ struct Mandelbulb {
       rays.from.x[i] = kDistance * scene.back.x;
       rays.from.y[i] = kDistance * scene.back.y;
       rays.from.z[i] = kDistance * scene.back.z;
-      // Ball of radius kBall: the point of the ray nearest to its centre is kDistance / length
+      // The ball has radius kBall. The point of the ray nearest to its centre is kDistance / length
       // after the camera.
       const float middle = kDistance * inverse;
       const float half2 = math::fma(middle, middle, kBall * kBall - kDistance * kDistance);
@@ -384,8 +384,8 @@ struct Mandelbulb {
     }
   }
 
-  /// Linear in the length of the ray: 1 at the nearest point of the ball, 1/4 at its far side; 0
-  /// for the background.
+  /// Linear in the ray's length: 1 at the nearest point of the ball, 1/4 at its far side, 0 for the
+  /// background.
   template <int M>
   WS_INLINE static void show_depth(const mandelbulb::Rays<M>& rays, const int (&hit)[M],
                                    Looks<M>& looks) {

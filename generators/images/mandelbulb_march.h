@@ -3,8 +3,8 @@
 // units; a device thread marches one. Called by generator `mandelbulb`; host and device.
 //
 // The Mandelbulb: D. White and P. Nylander, 2009 (skytopia.com/project/fractal/mandelbulb.html);
-// for its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with
-// Mandelbulb Variations", CVPR 2024. For marching by a bound of the distance, and for the estimate:
+// its variations: B. N. Chiche, Y. Horikawa, R. Fujita, "Pre-training Vision Models with
+// Mandelbulb Variations", CVPR 2024. Marching by a lower bound on the distance, and the estimate:
 // J. C. Hart, D. J. Sandin, L. H. Kauffman, "Ray tracing deterministic 3-D fractals", SIGGRAPH
 // 1989.
 #pragma once
@@ -25,7 +25,7 @@ using solids::Vector3;
 inline constexpr int kLeastPower = 2, kMostPower = 18;
 /// Orbits that leave this radius escape, as published.
 inline constexpr float kEscape = 4;
-/// Unneeded points are moved here, because their orbits end at once.
+/// Unneeded points are moved here, where their orbits end at once.
 inline constexpr float kAway = 8;
 
 /// One power. It maps the point at radius r, azimuth phi and inclination theta to r^power times a
@@ -37,8 +37,8 @@ struct Formula {
   /// Per coordinate: factors of cos phi, sin phi, cos theta and sin theta; one of them is +-1.
   float x[4], y[4], z[4];
 
-  /// `rule`, below 512, has three bits per coordinate (x first, in the highest bits): sine, of
-  /// theta, negative.
+  /// `rule`, below 512, has three bits per coordinate, x in the highest: use the sine, use theta,
+  /// negate.
   WS_INLINE static Formula of(std::int32_t power, std::int32_t rule) {
     Formula formula;
     formula.power = power;
@@ -69,8 +69,8 @@ struct Points {
   float x[M], y[M], z[M];
 };
 
-/// Closest approach of an orbit to three traps, in the order of the published colours: absolute
-/// third coordinate, taxicab norm times 2/3, and norm of the orbit's points.
+/// Closest approach of an orbit to three traps, in the order of the published colours: smallest
+/// |z|, taxicab norm times 2/3, and norm of the orbit's points.
 template <int M>
 struct Traps {
   float level[M], taxicab[M], norm[M];
@@ -162,7 +162,7 @@ WS_INLINE void estimate(const Bulb& bulb, const Points<M>& at, float (&distance)
       z[i] = goes ? nz : z[i];
       r[i] = goes ? nr : r[i];
       growth[i] = goes ? next : growth[i];
-      // For an orbit that has ended, the traps see its last point again, which changes nothing.
+      // For an orbit that has ended, the traps get its last point again, which changes nothing.
       if constexpr (kWithTraps) {
         const float level = math::abs(z[i]);
         traps.level[i] = math::min(level, traps.level[i]);

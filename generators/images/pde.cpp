@@ -42,7 +42,7 @@ const ParamTable<Pde::Params>& Pde::table() {
                 "largest kappa; log-uniform between the two")
           .only_where(kSpreads, "equation: mixed, heat or advection")
           .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
-                "largest component of v, in side lengths per unit time; uniform, either sign")
+                "largest absolute value of v_x and v_y, in side lengths per unit time; uniform")
           .only_where(kCarries, "equation: mixed or advection")
           .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
                 "smallest wave speed c, in side lengths per unit time")

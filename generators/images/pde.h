@@ -47,18 +47,18 @@ struct Pde {
   static constexpr int kLatents = 6;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::in_place};
   static SampleInfo describe(const Params& params);
-  /// Errors (config) for an empty range or too few cells.
+  /// Throws config errors for an empty range or too few cells.
   explicit Pde(const Params& params);
 
-  /// A plane wave: amplitude * cos(w) at first, and cosine * cos(w) + sine * sin(w) at the end,
-  /// where w = 2 pi (p x + q y + phase), and x and y are in sides.
+  /// A plane wave: initially amplitude * cos(w), finally cosine * cos(w) + sine * sin(w),
+  /// where w = 2 pi (p x + q y + phase), and x and y are in side lengths.
   struct Wave {
     float p, q;
     float phase;
     float amplitude, cosine, sine;
   };
   struct Scene {
-    float per_cell;  ///< sides of the square per cell
+    float per_cell;  ///< side lengths of the square per cell
     Wave waves[kMostWaves];
   };
 
@@ -187,7 +187,7 @@ struct Pde {
     return first > 0 ? math::sqrt(math::clamp(last / first, 0, 1)) : 0;
   }
 
-  /// Twice the mean, over the square, of initial wave m times itself plus twice its products with
+  /// Twice the mean, over the square, of (initial wave m)^2 plus twice its products with
   /// the earlier waves. Only waves with the same direction correlate, and these have the same
   /// factor.
   WS_INLINE static float mean_product(const Scene& scene, int m) {

@@ -9,7 +9,7 @@
 
 namespace wellspring::periodic {
 
-/// A coordinate in cells, clamped to 2^22. Towards the horizon, coordinates grow beyond it, and
+/// A coordinate in cells, clamped to 2^22. Towards the horizon, coordinates exceed this value, and
 /// floats no longer resolve cells.
 WS_INLINE float near(float at) {
   return math::clamp(at, -0x1p+22f, 0x1p+22f);

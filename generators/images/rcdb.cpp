@@ -48,7 +48,7 @@ Rcdb::Rcdb(const Params& params)
       least_left_(
           math::exp(-(static_cast<float>(params.vertices_high + 1) / params.vertices_mean))) {
   table().expect_ordered(params, {"vertices", "orbits", "noise", "radius"});
-  // Beyond this value, the exponential at the lower limit is too inaccurate in single precision.
+  // Beyond this value, single precision is too inaccurate for the exponential at the lower limit.
   constexpr float kFarthest = 80;
   if (static_cast<float>(params.vertices_low) > kFarthest * params.vertices_mean) {
     fail(ErrorKind::config,

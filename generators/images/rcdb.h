@@ -38,7 +38,7 @@ class Rcdb : public ContourPainter {
     explicit Tables(const Params&) {}
   };
 
-  /// Error (config) if a lower limit is above its upper limit.
+  /// Throws a config error if a lower limit is above its upper limit.
   explicit Rcdb(const Params& params);
 
   /// Parameters that all samples of a class share; lengths in published pixels.

@@ -22,8 +22,8 @@ struct Form {
   float pixel;         ///< side of a pixel, in units of the pattern
 };
 
-/// Result of a program at a point: the position on the gradient of three colours, and the share of
-/// the fourth colour over it. Both are clamped to [0, 1].
+/// Result of a program at a point: the position on the gradient of three colours, and the opacity
+/// of the fourth colour on top. Both are clamped to [0, 1].
 struct Tone {
   float level, tint;
 };

@@ -1,5 +1,5 @@
 // Generator `shaders`: a formula per pixel, composed of a deformation of the plane, a program drawn
-// on it, and a colour gradient. The class consists of program, deformation and cell of the
+// on it, and a colour gradient. The class combines the program, the deformation and the cell of the
 // program's parameters. Called through the registry; host and device.
 //
 // Pretraining on classes of procedural programs follows M. Baradad et al., "Procedural Image
@@ -42,7 +42,7 @@ struct Shaders {
             .integer("domains", &Params::domains, {1, shaders::kDomains}, "",
                      "number of deformations of the plane used; 1: only the plain plane")
             .integer("cells", &Params::cells, {1, 8}, "",
-                     "number of cells that divide each of a program's two parameters; class: "
+                     "number of cells per program parameter (each program has two); class: "
                      "program, deformation and both cells")
             .choice("palette", &Params::palette,
                     {{"colour", Palette::colour}, {"grey", Palette::grey}},
@@ -274,7 +274,7 @@ struct Shaders {
     }
   }
 
-  /// A dark, a middle and a light colour of neighbouring hues, and one of about the opposite hue.
+  /// A dark, a middle and a light colour of neighbouring hues, and one of roughly the opposite hue.
   /// The hues change in a random direction. Returns the hue of the first.
   WS_INLINE float draw_colours(SampleRng rng, Scene& scene) const {
     RngStream draw(rng, Purpose::colour);

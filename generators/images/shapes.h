@@ -290,7 +290,7 @@ struct Shapes {
       return larger(ax, math::fma(0.5f, ax, 0.8660254f * ay)) - 0.95231281f;
     } else if constexpr (S == Shape::star) {
       // Inside the pentagram {5/2}, a point is outside at most one of the five half-planes of the
-      // inner pentagon. The second largest of the five distances therefore decides.
+      // inner pentagon, so the second largest of the five distances decides.
       const float upper_near = math::fma(0.58778525f, ax, -0.80901699f * y);
       const float upper_far = math::fma(-0.58778525f, ax, -0.80901699f * y);
       const float side_near = math::fma(0.95105652f, ax, 0.30901699f * y);

@@ -152,7 +152,7 @@ struct Room {
 
   WS_INLINE Vector3 eye() const { return {sine * kDistance, kHeight, cosine * kDistance}; }
 
-  /// Direction of the ray at `right` and `up` from the image's centre, given as tangents; not
+  /// Direction of the ray at the offsets `right` and `up` (tangents) from the image centre; not
   /// normalised.
   WS_INLINE Vector3 ray(float right, float up) const {
     const float ahead = math::fma(up, kDown, kAhead);
@@ -167,7 +167,7 @@ struct Room {
            math::fma(kAhead, kDistance, -(kDown * above));
   }
 
-  /// Distances along the ray to the planes ahead; the ray leaves the room through the nearest
+  /// Distances along the ray to the planes ahead. The ray leaves the room through the nearest
   /// plane.
   struct Exits {
     float floor, x, z;

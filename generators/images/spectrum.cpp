@@ -15,7 +15,7 @@ const ParamTable<Spectrum::Params>& Spectrum::table() {
   static const auto rows =
       ParamTable<Params>("spectrum")
           .real("slope_low", &Params::slope_low, {0, 4}, "",
-                "smallest exponent of the amplitude's fall with frequency", kSource)
+                "smallest exponent of the amplitude's decay with frequency", kSource)
           .real("slope_high", &Params::slope_high, {0, 4}, "", "largest exponent", kSource)
           .integer("slope_cells", &Params::slope_cells, {1, 64}, "classes",
                    "number of equal-width exponent classes")
@@ -50,7 +50,7 @@ SampleInfo Spectrum::describe(const Params& params) {
     }
   }
   const float widest = kFarthest * params.tilt;
-  info.latents = {{"slope", "s: exponent with which amplitude falls, mean of both axes", "",
+  info.latents = {{"slope", "s: exponent of the amplitude's decay, mean of both axes", "",
                    params.slope_low, params.slope_high},
                   rarely_reached({"tilt", "d: the exponent is s + d along x, s - d along y", "",
                                   -widest, widest, LatentRole::unmapped})};

@@ -35,11 +35,11 @@ struct Spectrum {
 
   static constexpr int kLatents = 2;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::seen,
-                                          .blocks = 0};  // the compiler chooses; it spills nothing
+                                          .blocks = 0};  // the compiler chooses, without spills
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
 
-  /// Range of the side (log2) of the periodic grid that contains the image; it is a power of two.
+  /// Range of the periodic grid's side (log2). The grid contains the image.
   static constexpr int kLeastLogSide = 4, kMostLogSide = 10;
   /// Largest absolute value of a normal deviate (24 bits of the radius).
   static constexpr float kFarthest = 5.769f;
@@ -57,8 +57,8 @@ struct Spectrum {
     bool on_grid;
   };
 
-  /// Errors (config) for a lower slope above the upper, a tilt that could change a slope's sign, or
-  /// identical classes.
+  /// Throws config errors for a lower slope above the upper one, a tilt that could change a slope's
+  /// sign, or identical classes.
   explicit Spectrum(const Params& params);
 
   std::vector<std::string> notes(SampleShape shape) const;
@@ -111,7 +111,7 @@ struct Spectrum {
   }
   int painters() const { return 1; }
 
-  /// All members of a sample's single team compute the colours of the whole grid.
+  /// Called by all members of a sample's single team: computes the colours of the whole grid.
   template <class Team>
   WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork, Cell* cells) const {
     const Work work(scene, cells + (fields() << (2 * scene.log_side)));
@@ -141,7 +141,7 @@ struct Spectrum {
     stretch(colour.b);
   }
 
-  /// Grids per sample.
+  /// Number of grids per sample.
   WS_INLINE std::int32_t fields() const { return params_.palette == Palette::grey ? 1 : 3; }
 
   /// Side of the smallest grid that contains the image; larger images repeat the largest grid.
@@ -288,7 +288,7 @@ struct Spectrum {
       fft::store(work.down + k, math::pow(f, scene.power_y));
     }
     team.sync();
-    // The sum of all squared amplitudes; by symmetry, one quarter of them is computed.
+    // The sum of all squared amplitudes; by symmetry, only a quarter of them is computed.
     for (std::int32_t y = team.rank(); y <= half; y += team.size()) {
       const float down = fft::load(work.down + y);
       float sum = 0;

@@ -65,12 +65,12 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "label: temperature");
 }
 
-/// Errors (config) for an odd side, an empty temperature range, or a range within a single phase;
-/// they name the generator.
+/// Throws config errors, which name the generator, for an odd side, an empty temperature range, or
+/// a range within a single phase.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
 /// Class names of label: temperature.
 std::vector<std::string> range_names(const SpinParams& params);
-/// Error (config) if the image needs a lattice that is too large.
+/// Throws a config error if the image needs a lattice that is too large.
 void expect_lattice(const std::string& generator, SampleShape shape, std::int32_t side);
 
 /// Lower end of a temperature range.
@@ -84,8 +84,8 @@ struct Draw {
   float temperature;
 };
 
-/// Draws the class from the first word, with equal probabilities, and the temperature within it
-/// from the second.
+/// Draws the class from the first word, with equal probabilities, and then the temperature within
+/// the class from the second.
 WS_INLINE Draw draw(const SpinParams& params, float critical, const Philox4& random) {
   const bool phase = params.label == SpinParams::Label::phase;
   const auto classes = static_cast<std::uint32_t>(phase ? 2 : params.bins);

@@ -96,7 +96,7 @@ TexturedLeaves::TexturedLeaves(const Params& params)
 SampleInfo TexturedLeaves::describe(const Params& params) {
   SampleInfo info = DeadLeaves::describe(params);
   const SampleInfo fill = generator_of(params)->info();
-  ++info.version;  // since version 4, small leaves show means of their fills
+  ++info.version;  // version 4: small leaves show means of their fills
   info.low = fill.low;
   info.high = fill.high;
   info.uses = {{fill.name, fill.version}};

@@ -1,6 +1,6 @@
-// Textured variant of generator `dead_leaves`: each leaf shows part of an image of another
-// generator, its fill. Leaves, labels, latents and dense labels are unchanged; only `shade`
-// differs, so the plain kernels are not slowed down. The other generator's emission makes the fills
+// Textured variant of generator `dead_leaves`: each leaf shows part of its fill, an image made by
+// another generator. Leaves, labels, latents and dense labels are unchanged; only `shade`
+// differs, so the plain kernels are not slowed down. The other generator makes the fills
 // once, at load, on the device of the run. They stay in device memory, with the lower resolutions
 // of fill_levels.h for leaves that show them at reduced size. Created by DeadLeaves::instead();
 // host and device.
@@ -34,12 +34,12 @@ struct TexturedLeaves : DeadLeaves {
   static constexpr GeneratorHooks kHooks = {
       .notes = true, .instead = true, .tables = true, .table_notes = true};
 
-  /// Errors (config) if the fill is not an image generator, has invalid parameters or itself has
-  /// fills; the fills have too many pixels; or a lower limit is above its upper limit.
+  /// Throws config errors if the fill is not an image generator, has invalid parameters or itself
+  /// has fills; if the fills have too many pixels; or if a lower limit is above its upper limit.
   explicit TexturedLeaves(const Params& params);
   static SampleInfo describe(const Params& params);
 
-  /// Upper limit of the number of pixels of all fills: 768 MiB, plus a third for their lower
+  /// Maximum number of pixels of all fills together: 768 MiB, plus a third for their lower
   /// levels.
   static constexpr std::int64_t kMostTexels = std::int64_t{1} << 26;
 

@@ -41,16 +41,16 @@ const ParamTable<Textures::Params>& Textures::table() {
           .real("frequency_high", &Params::frequency_high, {0.25, 64}, "cells / image side",
                 "highest frequency of the coarsest lattice; log-uniform between the two")
           .integer("scale_cells", &Params::scale_cells, {1, 16}, "classes",
-                   "number of classes of the frequency, of equal width in its logarithm")
+                   "number of frequency classes of equal logarithmic width")
           .integer("octaves_low", &Params::octaves_low, {1, kMostOctaves}, "", "fewest octaves")
           .integer("octaves_high", &Params::octaves_high, {1, kMostOctaves}, "", "most octaves")
           .integer("octave_cells", &Params::octave_cells, {1, kMostOctaves}, "classes",
-                   "number of classes of the octaves")
+                   "number of octave classes")
           .real("warp_low", &Params::warp_low, {0, 8}, "cells",
                 "smallest domain warp: maximum displacement along either axis")
           .real("warp_high", &Params::warp_high, {0, 8}, "cells", "largest domain warp")
           .integer("warp_cells", &Params::warp_cells, {1, 16}, "classes",
-                   "number of classes of the warp, of equal width")
+                   "number of equal-width warp classes")
           .real("gain_low", &Params::gain_low, {0, 1}, "",
                 "smallest ratio of an octave's amplitude to that of the previous one",
                 "usually 0.5")

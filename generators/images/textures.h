@@ -1,5 +1,5 @@
 // Generator `textures`: noise on the plane, coloured by a gradient of four colours. The class
-// consists of kind of noise, scale, number of octaves and warp. Each pixel is a function of its
+// combines the kind of noise, scale, number of octaves and warp. Each pixel is a function of its
 // position, so geometric augmentation costs nothing and blurs nothing. Called through the registry;
 // host and device.
 //
@@ -57,8 +57,8 @@ struct Textures {
     Rgb colour[kStops];
   };
 
-  /// Errors (config) for a lower limit above its upper limit, or more octave classes than numbers
-  /// of octaves.
+  /// Throws config errors for a lower limit above its upper limit, or for more octave classes than
+  /// numbers of octaves.
   explicit Textures(const Params& params);
 
   WS_INLINE Scene draw(const SampleKey& key, Truth<kLatents>& truth) const {
@@ -114,7 +114,7 @@ struct Textures {
     return scene;
   }
 
-  /// In octaves of Perlin noise, including the warp; an octave of Worley noise counts as three.
+  /// Cost in octaves of Perlin noise, including the warp; an octave of Worley noise counts as 3.
   static float cost(const Scene& scene) {
     std::int32_t octaves = 1;
     for (float cell = scene.period / scene.lacunarity; octaves < scene.octaves && cell > 1;
@@ -140,7 +140,7 @@ struct Textures {
     }
   }
 
-  /// Sum of the octaves at a run of pixels, after subtracting each octave's mean; input of the
+  /// Sum of the octaves at a run of pixels, after subtracting each octave's mean; the input to the
   /// colour gradient.
   template <int N>
   WS_INLINE void field(const Scene& scene, const PixelRun<N>& run, float (&value)[N]) const {
@@ -205,7 +205,7 @@ struct Textures {
     const std::int32_t from = octaves_from(params_, c), end = octaves_from(params_, c + 1);
     return from + static_cast<std::int32_t>(below(word, static_cast<std::uint32_t>(end - from)));
   }
-  /// Maps 2.5 standard deviations of the sum to each half of the gradient.
+  /// Scales the sum so that each half of the gradient spans 2.5 of its standard deviations.
   WS_INLINE static float level_of(const Scene& scene) {
     float variance = 0, weight = 1;
     for (std::int32_t o = 0; o < scene.octaves; ++o) {

@@ -37,13 +37,13 @@ const ParamTable<Xy::Params>& Xy::table() {
 
 namespace {
 
-/// Lower bound of the helicity. For any angles, S is at most one per bond. In equilibrium at T it
-/// is much smaller. Twisting all bonds along a direction by an angle a multiplies exp(-E / T) by
-/// exp(K (C (cos a - 1) - S sin a)), with K = coupling / T. The mean of this factor is Z(a) / Z(0)
-/// <= 1, because Z(a) is the sum over currents of Z(0) (products of I_n(K) > 0) with phases. With C
-/// <= spins and the best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2 exp(-x).
-/// From a cold start, S grows from 0 to its equilibrium value; from a hot start, it may stay
-/// trapped in windings of the torus.
+/// Lower bound of the helicity. For arbitrary angles, S is at most one per bond. In equilibrium at
+/// T it is much smaller. Twisting all bonds along a direction by an angle a multiplies exp(-E / T)
+/// by exp(K (C (cos a - 1) - S sin a)), with K = coupling / T. The mean of this factor is Z(a) /
+/// Z(0) <= 1, because Z(a) is the sum over currents of Z(0) (products of I_n(K) > 0) with phases.
+/// With C <= spins and the best a, K S^2 / spins > x / (sqrt(2) - 1) has probability at most 2
+/// exp(-x). From a cold start, S grows from 0 to its equilibrium value; from a hot start, it may
+/// stay trapped in windings of the torus.
 float lowest_helicity(const Xy::Params& params, float side) {
   const float g = params.coupling;
   const float of_cosines = -(1 + g) / 2;

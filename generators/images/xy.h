@@ -47,7 +47,7 @@ struct Xy {
   static constexpr int kLatents = 5, kMeasured = 4;
   static constexpr forms::Lattice kForm = {};
   static SampleInfo describe(const Params& params);
-  /// Errors (config) for an invalid side, temperature range or label.
+  /// Throws config errors for an invalid side, temperature range or label.
   explicit Xy(const Params& params);
 
   struct Scene {
@@ -65,7 +65,7 @@ struct Xy {
             spins::side_for(params_, key.shape)};
   }
 
-  /// Error (config) if the image needs a lattice that is too large.
+  /// Throws a config error if the image needs a lattice that is too large.
   std::int64_t lattice_words(SampleShape shape) const;
   /// At least two spins of a colour per thread.
   int lattice_members(SampleShape shape) const {
@@ -88,8 +88,8 @@ struct Xy {
     measure(*work.sums, scene, measured);
   }
 
-  /// Over-relaxation sweeps of a round: from none to the maximum, spread evenly over any number of
-  /// rounds (multiples of the golden ratio, modulo 1).
+  /// Number of over-relaxation sweeps in a round: from none to the maximum, spread evenly over any
+  /// number of rounds (multiples of the golden ratio, modulo 1).
   WS_INLINE int mirrors_of(int round, std::int32_t side) const {
     const std::int32_t most = params_.mirrors >= 0 ? params_.mirrors : side / 4;
     return static_cast<int>(below(static_cast<std::uint32_t>(round) * 0x9e3779b9u,

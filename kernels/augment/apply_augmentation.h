@@ -1,5 +1,5 @@
-// Applies a sample's augmentation: finds the source point of each output pixel, and changes its
-// colour. Called by emission and its passes; host and device.
+// Applies a sample's augmentation: finds the source point of each output pixel and changes its
+// colour. Called by emission and the passes after it; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -40,8 +40,8 @@ WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile,
   return run;
 }
 
-/// Applies the emission pass's part of the list to N pixels, starting at (x, y): all of it, or only
-/// the colour operations before the later passes.
+/// Applies the emission pass's part of the operation list to N pixels, starting at (x, y): the
+/// whole list, or only the colour operations before the later passes.
 template <int N>
 WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, ColourRun<N>& colour) {
   apply_colour(view, 0, view.colour_at_emission, colour.r, colour.g, colour.b);

@@ -14,7 +14,7 @@
 
 namespace wellspring {
 
-/// The sequence of random words of one operation on one sample. The first one decides whether the
+/// The sequence of random words for one operation on one sample. The first word decides whether the
 /// operation is applied.
 class AugmentRng {
  public:

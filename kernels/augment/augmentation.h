@@ -102,7 +102,7 @@ struct AugmentationPlan {
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;
 };
 
-/// A drawn colour operation with its value: a factor, shift, threshold or the like.
+/// A drawn colour operation with its value, such as a factor, shift or threshold.
 struct ColourStep {
   AugmentOp op = AugmentOp::none;
   float value = 0;
@@ -148,8 +148,8 @@ struct Augmentation {
     return projective ? along / depth(dx, dy) : along;
   }
   /// The third homogeneous coordinate. The clamp maps points beyond the horizon to a far point on
-  /// the near side. Even at the largest distortion, the depth within the quadrilateral stays above
-  /// twice that minimum.
+  /// the near side. Even at the largest distortion, depths within the quadrilateral stay above
+  /// twice the clamp's limit.
   WS_INLINE float depth(float dx, float dy) const {
     return math::max(math::fma(w_x, dx, math::fma(w_y, dy, w)), kLeastDepth);
   }

@@ -56,7 +56,7 @@ void expect_no_mixing(const std::string& name, const ConfigLocation& place) {
         fmt::format("write mix: {{{}: 1}} under data; see describe config", name)});
 }
 
-/// The entry of an operation that is given by its name only.
+/// The entry of an operation that is given only by name.
 const AugmentEntry& find_entry(const ParamSetting& name) {
   std::vector<std::string> names;
   for (const AugmentEntry& entry : augmentation_table()) {

@@ -85,7 +85,7 @@ struct ColumnScaling {
 /// Smallest standard deviation: the reciprocal of a much smaller one overflows f32.
 inline constexpr double kLeastStd = 1e-37;
 
-/// The final scaling of colours, or of the values of events and sets: (value - mean) / std.
+/// The final scaling of colours, or of event and set values: (value - mean) / std.
 struct Normalisation : ColumnScaling {
   enum class Choice : std::uint8_t {
     by_default,  ///< images: none; events and sets: see settle_normalisation
@@ -116,23 +116,23 @@ struct Augmentations {
   /// The same settings without the list, for held-out samples.
   Augmentations without_list() const;
 };
-/// The rows `padding` and `interpolation`.
+/// The table rows `padding` and `interpolation`.
 const ParamTable<Augmentations>& reading_table();
 
 /// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
-/// list replaces the whole previous list. Throws config errors, with their location, for an unknown
-/// operation, a parameter out of range, a duplicate operation, an impossible order, or the key
-/// `view` of earlier versions.
+/// new list replaces the whole previous list. Throws config errors, with their location, for an
+/// unknown operation, a parameter out of range, a duplicate operation, an impossible order, or the
+/// key `view` of earlier versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
 /// Writes the same keys as read_augmentations().
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
-/// Throws config errors that involve more than one row: inverted ranges, a duplicate operation, an
-/// impossible order.
+/// Throws config errors that involve more than one table row: inverted ranges, a duplicate
+/// operation, an impossible order.
 void check_augmentations(const Augmentations& values);
 
 /// Plans for a source image size and an output size. Throws the errors of check_augmentations, and
-/// config errors for a blur wider than the image or a normalisation that is not for colours.
+/// config errors for a blur wider than the image or a normalisation that does not suit colours.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
 
 /// Throws a config error that names the regression target `what` if the geometric operations make a

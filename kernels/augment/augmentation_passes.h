@@ -1,5 +1,5 @@
-// The passes that a list of augmentations may need after emission: whole-image operations, then a
-// blur. Used by sources of images; host only.
+// The passes that a list of augmentations may need after emission: first whole-image operations,
+// then a blur. Used by image sources; host only.
 #pragma once
 
 #include "kernels/augment/augmentation.h"

@@ -63,7 +63,7 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   }
 }
 
-/// Refuses scalings that are for events and sets, and means that are for colours from 0 to 255.
+/// Refuses scalings meant for events and sets, and means meant for colours from 0 to 255.
 void expect_colours(const Normalisation& values, const ConfigLocation& place) {
   const auto refuse = [&](const std::string& problem, const std::string& why,
                           const std::string& advice) {

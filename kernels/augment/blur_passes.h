@@ -40,8 +40,8 @@ WS_INLINE const BlurredSample& fetch_blur(Team& team, const Augmentation* drawn,
   return *sample;
 }
 
-/// Reflects index `i` at the centre of the first or last of `size` pixels; `i` may be at most
-/// `size` - 1 beyond it.
+/// Reflects index `i` about the centre of the first or last of `size` pixels; `i` may be at most
+/// `size` - 1 pixels beyond it.
 WS_INLINE int mirrored(int i, int size) {
   const int from_left = i < 0 ? -i : i;
   return from_left < size ? from_left : 2 * (size - 1) - from_left;

@@ -1,4 +1,4 @@
-// Plane homographies, the maps that keep straight lines straight, as 3x3 matrices of homogeneous
+// Plane homographies: maps that keep straight lines straight, as 3x3 matrices of homogeneous
 // coordinates. All geometric augmentations of a sample are composed into one. Host and device.
 #pragma once
 

@@ -90,8 +90,8 @@ WS_INLINE void map_wave(const Augmentation& a, const LinearMap& map, float unit,
 
 /// Maps a row of latents in place. Exact up to rounding if the augmentation is affine: an angle
 /// follows the object's axis, a length scales with the square root of the area, and a wave stays a
-/// wave. Under perspective, positions are exact; angles, lengths and waves use the map at the image
-/// centre.
+/// wave. Under perspective, positions are exact; angles, lengths and waves use the linear map at
+/// the image centre.
 WS_HD inline void map_latents(const Augmentation& a, const LatentRoles& roles, float* latents) {
   const LinearMap map(a);
   const float scale = math::sqrt(math::abs(map.m00 * map.m11 - map.m01 * map.m10));

@@ -1,6 +1,6 @@
-// Members of an augmentation operation, and their types. Included by the files in operations/, one
-// per operation; host and device. Those files hold both parameters and device code, so this header
-// includes no host library.
+// The members of an augmentation operation, and their types. Included by the files in operations/,
+// one per operation; host and device. Those files contain both parameters and device code, so this
+// header includes no host library.
 //
 // An operation is a struct with these members, the optional ones in brackets:
 //

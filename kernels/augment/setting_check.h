@@ -1,5 +1,5 @@
-// Checks on a configured operation that involve more than one row. Called by the reader and the
-// planner of lists of augmentations; host only.
+// Checks of a configured operation that involve more than one table row. Called by the code that
+// reads and plans lists of augmentations; host only.
 #pragma once
 
 #include "core/error.h"
@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// Rejects values of one operation with config errors, which begin with the operation's location in
+/// Rejects values of one operation with config errors. They begin with the operation's location in
 /// the file, if known, and "augment.NAME".
 class SettingCheck {
  public:

@@ -1,9 +1,9 @@
 // The whole-image pass, for colour operations that need the whole image, a pixel's neighbours or
-// long code. It is a pass after emission with one team per image. The team computes the statistics
-// of an operation, applies it together with the pointwise operations that follow, and continues
-// with the next. An image without such operations is finished at once. Sums are integers, so the
-// result depends neither on the team size nor on the device. Called by augmentation_passes.h; host
-// and device.
+// long code. It runs after emission, with one team per image. The team computes the statistics of
+// an operation, applies it together with the pointwise operations that follow, and continues with
+// the next. An image without such operations is finished at once. Sums are integers, so the result
+// depends neither on the team size nor on the device. Called by augmentation_passes.h; host and
+// device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"

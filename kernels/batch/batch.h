@@ -12,8 +12,8 @@ namespace wellspring {
 /// Maximum number of sources in a mixture.
 inline constexpr int kMaxSources = 16;
 
-/// The sample assigned to one slot of a batch. In each step the assignment, a pure function of the
-/// step, writes the slots on the device. Each source's emission reads them.
+/// The sample assigned to one slot of a batch. In each step, the assignment (a pure function of the
+/// step) writes the slots on the device. Each source's emission reads them.
 struct Slot {
   std::uint64_t sample = 0;   ///< id within its source: a generator's sample id or a data set index
   std::uint64_t ordinal = 0;  ///< number of samples that the source provided before this one in the
@@ -97,8 +97,8 @@ struct SampleLayout {
   friend bool operator==(const SampleLayout&, const SampleLayout&) = default;
 };
 
-/// Counts of items that exceeded the capacity of set rows. Emission adds to them until they are
-/// cleared.
+/// Numbers of samples and items that exceeded the capacity of set rows. Emission adds to them until
+/// they are cleared.
 struct SetOverflow {
   unsigned long long samples = 0;  ///< samples with more items than SampleLayout::items
   unsigned long long items = 0;    ///< omitted items

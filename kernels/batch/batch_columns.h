@@ -29,7 +29,7 @@ inline constexpr std::size_t kBatchColumns = 8;
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view);
 /// `view` with the data pointers of `columns`, in the order of columns_of.
 BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColumns>& columns);
-/// "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features, 2 globals".
+/// For example "image 32x32x3", "event of 2 features", "set of up to 30 items of 4 features".
 std::string to_string(const SampleLayout& layout);
 
 /// The memory of one batch.
@@ -38,7 +38,7 @@ class BatchColumns {
   /// Reserves every column of `layout`, and the overflow counts for sets.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout, DType dtype, MemorySpace space = MemorySpace::device);
-  /// Like plan(), but as device state, for the batch of a training step: it is compared and
+  /// Like plan(), but as device state, for the batch of a training step, which is compared and
   /// restored with the other state. Columns count as derived state; the overflow counts are stored.
   void plan_state(MemoryPlan& memory, const std::string& group, std::int64_t rows,
                   const SampleLayout& layout, DType dtype);

@@ -18,9 +18,9 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Enqueues the sum over all ranks of `count` elements at `data` (device memory, f32 or bf16);
-  /// afterwards every rank holds the sum. It may be recorded as a node of the step. Every rank must
-  /// enqueue the same calls in the same order. Elements are added in f32, in an order that depends
-  /// only on the number of ranks, and rounded once, so all ranks hold identical bytes.
+  /// afterwards every rank holds the sum. The sum may be recorded as a node of the step. Every rank
+  /// must enqueue the same calls in the same order. Elements are added in f32, in an order that
+  /// depends only on the number of ranks, and rounded once, so all ranks hold identical bytes.
   virtual void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) = 0;
 };
 

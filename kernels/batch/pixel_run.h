@@ -1,5 +1,5 @@
-// Runs of adjacent output pixels: dividing an image into runs and storing their colours. Used by
-// all forms that emit images. Host and device.
+// Runs of adjacent output pixels: how an image is divided into runs and how their colours are
+// stored. Used by all forms that emit images. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -115,9 +115,9 @@ struct Tiling {
   }
 };
 
-/// The runs of a rectangle of pixels assigned to one member of a team: every size-th run, row by
+/// The runs of a pixel rectangle that are assigned to one team member: every size-th run, row by
 /// row. The last run of a row may have fewer than `kLength` pixels. The class avoids a division per
-/// run, which is about a dozen instructions on a device.
+/// run, which takes about a dozen instructions on a device.
 template <int kLength>
 class OwnRuns {
  public:
@@ -230,7 +230,7 @@ WS_INLINE void store_run(const ColourRun<N>& colour, int channels, int count, T*
 }
 
 #if !WS_DEVICE_CODE
-/// Expands grey pixels to three channels on a host; until the store, each pixel has one value.
+/// On a host, expands grey pixels to three channels; until stored, each pixel has one value.
 class GreyStore {
  public:
   GreyStore(const float (&gain)[3], const float (&bias)[3]) {

@@ -1,4 +1,4 @@
-// The input of a generator's functor for one sample, and its outputs other than the values. Used by
+// The input of a generator's functor for one sample, and its outputs apart from the values. Used by
 // all forms of emission. Host and device.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-/// The sample to make. Generators only use `rng` and `shape`.
+/// The sample to make. Generators use only `rng` and `shape`.
 struct SampleKey {
   SampleRng rng;      ///< seed and sample id
   Slot slot;          ///< position in the batch; stored images use row and sample
@@ -18,7 +18,7 @@ struct SampleKey {
 };
 
 /// For functors with several labels per sample: the classes that are present, in the first `labels`
-/// elements. A class may appear twice.
+/// elements. The same class may appear twice.
 template <int Labels>
 struct TrueLabels {
   std::int32_t labels = 0;

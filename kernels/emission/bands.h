@@ -1,6 +1,6 @@
-// Emission of images that are painted in order, later strokes over earlier ones. One team goes
-// through the strokes of a sample, with barriers where the order matters, and stores bytes. Called
-// by the emitters; host and device.
+// Emission of images that are painted in order, later strokes over earlier ones. One team processes
+// the strokes of a sample, with barriers where the order matters, and stores bytes. Called by the
+// emitters; host and device.
 //
 // A functor of this form has, in addition to the requirements of scene_buffer.h,
 //
@@ -15,8 +15,8 @@
 //
 // Texels take a quarter of the memory of a canvas that stores the order in its cells (canvas.h). A
 // picture, or half of one, therefore fits into a multiprocessor's shared memory, where stores are
-// cheapest. A larger picture is cut into bands of rows, one team each. Every team goes through all
-// strokes and keeps the strokes in its band, so the bytes do not depend on the number of bands. On
+// cheapest. A larger picture is cut into bands of rows, with one team each. Every team processes
+// all strokes but draws only within its band, so the bytes do not depend on the number of bands. On
 // a host, pictures are not cut, because its threads would repeat the strokes for each band. A
 // picture that is too large for scratch is painted in planned memory instead.
 #pragma once

@@ -24,13 +24,13 @@ WS_INLINE float unit_from_byte(std::uint8_t byte) {
   return math::fma(math::fma(-quotient, 255.f, value), kInverse, quotient);
 }
 
-/// HxWxC uint8 images, C = 1 or 3, all of one shape, tightly packed. Pixels are bytes / 255; flips
-/// and whole-pixel shifts copy them exactly. Other geometry interpolates bilinearly. If a pixel of
-/// the sample covers more than one pixel of the image, the result is the mean over the square that
-/// it covers. At a footprint of 1 the two methods agree, so there is no seam between them. Bicubic
-/// interpolation follows R. Keys, "Cubic convolution interpolation for digital image processing",
-/// IEEE Trans. ASSP 29, 1981, with slope -1/2. When the image shrinks, its kernel widens in
-/// proportion (like torchvision's resize with antialias=True). Values outside [0, 1] are clamped.
+/// HxWxC uint8 images, C = 1 or 3, tightly packed, all of one shape. Pixels are bytes / 255; flips
+/// and whole-pixel shifts copy them exactly. Other geometry interpolates bilinearly. If an output
+/// pixel covers more than one pixel of the image, it is the mean over the square that it covers. At
+/// a footprint of 1 the two methods agree, so there is no seam between them. Bicubic interpolation
+/// follows R. Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans.
+/// ASSP 29, 1981, with slope -1/2. When the image shrinks, its kernel widens in proportion (like
+/// torchvision's resize with antialias=True). Values outside [0, 1] are clamped.
 struct ByteImages {
   static constexpr int kLatents = 0;
   static constexpr forms::Pixels kForm = {.draw = forms::Draw::seen};
@@ -104,7 +104,7 @@ struct ByteImages {
   }
 
   /// The mean over the square of side `side` centred at (x, y), with sides parallel to the image.
-  /// Each pixel is weighted with its area inside. A rotated footprint is treated as upright.
+  /// Each pixel is weighted by the area that is inside. A rotated footprint is treated as upright.
   WS_INLINE Rgb mean(const Scene& scene, float x, float y, float side) const {
     const float left = x - 0.5f * side, right = left + side;
     const float top = y - 0.5f * side, bottom = top + side;

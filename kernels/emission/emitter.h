@@ -26,8 +26,8 @@ class Emitter {
   static_assert(detail::check_functor<F>());
 
  public:
-  /// `source_shape`: shape of the image that the functor describes; it differs from the layout only
-  /// for stored images. `roles`: how augmentation maps the latents.
+  /// `source_shape`: shape of the image that the functor describes; it differs from the layout's
+  /// shape only for stored images. `roles`: how augmentation maps the latents.
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows, const F& functor,
             SampleShape source_shape, [[maybe_unused]] const LatentRoles& roles = {}) {
     if constexpr (MakesEvents<F>) {

@@ -140,8 +140,8 @@ class EventRun {
   WS_INLINE auto truth(int i) { return truth_.of(i); }
 
   /// Calls make(i, row, truth), a WS_INLINE function, for each event; row only has set(feature,
-  /// value). All lanes take the same steps, so `make` must not have branches or loops that depend
-  /// on the sample. It writes at most F::kFeatures features.
+  /// value). All lanes take the same steps, so `make` must not contain branches or loops that
+  /// depend on the sample. It writes at most F::kFeatures features.
   template <class Make>
   WS_INLINE void straight(const Make& make) {
     if constexpr (N == 1) {
@@ -161,7 +161,7 @@ class EventRun {
   }
 
   /// Calls make(i, row, truth) for one event after another. Each row is prefetched while the
-  /// previous row is made, because hardware prefetchers cannot predict which parts will be written
+  /// previous one is made, because hardware prefetchers cannot predict which parts will be written
   /// when.
   template <class Make>
   WS_INLINE void each(const Make& make) {

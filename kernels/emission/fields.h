@@ -1,6 +1,6 @@
 // Fields that evolve. A sample is one frame of a chain; a chain is a grid of cells that a rule
-// advances step by step. Chains in progress are cached. A frame has the same bytes whether it comes
-// from the cache or from the start of its chain. Used by field generators; host and device.
+// advances step by step. Active chains are cached. A frame has the same bytes whether computed from
+// the cache or from the start of its chain. Used by field generators; host and device.
 //
 // A field functor is a trivially copyable type:
 //
@@ -53,8 +53,8 @@ struct ChainSchedule {
             static_cast<std::int32_t>(round % length)};
   }
   WS_INLINE std::int32_t steps_of(std::int32_t frame) const { return warm_up + frame * stride; }
-  /// Steps that a lane's next chain has done when the present chain shows `frame`. The warm-up of
-  /// the next chain is spread over the frames of the present one.
+  /// Number of steps that a lane's next chain has done when the present chain shows `frame`. The
+  /// warm-up of the next chain is spread over the frames of the present one.
   WS_INLINE std::int32_t steps_ahead(std::int32_t frame) const {
     const std::int64_t done = std::int64_t{warm_up} * (frame + 1) / frames;
     return static_cast<std::int32_t>(done);
@@ -137,7 +137,7 @@ struct EvolveFields {
     return cache.cells + (2 * place + step % 2) * F::kPlanes * plane_size();
   }
 
-  /// Advances the entry to `steps` steps of `chain`. Starts from the entry's present state if that
+  /// Advances the entry to step `steps` of `chain`. Starts from the entry's present state if that
   /// is an earlier step of this chain.
   template <class Team>
   WS_INLINE void bring(Team& team, Shared& shared, std::int64_t place, std::uint64_t chain,

@@ -1,9 +1,9 @@
-// The element type of x in host code: chosen when values are stored, not at compile time. Used by
-// the forms of emission; host and device.
+// The element type of x in host code, chosen when values are stored instead of at compile time.
+// Used by the forms of emission; host and device.
 //
-// Each kernel is compiled for one type of x, so stores need no branch. Host code computes in
-// f32 and checks the type of the batch when it stores. This halves the code to compile. The bytes
-// are identical, because bf16 is f32 rounded once.
+// Each kernel is compiled for one type of x, so stores need no branch. Host code computes in f32
+// and checks the type of the batch when it stores. This halves the code that must be compiled. The
+// bytes are identical, because bf16 is f32 rounded once.
 #pragma once
 
 #include "kernels/runtime/device.h"

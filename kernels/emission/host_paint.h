@@ -19,7 +19,7 @@ namespace wellspring::host {
 Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng);
 void map_latents(const Augmentation& view, const LatentRoles& roles, float* latents);
 
-/// Places runs of N pixels of row b of a batch, and writes their colours in the type of the batch.
+/// Places runs of N pixels in row b of a batch, and writes their colours in the batch's type.
 template <int N>
 class RunPainter {
  public:

@@ -4,7 +4,7 @@
 //     template <int N>
 //     void plane(const Scene&, [same as in shade,] const PixelRun<N>&, float (&value)[N]) const;
 //
-// The launches of its form then run a second time with `plane` in place of `shade`. Under any
+// The launches of its form then run a second time, with `plane` instead of `shade`. Under any
 // augmentation, pixels are read at the same positions as for the image. Colour operations, later
 // passes, normalisation and erasing do not apply. Called by the emitters; host and device.
 #pragma once

@@ -7,10 +7,10 @@
 //     static constexpr int kLatents;                    and kTargets or kLabels, if it has any
 //     Scene draw(const SampleKey&, TruthOf<F>&) const;
 //
-// or one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene depends
-// on the augmentation (stored images), or void draw(key, scene, truth), which writes a scene that
-// is too large for registers directly to planned memory. A functor whose samples differ in cost
-// sets `.tells_cost = true` and has
+// or with one of the other variants of forms::Draw: draw(key, augmentation, truth), if the scene
+// depends on the augmentation (stored images), or void draw(key, scene, truth), which writes a
+// scene that is too large for registers directly to planned memory. A functor whose samples differ
+// in cost sets `.tells_cost = true` and has
 //
 //     float cost(const Scene&) const;                   estimated cost, in any unit
 //
@@ -101,8 +101,8 @@ struct DrawImages {
 
 namespace detail {
 
-/// The plan with the sizes of its images filled in. Throws std::logic_error if it already names
-/// other sizes.
+/// The plan with the sizes of its images filled in. Throws std::logic_error if it already has other
+/// sizes.
 inline AugmentationPlan fitted(AugmentationPlan plan, SampleShape source_shape,
                                const BatchView& batch, std::string_view name) {
   const FrameSize source = frame_of(source_shape), out = frame_of(batch.layout.shape());

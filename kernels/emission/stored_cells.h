@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Team functor: one team shades a tile from `planes`, which hold `stride` values per row of the
+/// Team functor: one team shades a tile from `planes`, which holds `stride` values per row of the
 /// batch.
 template <class F, class T, class Value>
 struct ShadeStored {

@@ -81,7 +81,7 @@ constexpr std::size_t batch_norm_scratch(int channels) {
   return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
 }
 
-/// sums and squares [chunks, channels]: the sum of a chunk, and the sum of squares around its mean.
+/// sums and squares [chunks, channels]: a chunk's sum, and its sum of squares around its mean.
 template <class T>
 struct BatchNormChunk {
   const T* x;

@@ -1,5 +1,5 @@
-// Computes y = act(y + bias) in place, after a convolution or matrix product with which the
-// device's library cannot fuse it. Called by kernels/ops/cuda; host; functor for host and device.
+// Computes y = act(y + bias) in place, after a convolution or matrix product if the device's
+// library cannot fuse the two. Called by kernels/ops/cuda; host; functor for host and device.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -32,7 +32,7 @@ struct BiasActivation {
   WS_HD void operator()(std::int64_t i) const {
     float value = static_cast<float>(y[i]);
     if (bias != nullptr) value += bias[i % columns];
-    // Written so that NaN passes through and is noticed.
+    // Written so that NaN propagates and is detected.
     if (activation == Activation::relu && value < 0) value = 0;
     y[i] = T(value);
   }

@@ -3,8 +3,8 @@
 //
 // Pixel p belongs to lane p % lanes, where lanes * channels is about 256 (see
 // kernels/runtime/reduce.h). A lane adds its pixels in order; then the lanes are added in order.
-// Members of a team take slots (lane, channel), so that neighbours read neighbouring memory. A host
-// team takes all slots, in vectors of channels. The bits are the same.
+// Team members take slots (lane, channel), so that neighbours read neighbouring memory. A host team
+// takes all slots, in vectors of channels. The resulting bits are the same.
 #pragma once
 
 #include "kernels/ops/team_loop.h"

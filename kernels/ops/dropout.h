@@ -1,4 +1,4 @@
-// Dropout: training sets values to 0 at random and scales the others up. Called by train/network;
+// Dropout: in training, sets random values to 0 and scales up the others. Called by train/network;
 // host; functor for host and device.
 //
 // Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training).
@@ -70,7 +70,7 @@ struct DropoutApply {
          i += 4 * std::int64_t{team.size()}) {
       const Philox4 words = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4));
       for (std::int64_t k = 0; k < 4 && i + k < range.end; ++k) {
-        // Uses a product, so that NaN passes through and is noticed.
+        // Uses a product, so that NaN propagates and is detected.
         const float factor = words.word[k] < threshold ? 0.0f : scale;
         to[i + k] = T(static_cast<float>(from[i + k]) * factor);
       }

@@ -10,7 +10,7 @@
 
 namespace wellspring::ops {
 
-/// y = max(x, 0), written so that NaN passes through and is noticed.
+/// y = max(x, 0), written so that NaN propagates and is detected.
 template <class T>
 struct Relu {
   const T* x;
@@ -29,7 +29,7 @@ struct Relu {
   }
 };
 
-/// dx = dy where y > 0, else 0.
+/// dx = dy where y > 0, otherwise 0.
 template <class T>
 struct ReluBackward {
   const T* y;

@@ -24,7 +24,7 @@
 
 namespace wellspring::ops {
 
-/// Floats of scratch of the forward functor and of the backward functor.
+/// Number of scratch floats that each functor needs, forward and backward.
 constexpr std::size_t group_norm_forward_scratch(int channels) {
   return static_cast<std::size_t>(channel_slots(channels) + 2 * channels);
 }

@@ -66,8 +66,8 @@ struct HeadRows {
 ///   dlogit = softmax(z) - (1 - s) [k] - s / K
 ///
 /// both multiplied by the weights of sample and source; the gradient is also divided by the batch.
-/// Subtracting the largest logit keeps every exponential in [0, 1]. A label outside the head is an
-/// error upstream: its loss is NaN, which stops the run, and its gradient is 0.
+/// Subtracting the largest logit keeps every exponential in [0, 1]. A label outside the head's
+/// range is an error upstream: its loss is NaN, which stops the run, and its gradient is 0.
 template <class T>
 struct SoftmaxCrossEntropy {
   HeadRows<T> rows;
@@ -179,10 +179,10 @@ struct SoftCrossEntropy {
 /// present.
 ///
 /// For fixed p, loss and gradient are linear in t: the loss of a mixture of targets is the same
-/// mixture of their losses. p uses the sum of t because it is the only linear function of t that is
-/// the number of present labels if all t are 0 or 1. The present labels then have total weight K,
-/// as in Anderson and Farrell, and each counts in proportion to its t. If the sum is below 1, each
-/// label has weight K t, so that the loss tends to the loss of an empty row.
+/// mixture of their losses. p uses the sum of t because that is the only linear function of t that
+/// equals the number of present labels if all t are 0 or 1. The present labels then have total
+/// weight K, as in Anderson and Farrell, and each counts in proportion to its t. If the sum is
+/// below 1, each label has weight K t, so that the loss tends to the loss of an empty row.
 template <class T>
 struct SigmoidCrossEntropy {
   HeadRows<T> rows;

@@ -19,8 +19,8 @@ namespace wellspring::ops {
 inline constexpr int kMetricLanes = 64;
 inline constexpr std::size_t kMetricScratch = kMetricLanes * kMaxSources * sizeof(double);
 
-/// Calls add(source, sum) once per source, where `sum` is the sum of value(row) over the source's
-/// rows in [0, batch). All members of the team call it. `lanes`: kMetricLanes * kMaxSources of
+/// Calls add(source, sum) once per source, where `sum` is the sum of value(row) over the
+/// source's rows in [0, batch). Called by all members. `lanes`: kMetricLanes * kMaxSources of
 /// scratch.
 template <class Team, class Value, class Add>
 WS_HD void sum_by_source(Team& team, double* lanes, std::int64_t batch, const Slot* slots,

@@ -10,9 +10,9 @@
 
 namespace wellspring::ops {
 
-/// All members call it. Computes y = activation((x - centre) scale + shift (+ residual)) for `rows`
-/// rows of `channels` values, starting at the pointers; `residual` may be null. Centre, scale and
-/// shift: [channels].
+/// Called by all members. Computes y = activation((x - centre) scale + shift (+ residual)) for
+/// `rows` rows of `channels` values, starting at the pointers; `residual` may be null. Centre,
+/// scale and shift: [channels].
 template <class Team, class T>
 WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, const T* residual,
                             const float* centre, const float* scale, const float* shift,
@@ -21,7 +21,7 @@ WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, cons
   const auto normalised = [=](std::int64_t i, int k) {
     return (static_cast<float>(x[i]) - centre[k]) * scale[k] + shift[k];
   };
-  // Written so that NaN passes through and is noticed.
+  // Written so that NaN propagates and is detected.
   const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
   if (residual != nullptr) {
     team_for_grid(team, rows, channels, [=](int row, int k) {

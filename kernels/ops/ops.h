@@ -7,11 +7,11 @@
 // statistics, losses and their gradients are f32. Accumulation is f32 everywhere. Results are
 // bit-identical in every run on the same kind of processor with the same libraries and thread
 // count. Libraries choose kernels by shape, so a row's bits may change with the number of rows,
-// within the rounding of the sums. Nothing allocates after planning.
+// within the rounding errors of the sums. Nothing allocates after planning.
 //
-// Every run call only enqueues on its stream and may be recorded into a StepGraph. Pointers refer
-// to memory of the stream's device and are aligned to 16 bytes, as is every tensor inside a flat
-// arena. Workspace is aligned to 256 bytes and may be shared within one stream.
+// Every run call only enqueues work on its stream and may be recorded into a StepGraph. Pointers
+// refer to memory of the stream's device and are aligned to 16 bytes, as is every tensor inside a
+// flat arena. Workspace is aligned to 256 bytes and may be shared within one stream.
 #pragma once
 
 #include "kernels/runtime/device.h"
@@ -69,9 +69,9 @@ class Conv2d : public LinearLayer {
   /// Throws config errors for impossible shapes, device errors for shapes the back end lacks.
   static std::unique_ptr<Conv2d> plan(const Conv2dSpec& spec, const Stream& stream);
   /// CPU: true if it is faster to share the whole batch among all threads than to give each thread
-  /// one of `shards` shards. This is so if the weights are larger than the data that a shard reads
-  /// and writes. False if the bits would then depend on the number of threads. Throws config errors
-  /// as plan does.
+  /// one of `shards` shards. This is the case if the weights are larger than the data that a shard
+  /// reads and writes. False if the bits would then depend on the number of threads. Throws config
+  /// errors like plan().
   static bool better_shared(const Conv2dSpec& spec, std::int64_t shards);
 };
 
@@ -94,7 +94,7 @@ class Dense : public LinearLayer {
 };
 
 /// Group normalisation over (H, W, channels of the group): y = act(gamma * xhat + beta + residual).
-/// The residual is optional, and so is the activation, a ReLU. Source: Y. Wu, K. He, "Group
+/// The residual and the activation (a ReLU) are optional. Source: Y. Wu, K. He, "Group
 /// Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as in the paper.
 struct GroupNormSpec {
   std::int64_t batch = 1;
@@ -108,8 +108,9 @@ struct GroupNormSpec {
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd);
-/// Computes dx, dgamma, dbeta and dresidual. dresidual may be null; it is dy taken through the
-/// activation. dgamma and dbeta may both be null. `partials` holds group_norm_partials(spec) floats.
+/// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
+/// dresidual may be null, and so may both dgamma and dbeta. `partials` holds
+/// group_norm_partials(spec) floats.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -131,7 +132,7 @@ struct PoolSpec {
   int out_height() const { return (height + 2 * padding - window) / stride + 1; }
   int out_width() const { return (width + 2 * padding - window) / stride + 1; }
   /// relu: y = max(0, largest value of the window); the backward pass includes the ReLU. ReLU and
-  /// max commute, so the convolution before the pooling needs no ReLU and no extra pass over
+  /// max commute, so the convolution before the pooling needs neither a ReLU nor an extra pass over
   /// memory.
   Activation activation = Activation::none;
   DType compute = DType::f32;

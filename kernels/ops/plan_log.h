@@ -1,5 +1,5 @@
-// Specs planned on a stream, in order; Conv2d::plan and Dense::plan record them. Called by reports,
-// and by the test that plans the layers of every network for a GPU that is not present; host only.
+// Lists the specs planned on a stream, in order; Conv2d::plan and Dense::plan record them. Called
+// by reports, and by the test that plans the layers of every network for an absent GPU; host only.
 //
 //     stream.library<PlanLog>()->convolutions
 #pragma once

@@ -38,7 +38,7 @@ struct MaxPoolForward {
       float best = static_cast<float>(above[left]);
       int which = 0;
       const auto challenge = [&](float value, int index) {
-        // NaN wins, so that it is noticed.
+        // NaN wins, so that it is detected.
         const bool wins = (value > best) | (value != value);
         best = wins ? value : best;
         which = wins ? index : which;

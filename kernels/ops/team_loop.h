@@ -9,8 +9,8 @@
 
 namespace wellspring::ops {
 
-/// Elements per chunk: 16 for each of 256 threads. On the host the cost of handing out a task is
-/// negligible compared with a chunk.
+/// Elements per chunk: 16 for each of 256 threads. On the host, the cost of handing out a task is
+/// negligible for a chunk of this size.
 inline constexpr std::int64_t kChunk = 4096;
 inline constexpr int kChunkTeam = 256;
 

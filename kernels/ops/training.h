@@ -13,7 +13,7 @@
 namespace wellspring::ops {
 
 /// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
-/// For samples of other sources, its loss, scores and gradient are 0.
+/// For samples from other sources, its loss, scores and gradient are 0.
 struct HeadSlice {
   std::int64_t batch = 1;
   std::int64_t global_batch = 0;   ///< rows on all ranks, the divisor of the mean; 0: batch
@@ -40,7 +40,7 @@ struct LossResult {
   void* gradient = nullptr;  ///< [batch, width] of the mean loss; only the head's slice is set
 };
 
-/// Class: cross-entropy against the row's label; the share `smoothing` of the label is spread over
+/// Class: cross-entropy against the row's label; a fraction `smoothing` of the label is spread over
 /// all classes. One score: 1 if the label's logit is the largest (ties go to the first), otherwise
 /// 0.
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
@@ -58,11 +58,11 @@ enum class PositiveWeight : std::uint8_t {
   balanced,  ///< K / n for K labels; n is the sum of the targets, at least 1
 };
 /// Multi-label: binary cross-entropy of each output against the same column of `targets`, averaged
-/// over the outputs. Targets are 0 or 1 or, for mixed samples, between. A label is present if its
-/// target is above 1/2, and predicted if its output is above 0. The first of three scores is the
-/// fraction of correct outputs, the second is twice the number of labels that are both present and
-/// predicted, and the third is the number present plus the number predicted. The sum of the second
-/// score over samples, divided by the sum of the third, is the F1 score.
+/// over the outputs. Targets are 0 or 1 or, for mixed samples, in between. A label is present if
+/// its target is above 1/2, and predicted if its output is above 0. There are three scores: the
+/// fraction of correct outputs; twice the number of labels that are both present and predicted; and
+/// the number present plus the number predicted. The F1 score is the sum of the second over
+/// samples, divided by the sum of the third.
 void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out);
@@ -118,15 +118,15 @@ struct MetricsRing {
   std::uint32_t size = 1;
 };
 
-/// Sums the batch's measures by source in a fixed order. Writes the step's line, state->loss (mean
-/// of the total loss) and the sticky non-finite flag. The batch's `overflow` may be null.
+/// Sums the batch's measures by source in a fixed order. Writes the step's line, state->loss (the
+/// mean total loss) and the sticky non-finite flag. The batch's `overflow` may be null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
                      const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].
 void accumulate_evaluation(Stream& stream, const Measures& measures, std::int64_t valid,
                            const Slot* slots, double* sums);
 
-/// How strongly a two-class head predicts the second class.
+/// A two-class head's score for one sample: how strongly it predicts the second class.
 struct ScoredSample {
   float score = 0;  ///< logit of the second class minus logit of the first
   std::int32_t label = -1;

@@ -14,7 +14,7 @@ namespace wellspring::ops {
 
 /// Winner of a window without a positive value, with Activation::relu.
 inline constexpr std::uint8_t kNoWindowWinner = 255;
-/// Largest side of a window: its positions are numbered below kNoWindowWinner.
+/// Largest side of a window. Its positions need numbers below kNoWindowWinner.
 inline constexpr int kMaxWindow = 15;
 
 struct WindowGeometry {
@@ -52,7 +52,7 @@ struct MaxWindowForward {
           if (left + s < 0 || left + s >= g.width) continue;
           const float value = static_cast<float>(
               image[(std::int64_t{top + r} * g.width + left + s) * g.channels + channel]);
-          // The first of equal values wins. NaN wins, so that it is noticed.
+          // The first of equal values wins. NaN wins, so that it is detected.
           const bool wins = (which < 0) | (value > best) | (value != value);
           best = wins ? value : best;
           which = wins ? r * g.window + s : which;
@@ -67,7 +67,7 @@ struct MaxWindowForward {
 };
 
 /// One team writes one row of a sample's gradient. Every value is the sum of the gradients of the
-/// windows that it won, in the order of the windows.
+/// windows that it won, in window order.
 template <class T>
 struct MaxWindowBackward {
   const T* dy;

@@ -11,7 +11,7 @@ namespace wellspring {
 
 /// The logarithm of a gamma-distributed number with the given shape, above 0, and scale 1. Method:
 /// G. Marsaglia and W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000)
-/// 363. A cubed normal number is accepted with a probability of at least 95 % for shapes of at
+/// 363. A cubed normal variate is accepted with a probability of at least 95 % for shapes of at
 /// least 1. Smaller shapes are raised by 1, and the result is corrected by a power of a uniform
 /// number. All 24 tries fail about once in 10^30 draws; the last one is then used.
 WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
@@ -32,8 +32,8 @@ WS_HD inline float draw_log_gamma(RngStream& words, float shape) {
   return shape < 1 ? log_value + math::log(lift) / shape : log_value;
 }
 
-/// A beta-distributed number in [0, 1]; both shapes are above 0. Computed with logarithms, because
-/// for small shapes both gamma numbers may underflow.
+/// A beta-distributed number in [0, 1]; both shapes are above 0. Uses logarithms, because for small
+/// shapes both gamma variates may underflow.
 WS_HD inline float draw_beta(RngStream& words, float alpha, float beta) {
   const float first = draw_log_gamma(words, alpha), second = draw_log_gamma(words, beta);
   return 1 / (1 + math::exp(second - first));

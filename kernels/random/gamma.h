@@ -37,7 +37,7 @@ inline constexpr float kLeastGammaShape = 0.01f, kMostGammaShape = 500.0f;
 
 /// Regularised lower incomplete gamma function P(a, x): the distribution function of a gamma
 /// distribution with shape `a` in [kLeastGammaShape, kMostGammaShape] and scale 1, at x >= 0.
-/// Monotone in x to within its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
+/// Monotone in x up to its error. Largest absolute error: 1.3e-6, and 6e-7 for a in [1, 100].
 ///
 /// Uses the series below x = a + 1 and Lentz's continued fraction above it (Abramowitz and Stegun
 /// 6.5.29 and 6.5.31). Their common factor x^a e^-x / Gamma(a + 1) is written with
@@ -48,7 +48,7 @@ WS_HD inline float lower_gamma(float a, float x) {
   if (!(x > 0)) return 0;
   const float next = a + 1;
   const float m = (x - next) / next;
-  // Near 0, uses the tail of the logarithm, because its leading term would cancel with m.
+  // Near m = 0, uses the tail of the logarithm, because its leading term would cancel with m.
   const bool near = m > -0.29f && m < 0.41f;
   const float excess = near ? -detail::log1p_tail(m) : m - log(x / next);
   const float front = exp(-next * excess) * sqrt(next * 0x1.45f306p-3f) *
@@ -111,9 +111,9 @@ WS_INLINE GammaTry try_gamma(const Philox4& block, float shape, float power) {
 
 /// A gamma-distributed number with `shape` above 0 and scale 1, by the method of G. Marsaglia and
 /// W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000) 363. A cubed
-/// normal number is accepted with a probability of at least 95 %. A shape below 1 is raised by 1,
+/// normal variate is accepted with a probability of at least 95 %. A shape below 1 is raised by 1,
 /// and the result is corrected by the power 1 / shape of a uniform number. Try k reads block
-/// `first` + k * `stride`: words 0 and 1 make the normal number, word 2 decides, and word 3 of the
+/// `first` + k * `stride`: words 0 and 1 make the normal variate, word 2 decides, and word 3 of the
 /// first try is the uniform number. Elements 0 to stride - 1 can therefore be drawn in any order.
 WS_HD inline float draw_gamma(const SampleRng& rng, Purpose purpose, std::uint32_t first,
                               std::uint32_t stride, float shape) {

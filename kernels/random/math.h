@@ -1,14 +1,14 @@
 // Portable single-precision maths. Host and device, scalar and vector code give the same bits.
 // Called by generators, emission and operations instead of the maths libraries. Host and device.
 //
-// Every function uses only + - * / sqrt, fma and exact bit operations, each of which IEEE 754
-// rounds uniquely, so results are bit-identical wherever contraction is off (as in this build).
-// There are no branches, so loops over these functions vectorise. Subnormal numbers are kept, and
-// infinities and NaN are handled; NaN payloads are not portable.
+// Every function uses only + - * / sqrt, fma and exact bit operations, all of which have a unique
+// result under IEEE 754, so results are bit-identical wherever contraction is off (as in this
+// build). There are no branches, so loops over these functions vectorise. Subnormal numbers are
+// kept, and infinities and NaN are handled; NaN payloads are not portable.
 //
 // Worst errors are in units in the last place (ULP) of the result, compared with double precision.
-// tests/kernels/random/math.test.cpp measures them and fails if one is exceeded. The coefficients,
-// including constants, come from scripts/derive-math-coefficients (minimax fits).
+// tests/kernels/random/math.test.cpp measures them and fails if one is exceeded. The coefficients
+// and constants come from scripts/derive-math-coefficients (minimax fits).
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -101,8 +101,8 @@ WS_INLINE float from_bits(std::uint32_t u) {
   return std::bit_cast<float>(u);
 }
 
-/// The integer value of a float with |x| < 2^22: adding 1.5 * 2^23 moves it to the low bits. Unlike
-/// a cast, this is defined for every x, even NaN (for which the value is meaningless).
+/// The integer value of a float with |x| < 2^22: adding 1.5 * 2^23 moves it into the low bits.
+/// Unlike a cast, this is defined for every x, even for NaN (which gives a meaningless value).
 WS_INLINE std::int32_t to_int(float x) {
   return static_cast<std::int32_t>(bits(x + 0x1.8p+23f) - 0x4b400000u);
 }
@@ -137,7 +137,7 @@ WS_INLINE Split split(float x) {
   return {from_bits((distance & 0x007fffffu) + 0x3f3504f3u), static_cast<float>(exponent) + base};
 }
 
-/// sin and cos from their values in a quadrant: quadrant 0..3 (mod 4) rotates by 90 degrees.
+/// sin and cos from their first-quadrant values; `quadrant` (mod 4) is the number of right angles.
 WS_INLINE float sine_of(std::int32_t quadrant, float s, float c) {
   const float value = (quadrant & 1) != 0 ? c : s;
   return from_bits(bits(value) ^ (static_cast<std::uint32_t>(quadrant & 2) << 30));
@@ -390,7 +390,7 @@ WS_INLINE float cbrt(float x) {
   const bool small = a < 1.0f;
   const float y = a * (small ? 0x1p+48f : 0x1p-48f);
   // Divides the exponent by three. The constant makes this first guess accurate to 5 % (as in W.
-  // Kahan's cube root). Then come two steps of Halley's method, each of which triples the digits.
+  // Kahan's cube root). Two steps of Halley's method follow; each triples the correct digits.
   float t = detail::from_bits(detail::bits(y) / 3u + 0x2a5119f2u);
   for (int step = 0; step < 2; ++step) {
     const float cube = t * t * t;

@@ -1,5 +1,5 @@
-// Blocks of random numbers for N lanes: the same words as in kernels/random/philox.h, computed in
-// the SIMD registers of a host. Host and device.
+// Blocks of random numbers for N lanes: the same words as in kernels/random/philox.h, but computed
+// in the SIMD registers of a host. Host and device.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -33,8 +33,8 @@ struct PhiloxRun {
 namespace detail {
 #if WS_PHILOX_AVX2
 /// Counters of eight lanes, with even and odd lanes separate. They are in the lower halves of
-/// 64-bit numbers, where products are computed; the upper halves are arbitrary. Vectorised scalar
-/// code takes three times as many instructions.
+/// 64-bit numbers, where products are computed; the upper halves are arbitrary. Vectorising the
+/// scalar code would take three times as many instructions.
 struct PhiloxEight {
   __m256i even[4], odd[4];
 };

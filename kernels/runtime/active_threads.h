@@ -1,10 +1,10 @@
-// The number of a stream's threads that work at a time: fewer while another program holds a core,
-// so that the other threads do not wait for the thread on that core. Parallel loops on the CPU read
-// it; the caller of the steps updates it. Host only.
+// The number of a stream's threads that are active: fewer while another program occupies a core, so
+// that the other threads do not wait for the thread on that core. Parallel loops on the CPU read
+// this number; the code that runs the steps updates it. Host only.
 //
 // A step of a small network consists of a dozen parallel loops, each shorter than the scheduler's
 // time slice. A thread that shares its core pauses for some milliseconds at a time, and all other
-// threads wait for it at the end of the loop. Together they can be slower than a single thread.
+// threads wait for it at the end of the loop. Together they may be slower than a single thread.
 // Results do not depend on the number of threads.
 #pragma once
 
@@ -21,9 +21,9 @@ class ActiveThreads {
  public:
   /// Length of a window, in seconds of step time: several scheduler time slices of about 3 ms.
   static constexpr double kWindow = 0.05;
-  /// Lost cores per second above which another program is assumed to hold a core. That program and
-  /// one of our threads then alternate every few milliseconds, whereas services of an idle machine
-  /// wake up only a few times per second.
+  /// If more cores per second are lost, another program is assumed to occupy a core. That program
+  /// and one of our threads then alternate every few milliseconds, whereas services on an idle
+  /// machine wake up only a few times per second.
   static constexpr double kHeld = 40;
   /// Number of windows between trials.
   static constexpr int kPatience = 40;

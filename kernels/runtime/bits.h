@@ -2,7 +2,7 @@
 //
 // Device code must not call std::popcount, countl_zero, countr_zero and similar functions: of the
 // builtins in libstdc++'s versions, nvcc 13.0 knows only __builtin_popcount and __builtin_clz. It
-// treats the others (64-bit versions, and counts from the low end) as undefined, and silently drops
+// treats the others (64-bit versions, and counts from the low end) as undefined and silently drops
 // code that depends on them.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace wellspring::cuda {
 /// Throws a device error with the expression, its source location, the current device, CUDA's error
 /// text and advice. Clears the runtime's last error, so that it is reported once.
 [[noreturn]] void raise(cudaError_t status, const char* expression, const char* file, int line);
-/// Writes the same message to stderr on one line: for destructors, which must not throw. Silent
+/// Writes the same message to stderr on one line, for destructors, which must not throw. Silent
 /// while the process shuts down the runtime.
 void report(cudaError_t status, const char* expression, const char* file, int line) noexcept;
 
@@ -19,8 +19,8 @@ inline void check(cudaError_t status, const char* expression, const char* file, 
   if (status != cudaSuccess) raise(status, expression, file, line);
 }
 
-/// Makes `index` the calling thread's current device, and restores the previous one at the end of
-/// its life.
+/// Makes `index` the calling thread's current device. The destructor makes the previous device
+/// current again.
 class DeviceScope {
  public:
   explicit DeviceScope(int index);

@@ -233,8 +233,8 @@ CudaStatus cuda_status() noexcept {
 }
 
 int usable_cpu_count() {
-  // sched_getaffinity would not do: if OMP_PROC_BIND is set, OpenMP's runtime has bound this thread
-  // to one processor before main() begins. OpenMP still knows the original number.
+  // sched_getaffinity would be wrong: if OMP_PROC_BIND is set, OpenMP's runtime has bound this
+  // thread to one processor before main() begins. OpenMP still knows the original number.
   return std::max(1, omp_get_num_procs());
 }
 

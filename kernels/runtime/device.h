@@ -54,11 +54,11 @@ struct DeviceDescription {
 };
 DeviceDescription describe(Device device);
 
-/// Scratch per team that every GPU supported by the build provides (compute capability 12.0: 99
-/// KiB; CUDA C++ Programming Guide, technical specifications).
+/// Scratch per team that every supported GPU provides (compute capability 12.0: 99 KiB; CUDA C++
+/// Programming Guide, technical specifications).
 inline constexpr std::size_t kPortableScratchBytes = 99 * 1024;
 /// Maximum scratch per team on `device`. On a GPU, it is the opt-in limit of a block (227 KiB on an
-/// H200); on the CPU, it is kPortableScratchBytes, so that plans made there run everywhere.
+/// H200); on the CPU, it is kPortableScratchBytes, so that such plans run everywhere.
 std::size_t scratch_limit(Device device);
 /// Maximum scratch per team for plans that only hosts use: half of a current second-level cache, so
 /// that the scratch stays in the core's cache.

@@ -161,7 +161,7 @@ std::uint64_t statistics(const Group& group, std::string_view key, std::string_v
   return sum;
 }
 
-/// Memory files of one version of control groups.
+/// The memory files of one version of control groups.
 struct MemoryFiles {
   std::vector<const char*> limits;  ///< the smallest limit applies
   const char* used;
@@ -204,8 +204,8 @@ std::optional<std::uint64_t> meminfo(const fs::path& root, std::string_view key)
   return std::nullopt;
 }
 
-/// The whole machine's memory. If /proc cannot be read, asks the kernel, which counts reclaimable
-/// file pages as used.
+/// The whole machine's memory. If /proc cannot be read, uses the kernel's own figure, which counts
+/// reclaimable file pages as used.
 HostMemory machine_memory(const fs::path& root) {
   struct sysinfo facts {};
   if (::sysinfo(&facts) != 0) facts = {};

@@ -1,10 +1,10 @@
 // A compiled kernel for the launchers: its handle, its parameter block and its launch shape. Host
 // only; the parameter blocks are also for the device.
 //
-// A kernel takes one parameter: a trivially copyable block, by value. The templates of
+// A kernel takes one parameter by value: a trivially copyable block. The templates of
 // kernels/runtime/launch.h use one kernel per functor. cuda::map_kernel and league_kernel return
-// it, and a .cu file instantiates it (WS_CUDA_MAP, WS_CUDA_TEAM). A kernel from elsewhere, for
-// example one compiled at run time, is launched in the same way; see launch_kernel in
+// it, and a .cu file instantiates it (WS_CUDA_MAP, WS_CUDA_TEAM). A kernel from elsewhere, such as
+// one compiled at run time, is launched in the same way; see launch_kernel in
 // kernels/runtime/launch.h.
 #pragma once
 
@@ -40,7 +40,7 @@ class KernelHandle {
 
   /// Marks that the kernel may use all of a device's shared memory; returns whether it was marked
   /// before. A recorded launch must never get less memory than when it was recorded, so the maximum
-  /// is granted, once. For device indices of 64 and above, it is granted at every launch.
+  /// is granted once. For device indices of 64 and above, it is granted at every launch.
   bool exchange_granted(int device) {
     if (device >= 64) return false;
     const std::uint64_t bit = std::uint64_t{1} << device;

@@ -48,8 +48,8 @@ std::size_t block_scratch_bytes(TeamShape shape);
 
 namespace detail {
 /// Throws std::logic_error for a shape or count that CUDA would reject. It does so on every back
-/// end, so that tests without a GPU find the mistake. `bound` and `shares_warps` are properties of
-/// the functor.
+/// end, so that tests without a GPU find the mistake. `bound` and `shares_warps` are functor
+/// properties.
 void check_league(std::string_view name, std::int64_t n, TeamShape shape, LaunchBound bound,
                   bool shares_warps, Device device);
 void check_map(std::string_view name, std::int64_t n, LaunchBound bound);

@@ -50,7 +50,7 @@ constexpr LaunchBound launch_bound() {
 }
 
 /// True if teams of functor F may be parts of a warp (`static constexpr bool kSharesWarps = true`).
-/// Such teams have 1, 2, 4, 8 or 16 threads, for samples without work for more.
+/// Such teams have 1, 2, 4, 8 or 16 threads, for samples that cannot keep more threads busy.
 template <class F>
 constexpr bool shares_warps() {
   if constexpr (requires { F::kSharesWarps; }) {

@@ -1,4 +1,4 @@
-// Interface through which the forms of emission (pixels.h, canvas.h, ...) launch. They use it
+// Interface through which the forms of emission (pixels.h, canvas.h, ...) launch work. They use it
 // instead of a stream, so that a test can run their launches with teams of any size. Host only.
 #pragma once
 

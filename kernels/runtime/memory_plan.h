@@ -50,8 +50,8 @@ struct Reservation {
 };
 
 /// A block of device memory that carries values from step to step. All such blocks of a plan, in
-/// the order of reservation, are the state of the plan's owner. A copy of them is a snapshot;
-/// comparing them shows whether two ways of computing a step agree; the stored ones form a
+/// reservation order, are the state of the plan's owner. A copy of them is a snapshot; comparing
+/// snapshots shows whether two ways of computing a step agree; the stored blocks form a
 /// checkpoint.
 struct StateBlock {
   std::string name;      ///< "group/name", unique among the plan's state blocks

@@ -3,8 +3,8 @@
 // device.
 //
 // Element i belongs to lane i % 256. A lane combines its elements in order of i; then the 256 lanes
-// are folded as a tree, 128 onto 128, 64 onto 64, and so on. It does not matter which member
-// processes which lane. The error of a sum of n terms grows with n / 256 + 8 roundings instead of
+// are folded as a tree: 128 onto 128, 64 onto 64, and so on. It does not matter which member
+// processes which lane. The error of a sum of n terms grows like n / 256 + 8 roundings instead of
 // n.
 #pragma once
 
@@ -26,7 +26,7 @@ template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
   if constexpr (LoneTeam<Team>) {
     // A lone member reads memory in order and processes all lanes in parallel, which vectorises.
-    // The lanes are a local array, so that the compiler knows that no load reads a value just
+    // The lanes are a local array, so the compiler knows that no load reads a value that was just
     // written.
     T lane[kReduceLanes];
     int used = kReduceLanes;  // the others keep the identity

@@ -1,5 +1,5 @@
 // Lists of work that run in parallel on the CPU, each on one thread from start to end. No thread
-// waits for another between two kernels, and a thread on a busy core takes fewer lists. Called by
+// waits for another between two kernels, and a thread on a busy core runs fewer lists. Called by
 // networks; host only.
 #pragma once
 
@@ -20,7 +20,7 @@ class ShardRunner {
   const Stream& stream() const { return alone_; }
 
   /// A list and the thread that runs it. Temporary data can be in the thread's own memory, which
-  /// stays in its cache.
+  /// stays in its core's cache.
   struct Place {
     std::size_t shard = 0;
     std::size_t thread = 0;

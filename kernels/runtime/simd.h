@@ -25,7 +25,7 @@
 namespace wellspring {
 
 /// Calls turn(i), a WS_INLINED lambda, for i in [0, N) in a vectorised loop. For loop bodies that
-/// declare arrays or structs, which compilers keep in memory inside a SIMD loop.
+/// declare arrays or structs, because compilers keep those in memory inside a SIMD loop.
 template <int N, class Turn>
 WS_INLINE void in_lanes(const Turn& turn) {
   WS_LANES
@@ -40,8 +40,8 @@ WS_INLINE void in_lanes(int n, const Turn& turn) {
   for (int i = 0; i < n; ++i) turn(i);
 }
 
-/// Returns values[index]. A device compares with all indices, because an array with a variable
-/// index would be copied to memory.
+/// Returns values[index]. A device compares `index` with all indices, because an array with a
+/// variable index would be copied to memory.
 template <int N>
 WS_INLINE float pick(const float (&values)[N], int index) {
 #if WS_DEVICE_CODE

@@ -157,7 +157,7 @@ bool capturing(cudaStream_t stream) {
 }
 
 /// Captures the work that `body` enqueues. In thread-local mode, other threads (such as a loader's
-/// uploads) may call CUDA meanwhile.
+/// uploads) may call CUDA at the same time.
 GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   const auto native = static_cast<cudaStream_t>(stream.native());
   if (capturing(native)) refuse_nested();
@@ -166,7 +166,7 @@ GraphPtr capture(Stream& stream, const std::function<void(Stream&)>& body) {
   try {
     body(stream);
   } catch (...) {
-    // The capture must end in any case, but the body's own error is reported.
+    // The capture must end in any case, but the error to report is the body's own.
     if (cudaStreamEndCapture(native, &graph) == cudaSuccess && graph != nullptr) {
       WS_CUDA_REPORT(cudaGraphDestroy(graph));
     }

@@ -16,7 +16,7 @@ namespace wellspring {
 enum class GraphMode : std::uint8_t {
   off,    ///< eager: the body runs every step
   on,     ///< recorded once, then replayed
-  check,  ///< runs both ways from equal states; fails unless the results are bit-identical
+  check,  ///< runs both ways from the same state; fails unless the results are bit-identical
 };
 
 /// Number of nodes of a recorded step, by kind, including child graphs.

@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-/// The first entry of OMP_NUM_THREADS; nullopt unless it is a number above 0, because OpenMP's
+/// The first entry of OMP_NUM_THREADS; nullopt unless it is a positive number, because OpenMP's
 /// runtime ignores other values (OpenMP 5.0, section 6.2).
 std::optional<int> first_entry(const std::string& list) {
   const std::string_view entry = trim(std::string_view(list).substr(0, list.find(',')));

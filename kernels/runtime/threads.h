@@ -13,7 +13,7 @@
 
 namespace wellspring {
 
-/// Sources of the number of threads, in order of precedence:
+/// The number of threads is set by, in order of precedence:
 ///   1. `threads` of the configuration (--threads of a command), unless it is 0;
 ///   2. OMP_NUM_THREADS, the first entry of its list;
 ///   3. the smaller of the affinity mask and the control group's processor quota, rounded up.
@@ -33,8 +33,8 @@ struct ThreadChoice {
   std::string to_string() const;
 };
 
-/// Throws a config error for a configured number below 0 or above most_sensible_threads(); a larger
-/// number from the environment is capped, because it is not meant for this program alone.
+/// Throws a config error for a configured number below 0 or above most_sensible_threads(). A larger
+/// number from the environment is capped instead, because it is not meant for this program alone.
 ThreadChoice choose_threads(const ThreadLimits& limits);
 /// Four per processor, and at least 64, so that a configuration for a larger machine still runs.
 int most_sensible_threads(int processors);

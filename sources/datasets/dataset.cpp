@@ -49,8 +49,8 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
   std::atomic<std::int64_t> next{begin}, stop{end};
   std::mutex mutex;
   std::exception_ptr failure;
-  // Rows are handed out in order, and every row below the lowest failure is tried, so the failure
-  // thrown does not depend on timing.
+  // Rows are handed out in order, and every row before the first failing one is tried, so the
+  // failure that is thrown does not depend on timing.
   const auto run = [&](bool tells) {
     try {
       const std::unique_ptr<RowReader> reader = data.reader();

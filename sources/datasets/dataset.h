@@ -16,7 +16,7 @@
 
 namespace wellspring {
 
-/// Storage of one row; the same in host and device memory.
+/// Storage of one row, identical in host and device memory.
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
@@ -29,9 +29,9 @@ class RowReader {
  public:
   virtual ~RowReader() = default;
   /// Checks a row as far as possible without the cost of read(). Every row of a streamed set is
-  /// checked before the first step. Errors: the same as for read().
+  /// checked before the first step. Throws the same errors as read().
   virtual void check(std::int64_t row) = 0;
-  /// Writes a row to `out` [layout().bytes()]. Errors (data) name the row's location.
+  /// Writes a row to `out` [layout().bytes()]. Throws data errors that name the row's location.
   virtual void read(std::int64_t row, std::uint8_t* out) = 0;
 };
 
@@ -49,7 +49,7 @@ class Dataset {
   /// Names of the features (of an event or item) and of a set's globals; empty if unknown.
   virtual const std::vector<ValueInfo>& features() const;
   virtual const std::vector<ValueInfo>& globals() const;
-  /// Regression targets besides the label (events and sets): the columns of `latents`.
+  /// Regression targets in addition to the label (events and sets): the columns of `latents`.
   virtual const std::vector<LatentInfo>& latents() const;
   /// Writes the row's latents to `out` [latents().size()].
   virtual void read_latents(std::int64_t row, float* out) const;
@@ -60,15 +60,15 @@ class Dataset {
   virtual std::string location(std::int64_t row) const = 0;
   /// location() with the canonical path: equal for the same row of the same file.
   virtual std::string place(std::int64_t row) const = 0;
-  /// Text for the start of a run: "500 images of 10 classes, 32x32, from x.npy", and rows left out.
+  /// Text for the start of a run: "500 images of 10 classes, 32x32, from x.npy", and omitted rows.
   virtual std::string summary() const = 0;
-  /// Advice for messages when rows differ in size from `size` x `size`.
+  /// Advice for messages if the size of rows differs from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before
-  /// making readers: otherwise the first one allocates memory. Errors (data) if rows are damaged.
+  /// making readers: otherwise the first one allocates memory. Throws data errors if damaged.
   virtual void hold(std::span<std::byte> /*memory*/) {}
 };
 

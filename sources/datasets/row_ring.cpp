@@ -21,7 +21,7 @@ RowsAhead::~RowsAhead() {
     stop_ = true;
   }
   work_.notify_all();
-  threads_.clear();  // joins the threads while the members that they use are alive
+  threads_.clear();  // joins the threads while the members that they use still exist
 }
 
 void RowsAhead::seek(std::int64_t entry, std::int64_t end) {
@@ -158,7 +158,7 @@ void RowRing::list_step(std::uint64_t step) {
   }
 }
 
-/// Lists later steps while there is room.
+/// Lists later steps as long as there is room.
 void RowRing::list_further(std::uint64_t current) {
   const std::uint64_t end = std::min(current + kListedBatches * ahead_, assignment_.steps);
   while (sequence_.end_step() < end && room_for_step()) {
@@ -202,7 +202,7 @@ void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
   copied_to_ = step + 1;
 }
 
-// The places of other ranks' samples are copied too, but never read.
+// The places of other ranks' samples are copied as well, but never read.
 void RowRing::copy_places(std::uint64_t step) {
   for (std::int64_t n = start(step); n < start(step + 1); ++n) {
     const auto place = static_cast<std::int64_t>(sequence_.ordinal(n)) % memory_.places;

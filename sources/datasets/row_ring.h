@@ -22,7 +22,7 @@
 
 namespace wellspring {
 
-/// The host half: worker threads keep rows of memory filled in the order in which steps need them.
+/// The host part: worker threads keep rows of memory filled in the order in which steps need them.
 class RowsAhead {
  public:
   /// `staging`: [rows, row bytes]; `sequence`: entry to sample. seek() starts the threads.
@@ -39,7 +39,7 @@ class RowsAhead {
   /// Waits until all entries before `entry` are read; rethrows a worker's failure on one of them.
   void wait_for(std::int64_t entry);
   bool ready(std::int64_t entry) const;
-  /// Rows of entries before `entry` may be overwritten.
+  /// Declares that rows of entries before `entry` may be overwritten.
   void release(std::int64_t entry);
 
  private:
@@ -66,7 +66,7 @@ class RowsAhead {
   std::vector<std::jthread> threads_;
 };
 
-/// The device half: copies in step order.
+/// The device part: copies in step order.
 class RowRing {
  public:
   struct Memory {
@@ -83,7 +83,7 @@ class RowRing {
           const SlotAssignment& assignment, std::uint32_t source, int ahead);
 
   /// Makes `stream` wait until the rows of `step` are on the device, and starts the copies of later
-  /// steps that are ready. Steps come in order; any other step restarts the ring there.
+  /// steps that are ready. Steps must come in order; any other step restarts the ring there.
   void before_step(Stream& stream, std::uint64_t step);
   void after_step(Stream& stream, std::uint64_t step);
 

@@ -1,4 +1,4 @@
-// Normalises the values of events and sets where rows are written into a batch: (value - mean) /
+// Normalises the values of events and sets when rows are written into a batch: (value - mean) /
 // std, per feature and per global. Missing items stay 0. Used by sources; host and device.
 #pragma once
 

@@ -19,13 +19,13 @@ enum class RowOrder : std::uint8_t {
 };
 
 /// "10%..90%", or "100..900" for row numbers; the end is excluded. Ranges that do not overlap have
-/// no row in common, whatever the number of rows.
+/// no row in common, whatever the size of the data set.
 struct RowRange {
   double begin = 0, end = 100;  ///< per cent, or row numbers
   bool numbers = false;
   RowOrder by = RowOrder::hash;
 
-  /// "": all rows. Errors: config.
+  /// "" means all rows. Throws config errors.
   static RowRange parse(const std::string& text, RowOrder by, const ConfigLocation& place = {});
   std::string text() const;
   bool overlaps(const RowRange& other) const;
@@ -33,8 +33,8 @@ struct RowRange {
   std::vector<std::int64_t> rows(std::int64_t size) const;
 };
 
-/// The rows of `range`; of these, `limit_per_class` keeps the first N of each class (0: all). Error
-/// (data) if no row is left.
+/// The rows of `range`; of these, `limit_per_class` keeps the first N of each class (0: all).
+/// Throws a data error if no row is left.
 std::unique_ptr<Dataset> view_rows(std::unique_ptr<Dataset> data, const RowRange& range,
                                    std::int64_t limit_per_class);
 

@@ -10,7 +10,7 @@
 
 namespace wellspring {
 
-/// Numbers per stored row of an event or a set, 4 bytes each: x (f32), globals (f32) and, for a
+/// Number of 4-byte numbers per stored row of an event or set: x (f32), globals (f32) and, for a
 /// set, its item count (i32), which includes items beyond the row's capacity. Missing items are 0.
 WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
   return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
@@ -24,8 +24,8 @@ struct StoredRows {
   const float* targets = nullptr;        ///< [rows, target_count], by sample id
   std::int32_t latent_count = 0, target_count = 0;
   std::uint64_t period = 0;  ///< rows of the ring; 0: bytes holds every row, by sample id
-  /// [period] If a rank has a part of every batch: row of the n-th sample, at n % period. Null: the
-  /// row is n % period.
+  /// [period] If a rank has only a part of every batch: row of the n-th sample, at n % period.
+  /// Null: the row is n % period.
   const std::int32_t* places = nullptr;
 
   /// Computed on the device, so a recorded step needs no data from the host.

@@ -1,6 +1,6 @@
-// Assigns a source and a sample to each row of a step's global batch; a rank evaluates the rows of
-// its share. Called by the recorded step on the device and, with equal results, by reading threads
-// on the host. Host and device.
+// Assigns a source and a sample to each row of a step's global batch; a rank evaluates only the
+// rows of its share. Called by the recorded step on the device and, with equal results, by reading
+// threads on the host. Host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -14,16 +14,16 @@
 namespace wellspring {
 
 struct SlotAssignment {
-  /// [steps + 1][sources]: samples given by each source before a step, on all ranks. Null for a
-  /// single source, which has given step * global batch.
+  /// [steps + 1][sources]: samples drawn from each source before a step, on all ranks. Null for a
+  /// single source, from which step * global batch samples have been drawn.
   const std::int64_t* before = nullptr;
-  std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last one
+  std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last step
   Share share = Share::whole(1);
   std::uint32_t sources = 1;
   std::uint64_t seed = 0;  ///< key of the order of rows within a batch
   SampleOrder order[kMaxSources];
 
-  /// Samples given by `source` before `step`.
+  /// Number of samples drawn from `source` before `step`.
   WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
     if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
     if (step <= steps) return before[step * sources + source];
@@ -32,7 +32,7 @@ struct SlotAssignment {
     return total + static_cast<std::int64_t>(step - steps) * last;
   }
 
-  /// The slot in row `row` of the share's part of the batch of `step`.
+  /// The slot in row `row` of this rank's share of the batch of `step`.
   WS_HD Slot slot(std::uint64_t step, std::int64_t row) const {
     Slot result;
     result.row = static_cast<std::uint32_t>(row);
@@ -68,8 +68,8 @@ struct AssignSlots {
   WS_HD void operator()(std::int64_t row) const { slots[row] = assignment.slot(state->step, row); }
 };
 
-/// Slots of one source in plain order, for evaluation. Starting at row `count`, rows repeat the
-/// first sample, so that all rows of a partial last batch are valid.
+/// Slots of one source in plain order, for evaluation. From row `count` on, rows repeat the first
+/// sample, so that all rows of a partial last batch are valid.
 struct RangeSlots {
   std::uint64_t first_sample;
   std::uint32_t source;

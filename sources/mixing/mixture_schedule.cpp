@@ -9,7 +9,7 @@ namespace wellspring {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Tolerance of comparisons of targets with whole numbers. Targets are sums of products in double,
+/// Tolerance when targets are compared with whole numbers. Targets are sums of products in double,
 /// exact to about 1e-16 of the run's length: enough for 1e10 samples.
 constexpr double kRounding = 1e-6;
 
@@ -65,8 +65,8 @@ double WeightSchedule::reached_at(int source, double value) const {
   const std::size_t k = index(source);
   for (const Segment& segment : segments_) {
     if (segment.target(source, segment.end) < value) continue;
-    // Smallest t >= 0 with share t + slope t^2 / 2 = rest, in the form that is accurate for a small
-    // slope.
+    // Smallest t >= 0 with share t + slope t^2 / 2 = rest, in a form that is accurate for small
+    // slopes.
     const double rest = std::max(0.0, value - segment.target_begin[k]);
     const double slope =
         (segment.share_end[k] - segment.share_begin[k]) / (segment.end - segment.begin);
@@ -84,10 +84,10 @@ bool WeightSchedule::active(int source, double from, double to) const {
   });
 }
 
-/// When a source's share falls to 0, its target stops, in general between two whole numbers. Its
-/// final count is chosen in advance, largest remainder first, so that all pausing sources together
-/// leave the others within one slot of their targets. Otherwise the fractions of several pausing
-/// sources could add up and push another source more than a slot away from its target.
+/// When a source's share falls to 0, its target stops, usually between two whole numbers. Its final
+/// count is chosen in advance, largest remainder first, so that all pausing sources together leave
+/// the others within one slot of their targets. Otherwise the fractions of several pausing sources
+/// could add up and push another source more than a slot away from its target.
 class PauseTable {
  public:
   explicit PauseTable(const WeightSchedule& schedule) : pauses_(index(schedule.sources_)) {

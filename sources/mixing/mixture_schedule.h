@@ -1,5 +1,5 @@
-// Weights of a mixture over the run, and the number of rows of each source in every batch. Called
-// by sources/mixture.cpp; host only.
+// Weights of a mixture over the course of a run, and the number of rows of each source in every
+// batch. Called by sources/mixture.cpp; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -11,7 +11,7 @@
 
 namespace wellspring {
 
-/// Weights at one point of the run, by source index; linear between points.
+/// Weights at one point of the run, by source index. They are linear between points.
 struct SchedulePoint {
   double at = 0;                ///< fraction of the run, [0, 1]
   std::vector<double> weights;  ///< one per source, in their order
@@ -28,7 +28,7 @@ class WeightSchedule {
 
   int sources() const { return sources_; }
   double samples() const { return samples_; }
-  /// Samples due from `source` among the first `sample` of the run: the integral of its share.
+  /// Number of samples due from `source` among the run's first `sample`: the integral of its share.
   double target(int source, double sample) const;
   /// The first sample at which the target reaches `value`; infinity if it never does.
   double reached_at(int source, double value) const;
@@ -53,7 +53,7 @@ class WeightSchedule {
   std::vector<Segment> segments_;  ///< each has a length above 0
 };
 
-/// Number of samples given by each source before each step.
+/// Number of samples drawn from each source before each step.
 struct SlotTable {
   std::uint64_t steps = 0;
   int sources = 0;
@@ -67,7 +67,7 @@ struct SlotTable {
 };
 
 /// Assigns `batch` rows per step so that at the end of every batch each source's total is within
-/// one of its target, also for shares below one row per batch. A source whose share is 0 throughout
+/// one of its target, even for shares below one row per batch. A source whose share is 0 throughout
 /// a batch gets no row in it.
 SlotTable deal_slots(const WeightSchedule& schedule, std::uint64_t steps, std::int64_t batch);
 

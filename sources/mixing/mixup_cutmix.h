@@ -1,11 +1,11 @@
 // Mixup and cutmix of the rows of a batch, pair by pair: the random draws, labels and values.
 // Called by sources/mixing/mixup_pass.cpp; host and device.
 //
-// Rows 2k and 2k + 1 of the global batch are a pair. Each row gets a share of the other, in place:
-// a thread handles one position of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz,
-// "mixup: beyond empirical risk minimization", ICLR 2018. Cutmix: S. Yun et al., "CutMix:
-// regularization strategy to train strong classifiers with localizable features", ICCV 2019,
-// algorithm A1.
+// Rows 2k and 2k + 1 of the global batch are a pair. Each row is mixed with the other, in place:
+// one thread handles one position of both rows. Mixup: H. Zhang, M. Cisse, Y. Dauphin, D.
+// Lopez-Paz, "mixup: beyond empirical risk minimization", ICLR 2018. Cutmix: S. Yun et al.,
+// "CutMix: regularization strategy to train strong classifiers with localizable features", ICCV
+// 2019, algorithm A1.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -23,8 +23,8 @@ namespace wellspring {
 
 /// How pairs are mixed: probability and distributions.
 struct MixLaw {
-  float mixup = 0;        ///< a of the share's distribution Beta(a, a); 0: off
-  float cutmix = 0;       ///< a of the box's area, Beta(a, a); 0: off
+  float mixup = 0;        ///< a in Beta(a, a), the share's distribution; 0: off
+  float cutmix = 0;       ///< a in Beta(a, a), the box area's distribution; 0: off
   float probability = 1;  ///< probability of mixing a pair; mixup and cutmix are equally likely
 };
 
@@ -38,7 +38,7 @@ struct PairMix {
   WS_INLINE constexpr bool cuts() const { return right > left; }
 };
 
-/// Mixup with `share`; 1: unmixed.
+/// Mixup with `share`; a share of 1 leaves the pair unmixed.
 WS_INLINE constexpr PairMix mixup_of(float share) {
   PairMix mix;
   mix.own = share;
@@ -47,8 +47,8 @@ WS_INLINE constexpr PairMix mixup_of(float share) {
 }
 
 /// The box of algorithm A1: centre (x, y), each uniform in [0, 1) of the image; sides sqrt(1 -
-/// share) of the image's, clipped and then rounded to pixels. The shares follow from the final
-/// area.
+/// share) of the image's sides, clipped and then rounded to pixels. The shares follow from the
+/// final area.
 WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape) {
   const float side = 0.5f * math::sqrt(1 - share);
   const auto edge = [](float at, int length) {
@@ -70,8 +70,8 @@ WS_HD inline PairMix cutmix_of(float share, float x, float y, SampleShape shape)
   return mix;
 }
 
-/// The draw for pair `number` of the run. Block 0 of its words decides whether to mix, by which of
-/// the two methods, and where; later words give the share.
+/// The draw for pair `number` of the run. Block 0 of its words decides whether to mix, by which
+/// method, and where; later words give the share.
 WS_HD inline PairMix draw_mix(const MixLaw& law, std::uint64_t seed, std::uint64_t number,
                               SampleShape shape) {
   RngStream words({seed, number}, Purpose::mix);
@@ -126,8 +126,8 @@ struct DrawMixes {
 };
 
 /// Second pass, over pairs and columns: writes the share of each class into `target` of every row,
-/// linear in the labels of the pair. 0 beyond the classes of the label space; NaN, which stops the
-/// run, if the label is not a class.
+/// linear in the labels of the pair. Writes 0 beyond the classes of the label space, and NaN, which
+/// stops the run, if the label is not a class.
 struct MixTargets {
   const PairMix* pairs;
   MixedLabels labels[kMaxSources];
@@ -154,8 +154,8 @@ struct MixTargets {
   }
 };
 
-/// Third pass, over pairs and runs of N neighbouring values; N divides the values of a row. N times
-/// the size of T is 16 bytes, or N is 1.
+/// Third pass, over pairs and runs of N neighbouring values; N divides the number of values per
+/// row. Either N times the size of T is 16 bytes, or N is 1.
 template <class T, int N>
 struct MixValues {
   const PairMix* pairs;

@@ -20,9 +20,9 @@
 namespace wellspring {
 
 /// The section `data.mix` of a configuration. As in timm, a pair is mixed with `probability`; if
-/// both methods are on, they are equally likely.
+/// both methods are enabled, they are equally likely.
 struct MixConfig {
-  double mixup = 0;  ///< a of the share's distribution Beta(a, a); 0: off
+  double mixup = 0;  ///< a in Beta(a, a), the share's distribution; 0: off
   double cutmix = 0;
   double probability = 1;
   ConfigLocation place = {};
@@ -31,9 +31,9 @@ struct MixConfig {
 };
 const ParamTable<MixConfig>& mix_table();
 
-/// Error (config) if `mix` cannot be applied to samples of this kind. `whose`: "source 'jets'".
+/// Throws a config error if `mix` does not suit samples of this kind. `whose`: "source 'jets'".
 void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& whose);
-/// Error (config) if `rows`, the number of rows of a batch or of a rank's share, is odd.
+/// Throws a config error if `rows`, the size of a batch or of a rank's share, is odd.
 void expect_pairs(const MixConfig& mix, std::int64_t rows, const std::string& whose);
 
 class BatchMix {
@@ -41,10 +41,10 @@ class BatchMix {
   /// `seed`: seed of the run. `labels`: by source index.
   BatchMix(const MixConfig& config, std::uint64_t seed, const std::vector<MixedLabels>& labels);
 
-  /// Columns of `target` that the batch must have.
+  /// Number of columns of `target` that the batch must have.
   int targets() const;
-  /// Reserves the draws of this rank's pairs. Errors (config) for samples that cannot be mixed, or
-  /// an odd share.
+  /// Reserves the draws of this rank's pairs. Throws config errors for samples that cannot be
+  /// mixed, or an odd share.
   void plan(MemoryPlan& memory, const Share& share, const SampleLayout& layout);
 
   /// Enqueues the mixing of `batch`. `target` of each row becomes the shares of its classes; label,

@@ -1,4 +1,4 @@
-// Order of a source's samples: a pure function of the number given before. Called by
+// Order of a source's samples: a pure function of the number of samples drawn before. Called by
 // sources/mixing/assignment.h; host and device.
 #pragma once
 
@@ -17,7 +17,7 @@ struct SampleOrder {
   bool shuffle = true;             ///< false: file order
   std::uint32_t repeats = 1;       ///< consecutive ordinals that give the same sample
 
-  /// The sample id of the source's `ordinal`-th sample. With a finite size, each epoch has its own
+  /// The id of the source's `ordinal`-th sample. With a finite size, each epoch has its own
   /// permutation, keyed by (seed, epoch).
   WS_HD std::uint64_t sample(std::uint64_t ordinal) const {
     const std::uint64_t turn = ordinal / repeats;

@@ -9,7 +9,7 @@
 
 namespace wellspring {
 
-/// Purpose of a permutation. Purposes are independent of each other under one seed.
+/// Purpose of a permutation. Under one seed, permutations for different purposes are independent.
 enum class PermutationUse : std::uint32_t {
   epoch = 0,  ///< order of a data set, keyed by the epoch
   batch = 1,  ///< order of the rows of a batch, keyed by the step
@@ -18,22 +18,22 @@ enum class PermutationUse : std::uint32_t {
 /// A Feistel network with Philox4x32-10 as its round function and addition modulo m, on the
 /// smallest square domain m * m that holds `size`, restricted to [0, size) by cycle walking: a
 /// value outside is encrypted again until it falls inside, which keeps the map one-to-one (J.
-/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A domain this close to
-/// `size` makes walks rare: 1 + 2 / sqrt(size) encryptions per look-up on average. A step on a GPU
-/// waits for the longest walk of its batch.
+/// Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). Because the domain is
+/// so close to `size`, a look-up takes only 1 + 2 / sqrt(size) encryptions on average. A step on a
+/// GPU waits for the longest walk in its batch.
 ///
 /// Four rounds make a Feistel network indistinguishable from a random permutation if only a small
-/// part of a large domain is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here all of it
-/// is seen, and it may be tiny, so there are twelve rounds. With ideal round functions, the exact
-/// frequency of every order of 4 elements is then within 0.05 % of uniform, of 5 elements within
-/// 0.8 % and of 6 within 2.1 %. Larger sets soon have more orders than a run has epochs.
+/// part of a large domain is seen (M. Luby, C. Rackoff, SIAM J. Comput. 17, 1988). Here the whole
+/// domain is seen, and it may be tiny, so there are twelve rounds. With ideal round functions, the
+/// exact frequency of every order of 4 elements is then within 0.05 % of uniform, of 5 elements
+/// within 0.8 % and of 6 within 2.1 %. Larger sets soon have more orders than a run has epochs.
 ///
 /// If m is odd, all rounds have the same parity, and twelve make an even permutation of the domain.
 /// Exchanging the first two positions at random makes even and odd permutations equally likely.
 class Permutation {
  public:
   static constexpr std::uint32_t kRounds = 12;
-  /// Half a Feistel value shares its counter word with the round (4 bits) and the use (4 bits).
+  /// Half of a Feistel value shares a counter word with the round (4 bits) and the use (4 bits).
   static constexpr int kMostHalfBits = 24;
 
   /// `size` in [1, 2^48]; `instance` is the epoch or step.

@@ -1,5 +1,5 @@
 // The sequence of one source's samples in a rank's share of the batches, in the order in which a
-// ring reads them ahead. Called by sources/datasets/row_ring.h; host only.
+// ring reads ahead. Called by sources/datasets/row_ring.h; host only.
 #pragma once
 
 #include "sources/mixing/assignment.h"
@@ -13,8 +13,8 @@ namespace wellspring {
 /// Entry n of the sequence goes to row n % capacity of a ring of `capacity` rows.
 ///
 /// If the share is the whole batch, entry n is the source's ordinal n. Otherwise the ordinals of a
-/// step's entries are listed when the ring has room for that step, and entries count from 0 at the
-/// step where the sequence begins.
+/// step's entries are listed when the ring has room for that step, and entries are counted from 0
+/// at the step where the sequence begins.
 class ShareSequence {
  public:
   /// `most_steps`: largest number of listed steps.
@@ -34,8 +34,8 @@ class ShareSequence {
   std::int64_t start(std::uint64_t step) const {
     return whole_ ? assignment_.given(step, source_) : starts_[step % starts_.size()];
   }
-  /// Ordinal of entry `n`: samples given by the source before it, on all ranks. Any thread may call
-  /// it for an entry that was listed before the thread was told about that entry.
+  /// Ordinal of entry `n`: the number of samples drawn from the source before it, on all ranks. Any
+  /// thread may call it for an entry that was listed before the thread was told about that entry.
   std::uint64_t ordinal(std::int64_t n) const {
     return whole_ ? static_cast<std::uint64_t>(n)
                   : ordinals_[static_cast<std::size_t>(n) % ordinals_.size()];

@@ -86,7 +86,7 @@ TEST(SignalGuard, SurvivesRepeatedTerminations) {
   EXPECT_TRUE(interrupt_requested());
 }
 
-/// Standard error of a child process that raises `signals` in turn; with other messages, if given.
+/// Standard error of a child process that raises `signals` in turn, with the given messages.
 std::string stderr_after(std::vector<int> signals, std::chrono::nanoseconds one = kAtOnce,
                          SignalGuard::Words later = {}) {
   const test::TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// Samples with all their columns. For tests; host only.
+// Collects samples with all their columns. For tests; host only.
 #pragma once
 
 #include "export/samples.h"
@@ -27,7 +27,7 @@ struct Samples {
   float latent(std::size_t i, std::size_t l) const { return latents[i * latent_count + l]; }
 };
 
-/// `yaml`: augmentations, as in emit_augmented.
+/// `yaml`: augmentations, as for emit_augmented.
 inline Samples collect(Generator& generator, const SampleRange& range,
                        const SampleMaking& making = {}, const std::string& yaml = "") {
   Samples all;

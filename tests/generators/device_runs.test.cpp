@@ -19,8 +19,8 @@
 namespace wellspring {
 namespace {
 
-/// A team of one thread with a type of its own: its code is compiled only here, with runs of 8
-/// pixels and along the code path of a device.
+/// A team of one thread with its own type, so that its code is compiled only here, with runs of 8
+/// pixels and the device's code path.
 class ShortRunTeam : public SoloTeam {
  public:
   static constexpr bool kIsAlone = false;

@@ -4,8 +4,8 @@
 //                   "count": 32, "sha256": "..."}, ...],
 //      "teams": {"parameters": {}, "height": 33, "width": 40}}
 //
-// `samples` are digests; "plane": true includes dense labels. `teams` (optional) is for the test
-// with teams of all sizes. For tests of generators; host only.
+// `samples` are digests; "plane": true includes dense labels. `teams` (optional) configures the
+// test with teams of all sizes. For tests of generators; host only.
 #pragma once
 
 #include "core/config/params.h"

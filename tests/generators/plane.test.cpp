@@ -89,14 +89,14 @@ TEST(DenseLabelsOfDeadLeaves, NameTheVisibleLeaf) {
         ++seen[samples.plane[p]];
         const SampleRng rng = {named_key(kSeed, "dead_leaves"),
                                p / static_cast<std::size_t>(size * size)};
-        // Leaves of the image, of its surroundings and of the plane have separate number ranges.
+        // Leaves of the image, its surroundings and the plane have separate number ranges.
         const Rgb colour =
             leaf_colour(rng, (leaf >> 22) << LeafPlaces::kLevelShift | (leaf & ((1u << 22) - 1)));
         ASSERT_EQ(samples.x[3 * p], colour.r) << p;
         ASSERT_EQ(samples.x[3 * p + 2], colour.b) << p;
       }
       EXPECT_GT(seen.size(), 20u);
-      EXPECT_TRUE(seen.contains(0)) << "so few leaves leave pixels uncovered";
+      EXPECT_TRUE(seen.contains(0)) << "with so few leaves, some pixels must stay uncovered";
       EXPECT_EQ(seen.rbegin()->first > (1 << 22), *yaml != '\0')
           << "leaves beyond the image border";
     }
@@ -119,9 +119,9 @@ TEST(DenseLabelsOfShapes, CoverTheAreaOfTheShape) {
       ASSERT_TRUE(plane[p] > 0 ? std::abs(red - front) <= std::abs(red - back) + 1e-6f
                                : std::abs(red - back) <= std::abs(red - front) + 1e-6f);
     }
-    // All shapes have the area of the disc of this radius, and outlines shorter than three times
-    // its circumference. Each pixel on the outline counts as inside or outside at random, with a
-    // variance of at most 1/4.
+    // All shapes have the area of a disc of this radius, and outlines shorter than three times its
+    // circumference. Each pixel on the outline is inside or outside at random, with variance at
+    // most 1/4.
     const double radius = samples.latent(i, 2) * kSize;
     const double outline = 6 * std::numbers::pi * radius;
     EXPECT_NEAR(inside, std::numbers::pi * radius * radius, 5 * std::sqrt(outline));
@@ -135,7 +135,7 @@ TEST(DenseLabelsOfRooms, GiveDepthAlongTheViewAxis) {
   for (std::size_t i = 0; i < samples.count(); ++i) {
     const auto* const plane = samples.plane.data() + i * kSize * kSize;
     // The middle of the lowest row shows the floor, 1.4 below the camera, which is pitched by
-    // asin(0.31073886). The image extends to tangents of 0.45 on each side of the axis.
+    // asin(0.31073886). The tangent of half the angle of view is 0.45.
     const double sine = 0.31073886, cosine = std::sqrt(1 - sine * sine);
     const double up = -0.45 * (kSize - 1.0) / kSize;
     const double falls = sine - up * cosine;  // per unit of depth

@@ -169,7 +169,7 @@ TEST_P(EveryGenerator, SkipsSlotsOfOtherSources) {
   SampleLayout layout = generator->layout();
   const auto elements = static_cast<std::size_t>(layout.elements());
   const auto latents = static_cast<std::size_t>(layout.latents);
-  layout.latents += 2;                 // as if another source had more latents
+  layout.latents += 2;                 // simulates another source with more latents
   constexpr std::uint32_t kRows = 70;  // gives several runs of vectorised events
   const test::HostBatch batch(kRows, layout);
   std::vector<Slot> slots;

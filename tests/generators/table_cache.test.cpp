@@ -24,7 +24,7 @@ std::vector<std::byte> bytes(std::size_t count, int value) {
   return std::vector<std::byte>(count, static_cast<std::byte>(value));
 }
 
-/// The number of times that the table was computed, and the result of get().
+/// How often the table was computed, and the result of get().
 struct Asked {
   int computed = 0;
   std::vector<std::byte> table;
@@ -102,7 +102,7 @@ TEST(TableCache, ReplacesTheFileOfAnotherTable) {
   EXPECT_EQ(cache.notes().size(), 1u);
 }
 
-// Puts a file in place of the folder: unlike permissions, this also stops root.
+// Puts a file where the folder should be: unlike permissions, this also stops root.
 TEST(TableCache, WorksWithoutAUsableFolder) {
   const test::TemporaryFolder folder;
   write_file(folder.path() / "file", "x");

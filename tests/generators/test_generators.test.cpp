@@ -92,7 +92,7 @@ TEST(TableGenerator, ComputesItsTableOnceAndReadsIt) {
 }
 
 TEST(Generators, ShareNoRandomWordsUnderOneSeed) {
-  // Keys: the bare seed, and the seed with the names of two generators.
+  // The keys are the bare seed, and the seed with the names of two generators.
   const SampleRng bare{5, 3}, named{named_key(5, "noise"), 3}, other{named_key(5, "shapes"), 3};
   int equal = 0;
   for (std::uint32_t draw = 0; draw < 1000; ++draw) {

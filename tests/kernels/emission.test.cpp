@@ -168,7 +168,7 @@ TEST(Emission, Bf16IsRoundedOnce) {
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(narrow[i].bits, bf16(wide[i]).bits);
 }
 
-/// Shades of grey, either as one channel that stands for all three or as three channels.
+/// Shades of grey, as one channel that represents all three or as three channels.
 template <bool kOne>
 struct Greys {
   static constexpr int kLatents = 0;
@@ -206,7 +206,7 @@ std::vector<T> greys(SampleShape shape, const std::string& yaml, int members) {
 }
 
 // Computing one channel and copying it when storing must give the same bytes as computing three
-// channels, for all operations, in whole runs and in runs at the end of a row.
+// channels: for all operations, in whole runs and in runs at the end of a row.
 TEST(Emission, GreyIsThreeEqualChannels) {
   const std::string normalised = "\nnormalise: {mean: [0.3, 0.4, 0.5], std: [0.25, 0.5, 1]}";
   for (const SampleShape shape : {SampleShape{5, 64, 3}, {5, 75, 3}, {5, 9, 3}, {5, 64, 1}}) {
@@ -273,7 +273,7 @@ struct Canvases {
   }
 };
 
-// colour.test.cpp tests the formula of each operation; this test runs them in the whole pass.
+// colour.test.cpp tests the formula of each operation; this test runs them in the complete pass.
 TEST(Canvas, ColourOperationsRunInOrderBeforeNormalisation) {
   const Canvases canvases;
   const SampleShape shape = canvases.shape;
@@ -288,7 +288,7 @@ TEST(Canvas, ColourOperationsRunInOrderBeforeNormalisation) {
     const double mean = 0.3 + 0.1 * static_cast<double>(i % 3);
     const double deviation = std::ldexp(0.25, static_cast<int>(i % 3));
     const double lit = std::clamp(static_cast<double>(a.colour[0].value) * plain[i], 0., 1.);
-    if (std::abs(lit - 0.6) < 1e-6) continue;  // here rounding decides
+    if (std::abs(lit - 0.6) < 1e-6) continue;  // rounding decides here
     const double expected = ((lit < 0.6 ? lit : 1 - lit) - mean) / deviation;
     // The tolerance covers half a dozen f32 operations on values up to 1, scaled by 4.
     ASSERT_NEAR(coloured[i], expected, 24 * 0x1p-24);
@@ -379,7 +379,7 @@ TEST(Canvas, InterpolatesBilinearly) {
       const double u = sx - ix, w = sy - iy;
       const double expected = (1 - w) * ((1 - u) * at(iy, ix) + u * at(iy, ix + 1)) +
                               w * ((1 - u) * at(iy + 1, ix) + u * at(iy + 1, ix + 1));
-      // Coordinates below 32 are off by a few 2^-20 pixels, and values change by 1 per pixel.
+      // Coordinates below 32 are off by a few times 2^-20 pixels, and values change by 1 per pixel.
       ASSERT_NEAR(x[static_cast<std::size_t>(row * 16 + column) * 3 + 2], expected, 8 * 0x1p-20);
     }
   }

@@ -10,8 +10,8 @@
 
 namespace wellspring::test {
 
-/// Canvas: points at random positions. A cell counts its points and stores the number of the last
-/// one.
+/// Canvas: points at random positions. A cell counts its points and stores the last one's
+/// number.
 struct Dust {
   static constexpr int kLatents = 1;
   static constexpr forms::Canvas kForm = {};

@@ -26,7 +26,7 @@ std::vector<Slot> slots_of(const std::vector<std::uint64_t>& samples) {
 
 // ---- canvas -------------------------------------------------------------------------------------
 
-/// Emits two samples of a canvas. The cells are in scratch memory if they fit into `most_scratch`.
+/// Emits two samples of a canvas. The cells are in scratch memory if they fit in `most_scratch`.
 std::vector<float> dust(const Dust& functor, std::size_t most_scratch, int members,
                         CanvasPlace expected) {
   const SampleShape shape = {11, 13, 3};
@@ -77,8 +77,8 @@ TEST(Canvas, HoldsTheScatteredPoints) {
   }
 }
 
-// The 11 x 13 cells take two words each, plus memory for the drawn scene. A limit just below this
-// total is not enough.
+// Each of the 11 x 13 cells takes two words; the drawn scene needs memory, too. A limit just below
+// this total is not enough.
 TEST(Canvas, UsesScratchIfItFits) {
   const SampleShape shape = {11, 13, 3};
   const std::size_t needed = 2 * 11 * 13 * 4 + 4 + detail::drawn_scratch<Dust>();
@@ -154,7 +154,7 @@ std::vector<float> expected_frames(const std::vector<std::uint64_t>& samples) {
 TEST(Field, FramesDoNotDependOnOrderOrTeamSize) {
   for (const int members : {1, 7, 32}) {
     HeatRun run(8, members);
-    // Samples in order, backwards, repeated within a batch, and far ahead.
+    // Samples in order, in reverse order, repeated within a batch, and far ahead.
     for (const std::vector<std::uint64_t>& samples :
          std::vector<std::vector<std::uint64_t>>{{0, 1, 2, 3, 4, 5, 6, 7},
                                                  {8, 9, 10, 11, 12, 13, 14, 15},
@@ -190,7 +190,7 @@ std::unique_ptr<HostBatch> spray(const F& functor, const std::vector<std::uint64
                                  int members) {
   const auto slots = slots_of(samples);
   SampleLayout layout = functor.layout();
-  layout.latents = 2;  // as if another source had more latents
+  layout.latents = 2;  // simulates another source with more latents
   layout.targets = 3;
   auto batch = std::make_unique<HostBatch>(static_cast<std::int64_t>(samples.size()), layout);
   EmitCall call;

@@ -57,7 +57,7 @@ TEST(HostTeam, ReportsBytesThatDependOnTheSize) {
   std::vector<std::int32_t> out(1);
   EXPECT_NONFATAL_FAILURE(
       {
-        // Sizes 7, 32 and 256 differ from 1; the macro expects a single failure.
+        // Sizes 7, 32 and 256 all differ from 1, but the macro expects a single failure.
         testing::TestPartResultArray failures;
         {
           testing::ScopedFakeTestPartResultReporter reporter(

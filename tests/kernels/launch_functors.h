@@ -16,7 +16,7 @@ struct AffineWriter {
   WS_HD void operator()(std::int64_t i) const { out[i] = 3 * i + 1; }
 };
 
-/// All teams scatter into the same cells, as the parts of a canvas do: cells[0] counts points,
+/// All teams scatter into the same cells, as for a canvas in parts: cells[0] counts points,
 /// cells[1] holds their maximum and cells[2] the union of their bits.
 struct SharedCanvasPainter {
   std::int64_t points;  ///< per team

@@ -12,7 +12,7 @@ namespace wellspring::test {
 
 inline constexpr int kMathFunctions = 14;
 
-/// Function `index` at x; a function of two variables also receives a number derived from x.
+/// Function `index` at x; the second argument, if any, is a number derived from x.
 template <int index>
 WS_INLINE float evaluate(float x) {
   if constexpr (index == 0) return math::sin_turns(x);

@@ -27,8 +27,8 @@ std::vector<std::uint32_t> curand_words(std::uint64_t seed, std::uint64_t offset
   return words;
 }
 
-// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) give four words
-// each (one block); then they all give their next block (our next draw).
+// cuRAND's default ordering, found by inspection: 65536 subsequences (our samples) each give four
+// words (one block); then each gives its next block (our next draw).
 constexpr std::uint64_t kSubsequences = 65536;
 
 TEST(PhiloxCurand, MatchesTheHostGenerator) {

@@ -117,8 +117,8 @@ Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
 enum class Steps : std::uint8_t { eager, replayed };
 
 /// The same trace on a device, where the host does not wait for steps. Each step emits `times`
-/// times. With many, the device lags, and a host that fails to wait overwrites rows still in use.
-/// With one, the device is early, and a step that fails to wait for its data reads old rows.
+/// times. If many, the device lags, and a host that fails to wait overwrites rows in use. If one,
+/// the device is early, and a step that fails to wait for its data reads old rows.
 Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times,
                    const std::string& yaml) {
   constexpr auto kBatches = static_cast<std::size_t>(FileRun::kSteps);
@@ -227,12 +227,12 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
   spec.repeats = 3;
   const std::string yaml = "augment: [shift: 0.4]";
   const Trace repeated = trace(spec, false, 0, yaml);
-  // Batches of 8 rows may begin between repeats of an image; 240 rows are four epochs.
+  // A batch of 8 rows may begin between repeats of an image; 240 rows are four epochs.
   const std::size_t rows = repeated.labels.size(), values = repeated.x.size() / rows;
   const FileRun run(spec, false, yaml);
   SampleOrder once = run.mixture.source(0).order();
   once.repeats = 1;
-  std::vector<std::size_t> row_of(rows);  // by ordinal, because copies are spread over their batch
+  std::vector<std::size_t> row_of(rows);  // by ordinal, because copies are spread over the batch
   for (std::uint64_t s = 0, row = 0; s < FileRun::kSteps; ++s)
     for (const Slot& slot : run.mixture.host_slots(s)) row_of.at(slot.ordinal) = row++;
   const ImageSet images = ImageSet::open({root_, "", 0});
@@ -253,7 +253,7 @@ TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
             trace(with_storage(spec, Storage::streamed, 3), true, 0, yaml));
 }
 
-/// Without augmentation, pixels are copied; with it, they are interpolated.
+/// Pixels are copied without augmentation and interpolated with it.
 std::vector<std::string> device_augmentations() {
   return {"", "augment: [flip_x, rotate: 20, zoom: [0.8, 1], erase: 3]"};
 }
@@ -290,7 +290,7 @@ TEST_F(DatasetSourceTest, StreamsFromAnyStep) {
   const Trace whole = trace(streamed, true), tail = trace(streamed, true, 13);
   EXPECT_TRUE(std::equal(tail.x.begin(), tail.x.end(),
                          whole.x.end() - static_cast<std::ptrdiff_t>(tail.x.size())));
-  // Steps out of order, repeated, and beyond the planned end.
+  // Takes steps out of order, repeatedly, and beyond the planned end.
   FileRun run(streamed, true), reference(with_storage(files(root_), Storage::resident), true);
   for (const std::uint64_t s : {20, 21, 21, 22, 5, 6, 29, 30, 31, 31, 45, 0, 1, 2}) {
     run.step(s);
@@ -422,7 +422,7 @@ TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
             trace(with_storage(spec, Storage::resident), false));
 }
 
-// A decoder that kept state from these files would refuse or misread later ones.
+// A decoder that kept state from these files would refuse or misread later files.
 TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
   const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
   const fs::path set = folder_.path() / "set";
@@ -446,7 +446,7 @@ TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesForAnyThreadCount) {
   }
 }
 
-// The first bad image in order must be reported, with any number of threads.
+// With any number of threads, the first bad image in order must be reported.
 TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
   struct Case {
     std::string name;

@@ -68,7 +68,7 @@ std::vector<Samples> samples_of(const std::vector<SourceSpec>& specs, std::int64
   return all;
 }
 
-// Equal images would mean that many 32-bit words are equal.
+// Equal images would need many equal 32-bit words.
 TEST(IndependentSources, ShareNoImage) {
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, 1000);
   std::set<std::string> seen(all[0].images.begin(), all[0].images.end());
@@ -76,8 +76,8 @@ TEST(IndependentSources, ShareNoImage) {
   for (const std::string& image : all[1].images) EXPECT_FALSE(seen.contains(image));
 }
 
-// Pairs of labels with equal ids are uniform over all pairs: chi-square at 5 sigma, one false alarm
-// in 3.5 million runs. Sources that share draws would fill only the diagonal.
+// Two sources' labels for the same id must be uniform over all pairs (chi-square at 5 sigma, one
+// false alarm in 3.5 million runs). Sources that share draws would fill only the diagonal.
 TEST(IndependentSources, HaveIndependentLabels) {
   constexpr std::int64_t kCount = 4000;
   const auto all = samples_of({generator("a", "shapes"), generator("b", "shapes")}, kCount);
@@ -152,8 +152,8 @@ TEST_F(IndependentFiles, HaveDifferentOrders) {
   EXPECT_LT(equal, 12);
 }
 
-// Two copies are mirrored alike with probability 1/2. The limit of 5 sigma gives one false alarm in
-// 1.7 million runs.
+// Two copies are mirrored the same way with probability 1/2. The limit of 5 sigma gives one false
+// alarm in 1.7 million runs.
 TEST_F(IndependentFiles, AreAugmentedIndependently) {
   std::vector<std::vector<bool>> mirrored;
   for (const char* const name : {"a", "b"}) {

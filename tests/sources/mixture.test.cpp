@@ -89,7 +89,7 @@ TEST(Mixture, DrawsEverySourceInOrderWithoutGaps) {
       ASSERT_LT(std::abs(static_cast<double>(n) - run.mixture.target(step + 1, k)), 1);
     }
   }
-  // A ramp that starts at weight 0 gives the source no sample in the first step.
+  // A source whose ramp starts at weight 0 gets no sample in the first step.
   EXPECT_EQ(run.mixture.achieved(1, 2), 0);
 }
 

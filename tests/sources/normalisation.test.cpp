@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Choice = Normalisation::Choice;
 
-/// 16 items, so that many sets have fewer than that, and globals in GeV.
+/// Room for 16 items, so that many sets have fewer, and globals in GeV.
 const std::vector<ParamSetting> kJets = {{"items", "16"}, {"pt_high", "900"}};
 constexpr std::int64_t kRows = EmittedSource::kRows;
 
@@ -99,7 +99,7 @@ TEST_F(Normalising, IsIndependentOfThreads) {
   EXPECT_EQ(one.globals, four.globals);
 }
 
-// With sums of squares in f64, no digit would be correct here.
+// From sums of squares in f64, no digit would be correct here.
 TEST_F(Normalising, HandlesLargeOffsetsAndConstants) {
   std::vector<float> offset, constant(4000, 0.1f), rare(4000, 0);
   for (int i = 0; i < 4000; ++i) offset.push_back(1e8f + 8 * static_cast<float>(i % 4));
@@ -190,7 +190,7 @@ TEST_F(Normalising, RefusesTheWrongNumberOfColumns) {
                {"normalise.globals.std has 2 values", "4 globals"});
 }
 
-/// Several sources of jets, made by files() or made(), whose normalisation is settled together.
+/// Several sources of jets, from files() or made(), whose normalisation is settled together.
 struct Settled : Normalising {
   /// Returns the scaling of each source after settling.
   std::vector<Normalisation> settle(const std::string& sources) {
@@ -237,7 +237,7 @@ TEST_F(Settled, GeneratorsAloneAreScaledOnlyOnRequest) {
   EXPECT_EQ(measured_rows, "");
   const Normalisation values = settle(made("a", ", normalise: auto"))[0];
   EXPECT_EQ(measured_rows, "16384 samples of 'a'");
-  // Momenta are uniform from 500 to 900 GeV; the first global is at least as large.
+  // Momenta are uniform from 500 to 900 GeV, and the first global is at least as large.
   EXPECT_GT(values.globals.mean[0], 400);
   EXPECT_EQ(settle(made("a", ", normalise: auto"))[0].mean, values.mean);
 }

@@ -56,7 +56,7 @@ TEST_F(FindOverlaps, FindsNoneAmongDifferentImages) {
             "held out 'test': none of 20 rows are also in training source 'real'");
 }
 
-// The same pixels, in another format and order.
+// The copies have the same pixels, but another format and order.
 TEST_F(FindOverlaps, FindsCopiesByTheirPixels) {
   test::LabelledImages some;
   some.side = 8;

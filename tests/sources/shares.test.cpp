@@ -1,5 +1,5 @@
-// Several ranks in one process must produce the results of a single rank: the same bytes in every
-// row of the batch, and the same gradients up to the rounding of their sums.
+// Several ranks in one process must give the results of a single rank: the same bytes in every
+// batch row, and the same gradients up to the rounding of sums.
 #include "kernels/batch/communicator.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/training.h"
@@ -50,7 +50,7 @@ class Shares : public ::testing::Test {
     test::write_as_folder(folder_.path() / "images", test::labelled_noise(3, 7, kShareSide));
   }
 
-  /// Images from files, alone or ramped in alongside a generator.
+  /// Images from files, alone or with a generator that is ramped down.
   Mixture mixture(Storage storage, bool mixed) const {
     Mixture mixture(3);
     SourceContext context;
@@ -117,7 +117,7 @@ void expect_rows(const HostBatch& part, const HostBatch& whole, std::int64_t fir
 }
 
 TEST_F(Shares, MatchTheRowsOfASingleRank) {
-  // Steps in order, again from a later one, one step twice, and steps past the planned end.
+  // Steps in order, then again from a later one, one step twice, and steps past the planned end.
   std::vector<std::uint64_t> steps;
   for (std::uint64_t s = 0; s < kSteps; ++s) steps.push_back(s);
   for (const std::uint64_t s : {7, 8, 8, 9, 18, 19, 20, 21, 21, 30, 3}) steps.push_back(s);

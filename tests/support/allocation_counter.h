@@ -1,5 +1,5 @@
-// Counts the heap allocations of this process, for tests that a steady state makes none. Link
-// allocation_counter.cpp, which replaces operator new, into the test program. Host only.
+// Counts the heap allocations of this process, to test that a steady state makes none. The test
+// program must link allocation_counter.cpp, which replaces operator new. Host only.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Makes augmentation plans from the text of a configuration. Tests only; host only.
+// Makes augmentation plans from configuration text. Tests only; host only.
 #pragma once
 
 #include "core/config/config.h"
@@ -8,7 +8,7 @@
 
 namespace wellspring::test {
 
-/// `yaml` has the keys augment, normalise and padding; "" means none.
+/// `yaml` may have the keys augment, normalise and padding.
 inline Augmentations augmentations_of(const std::string& yaml) {
   const ConfigDocument document = ConfigDocument::parse(yaml, "test.yaml");
   Augmentations values;

@@ -7,9 +7,9 @@
 
 namespace wellspring::test {
 
-/// Standard score of a chi-square statistic of `counts`, with the same expectation for all cells,
-/// by the cube-root transform (E. B. Wilson, M. M. Hilferty, PNAS 17 (1931) 684). It is accurate to
-/// a few per cent of sigma with 3 or more degrees of freedom. A limit of 5 gives a false alarm once
+/// Standard score of the chi-square statistic of `counts`, with one expectation for all cells, by
+/// the cube-root transform (E. B. Wilson, M. M. Hilferty, PNAS 17 (1931) 684). It is accurate to a
+/// few per cent of sigma with 3 or more degrees of freedom. A limit of 5 gives a false alarm once
 /// in 3.5 million runs.
 inline double chi_square_score(const std::vector<double>& counts, double expected,
                                std::size_t constraints = 1) {

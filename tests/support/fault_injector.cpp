@@ -66,7 +66,7 @@ constexpr const char* kNames[kCalls] = {"open",  "read",   "write",   "sync",   
                                         "close", "rename", "link",    "unlink", "mkdir",
                                         "map",   "thread", "allocate"};
 
-/// The settings. They are read once, and without allocating, because allocations are counted too.
+/// The settings, read once and without allocating, because allocations are counted, too.
 struct Plan {
   bool holds = false;
   int call = kCalls;  ///< kCalls means that no call fails
@@ -121,7 +121,7 @@ bool is_left_alone(const void* caller) {
   return false;
 }
 
-/// Called at the start of main, because the program cannot report failures before that.
+/// Called at the start of main: the program cannot report failures before that.
 void begin() {
   const char* text = std::getenv("WELLSPRING_FAULT");
   if (text == nullptr) return;
@@ -293,7 +293,7 @@ extern "C" int truncate(const char* name, off_t size) noexcept {
   return fails(truncate_, AT_FDCWD, name) ? -1
                                           : static_cast<int>(::syscall(SYS_truncate, name, size));
 }
-/// Closes the file even if it reports an error, as Linux does.
+/// Closes the file even if it returns an error, as Linux does.
 extern "C" int close(int file) {
   const bool failing = fails_file(close_, file);
   const int error = errno;

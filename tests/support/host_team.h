@@ -1,6 +1,6 @@
-// Teams of any size on the host, with one thread per member and real barriers. Without a GPU, they
-// reveal races, diverging barriers and a dependence on the team's size. For the tests of generators
-// and operations, including those under the thread sanitizer. Host only.
+// Teams of any size on the host, with one thread per member and real barriers. They reveal races,
+// diverging barriers and a dependence on the team's size without a GPU. For the tests of generators
+// and operations, also under ThreadSanitizer. Host only.
 #pragma once
 
 #include "kernels/runtime/launch.h"
@@ -27,10 +27,10 @@ struct TeamDivergence : std::logic_error {
 };
 
 /// State that the members of a ThreadTeam share: the barrier and the scratch block.
-///
-/// The barrier orders no more than necessary: a waiting member synchronises only with the member
-/// that completes the phase. A mutex would also order it after members that have already continued,
-/// which would hide their races from the thread sanitizer.
+/// The barrier orders no more than necessary: a waiting member synchronises only
+/// with the member that completes the phase. A mutex would also order it after
+/// members that have already continued, which would hide their races from
+/// ThreadSanitizer.
 class TeamHall {
  public:
   TeamHall(int size, std::size_t scratch_bytes) : size_(size), scratch_(scratch_bytes) {}
@@ -38,7 +38,7 @@ class TeamHall {
   int size() const { return size_; }
   std::span<std::byte> scratch() { return scratch_; }
 
-  /// Waits for all members. Throws in every member if one has left, where CUDA would hang or read
+  /// Waits for all members. If one has left, throws in every member; CUDA would hang or read
   /// garbage.
   void meet() {
     const std::uint32_t phase = phase_.load();
@@ -83,7 +83,7 @@ class TeamHall {
 
   const int size_;
   std::vector<std::byte> scratch_;
-  std::atomic<std::uint64_t> census_ = 0;  ///< members waiting, and kOneLeft for each that has left
+  std::atomic<std::uint64_t> census_ = 0;  ///< members waiting, plus kOneLeft for each that left
   std::atomic<std::uint32_t> phase_ = 0;   ///< barriers completed, and kDiverged
 };
 
@@ -93,7 +93,7 @@ struct ScratchRange {
   bool operator==(const ScratchRange&) const = default;
 };
 
-/// One member as the functor sees it; has the interface of SoloTeam and cuda::BlockTeam.
+/// One member as the functor sees it, with the interface of SoloTeam and cuda::BlockTeam.
 class ThreadTeam {
  public:
   ThreadTeam(TeamHall& hall, int rank)

@@ -36,7 +36,7 @@ Bytes encode_pgm(const Bytes& rgb, int width, int height);
 enum class PngKind { rgb8, rgba8, grey8, rgb16, palette8, interlaced_rgb8 };
 /// Derives kinds other than RGB from the same pixels. A `level` of 0 stores without compression.
 Bytes encode_png(const Bytes& rgb, int width, int height, PngKind kind = PngKind::rgb8);
-/// A PNG with almost no pixels whose header claims this size.
+/// A PNG whose header claims this size, with almost no pixels.
 Bytes huge_png_header(int width, int height);
 
 /// Members are kept in order; a path that ends in "/" is a folder. The archive ends with two zero
@@ -48,7 +48,7 @@ class TarWriter {
            LongNames long_names = LongNames::gnu);
   /// A member of another type: '2' for a symbolic link, 'S' for a sparse file.
   void add_special(const std::string& path, char type);
-  /// A hard link to the member `target`, whose name is stored in the form given by `long_names`.
+  /// A hard link to the member `target`; `long_names` says how its name is stored.
   void add_link(const std::string& path, const std::string& target,
                 LongNames long_names = LongNames::gnu);
   Bytes finish() const;

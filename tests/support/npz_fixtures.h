@@ -1,4 +1,4 @@
-// NumPy files of kinds that this program does not write: compressed archives, other versions and
+// NumPy files that this program does not write itself: compressed archives, other versions and
 // orders. Tests only; host only.
 #pragma once
 

@@ -23,7 +23,7 @@ std::vector<PlainTensor> read_tensors(const SafetensorsFile& file);
 PlainTensor as_type(const PlainTensor& tensor, ElementType type);
 /// The batch counter that PyTorch stores with a normalisation layer.
 PlainTensor batch_count(const std::string& layer);
-/// The default metadata is what files from PyTorch users contain.
+/// The default metadata is typical of PyTorch users' files.
 void write_plain_safetensors(const std::filesystem::path& path,
                              const std::vector<PlainTensor>& tensors,
                              const TensorMetadata& metadata = {{"format", "pt"}});

@@ -1,5 +1,5 @@
-// Several ranks in one process, as threads that sum their numbers in shared memory. Tests only;
-// host only.
+// Several ranks in one process: threads that sum their numbers in shared memory. Tests only; host
+// only.
 #pragma once
 
 #include "kernels/batch/communicator.h"

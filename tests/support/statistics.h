@@ -1,6 +1,6 @@
-// P-values for statistical tests: the probability of data at least this far off if the assumed
-// distribution is right. A test fails if p < kGate. With fixed seeds the outcome never changes;
-// with a new seed, or after a change to the draws, a test fails by chance once in a million. For
+// P-values for statistical tests: the probability of data at least this extreme if the assumed
+// distribution is right. A test fails if p < kGate. With fixed seeds, the outcome never changes.
+// With a new seed, or after a change to the draws, a test fails by chance once in a million. For
 // tests; host only.
 #pragma once
 

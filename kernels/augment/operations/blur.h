@@ -53,8 +53,8 @@ struct Blur {
   WS_HD static void draw(const AugmentStep& step, FrameSize, AugmentRng& words, Augmentation& a) {
     a.blur_sigma = words.uniform(step.value[0], step.value[1]);
   }
-  /// The weights of the kernel from the centre outwards: the density at integer distances, divided
-  /// by their sum, as in torchvision. A sample without blur has a single weight.
+  /// The weights of the kernel from the centre outwards: the Gaussian density at integer distances,
+  /// normalised to sum 1, as in torchvision. A sample without blur has a single weight.
   WS_HD static void make_weights(float sigma, int radius, float* weight) {
     float sum = 1;
     weight[0] = 1;

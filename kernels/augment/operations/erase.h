@@ -39,8 +39,8 @@ struct Erase {
   }
 };
 
-/// Sets those pixels of the run starting at output pixel (x, y) that are in the erased box to 0,
-/// the mean after normalisation.
+/// Sets pixels in the erased box to 0, the mean after normalisation. The run starts at output pixel
+/// (x, y).
 template <int N>
 WS_INLINE void erase_box(const Augmentation& a, int x, int y, float (&r)[N], float (&g)[N],
                          float (&b)[N]) {

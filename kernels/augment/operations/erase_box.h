@@ -69,8 +69,8 @@ struct EraseBox {
   }
 };
 
-/// If `erase_noise` is set, fills those pixels of the run starting at (x, y) that are in the erased
-/// box with standard normal values, which have the spread of a normalised data set.
+/// If `erase_noise` is set, fills pixels in the erased box with standard normal values, which have
+/// the spread of a normalised data set. The run starts at (x, y).
 template <int N>
 WS_INLINE void fill_box(const Augmentation& a, int x, int y, ColourRun<N>& colour) {
   if (!a.erase_noise || y < a.erase_y0 || y >= a.erase_y1) return;

@@ -3,7 +3,7 @@
 // with the operations and magnitudes of torchvision.transforms.v2.RandAugment. Listed in
 // operations.h; host and device.
 //
-// The drawn geometric operations become part of the sample's coordinate map, the colour operations
+// Drawn geometric operations become part of the sample's coordinate map; colour operations become
 // part of its list of colour steps. Each group keeps its order; geometry comes first.
 #pragma once
 
@@ -71,8 +71,8 @@ WS_INLINE void for_rand_steps(const AugmentStep& step, AugmentRng& words, const 
 /// corner, shifts up to 150/331 of a side in whole pixels, rotations up to 30 degrees.
 WS_HD inline Homography rand_inverse_map(const RandStep& step, FrameSize frame) {
   const auto width = static_cast<float>(frame.width), height = static_cast<float>(frame.height);
-  // Truncates as torchvision's int() does, but a product that misses an integer only by rounding
-  // becomes that integer.
+  // Truncates like torchvision's int(), except that a product that misses an integer only by
+  // rounding becomes that integer.
   const auto whole = [&](float side) {
     return step.sign * math::floor(math::fma(step.strength, side * (150.f / 331), 0x1p-10f));
   };

@@ -8,9 +8,9 @@ namespace {
 
 using dnnl::memory;
 
-/// The problem in oneDNN's terms. Activations stay NHWC, so that layers need no reorders between
-/// them. Weights are KRSC in the caller's memory, but oneDNN chooses its own layout, because it has
-/// no fast kernels for plain weights. Reordering a few kilobytes takes microseconds.
+/// The problem in oneDNN's terms. Activations stay NHWC, so that layers need no reorders in
+/// between. Weights are KRSC in the caller's memory, but oneDNN chooses its own layout, because it
+/// has no fast kernels for plain weights. Reordering a few kilobytes takes microseconds.
 struct Problem {
   using Spec = Conv2dSpec;
   using Forward = dnnl::convolution_forward;
@@ -37,7 +37,7 @@ struct Problem {
               padding_after(s.in_width, s.out_width(), s)} {}
 
   /// Padding after the last pixel. oneDNN requires the exact value: if the stride leaves pixels
-  /// unread, this padding is smaller than the one before the first pixel and may be negative.
+  /// unread, it is smaller than the padding before the first pixel and may be negative.
   static memory::dim padding_after(int in, int out, const Conv2dSpec& s) {
     return memory::dim{out - 1} * s.stride + s.kernel - in - s.padding;
   }

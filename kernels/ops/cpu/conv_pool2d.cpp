@@ -10,8 +10,8 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// For the weight gradient, the batch is divided into ranges. Each range has its own sums, which
-/// are added in order at the end. The number of ranges only depends on the shape, so the bits do
+/// For the weight gradient, the samples are divided into ranges. Each range has its own sums, which
+/// are added in order at the end. The number of ranges depends only on the shape, so the bits do
 /// not depend on the threads. With 16 samples per range, clearing and adding its sums costs little
 /// compared with filling them.
 std::int64_t sample_ranges(const Conv2dSpec& spec) {
@@ -103,7 +103,7 @@ class WinnerConvPool2d final : public ConvPool2d {
     return static_cast<float*>(at(workspace, bias_partials_)) + range * shape_.out_channels;
   }
 
-  /// Computes the partial sums of every range of samples and block of output channels.
+  /// Computes the partial sums for every range of samples and block of output channels.
   void sum_ranges(const float* x, const float* dy, const std::uint8_t* winner,
                   Workspace workspace) const {
     const std::int64_t blocks = shape_.out_channels / kWinnerBlock;

@@ -5,7 +5,7 @@
 namespace wellspring::ops::cpu {
 namespace {
 
-/// max(y, 0), written so that NaN passes through and is noticed. oneDNN's own ReLU turns NaN into
+/// max(y, 0), written so that NaN propagates and is detected. oneDNN's own ReLU turns NaN into
 /// 0.
 void apply_relu(float* y, std::int64_t n, int threads) {
 #pragma omp parallel for simd schedule(static) num_threads(threads)

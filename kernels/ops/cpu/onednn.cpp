@@ -8,7 +8,7 @@ namespace wellspring::ops::cpu {
 ThreadScope::ThreadScope(int threads)
     : previous_(omp_get_max_threads()), dynamic_(omp_get_dynamic()) {
   omp_set_num_threads(threads);
-  omp_set_dynamic(0);  // exactly this number: fewer threads would leave work undone
+  omp_set_dynamic(0);  // never fewer threads: they would leave work undone
 }
 
 ThreadScope::~ThreadScope() {

@@ -23,8 +23,8 @@ struct OneDnn {
   dnnl::stream stream;
 };
 
-/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count both
-/// when it plans a primitive, which divides the work, and when it runs the primitive. Both need a
+/// Sets the calling thread's OpenMP thread count during its lifetime. oneDNN reads the count
+/// both when it plans a primitive (to divide the work) and when it runs it. Both need a
 /// scope.
 class ThreadScope {
  public:

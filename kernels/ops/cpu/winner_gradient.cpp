@@ -126,7 +126,7 @@ void remove_border(const WinnerShape& s, const float* bordered, float* x) {
   }
 }
 
-/// Offsets of the 3x3 neighbourhoods of a window's four positions, relative to the first position.
+/// Offsets of the 3x3 neighbourhoods of a window's four positions, relative to the first one.
 struct PlaceOffsets {
   explicit PlaceOffsets(const WinnerShape& s)
       : at{0, s.in_channels, (s.width + 2) * s.in_channels, (s.width + 3) * s.in_channels, 0} {}

@@ -1,12 +1,12 @@
 // Gradients of a 3x3 convolution before 2x2 max pooling, from the pooled gradient and the winners.
-// Three quarters of the convolution's gradient are 0, so this takes a quarter of the products of
-// the dense method. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
+// Three quarters of the convolution's gradient are 0, so this takes a quarter of the
+// multiplications of the dense method. Called by kernels/ops/cpu/conv_pool2d.cpp; host only.
 //
 // Both gradients reduce to one loop. Winner (p, q) of output channel k with gradient g gives
 //
 //   dw[k][r][s][c] += g x [p + r][q + s][c]        dx[p + r][q + s][c] += g w[k][r][s][c]
 //
-// (x and dx with a border of one zero pixel). For each r, the 3 * channels values over (s, c) are
+// (x and dx have a border of one zero pixel). For each r, the 3 * channels values over (s, c) are
 // contiguous in all four arrays. So a row of 3 * channels stays in registers while scaled rows are
 // added to it: for dw, the rows at all winners of one k; for dx, the rows of all k whose winner is
 // at one position.

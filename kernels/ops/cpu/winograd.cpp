@@ -91,8 +91,8 @@ void transform_group(const WinogradImages& images, Plane plane, int channels, in
       });
 }
 
-/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column];
-/// `add`: adds to the old value. ask(k) prefetches later operands.
+/// out [8 rows][panel] = sum over k < depth of a[row * a_row + k * a_step] * b[k * panel + column].
+/// With `add`, it is added to the old value. ask(k) prefetches later operands.
 template <class Ask>
 inline void multiply(int depth, const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_step,
                      const float* b, bool add, float* out, Ask ask) {
@@ -254,7 +254,7 @@ void write_group(const WinogradImages& images, std::int64_t group, const float* 
 }
 
 /// Writes a panel from the transformed tiles of an image with `depth` channels in each of `phases`,
-/// block by block: transform(block, u) writes the transformed weights; vanishes(phase, p) is true
+/// block by block. transform(block, u) writes the transformed weights; vanishes(phase, p) is true
 /// if the weights are known to be 0 there.
 template <class F, class Transform, class Vanishes>
 void write_panel(const WinogradImages& images, int phases, int depth, TileGroups groups,
@@ -265,7 +265,7 @@ void write_panel(const WinogradImages& images, int phases, int depth, TileGroups
                        to = point_stride(images.group(), kPanel);
   const std::size_t size = winograd_tiles(images, kPanel);  // floats of a group's products
   float* const u = scratch + kGroupsAtOnce * size;
-  // Starts with the last phase, whose kernels vanish nowhere.
+  // Starts with the last phase, whose kernels vanish at no point.
   for (int phase = phases; phase-- > 0;)
     for (int begin = 0; begin < depth; begin += kBlock) {
       const Block block(phase, begin, depth);

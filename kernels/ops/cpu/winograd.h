@@ -1,5 +1,5 @@
-// 3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3): per pair of channels, 16 outputs
-// take 36 multiplications instead of 144 (81 with stride 2). Called by
+// 3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3): for each pair of channels, 16
+// outputs take 36 multiplications instead of 144 (81 with stride 2). Called by
 // kernels/ops/cpu/winograd_conv2d.cpp; host only.
 //
 // Source: A. Lavin, S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016,
@@ -13,8 +13,8 @@
 //   data         dx: like forward, from dy, with kernels rotated by 180 degrees, channels exchanged
 //   weights      dg = G^T [sum over tiles  (B^T d B) * (A dy A^T)] G
 //
-// where * multiplies element by element. These are 36 matrix products, computed in panels of 32
-// columns of the result (in channels for dg), so that a panel's transformed weights stay in a
+// where * multiplies element by element. These are 36 matrix products, computed in panels of
+// 32 result columns (of channels for dg), so that a panel's transformed weights stay in the
 // cache.
 //
 // With stride 2, the image is split by even and odd lines and columns into four images, the phases,
@@ -86,7 +86,7 @@ void winograd_forward(const WinogradImages& images, int in_channels, int out_cha
 void winograd_backward_data(const WinogradImages& images, int in_channels, int out_channels,
                             TileGroups groups, const float* tiles, const float* w, int panel,
                             float* dx, float* scratch);
-/// Writes one panel of dw, which has as many panels as dx, from x and from the dy of all groups,
+/// Writes one panel of dw, which has as many panels as dx, from x and the dy of all groups as
 /// transformed by winograd_gradient. Overwrites dw [out, 3, 3, in].
 void winograd_backward_weights(const WinogradImages& images, int in_channels, int out_channels,
                                const float* x, const float* tiles, int panel, float* dw,

@@ -11,8 +11,8 @@ namespace wellspring::ops::cpu {
 namespace {
 
 /// Each pass transforms the tiles of one tensor, group by group, and then writes its result panel
-/// by panel. The forward and data passes process several groups at a time. One thread computes each
-/// sum, so the bits do not depend on the number of threads.
+/// by panel. The forward and data passes process several groups at a time. Each sum is computed by
+/// one thread, so the bits do not depend on the number of threads.
 class WinogradConv2d final : public Conv2d {
  public:
   WinogradConv2d(const Conv2dSpec& spec, const WinogradImages& images, const Stream& stream)

@@ -20,8 +20,8 @@ struct Plane {
   int step, row, column;
 };
 
-/// Offsets of the pixels of a square around a tile of a plane, and masks of those that exist. The
-/// square begins `before` pixels before the tile.
+/// Offsets of the pixels in a square around a tile of a plane, and masks of those inside the plane.
+/// The square begins `before` pixels before the tile.
 template <int kWidth>
 struct Patch {
   std::ptrdiff_t offset[kWidth * kWidth];  ///< first channel of a pixel; 0 outside the image
@@ -47,7 +47,7 @@ struct Patch {
       }
     }
   }
-  /// Prefetches the last rows and columns; the tiles above and to the left have loaded the others.
+  /// Prefetches the last rows and columns; the tiles above and to the left have loaded the rest.
   void ask_for_new(const float* x) const {
 #pragma GCC unroll 4
     for (int i = kWidth - 4; i < kWidth; ++i)

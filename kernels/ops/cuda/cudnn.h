@@ -24,7 +24,7 @@ class CudnnTarget {
   /// neither GPU nor driver; its graphs can be queried but not run. Throws a data error if cuDNN
   /// rejects the description.
   static CudnnTarget described_by(std::string_view json);
-  /// Description of this target's chip, for described_by. Device error if cuDNN provides none.
+  /// Description of this target's chip, for described_by. Throws a device error if cuDNN has none.
   std::string description() const;
 
   struct State;

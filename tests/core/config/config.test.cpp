@@ -256,7 +256,7 @@ TEST(ConfigOverrides, RefuseToUndoEachOther) {
       "command line: 'optimizer={steps: 5}' would undo the earlier 'optimizer.lr=2' "
       "(it sets all of 'optimizer')\n  move 'optimizer.lr=2' after it, or remove it";
   EXPECT_EQ(refusal("", {"optimizer.lr=2", "optimizer={steps: 5}"}), undone);
-  // In the opposite order, the second override changes part of the value of the first.
+  // In the opposite order, the second override changes a part of the first one's value.
   const Optimizer values = read_optimizer(
       parse("optimizer: {lr: 1}\n", {"optimizer={steps: 5, lr: 3}", "optimizer.lr=2"}));
   EXPECT_EQ(values.lr, 2);

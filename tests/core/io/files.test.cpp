@@ -193,7 +193,7 @@ TEST(AtomicFolder, ReplacesTheOldFolderAtomically) {
 
 TEST(AtomicFolder, ReplacesInStepsWithoutAtomicExchange) {
   const TemporaryFolder folder;
-  // Here a killed run has left step-1.old.
+  // A killed run has left step-1.old.
   for (const char* name : {"new", "step-1", "step-1.old"}) {
     fs::create_directory(folder / name);
     spill(folder / name / "name", name);
@@ -215,7 +215,7 @@ TEST(RemoveStaleTemporaries, RemovesTheLeftoversOfAKilledProcess) {
   spill(folder / "model", "old");
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) {  // dies while writing, without running destructors
+  if (child == 0) {  // dies while writing; no destructors run
     AtomicFile file(folder / "model");
     AtomicFolder step(folder / "step-1");
     file.write("half");

@@ -39,7 +39,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// Holds x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
+/// Writes x [rows, 3], label [rows], growing [rows, 3], nothing [rows, 0], a text, and attributes.
 void write_all(const fs::path& path) {
   const std::vector<float> x = numbers();
   std::vector<std::int32_t> label(kRows);
@@ -152,7 +152,7 @@ TEST(Hdf5, RefusesAbsentNamesAndSuggestsTheNearestOne) {
                {"b.h5: not an HDF5 file"});
 }
 
-/// Reads the whole file. Returns false after a data error; other errors fail the test.
+/// Reads the whole file. Returns false on a data error; other errors fail the test.
 bool reads(const fs::path& path) {
   try {
     const Hdf5File file(path);
@@ -188,7 +188,7 @@ TEST(Hdf5, RefusesTruncatedFiles) {
       {"cut.h5: cannot open the HDF5 file", "truncated file", "recreate it or copy it again"});
 }
 
-// The library itself would return zeros beyond the end.
+// The library would return zeros beyond the end.
 TEST(Hdf5, RefusesAFileTruncatedDuringReading) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");
@@ -201,7 +201,7 @@ TEST(Hdf5, RefusesAFileTruncatedDuringReading) {
                {"a.h5: the file is too short", fmt::format("was {} when", size)});
 }
 
-// A flipped byte in the headers must give an error or other numbers, but never a crash.
+// A flipped byte in the headers may give an error or wrong numbers, but never a crash.
 TEST(Hdf5, SurvivesFlippedBytes) {
   const TemporaryFolder folder;
   write_all(folder / "a.h5");

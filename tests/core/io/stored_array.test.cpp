@@ -66,7 +66,7 @@ TEST(StoredArray, ReadsFortranOrder) {
 
 TEST(StoredArray, ReadsStoredMembersInPlace) {
   const TemporaryFolder folder;
-  const std::vector<float> x = rising(300'000);  // takes several parts of a stream
+  const std::vector<float> x = rising(300'000);  // more than a stream reads at once
   NpzWriter archive(folder / "a.npz");
   archive.add("first", {ElementType::f32, {3}}, bytes_of(rising(3)));
   archive.add("x", {ElementType::f32, {100'000, 3}}, bytes_of(x));
@@ -119,7 +119,7 @@ TEST(StoredArray, RefusesDamagedCompressedMembers) {
   std::string altered = whole;
   altered[whole.size() / 2] = static_cast<char>(altered[whole.size() / 2] ^ 0x41);
   expect_parts(refused(altered), {"b.npz: 'x'"});
-  // A member with a few hundred bytes claims a size of 4 GB.
+  // A member of a few hundred bytes claims a size of 4 GB.
   std::string lying = whole;
   lying.replace(whole.rfind("PK\x01\x02") + 24, 4, "\xFE\xFF\xFF\xFF");
   expect_parts(refused(lying), {"'x'", "too short for its size"});

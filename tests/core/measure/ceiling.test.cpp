@@ -7,7 +7,7 @@
 namespace wellspring {
 namespace {
 
-/// Pairs with the given ratios of rate to ceiling; the load varies from pair to pair.
+/// Pairs with these ratios of rate to ceiling, under a load that varies from pair to pair.
 std::vector<RatePair> pairs_of(const std::vector<double>& ratios) {
   std::vector<RatePair> pairs;
   double ceiling = 100;

@@ -28,7 +28,7 @@ std::pair<int, int> ranks(std::size_t n) {
   return {static_cast<int>(interval->low), static_cast<int>(interval->high)};
 }
 
-// Expected, in exact integers: the largest k for which the sum over j < k of C(n, j) <= 0.025 *
+// Expected values, from exact integers: the largest k with sum over j < k of C(n, j) <= 0.025 *
 // 2^n.
 TEST(MedianInterval, FollowsTheBinomialDistribution) {
   using Ranks = std::pair<int, int>;

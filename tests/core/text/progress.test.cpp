@@ -148,7 +148,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   const Pipe pipe;
   Progress::Options wide = options(pipe, Progress::Style::bar);
   wide.total = 0;
-  for (const char* title : {"a", "aa"}) {  // for one of these, the cut would split an é
+  for (const char* title : {"a", "aa"}) {  // with one of these, the cut splits an é
     wide.title = title;
     for (int i = 0; i < 100; ++i) wide.title += "é";
     Progress(wide).update(1, {wide.title});
@@ -157,7 +157,7 @@ TEST(Progress, CutsLinesBetweenCharacters) {
   }
 }
 
-/// The last line drawn, which is the text after the last "erase" sequence.
+/// The last line drawn: the text after the last "erase" sequence.
 std::string last_line(const std::string& text) {
   const std::string erase = "\r\x1b[2K";
   std::string line = text.substr(text.rfind(erase) + erase.size());
@@ -190,7 +190,7 @@ TEST(Progress, FitsAnyWidthFromFortyColumns) {
       line.erase(bar, line.find(']') + 2 - bar);
     std::size_t shown = 0;
     while (shown < optional.size() && line.find(optional[shown]) != std::string::npos) ++shown;
-    // The first omitted part must not fit, and no later part may be shown.
+    // The first omitted part must not fit, and no part after it may be shown.
     EXPECT_TRUE(shown == optional.size() ||
                 columns_of(line) + columns_of(optional[shown]) >= columns)
         << line;

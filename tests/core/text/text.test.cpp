@@ -56,7 +56,7 @@ TEST(Shortest, PrintsTheFewestDigitsOfItsType) {
   EXPECT_EQ(shortest(3e-4), "0.0003");
 }
 
-// Tests the boundaries in The Unicode Standard 15.0, table 3-7.
+// Tests the boundaries from The Unicode Standard 15.0, table 3-7.
 TEST(IsUtf8, FollowsTable37OfUnicode) {
   for (const char* text :
        {"", "caf\xc3\xa9", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",

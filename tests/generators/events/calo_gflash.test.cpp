@@ -20,7 +20,7 @@ namespace {
 using Latent = CaloGflash::Latent;
 using Settings = std::map<std::string, std::string>;
 
-/// `all`, completed with the settings of a small tungsten cylinder.
+/// `all`, plus the settings of a small tungsten cylinder.
 std::vector<ParamSetting> small(Settings all) {
   all.insert({{"material", "W"}, {"energies", "[10]"}, {"layers", "6"}});
   all.insert({{"layer_depth", "4"}, {"rings", "3"}, {"ring_width", "6"}});
@@ -155,7 +155,7 @@ TEST(CaloGflash, MeanProfileMatchesTheIntegral) {
     for (std::size_t i = 0; i < samples.count(); ++i)
       shares.push_back(samples.image(i)[layer] / 10000);
     const test::Moments m = test::moments(shares);
-    // A ring of radius 1000 mm misses 1e-4 of a layer's energy, so the sum is within 1e-4.
+    // A ring of radius 1000 mm misses 1e-4 of a layer's energy, so the sum is correct to 1e-4.
     EXPECT_NEAR(m.mean, expected[layer] / weights,
                 5 * std::sqrt(m.variance / static_cast<double>(m.count)) + 3e-4)
         << layer;
@@ -179,8 +179,8 @@ TEST(CaloGflash, ConservesEnergy) {
   }
 }
 
-// All modes give the same showers, because spots use other random numbers than T, alpha and the
-// rest. The mean energy of a cell with several hundred spots is normally distributed.
+// All modes give the same showers, because spots do not share random numbers with T, alpha etc. The
+// mean energy of a cell with several hundred spots is normally distributed.
 TEST(CaloGflash, SpotsAverageToTheMeanMode) {
   for (const char* medium : {"homogeneous", "sampling"}) {
     for (const char* particles : {"[electron, photon]", "[pion]"}) {
@@ -265,7 +265,7 @@ TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
   EXPECT_NEAR(share("32.5"), 0.99, 0.01);
 }
 
-// ds2 and ds3 give the same showers; ds3 has finer cells.
+// ds2 and ds3 give the same showers, but ds3 has finer cells.
 TEST(CaloGflash, FinerCellsSumToCoarserCells) {
   const auto coarse = showers({{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
   const auto fine = showers({{"preset", "ds3"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
@@ -326,7 +326,7 @@ TEST(CaloGflash, ConvertsPhotonsAfterNineSeventhsOfARadiationLength) {
             test::kGate);
 }
 
-// The formulas from this generator's page, with its default constants.
+// Uses the formulas from this generator's page with the default constants.
 TEST(CaloGflash, SplitsPionsIntoElectromagneticAndHadronicParts) {
   const auto samples = showers(small({{"mode", "mean"},
                                       {"particles", "[pion]"},
@@ -385,7 +385,7 @@ test::Samples read_out(Settings more, std::uint64_t count = 3000) {
   return showers(small(more), count, 7);
 }
 
-// Gamma variates of the same scale add up, so the distribution of the sum over cells is known.
+// A sum of gamma variates of equal scale is one too, so the law of the sum over cells is known.
 TEST(CaloGflash, SamplingTermIsGammaDistributed) {
   const auto exact = read_out({}), measured = read_out({{"sampling_term", "0.5"}});
   const double scale = 1000 * 0.5 * 0.5;
@@ -432,7 +432,7 @@ TEST(CaloGflash, DrawsIndependentNoisePerCell) {
   EXPECT_GT(test::normal_p(products / std::sqrt(1500.0 * 17)), test::kGate);
 }
 
-// The order is sampling, factor, noise, threshold. Each step draws its own random numbers, so the
+// The order is sampling, factor, noise, threshold. Each step has its own random numbers, so the
 // test can repeat the last two.
 TEST(CaloGflash, AppliesTheThresholdLast) {
   const Settings all = {{"sampling_term", "0.1"}, {"constant_term", "0.05"}, {"noise", "2"}};

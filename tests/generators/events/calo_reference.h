@@ -12,13 +12,13 @@
 
 namespace wellspring::test {
 
-/// Media: atomic number, critical energy (GeV), lengths (mm).
+/// A medium: atomic number, critical energy (GeV), lengths (mm).
 struct CaloReference {
   double z, critical, radiation, moliere, interaction;
   bool sampling = false;
   double frequency = 0, e_hat = 1;  ///< sampling frequency F_s and e-hat of a sandwich
 
-  // Tungsten, and 1.4 mm of tungsten plus 0.3 mm of silicon, computed by hand from the formulas
+  // Tungsten, and layers of 1.4 mm tungsten and 0.3 mm silicon, computed by hand from the formulas
   // (PDG: 19.3 and 2.329 g/cm^3, X0 6.76 and 21.82 g/cm^2, lambda_I 191.9 and 108.4 g/cm^2).
   static CaloReference tungsten() {
     const double critical = 2.66e-3 * std::pow(6.76 * 74 / 183.84, 1.1);

@@ -58,8 +58,8 @@ Four at_rest(const Four& part, const Four& frame) {
   return {e, part.x - k * frame.x, part.y - k * frame.y, part.z - k * frame.z};
 }
 
-// f32 numbers up to 250 GeV have relative errors of 2^-24. The relative error of a mass is E / m
-// times as large.
+// Energies are f32 with relative errors of 2^-24. The relative error of a mass is E / m times as
+// large.
 TEST(DecayChain, ConservesMassesAndMomenta) {
   const Events top = make({{"preset", "top_pair_decays", {}}}, 2000);
   constexpr double kRounding = 250 * 0x1p-22;
@@ -151,8 +151,8 @@ TEST(DecayChain, FillsThreeBodyPhaseSpace) {
       std::vector<double> pairs, cosines;
       for (const auto& event : events.finals) {
         ASSERT_EQ(event.size(), 4u);
-        // Uses energies in the mother's rest frame, because differences of large numbers would lose
-        // precision.
+        // Computed from energies in the mother's rest frame, because differences of large numbers
+        // would lose precision.
         const Four whole = event[0] + event[1] + event[2];
         const Four third = at_rest(event[k], whole);
         pairs.push_back(std::sqrt(
@@ -184,7 +184,7 @@ TEST(DecayChain, LeavesProductionUnchanged) {
     EXPECT_EQ(events.weight, bare.weight);
     EXPECT_EQ(events.log_weight, bare.log_weight);
     for (std::size_t row = 0; row < 500; ++row) {
-      // 172.5: 10, (20, (0, 0)), 5; 80: 20, (0, 0).
+      // 172.5 decays to 10, (20, (0, 0)), 5; 80 decays to 20, (0, 0).
       const std::array<std::size_t, 4> products = {5, 3, 5, 1};
       std::size_t at = 0;
       for (std::size_t body = 0; body < bare.finals[row].size(); ++body) {

@@ -85,7 +85,7 @@ TEST(EeMumu, AnglesFollowTheClosedForm) {
     const double share = 0.5 + a / 2;
     EXPECT_GT(test::normal_p((forward / n - share) / std::sqrt(share * (1 - share) / n)),
               test::kGate);
-    double chi2 = 0;  // tests that cosine and phi are independent: 9 degrees of freedom
+    double chi2 = 0;  // for independence of cosine and phi: 9 degrees of freedom
     for (std::size_t i = 0; i < 16; ++i) {
       const double expected = rows[i / 4] * columns[i % 4] / n;
       chi2 += (cells[i] - expected) * (cells[i] - expected) / expected;

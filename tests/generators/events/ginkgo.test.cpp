@@ -46,7 +46,7 @@ struct Four {
   double e = 0, x = 0, y = 0, z = 0;
   explicit Four(const std::array<float, 4>& v) : e(v[0]), x(v[1]), y(v[2]), z(v[3]) {}
   Four(double energy, double a, double b, double c) : e(energy), x(a), y(b), z(c) {}
-  /// The rest-frame vector, boosted into the frame in which `frame`, of mass m, moves.
+  /// This rest-frame vector, boosted into the frame in which `frame` (of mass m) moves.
   Four boosted(const Four& frame, double m) const {
     const double k = ((frame.x * x + frame.y * y + frame.z * z) / (frame.e + m) + e) / m;
     return {(frame.e * e + frame.x * x + frame.y * y + frame.z * z) / m, x + k * frame.x,
@@ -54,8 +54,8 @@ struct Four {
   }
 };
 
-// The shower's rounding errors in the rest frame (40 u m per branching, see its tests) grow by at
-// most (E + p) / m in the boost. Each constituent adds fewer than 20 roundings of its own energy.
+// The boost multiplies rounding errors in the rest frame (40 u m per branching, see the shower's
+// tests) by at most (E + p) / m. A constituent adds fewer than 20 roundings of its energy.
 TEST(Ginkgo, ConstituentsSumToTheJet) {
   Ginkgo::Params params;
   params.momentum_low = 0;
@@ -130,8 +130,8 @@ TEST(Ginkgo, KeepsTheHardestConstituentsInOrder) {
   }
 }
 
-// The test replays the tree as the shower's tests do: from block 1, with the class's rate at the
-// root. Those tests derive the tolerances per branching; the sum adds roundings of its own.
+// Replays the tree as the shower's tests do: from block 1, with the class's rate at the root. Those
+// tests derive the tolerances per branching; the sum adds roundings of its own.
 TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
   const Ginkgo::Params params;
   for (std::uint64_t i = 0; i < 500; ++i) {
@@ -223,7 +223,7 @@ TEST(Ginkgo, LogRatioIsTheOptimalScore) {
   }
 }
 
-/// All constituents of a jet; azimuths are relative to the jet.
+/// All constituents of a jet, with azimuths relative to the jet.
 test::Jet cloud_of(const Row& row) {
   test::Jet jet;
   for (const auto& item : row.items)

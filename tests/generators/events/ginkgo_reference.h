@@ -17,12 +17,12 @@ namespace wellspring::test {
 struct GinkgoReference {
   static constexpr double kCut = 0.999;
 
-  /// Density of one branching into an unordered pair t1, t2, in GeV^-4 for the given direction.
-  /// Left and right are exchanged at random.
+  /// Density of one branching into an unordered pair t1, t2, in GeV^-4 for the given direction. /
+  /// The left and the right part are exchanged at random.
   static double branching(double rate, double t, double t1, double t2) {
     return 0.5 * (ordered(rate, t, t1, t2) + ordered(rate, t, t2, t1)) / (4 * std::numbers::pi);
   }
-  /// p(u, v), where u is drawn from all of t and v from what is left.
+  /// p(u, v), where u is drawn from all of t and v from the remainder.
   static double ordered(double rate, double t, double u, double v) {
     const double left = std::pow(std::sqrt(t) - std::sqrt(u), 2);
     return exponential(rate, u, t) * exponential(rate, v, left);
@@ -104,7 +104,7 @@ class GinkgoSetLikelihood {
         // Because of rounding, the sum of the parts' masses may exceed the parent's; then there is
         // no such branching.
         if (std::isfinite(jacobian)) {
-          // Measuring in units of t0 keeps products of many densities near 1.
+          // In units of t0, products of many densities stay near 1.
           sum += GinkgoReference::branching(rate, t_[s], t_[a], t_[b]) * t_.back() * t_.back() *
                  jacobian * z_[a] * z_[b];
         }

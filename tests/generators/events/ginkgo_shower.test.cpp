@@ -192,16 +192,16 @@ TEST(GinkgoShower, StopsAtTheCutOffMass) {
   }
 }
 
-// Rounding the masses moves the mass left after part 1, m - m1, by 2 u m. So twice its logarithm
-// and the exponent (r times the square of a fraction of it) move by (2 + 2 r) 2 u m / (m - m1); the
-// same holds for the other order. The tolerance also covers about 20 roundings of terms below 40.
+// Rounding the masses changes m - m1, the mass left after part 1, by 2 u m. So twice its logarithm
+// and the exponent (r times the square of a fraction of it) change by (2 + 2 r) 2 u m / (m - m1),
+// also in the other order. The tolerance also covers about 20 roundings of terms below 40.
 double log_density_tolerance(double rate, const Branching& b) {
   const double m = std::sqrt(static_cast<double>(b.parent.t));
   const double rest1 = m - std::sqrt(static_cast<double>(b.first.t));
   const double rest2 = m - std::sqrt(static_cast<double>(b.second.t));
   return kEpsilon * (800 + 20 * rate + 4 * (1 + rate) * (m / rest1 + m / rest2));
 }
-/// True if rounding alone decides whether the pair could also be drawn in the other order.
+/// True if rounding decides whether the pair could also be drawn in the other order.
 bool on_the_edge(const Branching& b) {
   const double t = b.parent.t, t1 = b.first.t, t2 = b.second.t;
   const double rest = std::pow(std::sqrt(t) - std::sqrt(t2), 2);
@@ -235,7 +235,7 @@ TEST(GinkgoShower, LogDensityMatchesTheReference) {
 
 // The reference's integral over a cell of (t1, t2) is the probability of branching into that cell.
 // Uses 10 x 10 cells in sqrt t1 and sqrt t2 and the midpoint rule; merges cells with fewer than 100
-// expected.
+// expected pairs.
 TEST(GinkgoShower, MassPairsFollowThePublishedDensity) {
   constexpr int kCells = 10, kSteps = 40, kJets = 100000;
   const Law law{30, 16, 3, 1.5};
@@ -300,7 +300,7 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
                                                              law.root_rate, law.rate))] += 1;
     }
     // For samples of equal size, sum (a - b)^2 / (a + b) follows chi^2, with one degree of freedom
-    // fewer than there are cells.
+    // less than there are cells.
     double chi2 = 0, few_ours = 0, few_theirs = 0;
     int cells = 0;
     for (std::size_t k = 0; k < ours.size(); ++k) {
@@ -324,7 +324,7 @@ TEST(GinkgoShower, CountsMatchAnIndependentRecursion) {
   }
 }
 
-// Rates of 0.1 give nearly uniform fractions and therefore the most partons.
+// A rate of 0.1 gives nearly uniform fractions and therefore the most partons.
 TEST(GinkgoShower, FitsTheLargestSpan) {
   const float t_cut = 1;
   const auto t0 = static_cast<float>(kLargestSpan);
@@ -380,10 +380,10 @@ TEST(GinkgoShower, DrawsOneBlockPerBranching) {
   }
 }
 
-// Let r1 and r2 be two rates at the root. Over jets of rate r2, the mean of p1 / p2 is 1; over
-// those with given constituents, it is the ratio of the sets' likelihoods. So the mean of h(set)
-// (ratio of trees - ratio of sets) is 0 for every h. This tests the densities, the Jacobian and the
-// sum over trees.
+// Let r1 and r2 be two rates at the root. Over jets of rate r2, the mean of p1 / p2 is 1; over jets
+// with given constituents, it is the ratio of the sets' likelihoods. So the mean of h(set) (ratio
+// of trees - ratio of sets) is 0 for every h. This tests the densities, the Jacobian and the sum
+// over trees.
 TEST(GinkgoReference, SetRatiosAverageTreeRatios) {
   const Law law{80, 300, 1.5, 1.5};
   const double rate1 = 6, rate2 = law.root_rate;

@@ -80,7 +80,7 @@ inline JetImage image_of(const Jet& jet, const jets::Picture& picture) {
   double lever = 1;
   if (pair.size() == 2) {
     const JetPart& second = pair[1].pt > pair[0].pt ? pair[0] : pair[1];
-    // The angle of a short vector is less accurate, so its margins are scaled down.
+    // The angle of a short vector is less accurate, so the margins are scaled down for it.
     lever = std::min(1.0, 10 * std::hypot(second.eta, second.phi));
     const double turn = -std::acos(-1.0) / 2 - std::atan2(second.phi, second.eta);
     for (JetPart& part : turned) {

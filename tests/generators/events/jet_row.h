@@ -1,4 +1,4 @@
-// A row as filled by a jet generator. Tests only; host only.
+// A row filled by a jet generator. Tests only; host only.
 #pragma once
 
 #include "kernels/batch/sample.h"

@@ -79,8 +79,8 @@ Jet random_jet(std::uint64_t i) {
 }
 
 // Compares with the same steps in double precision. Each constituent may be off by one unit of
-// 2^-24, and sums of 40 add roundings of their own. Skips jets with a constituent within 10^-4
-// pixels of a pixel edge and jets without a clear skew.
+// 2^-24, and sums of 40 add roundings of their own. Skips jets that have a constituent within 10^-4
+// pixels of a pixel edge or no clear skew.
 TEST(JetViews, ImagesMatchTheReference) {
   int drawn = 0, outside = 0;
   for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {

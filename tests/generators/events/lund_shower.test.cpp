@@ -52,7 +52,7 @@ double room(const Params& params, double kt) {
   return std::log(params.pt_low * params.radius / kt);
 }
 
-/// Chi-square test against a Poisson distribution; merges counts expected fewer than ten times.
+/// Chi-square test against a Poisson distribution; merges counts expected less than ten times.
 double poisson_p(const std::vector<int>& counts, double mean) {
   std::vector<double> observed, expected;
   double rest_expected = static_cast<double>(counts.size()), rest_observed = rest_expected;
@@ -228,8 +228,8 @@ double cosine(const Four& part, const Four& mother, double part_mass) {
 }
 
 // Without radiation the decay products are massless, W and top have their masses and the jet's
-// momentum, and decays are isotropic in the rest frames. Momenta have about 20 roundings of numbers
-// up to E = 800 GeV; the error of a mass is E / m times as large.
+// momentum, and decays are isotropic in the rest frames. Momenta have errors of about 20 roundings
+// of numbers up to E = 800 GeV; the error of a mass is E / m times as large.
 TEST(LundShower, DecaysHeavyPartonsIsotropically) {
   for (const std::string name : {"W", "top"}) {
     Params params = one_class(name);
@@ -260,7 +260,7 @@ TEST(LundShower, DecaysHeavyPartonsIsotropically) {
       }
       ASSERT_NEAR(w.mass(), params.w_mass, 20 * kEpsilon * 800 * 800 / params.w_mass);
       if (name == "top") of_b.push_back(cosine(Four(row.items[b]), sum, 0));
-      // The two are sorted by momentum, so the test uses each of them alternately.
+      // The two are sorted by momentum, so the test uses them alternately.
       const std::size_t first = name == "top" ? (b + 1) % 3 : 0;
       const double c = cosine(Four(row.items[first]), w, 0);
       of_w.push_back(of_w.size() % 2 == 0 ? c : -c);
@@ -370,8 +370,8 @@ double poisson(double mean, int n) {
   return std::exp(n * std::log(mean) - mean - std::lgamma(n + 1));
 }
 
-// The optimal score is the number of emissions. With 20,000 jets, areas have a standard error below
-// 0.5 / sqrt(10,000), and accuracies one below 0.5 / sqrt(20,000).
+// The optimal score is the number of emissions. With 20,000 jets, the standard errors are below 0.5
+// / sqrt(10,000) for areas and below 0.5 / sqrt(20,000) for accuracies.
 TEST(LundShower, ReportsTheOptimumForQuarksAgainstGluons) {
   Params params;
   params.classes = {"quark", "gluon"};

@@ -229,7 +229,7 @@ TEST(NuTelescope, FirstPhotonIsTheEarliestOfItsModule) {
     }
     for (const auto& [sensor, found] : first) {
       const auto& [count, pulse] = found;
-      // Uses delays, because rounding large times would lose small delays.
+      // Compares delays, because rounding large times would lose small delays.
       const double late =
           test::upper_gamma(expectation(event, pulse).shape, pulse[Nu::kDelay] * kRho);
       if (count >= 2) values.push_back(1 - std::pow(late, static_cast<double>(count)));
@@ -360,7 +360,7 @@ TEST(NuTelescope, CountsOverflowAndSaturation) {
   }
 }
 
-// Compares the row of an event with too many pulses with the row that has room for all. It must
+// Compares the row of an event that has too many pulses with a row that has room for all. It must
 // keep some of them, in their order, with the same flags. Noise, light, and the light of each
 // string are runs of consecutive pulses, so each keeps its share to within one pulse.
 TEST(NuTelescope, KeepsAnUnbiasedSampleOfItsPulses) {

@@ -110,7 +110,7 @@ double energy(const Pendulum& p, double t1, double t2, double w1, double w2) {
          p.gravity * ((1 + p.mass) * std::cos(t1) + p.mass * p.length * std::cos(t2));
 }
 
-// Tests Lagrange's equations, not solved for the accelerations, at random states, and the normal
+// Tests Lagrange's equations (not solved for the accelerations) at random states, and the normal
 // modes of small oscillations, omega^2 = (2 -+ sqrt 2) g / l for equal masses and lengths.
 TEST(Systems, DoublePendulumObeysLagrange) {
   std::mt19937 words(1);
@@ -183,8 +183,8 @@ Kept kept_by(const std::array<double, 3>& m, double softening2, const double* q,
   return kept;
 }
 
-// The figure of eight returns after its known period. Two masses of 1 on a circle of diameter 1,
-// with a massless third, return after Kepler's, omega^2 = 2. The integration is reversible.
+// The figure of eight returns after its known period. Two masses of 1 on a circle of diameter 1
+// (the third mass is 0) return after Kepler's, omega^2 = 2. The integration is reversible.
 TEST(Systems, BodiesReturnAfterTheirPeriod) {
   const ThreeBodies<double> equal{{1, 1, 1}, 0};
   const Bodies eight = figure_eight(), round = after(equal, eight, 6.32591398, 20000);
@@ -214,8 +214,8 @@ double error_at(const Trajectories& all, std::size_t i, std::size_t point,
   return worst;
 }
 
-/// Integrates sample i in doubles with `steps` steps per point; returns the largest error at any
-/// point.
+/// Integrates sample i in double precision with `steps` steps per point; returns the largest error
+/// at any point.
 template <int N, class Rates>
 double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
                    OdeState<double, N> u, double duration, int steps) {
@@ -228,10 +228,10 @@ double worst_error(const Trajectories& all, std::size_t i, const Rates& rates,
   return worst;
 }
 
-// Compares with an integration in doubles with at most a fifth of the step. In the Lorenz system
-// and in a pendulum that turns over, neighbouring trajectories diverge exponentially, so a few
-// trajectories are far worse than the median. The bounds are about four times the errors of these
-// hundred trajectories, stated in docs/generators/algorithms/ode.md.
+// Compares with an integration in double precision with at most a fifth of the step. In the Lorenz
+// system and in a pendulum that turns over, neighbouring trajectories diverge exponentially, so a
+// few trajectories are far worse than the median. The bounds are about four times the errors of
+// these hundred trajectories, stated in docs/generators/algorithms/ode.md.
 TEST(Ode, TrajectoriesMatchDoublePrecision) {
   constexpr std::size_t kCount = 100;
   std::vector<double> lorenz, pendulum, epidemic;

@@ -90,7 +90,7 @@ struct Ellipse {
 
 // A symmetric method has errors in h^2, h^4, ... The combination (4 fine - coarse) / 3 cancels the
 // first term; the rest is about (h omega)^2 times that term, with omega = r^(-3/2) at the closest
-// approach r = 1 - e. The tolerance is ten times that, plus the roundings of all steps.
+// approach r = 1 - e. The tolerance is ten times this, plus the rounding errors of all steps.
 TEST(Bodies, FollowKeplerEllipses) {
   const Gravity gravity = of_bodies(2, 0);
   const double closest = 1 - Ellipse::kEccentricity;
@@ -116,8 +116,8 @@ TEST(Bodies, FollowKeplerEllipses) {
 }
 
 // Accelerations are minus the gradient of the potential energy, divided by the mass. Central
-// differences are off by 1e-8 / 6 times a third derivative below 60 / softening^4, so by less than
-// 6e-5.
+// differences are off by 1e-8 / 6 times a third derivative below 60 / softening^4, which is less
+// than 6e-5.
 TEST(Bodies, AccelerateDownThePotentialGradient) {
   for (const int bodies : {2, 5, 16}) {
     const Gravity gravity = of_bodies(bodies, 0.2);
@@ -134,8 +134,8 @@ TEST(Bodies, AccelerateDownThePotentialGradient) {
   }
 }
 
-// Errors of positions and energy fall as h^2; momentum and angular momentum are conserved up to
-// roundings in 2000 steps of numbers below 4; and the integration is reversible.
+// Errors of positions and energy fall as h^2; momentum and angular momentum are conserved up to the
+// rounding of numbers below 4 in 2000 steps; and the integration is reversible.
 TEST(Bodies, IntegrateSymplectically) {
   const Gravity gravity = of_bodies(8, 0.1);
   for (const std::uint64_t sample : {0, 1, 2}) {
@@ -241,10 +241,10 @@ Cluster state_at(const Trajectories& all, std::size_t i, std::size_t point, int 
 }
 
 // Integrates ten steps back from the end of a short trajectory to find the initial state. An
-// integration from there, in doubles with a fifth of the step, must follow the long trajectory.
-// Roundings are 6e-8 of positions up to 20 and velocities up to 2. Close encounters amplify them,
-// so a few trajectories are far worse than the median; bounds are about four times the errors in
-// docs/generators/algorithms/ode.md.
+// integration from there, in double precision with a fifth of the step, must follow the long
+// trajectory. Positions up to 20 and velocities up to 2 are rounded to 6e-8 of their values. Close
+// encounters amplify this, so a few trajectories are far worse than the median; bounds are about
+// four times the errors in docs/generators/algorithms/ode.md.
 TEST(Ode, BodiesMatchTheirLatents) {
   constexpr std::size_t kCount = 30;
   for (const int bodies : {2, 8, 16}) {

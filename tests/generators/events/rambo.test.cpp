@@ -180,8 +180,8 @@ TEST(Rambo, RefusesImpossibleParameters) {
                      {"weights = unweight has no effect in rambo", "masses"});
 }
 
-// A scan over masses may start at 0. Then all events have equal weight, and there are no weights to
-// learn.
+// A scan over masses may start at 0. In that case all events have equal weight, so there are no
+// weights to learn.
 TEST(Rambo, TreatsZeroMassesAsMassless) {
   for (const char* const weights : {"keep", "unweight"}) {
     const auto generator =

@@ -140,7 +140,7 @@ TEST(Sbi, GaussianMixtureMatchesItsModelAndPosterior) {
     prior.push_back((draws.theta(i, 1) + 10) / 20);
     squares.push_back(a * a);
     together.push_back(a * a * b * b);
-    const bool wide = a * a + b * b > 0.2;  // narrow samples exceed 0.2 with probability 5e-5
+    const bool wide = a * a + b * b > 0.2;  // a narrow sample exceeds 0.2 with probability 5e-5
     if (i % 2 == 1) neighbours[(before ? 2u : 0u) + (wide ? 1u : 0u)] += 1;
     before = wide;
   }
@@ -150,8 +150,8 @@ TEST(Sbi, GaussianMixtureMatchesItsModelAndPosterior) {
   expect_uniform(posterior, "posterior");
   const double best = draws.info.best_result("rmse of theta0").value_or(0);
   expect_mean(errors, best * best, "the best possible");
-  // exp(-0.1) of the wide samples and exp(-10) of the narrow ones exceed sqrt(0.2). Each sample has
-  // its own width.
+  // A share exp(-0.1) of the wide samples and exp(-10) of the narrow ones exceeds sqrt(0.2). Each
+  // sample has its own width.
   const double p = 0.5 * (std::exp(-0.1) + std::exp(-10)), n = 20000;
   EXPECT_GT(test::chi_square_p(
                 neighbours, {n * (1 - p) * (1 - p), n * p * (1 - p), n * p * (1 - p), n * p * p}),
@@ -218,8 +218,8 @@ struct MoonPosterior {
 };
 
 // Var(theta0 | x) = (E[s^2 | x] + Var(d | x)) / 2, because both signs of s = (theta0 + theta1) /
-// sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. A lattice over x with a spacing
-// of 0.02 gives the mean variance, 0.0045, to 1e-3, which changes the result by 2e-6.
+// sqrt 2 are equally likely, and E[s^2] = 1/3. p(x) = chance / 2. A grid over x with a spacing of
+// 0.02 gives the mean variance, 0.0045, to a relative 1e-3, which changes the result by 2e-6.
 TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   constexpr double kStep = 0.02;
   double sum = 0, mass = 0;
@@ -232,7 +232,7 @@ TEST(Sbi, TwoMoonsReportsTheBestPossibleError) {
   EXPECT_NEAR(mass, 1, 2e-3);
   EXPECT_NEAR(std::sqrt((1.0 / 3 + sum) / 2), Sbi::kTwoMoonsRmse, 2e-5);
 
-  // The same from samples: the deviation of d from its posterior mean.
+  // The same from samples, as the deviation of d from its posterior mean.
   const Draws draws("two_moons", 500, 1 << 20);
   std::vector<double> left;
   for (std::size_t i = 0; i < draws.count(); ++i) {
@@ -268,7 +268,7 @@ TEST(Sbi, SlcpMatchesItsModel) {
 }
 
 /// Normal numbers of NumPy's RandomState(42), by the polar method; each uniform number takes 53
-/// bits of two words.
+/// bits from two words.
 class NumPy42 {
  public:
   double normal() {
@@ -364,13 +364,13 @@ TEST(Sbi, BernoulliGlmMatchesItsModel) {
     }
     spikes.push_back(excess / std::sqrt(variance));
     covariant.push_back(product / std::sqrt(product_variance));
-    // Partial sums of a hundred numbers stay below 100, so the error is at most 100 roundings of
-    // 100 x 2^-24.
+    // Partial sums of a hundred numbers stay below 100, so the error is at most 100 times 100 x
+    // 2^-24.
     for (std::size_t k = 0; k < 10; ++k) ASSERT_NEAR(sums.x(i, k), sum[k], 6e-4) << k;
   }
   expect_standard_normal(offset, "offset");
   expect_standard_normal(filter, "filter");
-  // Sums over few, unlikely spikes have long tails, so only their mean and variance are tested.
+  // Sums over a few unlikely spikes have long tails, so only their mean and variance are tested.
   for (auto* z : {&spikes, &covariant}) {
     expect_mean(*z, 0, "spikes");
     for (double& v : *z) v *= v;

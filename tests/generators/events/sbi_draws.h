@@ -26,7 +26,7 @@ struct SbiDraws {
 
   SbiDraws(const std::string& task, std::int64_t count, std::uint64_t first = 0) {
     const auto generator = make_generator("sbi", 1, {{"task", task, {}}});
-    // Uses one thread: a second one would only wait while the cores are busy.
+    // One thread, because a second one would only wait while the cores are busy.
     samples = collect(*generator, {3, first, static_cast<std::uint64_t>(count)},
                       {Device::cpu(), 1024, 1});
     info = generator->info();

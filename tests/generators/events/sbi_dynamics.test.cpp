@@ -15,9 +15,9 @@ namespace {
 
 using Draws = test::SbiDraws;
 
-// Compares with the cumulative distribution computed by log-gamma functions: u must be between its
-// values just below and at the drawn number. The tolerance of 1e-9 is far above the rounding error
-// of both.
+// Compares with the cumulative distribution computed from log-gamma functions: u must be between
+// its values just below and at the drawn number. The tolerance of 1e-9 is far above the rounding
+// error of both.
 TEST(Sbi, BinomialInvertsTheCumulativeDistribution) {
   constexpr int kN = 1000;
   for (const double p : {1e-6, 1e-3, 0.02, 0.3, 0.5, 0.500001, 0.9, 0.9999}) {
@@ -30,7 +30,7 @@ TEST(Sbi, BinomialInvertsTheCumulativeDistribution) {
     for (int i = 0; i < 500; ++i) {
       const double u = (i + 0.5) / 500;
       const int k = sbi::binomial(kN, p, u);
-      const double level = p > 0.5 ? 1 - u : u;  // mirrored: larger u give smaller numbers
+      const double level = p > 0.5 ? 1 - u : u;  // mirrored: a larger u gives a smaller number
       EXPECT_LE(cdf[static_cast<std::size_t>(k)], level + 1e-9) << p << ", u " << u;
       EXPECT_GE(cdf[static_cast<std::size_t>(k) + 1], level - 1e-9) << p << ", u " << u;
     }
@@ -56,8 +56,8 @@ std::array<double, 10> epidemic(double beta, double gamma, int steps) {
   return shares;
 }
 
-// Compares with high-precision values for beta = 0.4 and gamma = 0.125, and over the prior, the
-// generator's floats and steps with doubles and a fifth of the step. Errors are below 1e-3 of
+// Compares with high-precision values for beta = 0.4 and gamma = 0.125. Over the prior, compares
+// the generator's floats and steps with doubles and a fifth of the step. Errors are below 1e-3 of
 // sqrt(1000 p), the scatter of the number of infected among 1000 tested people.
 TEST(Sbi, IntegratesEpidemicsPrecisely) {
   const double known[10] = {1,         107.2088,  11225.309, 307012.69, 128837.77,
@@ -107,9 +107,9 @@ std::array<double, 20> populations(const std::array<double, 4>& theta, int steps
   return logs;
 }
 
-// Compares with high-precision values at the prior's medians, and the generator's floats and steps
-// with doubles and a quarter of the step. Errors are at most a hundredth of the noise (0.1) in 99
-// of 100 samples, and at most a tenth in all.
+// Compares with high-precision values at the prior's medians, and compares the generator's floats
+// and steps with doubles and a quarter of the step. Errors are at most a hundredth of the noise
+// (0.1) in 99 of 100 samples, and at most a tenth in all.
 TEST(Sbi, IntegratesPopulationsPrecisely) {
   const std::array<double, 4> median = {std::exp(-0.125), std::exp(-3.0), std::exp(-0.125),
                                         std::exp(-3.0)};

@@ -9,7 +9,7 @@
 namespace wellspring {
 namespace {
 
-// Tries all starts equally often, using one word from the middle of each interval of below().
+// Tries every start equally often, with a word from the middle of each interval of below().
 TEST(SystematicSample, KeepsEachItemWithTheSameProbability) {
   for (const auto& [all, most] : {std::pair{7u, 3u}, {1000u, 512u}, {513u, 512u}, {90u, 1u}}) {
     std::vector<std::uint32_t> times(all);
@@ -37,7 +37,7 @@ TEST(SystematicSample, KeepsAllItemsThatFit) {
   }
 }
 
-// Any run of consecutive items keeps its share in the sample to within one item.
+// Any run of consecutive items keeps its share of the sample to within one item.
 TEST(SystematicSample, KeepsSharesOfRuns) {
   constexpr std::uint32_t kAll = 131071, kMost = 50000;
   const SystematicSample sample(kAll, kMost, 0xdeadbeefu);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kC = 0.299792458;  // m / ns
 
-/// Uniform numbers in [0, 1), in sequence.
+/// A sequence of uniform numbers in [0, 1).
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : stream_({seed, 0}, Purpose::scene) {}
@@ -65,7 +65,7 @@ TEST(Telescope, HasStringsOnACentredTriangularLattice) {
   }
   EXPECT_NEAR(x, 0, 1e-2);
   EXPECT_NEAR(y, 0, 1e-2);
-  // A circle with the area of 78 cells of 125^2 sqrt(3) / 2 m^2 each has a radius of 580 m.
+  // A circle with the area of 78 cells, each of 125^2 sqrt(3) / 2 m^2, has a radius of 580 m.
   EXPECT_NEAR(far, 580, 30);
   EXPECT_GT(sixes, 45);
   EXPECT_EQ(array.place(3, 0).z, 501.5f) << "the first module must be the highest";
@@ -87,7 +87,7 @@ TEST(Telescope, HasThePublishedConstants) {
   EXPECT_LT(delay_shape(optics, {10, 0, 1, 0}), delay_shape(optics, {10, 0, -1, 0}));
 }
 
-// Times up to 5000 ns are computed in f32 from positions up to 1000 m, with 4 roundings of each:
+// Times up to 5000 ns are computed in f32 from positions up to 1000 m; 4 roundings of each give
 // 1e-3 ns.
 constexpr double kTimeSlack = 2e-3;
 
@@ -139,7 +139,7 @@ TEST(Telescope, LightLeavesAtTheCherenkovAngleForTwoIndices) {
                          double{place.z} - double{event.vertex.z}};
     const double p[3] = {double{event.direction.x}, double{event.direction.y},
                          double{event.direction.z}};
-    const auto cosine = [&](double s) {  // cosine of the emission angle if light leaves at s
+    const auto cosine = [&](double s) {  // cosine of the emission angle of light that leaves at s
       double along = 0, square = 0;
       for (int k = 0; k < 3; ++k) {
         along += (r[k] - s * p[k]) * p[k];
@@ -177,7 +177,7 @@ TEST(Telescope, CascadeLightTravelsStraight) {
 }
 
 // Rotations about the track change time and distance only by rounding; rotations about the
-// vertical, which is the axis of the modules, also change the other results only by rounding.
+// vertical, which is the axis of the modules, change the other results, too, only by rounding.
 TEST(Telescope, IsInvariantUnderRotations) {
   const Optics optics = NuTelescope::optics_of({});
   Draws draws(4);
@@ -248,7 +248,7 @@ TEST(Telescope, SkipsOnlyModulesWithTooFewExpectedPhotons) {
       ++passed;
       ASSERT_LT(expected, std::max(least, kFewest));
     }
-    // The tightest threshold for which the bound must still hold.
+    // The bound must hold even for the tightest threshold.
     ASSERT_TRUE(expected < kFewest ||
                 may_expect(optics, event, distance_squared(event, place), expected));
   }

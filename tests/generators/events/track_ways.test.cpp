@@ -148,9 +148,9 @@ TEST(TrackWays, StartInsideTheFirstRing) {
   FAIL() << "there is no parameter vertex_z";
 }
 
-// Results must be bit-identical with the defaults; with kicks that turn particles back along the
-// axis, towards surfaces that were skipped; without field and kicks; for curling tracks; and far
-// forward.
+// Results must be bit-identical in all cases: the defaults; kicks that turn particles back along
+// the axis, towards skipped surfaces; neither field nor kicks; curling tracks; far forward
+// tracks.
 TEST(TrackWays, MatchPropagationSurfaceBySurface) {
   const Beams all[] = {
       {"defaults", {2, 1, 0.13957f, 0.98f, true}, 0.012, 0.5, 10, 2.5, 100},

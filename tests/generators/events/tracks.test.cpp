@@ -100,7 +100,7 @@ void expect_normal(const std::vector<double>& values, const std::string& what) {
 }
 
 // A direction is turned through a half angle, which leaves it about 5 roundings off the unit
-// circle. Doubling the angle doubles this error; with the roundings of the doubling and of the
+// circle. Doubling the angle doubles this error; with the rounding of the doubling and of the
 // products, the total is about 20. Each step adds about 60 roundings of 2^-53 of its arc length and
 // of its distance from the axis; the truncated series are more accurate. Far from the axis, the
 // crossing with a cylinder is a root with sensitivity 1 / outwards, which the tolerance for the
@@ -199,7 +199,7 @@ TEST(Tracks, HitsAreOnTheDetectorsLayers) {
   EXPECT_EQ(counts.size(), 10u + 2 * 19u) << "every layer must be hit";
 }
 
-// The p_T at which the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
+// At this p_T the circle's diameter equals the layer's radius: 0.149896 B r (T, m). The f32
 // momentum is a multiple of 2^-25 = 3e-8.
 TEST(Tracks, ReachesALayerFromAnExactMomentum) {
   const double edge = 0.5 * 0.299792458 * 2 * 1.02;
@@ -214,8 +214,8 @@ TEST(Tracks, ReachesALayerFromAnExactMomentum) {
   EXPECT_GT(below, 150);
 }
 
-// Values computed independently for pions of 1 and 0.5 GeV and a muon of 10 GeV, in 1.04 % of a
-// radiation length.
+// The values were computed independently for pions of 1 and 0.5 GeV and a muon of 10 GeV, in 1.04 %
+// of a radiation length.
 TEST(Tracks, ScattersByHighlandsFormula) {
   const auto width = [](double p, double mass) {
     return helix::highland(static_cast<float>(p),
@@ -234,8 +234,8 @@ double expected_width(double p, double thickness) {
 }
 
 // The kicks add up: in either plane, the hit in the outermost layer has variance sum (r - r_j)^2
-// theta_j^2. Perpendicular to the beam, second-order terms are about theta^2 = 1e-5 of that. All
-// particles have about 5 GeV, so the spread of momenta is negligible.
+// theta_j^2. Perpendicular to the beam, second-order terms are a fraction theta^2 = 1e-5 of this.
+// All particles have about 5 GeV, so the spread of momenta is negligible.
 TEST(Tracks, KicksAddUpWithTheirLeverArms) {
   const double inner[] = {32, 72, 116, 172, 260, 360, 500, 660, 820};
   double variance = 0;

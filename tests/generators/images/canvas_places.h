@@ -1,5 +1,5 @@
-// Runs functors that paint cells, with the canvas in scratch and in planned memory. Tests only;
-// host only.
+// Runs functors that paint cells, with the canvas in scratch memory and in planned memory. Tests
+// only; host only.
 #pragma once
 
 #include "kernels/emission/emitter.h"

@@ -25,7 +25,7 @@ namespace wellspring {
 namespace {
 
 // Perlin's permutation (SIGGRAPH 2002): the low four bits of its 256 numbers. One-dimensional noise
-// needs only these.
+// needs no more.
 constexpr std::string_view kPermutation =
     "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
     "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
@@ -88,8 +88,8 @@ void draw_lines(const std::vector<std::uint32_t>& from, const std::vector<std::u
   }
 }
 
-// Lines inside, across and far beyond a picture, in one band and in three, drawn one or several at
-// once, must match the reference drawing.
+// Lines inside, across and far beyond a picture must match the reference drawing, in one band and
+// in three, drawn singly or several at once.
 TEST(Contour, DrawsClippedBresenhamLines) {
   constexpr int kWidth = 37, kHeight = 29, kBands = 3, kRows = 10;
   std::mt19937 random(3);
@@ -242,7 +242,7 @@ TEST(Contour, HostsUseOneBandOrNone) {
   }
 }
 
-// Reads between pixels and beyond the border, where the background colour continues.
+// Reads values between pixels, and beyond the border, where the background colour continues.
 TEST(Contour, InterpolatesBetweenPixels) {
   Rcdb functor({});
   contour::Scene scene{};

@@ -57,7 +57,7 @@ struct Picture {
   }
 };
 
-/// The noise for half a word, by the definition of the table.
+/// The noise for half a word, following the table's definition.
 inline float noise_of(std::uint32_t half) {
   const float* const knots = contour::noise_knots();
   const float t = (static_cast<float>(half % 64) + 0.5f) / 64;

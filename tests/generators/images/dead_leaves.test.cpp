@@ -82,7 +82,7 @@ DeadLeaves::Params of_kind(Kind kind, Law law = Law::stationary) {
   return params;
 }
 
-/// The number of the leaf that each pixel shows, computed by definition: every leaf is tested on
+/// The number of the leaf that each pixel shows, straight from the definition: tests every leaf on
 /// all pixels, without tiles or culling.
 std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& params,
                                 const Augmentation& view, int side) {
@@ -117,14 +117,14 @@ std::vector<std::uint32_t> laid(const Drawn& drawn, const DeadLeaves::Params& pa
   return front;
 }
 
-// Tiles, culling, levels and early exit must match the definition bit for bit, even far beyond the
+// Tiles, culling, levels and early exit must match the definition bit for bit, also far beyond the
 // border, where the plane repeats, and past the horizon.
 TEST(DeadLeaves, TilesMatchTheDefinition) {
   const char* const looks[] = {
       "", "augment: [shift: 0.2]", "augment: [rotate: 57, zoom: [0.7, 1.4], shift: 0.2]",
       "augment: [zoom: [0.1, 0.2]]",
       "augment: [perspective: {distortion: 0.6, probability: 1}, zoom: [0.3, 0.5]]"};
-  int levels = 0;  // bit set of the levels at which tiles start
+  int levels = 0;  // bit mask of the levels at which tiles start
   for (int kind = 0; kind < DeadLeaves::kClasses + 2; ++kind) {
     DeadLeaves::Params params = of_kind(static_cast<Kind>(kind % DeadLeaves::kClasses),
                                         kind < DeadLeaves::kClasses ? Law::stationary : Law::paper);
@@ -191,7 +191,7 @@ TEST(DeadLeaves, RadiiAndCentresFollowTheirDistributions) {
         << level;
     EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate) << "centres, level " << level;
   }
-  EXPECT_GE(drawn.law().period_x, 120 + 200 + 50.) << "two copies could meet the same region";
+  EXPECT_GE(drawn.law().period_x, 120 + 200 + 50.) << "no two copies may meet the same region";
 }
 
 // Among the leaves that cover a point, radii have density r^2 r^-3: the logarithm of the visible
@@ -297,7 +297,7 @@ TEST(DeadLeaves, PairsOfPixelsMatchTheClosedForm) {
   EXPECT_GT(paper[2], paper[0]);
 }
 
-// Under the stationary law, max_leaves leaves leave every pixel uncovered with the same
+// Under the stationary law, every pixel is uncovered after max_leaves leaves with the same
 // probability, so the bound in the notes equals the mean.
 TEST(DeadLeaves, LeavesThePredictedNumberOfPixelsUncovered) {
   const SampleShape shape = {24, 24, 3};
@@ -329,8 +329,8 @@ TEST(DeadLeaves, LeavesThePredictedNumberOfPixelsUncovered) {
   EXPECT_GT(DeadLeaves(params).expected_open(shape), expected);
 }
 
-// Mean areas of the shapes inscribed in a unit circle: pi, 2, 2; 2 E[sin 2a] = 4 / pi, with a
-// uniform over a quarter turn; 3 / (2 pi) and 3 / pi for polygons with 3 and 4 uniform corners.
+// Shapes inscribed in a unit circle have the mean areas pi, 2, 2; 2 E[sin 2a] = 4 / pi, with a
+// uniform over a quarter turn; and 3 / (2 pi) and 3 / pi for polygons with 3 and 4 uniform corners.
 TEST(DeadLeaves, ShapesHaveTheirMeanAreas) {
   const double pi = std::numbers::pi;
   const double areas[] = {pi, 2, 2, 4 / pi, 3 / (2 * pi), 3 / pi};

@@ -52,8 +52,8 @@ TEST(FillLevels, HalveDownToOnePixel) {
   }
 }
 
-// Computing a level takes at most 9 fused operations and a division. Each rounds a number below 1.5
-// by a relative 2^-24. The mean over a level is computed in double precision.
+// A level takes at most 9 fused operations and a division, each of which rounds a number below 1.5
+// to a relative 2^-24. The mean over a level is computed in double precision.
 TEST(FillLevels, AverageTheCoveredPixels) {
   for (const int side : {2, 3, 5, 12, 21, 23, 32}) {
     Leveled fills = noise(3, side);
@@ -116,7 +116,7 @@ TEST(FillLevels, SelectTwoNeighbouringLevels) {
   }
 }
 
-/// Weights of a row's pixels when reading at one point: for the two levels next to a depth, and for
+/// Weights of a row's pixels in a read at one point: for the two levels next to a depth, and for
 /// the mean of four reads of the fill across an output pixel.
 constexpr std::size_t kRow = 64;
 using Weights = std::array<double, kRow>;
@@ -142,7 +142,7 @@ double expected_error(double step, double depth) {
   double products[3][3] = {};
   constexpr int kPlaces = 256;
   for (int i = 0; i < kPlaces; ++i) {
-    const double place = 28 + 4 * (i + 0.5) / kPlaces;  // within a pixel of level 2
+    const double place = 28 + 4 * (i + 0.5) / kPlaces;  // positions within one pixel of level 2
     std::array<Weights, 3> weights = {};
     add_read(weights[0], place, level, 1);
     add_read(weights[1], place, level + 1, 1);

@@ -57,7 +57,7 @@ TEST(GrayScott, DampsModesByDiffusion) {
     };
     const double factor =
         1 - 4 * double{GrayScottField::kDiffusionU} * (square_of_sine(p) + square_of_sine(q));
-    // Each step rounds a value below 1 about six times, by at most 2^-24 each time, and damps
+    // Each step rounds values below 1 about six times, by at most 2^-24 each time, and damps
     // earlier errors.
     const double tolerance = 6 * steps * std::ldexp(1.0, -24);
     for (int y = 0; y < n; ++y)
@@ -107,7 +107,7 @@ TEST(GrayScott, StepMatchesDoublePrecision) {
                  at(value, x, y + 1) - 4 * at(value, x, y);
         };
         const double u0 = u(x, y), v0 = v(x, y), reaction = u0 * v0 * v0;
-        const double tolerance = 16 * std::ldexp(1.0, -24);  // sixteen roundings of values below 4
+        const double tolerance = 16 * std::ldexp(1.0, -24);  // 16 roundings below 4
         ASSERT_NEAR(grid.u(x, y),
                     u0 + 2e-5 / (2.5 * 2.5 / 65536) * laplacian(u) - reaction + 0.03 * (1 - u0),
                     tolerance)
@@ -123,7 +123,7 @@ TEST(GrayScott, StepMatchesDoublePrecision) {
 
 constexpr TeamShape kTeam{128, EvolveFields<GrayScottField>::scratch_bytes()};
 
-/// A cache that owns its memory, and the frames of one batch.
+/// A cache with its own memory, and the frames of one batch.
 struct Lanes {
   ChainSchedule schedule;
   std::int32_t side;

@@ -54,7 +54,7 @@ TEST(Ifs, LightsPixelsAndColoursThemByCount) {
 
 // A covered pixel is lit with probability 256/511, because the empty mask is excluded. It is nearly
 // independent of its right neighbour: the correlation is -1/511 within a patch. Tolerances are 4.9
-// standard deviations for that many independent pixels, exceeded once in a million.
+// standard deviations for that many independent pixels, which is exceeded once in a million.
 TEST(Ifs, LightsHalfOfThePatches) {
   constexpr int kSide = 64;
   double covered = 0, lit = 0, pairs = 0, both = 0;
@@ -164,8 +164,8 @@ TEST(Ifs, GivesEqualImagesInScratchAndInThePlan) {
       });
 }
 
-// Rows of 8 and 32 pixels must equal single pixels, in whole images, in mirrored images and when
-// read between pixels.
+// Rows of 8 and 32 pixels must equal single pixels: in plain images, in mirrored images and in
+// reads between pixels.
 TEST(Ifs, RowsMatchSinglePixels) {
   constexpr int kSide = 70;
   Ifs::Params params;

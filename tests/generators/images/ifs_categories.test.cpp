@@ -114,7 +114,7 @@ TEST(IfsCategories, AcceptsAsManyCandidatesAsPublished) {
   EXPECT_GT(test::normal_p((tries - kPublishedTries) / deviation), test::kGate)
       << 1e5 / tries << " % are accepted, published: " << 1e5 / kPublishedTries << " %";
 
-  // Two samples of 1000 from the same distribution: chi^2 = sum (n - m)^2 / (n + m).
+  // For two samples of 1000 from the same distribution, chi^2 = sum (n - m)^2 / (n + m).
   std::array<double, 6> maps = {};
   for (std::int64_t k = 0; k < 1000; ++k)
     maps[static_cast<std::size_t>(system_of(k).maps - 2)] += 1;
@@ -249,7 +249,7 @@ TEST(IfsCategories, ClassesDoNotDependOnTheirNumberOrThreads) {
   }
   CategorySpec other;
   other.seed = 2;
-  other.rate = 0.05;  // such a system is found quickly
+  other.rate = 0.05;  // makes the search short
   const CategoryTable another = make_categories(other, 1, 1);
   EXPECT_NE(std::memcmp(&another.categories[0].system, &few.categories[0].system, sizeof(System)),
             0);

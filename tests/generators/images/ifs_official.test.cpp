@@ -83,7 +83,7 @@ TEST(IfsOfficial, FindsThePublishedSystems) {
             "6.802723035259032880e-01,2.438946769904917211e-01,4.833942767553509601e-01,"
             "-1.905895076967720758e-01,-6.402961768469215276e-01,9.606742647992281281e-01,"
             "1.556237103330107563e-01\n");
-  // A digest of all systems, which detects any change.
+  // A digest of all systems detects any change.
   Sha256 all;
   for (const OfficialSystem& system : systems) {
     const std::string text = text_of(system);

@@ -59,7 +59,7 @@ TEST(IfsSvd, SingularValuesAreOrderedAndHaveTheGivenSum) {
   }
 }
 
-// Each value is uniform between the bounds that the earlier values leave.
+// Each value is uniform between bounds that depend on the earlier values.
 TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
   constexpr int kMaps = 3;
   std::array<std::vector<double>, 5> shares;
@@ -84,7 +84,7 @@ TEST(IfsSvd, SingularValuesAreUniformBetweenTheirBounds) {
     const ifs::Map& m = made.system.map[1];
     signs[0][m.a * m.d > m.b * m.c ? 1 : 0] += 1;
     signs[1][m.a > 0 ? 1 : 0] += 1;
-    // The left factor's angle is uniform, and so is the angle of the matrix's rotation.
+    // The left factor's angle is uniform, so the matrix's rotation angle is, too.
     turns.push_back(std::atan2(m.c - m.b, m.a + m.d) / (2 * 3.14159265358979323846) + 0.5);
   }
   for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -119,8 +119,8 @@ double fill_of(const ifs::System& system, std::uint64_t k) {
 }
 
 // Compares with means over 400 systems of the published program. The tolerance is 4.9 standard
-// errors of the difference of both means, estimated from our spread, and is exceeded once in a
-// million.
+// errors of the difference between the two means, estimated from our own spread; it is exceeded
+// once in a million.
 TEST(IfsSvd, FillsAsMuchAsPublished) {
   struct Case {
     int maps;
@@ -232,7 +232,7 @@ Ifs with_four(Ifs::Params params = {}) {
   return functor;
 }
 
-// The published painter lets each point add its patch, then divides all counts by the largest.
+// In the published painter, each point adds its patch; then all counts are divided by the largest.
 TEST(IfsSvd, PaintsCountsRelativeToTheLargest) {
   constexpr int kSide = 45;
   for (std::uint64_t sample = 0; sample < 6; ++sample) {

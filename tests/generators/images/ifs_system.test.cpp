@@ -83,8 +83,8 @@ TEST(IfsSystem, WalksMatchTheDefinition) {
   for (const std::int64_t k : {0, 2, 6}) {
     const Drawn drawn(k);
     const float x = drawn.window.point_x, y = drawn.window.point_y;
-    // Covers full lanes, partly used lanes and a single lane, and point counts that end within a
-    // round or a block.
+    // Covers full lanes, partly used lanes and a single lane, and numbers of points that end within
+    // a round or a block.
     for (const Walk& by : {Walk{32, 5, 3200, x, y}, Walk{37, 32, 1001, x, y}, Walk{1, 0, 17, 0, 0},
                            Walk{300, 3, 200, x, y}}) {
       EXPECT_TRUE(walked(drawn, by, {5, 6}) == walked_plainly(drawn, by, {5, 6}))

@@ -103,11 +103,11 @@ std::map<std::pair<int, int>, double> enumerated() {
   return states;
 }
 
-/// The p-value of new 4x4 lattices against all 65536 states at temperature t. Classes with fewer
-/// than 8 expected lattices are merged.
+/// The p-value of sampled 4x4 lattices against all 65536 states at temperature t. Classes with
+/// fewer than 8 expected lattices are merged.
 double p_of_small_lattices(const IsingChances& chances, double t, bool clusters, bool sweeps) {
   constexpr int kCount = 8000;
-  // These rounds erase the initial state: each leaves at most a third of its influence.
+  // So many rounds erase the initial state: each reduces its influence to a third or less.
   const int rounds = clusters ? 10 : 24;
   std::map<std::pair<int, int>, double> law = enumerated(), found;
   double sum = 0;

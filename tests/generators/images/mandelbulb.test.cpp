@@ -29,8 +29,8 @@ struct Point {
   double norm() const { return std::sqrt(x * x + y * y + z * z); }
 };
 
-/// A power by its definition, with acos, atan2 and pow; reads the bits of the rule from the
-/// highest.
+/// A power, straight from the definition, with acos, atan2 and pow; reads the bits of the rule from
+/// the highest.
 Point power_of(Point p, int power, int rule) {
   const double r = p.norm(), theta = power * std::acos(p.z / r), phi = power * std::atan2(p.y, p.x);
   const auto part = [&](int shift) {
@@ -68,8 +68,8 @@ TEST(Mandelbulb, PowersMatchTheDefinition) {
   }
 }
 
-// Every power shrinks radii below 0.6, so errors do not grow. This case tests the order in which
-// two formulae alternate.
+// Every power shrinks radii below 0.6, so errors do not grow. This test checks the order in which
+// two formulas alternate.
 TEST(Mandelbulb, AlternatesFormulae) {
   RngStream numbers({4, 0}, Purpose::scene);
   for (int i = 0; i < 200; ++i) {

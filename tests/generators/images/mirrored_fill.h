@@ -1,5 +1,5 @@
-// The texture of a leaf by its definition: a fill and its means over successively larger squares,
-// mirrored at every border. For tests of textured leaves; host only.
+// A leaf's texture, straight from the definition: a fill and its means over successively larger
+// squares, mirrored at every border. For tests of textured leaves; host only.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class MirroredFill {
   /// All levels, from the fill down to one pixel.
   const std::vector<Level>& levels() const { return levels_; }
 
-  /// Bilinear read of the fill in the program's own arithmetic, for bit-exact comparison.
+  /// Reads the fill bilinearly in the program's own arithmetic, for bit-exact comparison.
   float at_full_resolution(float column, float row) const {
     const float x = std::clamp(folded(column) - 0.5f, 0.f, side_ - 1);
     const float y = std::clamp(folded(row) - 0.5f, 0.f, side_ - 1);
@@ -39,7 +39,7 @@ class MirroredFill {
     const auto mixed = [&](float at) { return between(texel(x0, at), texel(x0 + 1, at), x - x0); };
     return between(mixed(y0), mixed(y0 + 1), y - y0);
   }
-  /// Value for an image pixel as wide as 2^depth pixels of the fill.
+  /// Value for an image pixel that is 2^depth fill pixels wide.
   double at_depth(float column, float row, double depth) const {
     const double whole = std::floor(depth);
     const auto level = static_cast<std::size_t>(whole);
@@ -71,7 +71,7 @@ class MirroredFill {
     }
     return sum;
   }
-  /// The next level, with half the side, rounded down: means over the area of each pixel.
+  /// The next level, with half the side (rounded down) and the mean over the area of each pixel.
   static Level halved(const Level& from) {
     const std::size_t side = from.side / 2;
     const double width = static_cast<double>(from.side) / static_cast<double>(side);

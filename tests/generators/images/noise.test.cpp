@@ -26,7 +26,7 @@ double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }
 
-// Tests 409,600 values per channel. An error of 1 % in sigma is 9 standard errors of the variance.
+// Uses 409,600 values per channel. An error of 1 % in sigma is 9 standard errors of the variance.
 // The Kolmogorov test detects a distance of 0.0042; an error of 1 % in the mean moves both
 // distributions by more.
 TEST(Noise, BothLawsHaveTheExpectedMomentsAndDistribution) {

@@ -78,8 +78,8 @@ double worst_error(const Field& before, const Field& after, int highest, const F
 }
 
 // The final field is the initial one, evolved in Fourier space by the equation with the parameters
-// in the latents. A phase of up to 2 `highest` turns is rounded a few times by a relative 2^-24,
-// which is about 1e-6 turns. Pixels hold half the field, so the error is 1e-5 of a field of at most
+// in the latents. A phase of up to 2 `highest` turns is rounded a few times to a relative 2^-24,
+// about 1e-6 turns. Pixels hold half the field, so the error is at most 1e-5 for a field of at most
 // 1.
 TEST(Pde, ShowsTheExactSolution) {
   struct Case {

@@ -28,7 +28,7 @@ TEST(Rcdb, ClassesFollowThePublishedLaws) {
     width.push_back(c.line_width / 0.1);
     segments += static_cast<double>(c.vertices) * c.orbits / kClasses;
   }
-  // Exponential numbers with mean 100, rounded down; values outside 3..200 are resampled.
+  // Exponential numbers with mean 100, rounded down; values outside 3..200 are drawn again.
   const auto above = [](double n) { return std::exp(-n / 100); };
   for (int n = 3; n <= 200; ++n) {
     const double share = (above(n) - above(n + 1)) / (above(3) - above(201));

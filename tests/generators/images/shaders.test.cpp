@@ -28,7 +28,7 @@ enum Latent : std::size_t { kProgram, kDomain, kFine, kFormB, kBend, kX, kY, kUn
 
 constexpr std::uint64_t kSeed = 17;
 
-/// Numbers in [0, 1) for random forms and points.
+/// A sequence of numbers in [0, 1) for random forms and points.
 class Numbers {
  public:
   float next() { return rng_.uniform(); }
@@ -122,7 +122,7 @@ TEST(Shaders, QuiltRotatesTilesByQuarterTurns) {
 
 // ---- programs: symmetries of their formulas -----------------------------------------------------
 
-/// Largest difference in level and tint between random points and their images.
+/// Largest difference in level and tint between random points and their images under `map`.
 template <Program P, class Map>
 double difference(const Map& map, int phases = 0) {
   Numbers numbers;
@@ -138,12 +138,12 @@ double difference(const Map& map, int phases = 0) {
   return most;
 }
 
-// The map at the end breaks each symmetry, so a constant program cannot pass.
+// The last map breaks all symmetries, so a constant program cannot pass.
 TEST(Shaders, ProgramsHaveTheirSymmetries) {
   const auto fine = [](const Form& form, float low, float high) {
     return low + (high - low) * form.a;
   };
-  // A board of cos cos repeats after one unit along its rows.
+  // A board, cos times cos, repeats after one unit along its rows.
   const auto board = [&](const Form& form, Point p) {
     return Point{p.x + 1 / fine(form, 0.8f, 1.8f), p.y};
   };
@@ -247,7 +247,7 @@ TEST(Shaders, ClassesAreProgramBendAndCell) {
   EXPECT_GT(test::kolmogorov_p(form, uniform), test::kGate);
 }
 
-// Latents locate the fields of a board, even when it is mirrored and rotated. They determine its
+// Latents locate the fields of a board, even if it is mirrored and rotated. They determine the
 // level at each pixel, and colours are a monotonic function of the level. So grey values sorted by
 // the level computed from the latents must be in ascending order. Rounding moves levels by 1e-4 at
 // steep edges; a wrong position, rotation or unit would mix fields whose values differ by 0.3 or

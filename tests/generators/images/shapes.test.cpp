@@ -141,9 +141,9 @@ double distance_to_edge(const std::vector<Point>& polygon, Point p) {
   return nearest;
 }
 
-// Checks the position, scale and angle in the latents for every shape with corners, also mirrored
-// and rotated. Each pixel that is further from the edge than the ramp must be inside or outside the
-// outline, as defined.
+// Checks the position, scale and angle in the latents of every shape with corners, also mirrored
+// and rotated. Each pixel beyond the edge's ramp must be inside or outside the outline, as
+// defined.
 TEST(Shapes, PolygonsMatchTheirOutlines) {
   const auto generator = make_generator("shapes", 96);
   std::map<std::string, int> counts;
@@ -236,7 +236,7 @@ TEST(Shapes, ColoursDifferByTheContrast) {
   }
 }
 
-// The mean is also grey where the contrast separates colours, because a pair of colours and its
+// The mean is grey even where the contrast separates colours, because a pair of colours and its
 // negative are equally likely.
 TEST(Shapes, MeanColourIsGrey) {
   for (const char* const contrast : {"0.3", "0.9"}) {
@@ -284,7 +284,7 @@ TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
 
 // The latents alone determine every pixel of the background, a mixture of two colours by a wave,
 // even when it is mirrored, rotated, shifted and scaled. Rounding of latents moves the wave by up
-// to 1e-5 periods. The mixture changes by at most 3 per period times the difference of the colours.
+// to 1e-5 periods. The mixture changes by at most 3 times the colours' difference per period.
 TEST(Shapes, LatentsDetermineTheBackground) {
   const auto generator = make_generator(
       "shapes", 64, {{"texture", "any"}, {"scale_low", "0.05"}, {"scale_high", "0.05"}});

@@ -75,8 +75,8 @@ Spectrum::Params with(Spectrum::Palette palette) {
   return params;
 }
 
-// A transform of N^2 numbers with mean square 1 takes 2 log2 N stages and rounds each amplitude by
-// about 2^-24 sqrt(2 log2 N) / N, which is 3e-9 for N = 64. The largest amplitude is below 1.
+// A transform of N^2 numbers with mean square 1 has 2 log2 N stages and changes each amplitude by
+// about 2^-24 sqrt(2 log2 N) / N, 3e-9 for N = 64. The largest amplitude is below 1.
 TEST(Spectrum, AmplitudesFollowThePowerLaw) {
   for (const int size : {16, 32, 64}) {
     for (std::uint64_t sample = 0; sample < 3; ++sample) {
@@ -148,7 +148,7 @@ TEST(Spectrum, FieldsAreNormalised) {
   }
 }
 
-// The same sample at two sizes has the same waves at the frequencies that both sizes have.
+// At two sizes, the same sample has the same waves at all frequencies that both sizes have.
 TEST(Spectrum, WavesDoNotDependOnTheSize) {
   const Painted small(with(Spectrum::Palette::independent), 5, 16),
       large(with(Spectrum::Palette::independent), 5, 64);
@@ -202,7 +202,7 @@ TEST(Spectrum, ReadsBilinearlyAndPeriodically) {
   }
 }
 
-// Over 4000 samples the slope is uniform, the tilt is normal, and the label is the cell of both.
+// Over 4000 samples the slope is uniform and the tilt is normal; the label is the cell of both.
 TEST(Spectrum, LatentsAndLabelsHaveTheExpectedDistribution) {
   const Spectrum functor({});
   std::vector<double> slopes, tilts;

@@ -143,9 +143,9 @@ TEST(Sprites, PositionsShiftThePictureByWholePixels) {
 // All areas are pi r^2 by definition. As for `shapes`, the ramp is off by k / 12 at corners (the
 // square has 4 corners of tan 45), and the midpoint rule by less than 0.01 per pixel of the edge,
 // which is at most 7.3 radii long. The distance to the ellipse is correct to first order. Along its
-// edge of 6.85 radii, the second-order term is below half the curvature, which is sqrt(8) / r at
-// the tips, so the ramp's moment of 1 / 12 moves the edge by less than sqrt(8) / 24 / r. An error
-// of 1 % in a constant moves the area by 2 %, which is 33 px^2 for the smallest sprite.
+// edge of 6.85 radii, the second-order term is below half the curvature (at most sqrt(8) / r, at
+// the tips), so the ramp's second moment of 1 / 12 moves the edge by less than sqrt(8) / 24 / r. An
+// error of 1 % in a constant moves the area by 2 %, which is 33 px^2 for the smallest sprite.
 TEST(Sprites, AreasMatchClosedForms) {
   const auto generator = make_generator("sprites", 192, settings({{"grid", "off"}}, "random"));
   const auto samples = test::collect(*generator, {5, 0, 60});
@@ -161,7 +161,7 @@ TEST(Sprites, AreasMatchClosedForms) {
 }
 
 // Compares hard edges with the definitions in double precision, at the positions, scales and angles
-// in the latents, also mirrored and rotated. Checks every pixel that is further from the edge than
+// in the latents, also mirrored and rotated. Checks all pixels that are further from the edge than
 // the rounding error.
 TEST(Sprites, HardShapesMatchTheirDefinitions) {
   const auto covers = [](int shape, double x, double y, double grow) {
@@ -306,8 +306,8 @@ TEST(Sprites, RaysMatchSmallSteps) {
   EXPECT_GT(dark, 100);
 }
 
-// The solid's centre is where the latents say. It is measured from the blue silhouette; for a
-// sphere, which is seen from above in perspective, it is off by less than 2 % of the image.
+// The solid's centre is where the latents say. The test measures it from the blue silhouette; for a
+// sphere, seen from above in perspective, the silhouette is off by less than 2 % of the image.
 TEST(Sprites, SolidsAreAtTheirLatents) {
   const auto generator = make_generator("sprites", 64, settings({{"mode", "shapes3d"}}));
   for (std::uint64_t scale = 0; scale < 8; ++scale) {

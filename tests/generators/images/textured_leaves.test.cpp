@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kSeed = 3;
 constexpr std::size_t kFillSide = 12, kFills = 19;  // more fills than one batch
 
-/// Settings for small fills from `fill`, a generator with parameters as on the command line.
+/// Settings for small fills from `fill`: a generator and its parameters, as on the command line.
 std::vector<ParamSetting> filled(const std::string& fill, std::vector<ParamSetting> others = {}) {
   std::vector<ParamSetting> settings = {{"fill", fill, {}},
                                         {"fills", std::to_string(kFills), {}},
@@ -76,10 +76,10 @@ struct Loaded {
 };
 
 /// Rebuilds every pixel from the dense labels and the fill generator's samples. Where a pixel reads
-/// a fill at full resolution, the result must be exact, because the definition here uses the same
-/// arithmetic. Elsewhere the definition uses double precision: a coordinate below 12 is rounded
+/// a fill at full resolution, the result must be exact, because the reference here uses the same
+/// arithmetic. Elsewhere the reference uses double precision: a coordinate below 12 is rounded
 /// twice, by at most 2^-22, and the levels and the interpolation between them take about 30
-/// roundings of 2^-24. Values differ by at most the range.
+/// roundings of 2^-24. Neighbouring values differ by at most the fill's range.
 void expect_fills_shown(const std::string& fill, std::vector<ParamSetting> of_fill,
                         const std::string& yaml, std::vector<ParamSetting> others, int size) {
   std::string text = fill;
@@ -224,14 +224,14 @@ TEST(TexturedLeaves, ReadExactPixelsMirroredBeyondTheBorder) {
     }
   }
   const Rgb horizon = read(0, math::kInfinity, -math::kInfinity);
-  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "at infinity, the first pixel is shown";
+  EXPECT_EQ(horizon.r, fills.image(0)[0]) << "a coordinate at infinity must show the first pixel";
 }
 
 TEST(TexturedLeaves, RotateAndScaleFills) {
   const TexturedLeaves functor(read(filled("noise")));
   for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
     const auto placement = functor.lie_of({kSeed, 9}, leaf);
-    // Maps the unit vectors. The tolerance covers differences of f32 numbers below 64.
+    // Images of the unit vectors. The tolerance covers differences of f32 numbers below 64.
     const double column = placement.column(0, 0), row = placement.row(0, 0);
     EXPECT_EQ(column, placement.x);
     EXPECT_EQ(row, placement.y);

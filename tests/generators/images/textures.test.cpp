@@ -120,7 +120,7 @@ double reference(Kind kind, lattice::Key key, double x, double y) {
   return d.f2 - d.f1;
 }
 
-/// One of the noises of the header at one point.
+/// The header's noise of the given kind at one point.
 double noise_at(Kind kind, lattice::Key key, float x, float y) {
   if (kind == Kind::perlin) return lattice::gradient_noise(key, x, y);
   if (kind == Kind::simplex) return lattice::simplex_noise(key, x, y);
@@ -134,7 +134,7 @@ double noise_at(Kind kind, lattice::Key key, float x, float y) {
 constexpr Kind kAllKinds[] = {Kind::perlin, Kind::simplex, Kind::worley_f1, Kind::worley_f2,
                               Kind::worley_edges};
 
-/// Point i of a series, and its own lattice; no two points share lattice points.
+/// Point i of a series, with a lattice of its own, so that no two points share lattice points.
 struct Place {
   lattice::Key key;
   float x, y;
@@ -147,7 +147,7 @@ struct Place {
   }
 };
 
-// After additions, coordinates up to 32 cells are exact to 2^-20; slopes are below 8.
+// Sums of coordinates up to 32 cells are exact to 2^-20; slopes are below 8.
 TEST(LatticeNoise, MatchesReferences) {
   for (const Kind kind : kAllKinds) {
     for (std::uint32_t i = 0; i < 2000; ++i) {
@@ -283,7 +283,7 @@ TEST(Textures, LabelsNameTheCellOfTheLatents) {
   params.octave_cells = 2;
   params.warp_cells = 4;
   params.octaves_low = 2;
-  params.octaves_high = 6;  // needs both two and three random numbers
+  params.octaves_high = 6;  // the two cells have two and three numbers of octaves
   const Textures functor(params);
   ASSERT_EQ(functor.classes(), 5u * 3 * 2 * 4);
   std::vector<int> octaves(7, 0);

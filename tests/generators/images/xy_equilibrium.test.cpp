@@ -46,7 +46,7 @@ float helicity(const XySums& sums, double t, int side) {
 
 // For 4 x 4 spins, tests/truth/test_xy.py computes energies and helicity moduli to 6 digits by a
 // sum over all integer currents (exp(z cos a) = sum of I_n(z) exp(i n a)), where helicity is T
-// times the mean square of the current around the torus. Tested from both starts.
+// times the mean square of the current around the torus. Tests both starts.
 TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
   struct Exact {
     double t, energy, helicity;
@@ -66,15 +66,15 @@ TEST(Xy, SmallTorusHasItsExactEnergyAndHelicity) {
       const std::string what = "T " + std::to_string(t) + (hot ? ", hot" : ", cold");
       energies.expect(energy, what);
       helicities.expect(exact_helicity, what);
-      // A change of T by 2 % changes the energy by 0.02 near T = 1 and by 0.011 at T = 2.
+      // Changing T by 2 % changes the energy by 0.02 near T = 1 and by 0.011 at T = 2.
       EXPECT_LT(5 * energies.error(), 0.02 * 0.6) << what;
     }
   }
 }
 
 // Without vertical bonds the rows are closed chains. Z is the sum of I_n(1 / T)^side over all n,
-// and the energy is minus the derivative of its logarithm; for an infinite chain, I_1 / I_0 per
-// bond.
+// and the energy is minus the derivative of its logarithm; for an infinite chain, this is I_1 / I_0
+// per bond.
 TEST(Xy, UncoupledRowsBehaveAsChains) {
   constexpr int kSide = 8;
   for (const double t : {0.25, 0.7, 2.0}) {
@@ -102,7 +102,7 @@ TEST(Xy, UncoupledRowsBehaveAsChains) {
 
 // For any direction v in the space of angles, <(v . grad E)^2> = T <v . H v>, because Boltzmann's
 // factor is its own derivative. Single spins test the heat bath at T. The longest waves reach
-// equilibrium last, so they test from both starts that the default number of rounds suffices.
+// equilibrium last, so they show, from both starts, that the default number of rounds suffices.
 TEST(Xy, ForcesBalanceCurvature) {
   for (const auto& [side, t] : {std::pair{8, 0.3}, {24, 0.3}, {24, 0.9}, {16, 1.3}}) {
     for (const bool hot : {false, true}) {
@@ -145,9 +145,9 @@ TEST(Xy, ForcesBalanceCurvature) {
       const std::string what = "side " + std::to_string(side) + ", T " + std::to_string(t);
       single.expect(0, what);
       EXPECT_LT(5 * single.error(), 0.02 * curvature.mean()) << what << ": must detect 2 % of T";
-      // Divided by the curvature of the configuration itself, which varies little. Squares of
-      // normal numbers have long tails: for 2500 squares, 6 standard errors are as rare as 5 of a
-      // normal number.
+      // The square is divided by the curvature of the configuration itself, which varies little.
+      // Squares of normal numbers have long tails: for 2500 squares, 6 standard errors are as rare
+      // as 5 for a normal number.
       EXPECT_NEAR(wave.mean(), 0, 6 * wave.error()) << what;
     }
   }

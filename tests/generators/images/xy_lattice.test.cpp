@@ -28,8 +28,8 @@ bool draw(const xy::VonMises& law, const SampleRng& rng, std::uint32_t i, xy::Di
   return false;
 }
 
-// Draws 200,000 angles for each of five kappas and tests each set twice: Kolmogorov's test, and the
-// mean cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
+// Draws 200,000 angles for each of five kappas. Tests each set by Kolmogorov's test and by the mean
+// cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
 TEST(XyHeatBath, DrawsVonMisesAngles) {
   for (const double kappa : {0.0, 0.02, 1.0, 4.0, 80.0}) {
     constexpr std::uint32_t kCount = 200000;
@@ -48,16 +48,16 @@ TEST(XyHeatBath, DrawsVonMisesAngles) {
       angles.push_back(std::atan2(s, c));
       cosines.push_back(2 * std::pow(std::sin(0.5 * angles.back()), 2));
     }
-    // The tolerance covers the rounding of one division and a few sums, amplified by 1 - cos(turn)
-    // = 2^-6 at kappa = 80.
+    // The tolerance covers the rounding of one division and a few sums, which is amplified where 1
+    // - cos(turn) is small (2^-6 at kappa = 80).
     EXPECT_LT(farthest, 1e-5) << kappa;
-    // At large kappa a third of the proposals is rejected, so all four of a draw fail with a
+    // At large kappa a third of the proposals are rejected, so all four tries of a draw fail with a
     // probability of 0.3427^4 = 1 / 72.5.
     EXPECT_LT(failed, kCount / 72.5 + 5 * std::sqrt(kCount / 72.5)) << kappa;
     if (kappa == 0) {
       EXPECT_EQ(failed, 0u);
     }
-    // The cumulative distribution on a fine grid, linear in between.
+    // The cumulative distribution on a fine grid, interpolated linearly.
     constexpr int kCells = 20000;
     std::vector<double> cdf(kCells + 1);
     for (int i = 0; i < kCells; ++i) {
@@ -180,7 +180,7 @@ TEST(Xy, VorticesOfOppositeSpinsSumToZero) {
 
 TEST(Xy, FindsVortices) {
   // A vortex and an antivortex, 8 plaquettes apart on a lattice of side 16. Their periodic images
-  // bend the angles by less than half a turn.
+  // change the angles by less than half a turn.
   constexpr int kSide = 16;
   Lattice lattice(kSide);
   for (int y = 0; y < kSide; ++y) {

@@ -16,8 +16,8 @@ namespace wellspring::test {
 
 inline constexpr double kWholeTurn = 2 * std::numbers::pi;
 
-/// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. Equidistant
-/// points give it up to rounding if there are more than n + a few sqrt(z) of them.
+/// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. A sum over more
+/// than n + a few sqrt(z) equidistant points is exact up to rounding.
 inline double bessel(int n, double z) {
   constexpr int kPoints = 400;
   double sum = 0;

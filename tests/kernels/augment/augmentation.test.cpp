@@ -74,7 +74,7 @@ Map about(const Map& map, double width, double height) {
 }
 
 /// Compares the source points of output points. A dozen f32 operations on numbers up to `size` give
-/// errors of 12 * 2^-24 * size, multiplied by the stretch of the map.
+/// errors of 12 * 2^-24 * size, which the map stretches.
 void expect_map(const Augmentation& a, const Map& expected, FrameSize out, double size,
                 double stretch = 1) {
   const double tolerance = 12 * 0x1p-24 * size * stretch;
@@ -211,15 +211,15 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
     const Map expected = solve(corner, {{{0, 0}, {61, 0}, {61, 40}, {0, 40}}});
     const Augmentation a = drawn(plan, i);
     bent |= a.projective;
-    // Tests points in and around the quadrilateral, where the depth is not small.
+    // Points in and around the quadrilateral, where the depth is not small.
     for (int k = 0; k < 81; ++k) {
       const double x = k % 9 * 61 / 8., y = k / 9 * 40 / 8.;
       const double depth = expected.m[6] * x + expected.m[7] * y + 1;
       const double at_centre = expected.m[6] * 30.5 + expected.m[7] * 20 + 1;
       if (depth / at_centre < 0.25) continue;
       const auto [ex, ey] = expected(x, y);
-      // The tolerance covers 40 f32 operations, and cancellation by a factor of up to the product
-      // of the sides divided by the depth.
+      // The tolerance covers 40 f32 operations and cancellation, which amplifies errors by up to
+      // the product of the sides divided by the depth.
       ASSERT_NEAR(a.source_x(static_cast<float>(x), static_cast<float>(y)), ex, 2e-3);
       ASSERT_NEAR(a.source_y(static_cast<float>(x), static_cast<float>(y)), ey, 2e-3);
     }
@@ -312,7 +312,7 @@ TEST(AugmentationDraws, CoverAndStayWithinTheirRanges) {
 }
 
 TEST(AugmentationDraws, GiveCropsTheDocumentedAreasRatiosAndPositions) {
-  // With ratio 1, the side of a crop is round(40 sqrt(u)) with u uniform in [0.25, 1].
+  // With ratio 1, a crop's side is round(40 sqrt(u)) with u uniform in [0.25, 1].
   const auto square = plan_of("[crop_resize: {scale: [0.25, 1], ratio: [1, 1]}]", {40, 40});
   std::vector<double> sides(21), places(11);
   for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -331,8 +331,8 @@ TEST(AugmentationDraws, GiveCropsTheDocumentedAreasRatiosAndPositions) {
   EXPECT_GT(test::chi_square_p(sides, expected), test::kGate);
   EXPECT_GT(test::uniform_chi_square_p(places), test::kGate);
 
-  // Small boxes of any ratio always fit. On 4096 pixels, rounding sides near 1000 changes the
-  // logarithm of the ratio by less than 0.001, which is a hundredth of the test's resolution.
+  // Small boxes of any ratio always fit. At 4096 pixels, rounding sides near 1000 changes the
+  // ratio's logarithm by less than 0.001, which is a hundredth of the test's resolution.
   const auto wide = plan_of("[crop_resize: {scale: [0.06, 0.06], ratio: [0.5, 2]}]", {4096, 4096});
   std::vector<double> ratios;
   for (std::uint64_t i = 0; i < kCount; ++i) {

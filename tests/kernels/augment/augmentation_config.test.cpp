@@ -25,7 +25,7 @@ std::string yaml_of(const Augmentations& values) {
   return config_yaml(writer.entries());
 }
 
-/// The error message that `text` causes.
+/// The message of the error that `text` causes.
 std::string refusal(const std::string& text) {
   SCOPED_TRACE(text);
   return test::message_of(ErrorKind::config, [&] {

@@ -53,7 +53,7 @@ std::vector<float> emit(const std::string& yaml, SampleShape shape, std::int64_t
   return {batch.x().begin(), batch.x().end()};
 }
 
-/// The blur of one sample in double precision, in both directions at once, mirrored at the border.
+/// One blurred pixel in double precision, in both directions at once, mirrored at the border.
 double blurred(const float* image, SampleShape shape, double sigma, int radius, int row, int column,
                int c) {
   const auto mirror = [](int i, int size) {
@@ -110,7 +110,7 @@ TEST(Blur, RunsInListOrder) {
     const bool erased =
         column >= a.erase_x0 && column < a.erase_x1 && row >= a.erase_y0 && row < a.erase_y1;
     const double soft = blurred(lit.data(), shape, 1, 2, row, column, c);
-    if (!erased && std::abs(soft - 0.4) < 1e-5) continue;  // here rounding decides
+    if (!erased && std::abs(soft - 0.4) < 1e-5) continue;  // rounding decides here
     const double expected = erased ? 0 : ((soft < 0.4 ? soft : 1 - soft) - 0.3) / 0.5;
     ASSERT_NEAR(seen[static_cast<std::size_t>(i)], expected, 100 * 0x1p-24);
     zeros += erased && seen[static_cast<std::size_t>(i)] == 0 ? 1 : 0;

@@ -21,7 +21,7 @@ std::vector<Colour> colours() {
 }
 
 /// Compares the step with `expected` in double precision for every colour. A step has at most a
-/// dozen f32 operations on numbers up to 6 (hues), so errors are at most 12 * 6 * 2^-24.
+/// dozen f32 operations on numbers up to 6 (hues), which gives 12 * 6 * 2^-24.
 template <class Expected>
 void expect_step(AugmentOp op, float value, const Expected& expected,
                  double tolerance = 72 * 0x1p-24) {

@@ -19,7 +19,7 @@ AugmentationPlan map_plan(const std::string& list, FrameSize source, FrameSize o
   return test::plan_of("augment: " + list, source, out);
 }
 
-/// Latents with these roles, in pixels, or in image sides if the side lengths are given.
+/// Latents with these roles: in pixels, or in image sides if side lengths are given.
 LatentRoles roles_of(const std::vector<LatentRole>& list, int source_side = 1, int out_side = 1) {
   LatentRoles roles;
   for (const LatentRole role : list) {
@@ -59,8 +59,8 @@ struct Case {
 
 class MapLatentsTest : public testing::TestWithParam<Case> {};
 
-/// Compares an object of the source (a disc with another disc above it, on an axis at `angle`),
-/// measured in the output pixels, with its mapped latents.
+/// Measures an object of the source (a disc and another disc above it, on an axis at `angle`) in
+/// the output pixels and compares it with its mapped latents.
 TEST_P(MapLatentsTest, FollowsAVisibleObject) {
   const auto [list, source, out] = GetParam();
   const AugmentationPlan plan = map_plan(list, source, out);
@@ -89,13 +89,13 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const double reach = seen_radius * 5;
     if (seen_x < reach || seen_y < reach || seen_x > out.width - reach ||
         seen_y > out.height - reach) {
-      continue;  // partly outside the image: pixels do not determine the position
+      continue;  // partly outside, so pixels do not determine the position
     }
     ++measured;
     const Visible body = measure_disc(a, out, x, y, radius);
     const Visible head = measure_disc(a, out, head_x, head_y, radius);
-    // The disc has thousands of points, 4 x 4 per pixel, so the errors of single points average to
-    // less than a hundredth of a pixel in the centroid.
+    // The disc has thousands of points, 4 x 4 per pixel, so in the centroid, errors of single
+    // points average to less than a hundredth of a pixel.
     ASSERT_NEAR(body.x, seen_x, 0.03) << ordinal;
     ASSERT_NEAR(body.y, seen_y, 0.03) << ordinal;
     ASSERT_NEAR(std::sqrt(body.area / (kTurn / 2)), seen_radius, 0.03) << ordinal;
@@ -103,7 +103,7 @@ TEST_P(MapLatentsTest, FollowsAVisibleObject) {
     const double up = std::atan2(-(head.x - body.x), -(head.y - body.y));
     ASSERT_NEAR(std::remainder(up - latents[3], kTurn), 0, 0.006) << ordinal;
     ASSERT_TRUE(latents[3] >= 0 && latents[3] < kTurn);
-    // For the same axis, the latent for a direction is larger by a quarter turn.
+    // For the same axis, a latent that is a direction is larger by a quarter turn.
     ASSERT_NEAR(std::remainder(up + kTurn / 4 - latents[4], kTurn), 0, 0.006) << ordinal;
   }
   EXPECT_GE(measured, 3);
@@ -175,13 +175,13 @@ TEST(MapLatents, KeepsPositionsUnderTheIdentity) {
     const float x = static_cast<float>(k) / 100, y = 1 - x;
     float latents[2] = {x, y};
     map_latents(a, roles, latents);
-    // Moving to the centre and back rounds numbers up to 64 twice: 64 * 2^-23, per side of 64.
+    // A shift to the centre and back rounds numbers up to 64 twice: 64 * 2^-23, for a side of 64.
     EXPECT_NEAR(latents[0], x, 0x1p-22);
     EXPECT_NEAR(latents[1], y, 0x1p-22);
   }
 }
 
-// An object of length 0 is absent and has no position; positions of others move like points.
+// An object of length 0 is absent and has no position; other positions move like points.
 TEST(MapLatents, KeepsAbsentObjectsAtZero) {
   const FrameSize size = {64, 64};
   const Augmentation a = draw_augmentation(map_plan("[flip_x: 1]", size, size), {9, 0});

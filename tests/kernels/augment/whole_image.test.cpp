@@ -106,7 +106,7 @@ TEST(WholeImage, LeavesTheBorderUnsharpened) {
 }
 
 TEST(WholeImage, AppliesContrastAboutTheMean) {
-  // The program draws the factor, while torchvision's values are for a fixed one. The red weight of
+  // The program draws the factor, but torchvision's values are for a fixed one. The red weight of
   // luma is 0.299 here and 0.2989 in torchvision, so a mean below 0.5 differs by 5e-5, and the
   // result by 0.6 times that.
   Emitted emit;
@@ -121,7 +121,7 @@ TEST(WholeImage, AppliesContrastAboutTheMean) {
   mean /= static_cast<double>(plain.size()) / 3;
   for (std::size_t i = 0; i < plain.size(); ++i)
     ASSERT_NEAR(seen[i], std::clamp(mean + factor * (plain[i] - mean), 0., 1.), 6e-5);
-  // Torchvision uses the formula above.
+  // Torchvision's values follow from the formula above.
   for (std::size_t i = 0; i < std::size(tv::kContrast); ++i)
     ASSERT_NEAR(std::clamp(mean + 1.6 * (plain[163 * i] - mean), 0., 1.), tv::kContrast[i], 1e-6);
 }
@@ -156,8 +156,8 @@ TEST(RandAugment, MatchesTorchvisionInChainsOfColours) {
   expect_probes(chain(RandOp::contrast, -1, RandOp::solarise, 1), tv::kContrastThenSolarise, 3e-5);
   expect_probes(chain(RandOp::brightness, -1, RandOp::equalise, 1), tv::kBrightnessThenEqualise);
   // Saturation uses the luma weights above and is followed by rounding to 7 bits, so a value close
-  // to the border between two levels may end up on either side. 1.2 % of values, which is 0.3 of
-  // the 27 compared, are within 9e-5 of a border.
+  // to the border between two levels may fall on either side. 1.2 % of values, or 0.3 of the 27
+  // compared here, are within 9e-5 of a border.
   expect_probes(chain(RandOp::colour, 1, RandOp::posterise, 1), tv::kColourThenPosterise);
 }
 
@@ -271,7 +271,7 @@ TEST(WholeImage, IdentitiesLeaveEveryByteUnchanged) {
   }
 }
 
-// Tests operations before, between and after those on whole images, with and without a blur.
+// Tests operations before, between and after whole-image operations, with and without a blur.
 TEST(WholeImage, RunsInListOrder) {
   Emitted emit;
   const auto lit = emit("augment: [brightness: 0.4]");
@@ -309,7 +309,7 @@ TEST(WholeImage, RunsInListOrder) {
   Emitted sharp;
   const auto sharpened = emit("augment: [sharpen: {factor: 0.5, probability: 1}]");
   for (std::size_t i = 0; i < sharpened.size(); ++i) {
-    // Bytes are exact to half a step of 1 / 255.
+    // Bytes are exact to half of 1 / 255.
     sharp.bytes[i] = static_cast<std::uint8_t>(std::lround(255 * sharpened[i]));
   }
   const auto both = emit("augment: [sharpen: {factor: 0.5, probability: 1}, " + blur + "]");
@@ -346,7 +346,7 @@ TEST(WholeImage, HandlesImagesOfOneChannelOrOneValue) {
   std::ranges::fill(emit.bytes, std::uint8_t{77});
   const auto flat = emit("augment: [autocontrast: 1, sharpen: {factor: 2, probability: 1}]");
   for (const float v : flat) ASSERT_NEAR(v, 77 / 255., 1e-6);
-  // For an image of one level, equalise only rounds to 8 bits.
+  // On an image with a single level, equalise only rounds to 8 bits.
   for (const float v : emit("augment: [equalise: 1]")) ASSERT_EQ(v, 77 / 255.f);
 }
 
@@ -367,7 +367,7 @@ TEST(Augmentation, MatchesTorchvisionInBicubicScaling) {
   expect_part(emit(yaml), emit.shape, 16, 20, 18, 20, tv::kLarger);
   emit.shape = {18, 20, 3};
   expect_part(emit(yaml), emit.shape, 3, 6, 4, 6, tv::kSmaller);
-  emit.shape = kShape;  // unchanged, so the operation only copies
+  emit.shape = kShape;  // unchanged: the operation only copies
   expect_probes(emit(yaml), tv::kImage, 0);
   // The kernel overshoots next to edges, so this uses stripes of two pixels.
   emit.shape = {72, 80, 3};
@@ -435,7 +435,7 @@ TEST(Augmentation, ErasesBoxesOfTheGivenAreasInsideTheImage) {
   EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
   EXPECT_LT(*std::ranges::max_element(ratios), 3.5);
   EXPECT_GT(*std::ranges::min_element(ratios), 0.28);
-  // With any normalisation, the fill has the spread of normalised values.
+  // Whatever the normalisation, the fill has the spread of normalised values.
   Emitted emit;
   const auto seen = emit(
       "augment: [erase_box: {fill: noise, probability: 1}]\nnormalise: {mean: [10], std: [0.1]}",

@@ -93,7 +93,7 @@ TEST(DrawGamma, FollowsTheDistribution) {
 template <int N>
 void expect_equal_to_single_draws() {
   const SampleRng rng{11, 2};
-  for (std::uint32_t run = 0; run < 500; ++run) {  // about 4 % of first tries fail
+  for (std::uint32_t run = 0; run < 500; ++run) {  // about 4 % of the first tries fail
     std::uint32_t first[N];
     float shape[N], number[N];
     for (int i = 0; i < N; ++i) {

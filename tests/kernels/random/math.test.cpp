@@ -149,7 +149,7 @@ TEST(MathAccuracy, Atan2StaysWithinItsStatedBound) {
   RngStream random({1, 1}, Purpose::texture);
   for (std::uint32_t i = 0; i < kPairs; ++i) {
     const std::uint32_t u = random.next(), v = random.next();
-    // Alternates between two arbitrary floats and two of similar size.
+    // Pairs of arbitrary floats alternate with pairs of similar size.
     const float y = i % 2 == 0 ? std::bit_cast<float>(u) : unit_float(u) - 0.5f;
     const float x = i % 2 == 0 ? std::bit_cast<float>(v) : unit_float(v) - 0.5f;
     worst.add(ulp_error(math::atan2(y, x), std::atan2(double{y}, double{x})), x, y);
@@ -259,7 +259,7 @@ TEST(Math, GivesEqualBitsInVectorAndScalarCode) {
         i % 2 == 0 ? std::bit_cast<float>(word) : (unit_float(word) - 0.5f) * 20.0f;
   }
   const test::MathEvaluator functor{x.data(), n, scalar.data()};
-  // A volatile function pointer: one element per call prevents vectorisation.
+  // A volatile function pointer, with one element per call, prevents vectorisation.
   void (*volatile one)(const test::MathEvaluator&, std::int64_t) = [](const test::MathEvaluator& f,
                                                                       std::int64_t i) { f(i); };
   for (std::int64_t i = 0; i < n; ++i) one(functor, i);

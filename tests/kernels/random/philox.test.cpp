@@ -12,8 +12,8 @@
 namespace wellspring {
 namespace {
 
-/// How far the chi-square of equally likely `cells` is from its mean, in standard deviations, by
-/// the cube-root transform (E. Wilson, M. Hilferty, PNAS 17, 1931), which is nearly normal.
+/// The chi-square of equally likely `cells`, as a number of standard deviations from its mean, by
+/// the nearly normal cube-root transform (E. Wilson, M. Hilferty, PNAS 17, 1931).
 double chi_square_sigmas(const std::vector<std::int64_t>& cells) {
   double total = 0;
   for (const std::int64_t count : cells) total += static_cast<double>(count);
@@ -101,8 +101,8 @@ TEST(RngStream, ReadsBlocksInOrder) {
   }
 }
 
-// Computed by other code: FNV-1a of the name (checked with its published vectors, "a" ->
-// af63dc4c8601ec8c and "foobar" -> 85944171f73967e8), then ten rounds of Philox.
+// The values come from independent code: FNV-1a of the name (checked with its published vectors,
+// "a" -> af63dc4c8601ec8c and "foobar" -> 85944171f73967e8), then ten rounds of Philox.
 TEST(NamedKey, HasPinnedValues) {
   EXPECT_EQ(named_key(0, ""), 0xb5c3f648e1b04609u);
   EXPECT_EQ(named_key(7, "shapes"), 0x40dc03e9f6d3ee91u);

@@ -37,7 +37,7 @@ void expect_single_blocks() {
 template <int N>
 void expect_wanted_lanes() {
   const SampleRng rng{0x9e3779b97f4a7c15u, 0xfedcba9876543210u};
-  for (const int step : {1, 3, 2 * N}) {  // uses all lanes, some, or only the first
+  for (const int step : {1, 3, 2 * N}) {  // reads all lanes, some, or only the first
     std::uint32_t draws[N];
     std::int32_t wanted[N];
     for (int i = 0; i < N; ++i) {

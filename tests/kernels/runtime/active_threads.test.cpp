@@ -10,7 +10,7 @@ namespace {
 /// A simulated machine.
 struct Machine {
   std::function<double(int)> seconds;  ///< seconds per step, for a number of threads
-  double losses_per_second = 0;        ///< how often per second a core is lost
+  double losses_per_second = 0;        ///< core losses per second
 };
 
 class ActiveThreadsTest : public ::testing::Test {

@@ -10,7 +10,7 @@
 namespace wellspring {
 namespace {
 
-/// The message of the error of this kind that parsing `text` throws.
+/// Parses `text`, which must throw an error of this kind, and returns its message.
 std::string refusal(ErrorKind kind, std::string_view text) {
   return test::message_of(kind, [&] { static_cast<void>(Device::parse(text)); });
 }

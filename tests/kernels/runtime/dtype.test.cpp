@@ -61,7 +61,7 @@ TEST(Bf16, MatchesCudasConversion) {
   const auto cudas = [](float value) {
     return static_cast<__nv_bfloat16_raw>(__float2bfloat16_rn(value)).x;
   };
-  // Every upper half, with lower halves on both sides of every rounding decision.
+  // All upper halves, with lower halves on both sides of every rounding decision.
   for (std::uint32_t high = 0; high < 65536; ++high) {
     for (const std::uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
       const float value = from_bits(high << 16 | low);

@@ -17,8 +17,8 @@ std::string mebibytes(std::uint64_t count) {
   return std::to_string(count * kMiB) + "\n";
 }
 
-/// A simulated machine in a folder: 16 GiB of memory, 12 GiB of it available, and the control
-/// groups that a test adds.
+/// A simulated machine in a folder: 16 GiB of memory, 12 GiB of which are available, and the
+/// control groups that a test adds.
 class HostLimits : public ::testing::Test {
  protected:
   HostLimits() {
@@ -56,7 +56,7 @@ TEST_F(HostLimits, ReadsAMachineWithoutLimits) {
   EXPECT_FALSE(quota());
 }
 
-// The tree of a batch system: the job has limits, its step has none.
+// The tree of a batch system: the job has limits, but its step has none.
 TEST_F(HostLimits, ObeysLimitsOfAnyParentGroup) {
   mount_unified("/slurm/job_7/step_0");
   put("sys/fs/cgroup/slurm/memory.max", mebibytes(8000));
@@ -136,7 +136,7 @@ TEST_F(HostLimits, ReadsTheTreesOfVersion1) {
   EXPECT_EQ(quota()->processors, 2.5);
 }
 
-// A container sees the path of its group on the host, but only this group at the mount.
+// A container sees its group's path on the host, but the mount shows only this group.
 TEST_F(HostLimits, ReadsAContainersGroupAtTheMount) {
   put("proc/self/cgroup", "4:memory:/docker/abc/inner\n");
   put("proc/self/mountinfo",

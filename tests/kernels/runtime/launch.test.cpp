@@ -53,7 +53,7 @@ TEST(Launch, LeagueSupportsAllTeamOperations) {
   }
 }
 
-/// Counts the runs of each team.
+/// Counts how often each team runs.
 struct RunCounter {
   const float* costs;
   std::int32_t* runs;
@@ -79,7 +79,7 @@ TEST(Launch, HostLeagueStartsWithTheMostExpensiveTeams) {
   }
 }
 
-constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // large enough for threads to contend
+constexpr std::int64_t kPainters = 64, kPoints = 50'000;  // large enough for contention
 
 /// Checks SharedCanvasPainter's result, which must not depend on the order of the teams.
 void expect_canvas(const std::int32_t* cells, std::int64_t sum) {
@@ -100,7 +100,7 @@ TEST(Launch, HostTeamsUpdateSharedCellsAtomically) {
   }
 }
 
-// The same test with std::thread, because the thread sanitizer does not understand OpenMP's
+// The same test with std::thread, because ThreadSanitizer does not understand OpenMP's
 // threads.
 TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   std::vector<std::int32_t> cells(3);
@@ -117,7 +117,7 @@ TEST(Launch, SoloTeamsOfStdThreadsUpdateSharedCellsAtomically) {
   expect_canvas(cells.data(), sum);
 }
 
-/// AffineWriter, declared like a kernel that is compiled elsewhere.
+/// AffineWriter, declared like a kernel compiled elsewhere.
 CompiledKernel compiled_affine() {
   return {"affine, compiled", nullptr, [](const void* parameters) {
             const auto& block = *static_cast<const MapBlock<AffineWriter>*>(parameters);
@@ -220,7 +220,7 @@ TEST(Launch, GridCoversEveryElement) {
   }
 }
 
-// Teams smaller than a warp share one; each has aligned scratch.
+// Teams smaller than a warp share a warp; each has aligned scratch.
 TEST(Launch, PacksSmallTeamsIntoAWarp) {
   for (const int size : {1, 2, 4, 8, 16}) {
     for (const std::int64_t n : {1, 31, 32, 33, 1000}) {

@@ -15,7 +15,7 @@
 namespace wellspring::test {
 namespace {
 
-/// Tests that run on every back end of this machine.
+/// These tests run on every back end of this machine.
 class MemoryPlanTest : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
@@ -184,7 +184,7 @@ TEST_P(MemoryPlanTest, ChecksBeforeAllocating) {
   plan.commit(8 << 20);
 }
 
-// A configured limit does not give the machine more memory.
+// A configured limit gives the machine no additional memory.
 TEST(MemoryPlan, RefusesMoreThanIsFreeDespiteALargerLimit) {
   MemoryPlan plan(Device::cpu());
   plan.reserve<std::byte>("data", "all of it", std::size_t{1} << 50);

@@ -28,8 +28,8 @@ TEST(ShardRunner, RunsEachShardsListInOrder) {
   }
 }
 
-// Two lists never use a thread's memory at the same time. If a stream has more threads than memory
-// slots, it uses only as many threads as slots.
+// Two lists never use the same thread memory at the same time. A stream with more threads than
+// memory slots uses only as many threads as there are slots.
 TEST(ShardRunner, GivesEachThreadItsOwnMemory) {
   for (const int threads : {2, 3, 8}) {
     Stream stream(Device::cpu(), threads);

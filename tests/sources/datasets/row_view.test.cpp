@@ -41,7 +41,7 @@ TEST(RowRange, DividesAnyNumberOfRows) {
   EXPECT_EQ(hashed("3..500").rows(5), (std::vector<std::int64_t>{3, 4}));
 }
 
-// Pins the hash, because a run resumed by a later version must have the same rows.
+// Pins the hash, because a run that a later version resumes must have the same rows.
 TEST(RowRange, SelectsARandomPartByHash) {
   EXPECT_EQ(hashed("0%..20%").rows(20), (std::vector<std::int64_t>{3, 10, 18}));
   // The count is binomial; for 10000 rows at 20 %, six standard deviations are 240.
@@ -90,7 +90,7 @@ class RowViews : public ::testing::Test {
   test::LabelledImages images_;
 };
 
-// This holds for folders and arrays, even if only one of the parts is limited per class.
+// This holds for folders and arrays, even if only one part is limited per class.
 TEST_F(RowViews, AreDisjoint) {
   for (const std::string path : {"images", "arrays/x.npy"}) {
     const Mixture trained = source(path, "0%..70%", 4), held_out = source(path, "70%..100%");

@@ -45,8 +45,8 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
   return colour;
 }
 
-// Coordinates are below 32, so each of the four edges is off by at most two roundings of 2^-20.
-// This changes the mean by at most that divided by `side`. The sum has at most (side + 2)^2 terms.
+// Coordinates are below 32, so each of the four edges is off by at most 2 * 2^-20. This changes the
+// mean by at most this error divided by `side`. The sum has at most (side + 2)^2 terms.
 double tolerance(double side) {
   return 4 * 2 * 0x1p-20 / side + ((side + 2) * (side + 2) + 8) * 0x1p-24;
 }
@@ -76,7 +76,7 @@ TEST(StoredImages, AreAveragedOverTheFootprint) {
 }
 
 // A footprint of 1 gives the bilinear value. A slightly larger one moves each edge by half of the
-// excess, which changes the mean by at most four times that.
+// excess and changes the mean by at most four times that.
 TEST(StoredImages, FilterApproachesInterpolationAtFullSize) {
   const std::vector<std::uint8_t> rgb = test::noise_rgb(kWidth, kHeight, 4);
   PixelRun<8> run{};

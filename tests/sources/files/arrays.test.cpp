@@ -1,5 +1,5 @@
-// Arrays as other programs store them (shapes, types and orders of images and labels, compressed
-// archives and their memory), and exports of this program.
+// Arrays as other programs store them (shapes, types and orders of images and labels; compressed
+// archives and their memory), and this program's exports.
 #include "export/export.h"
 #include "sources/files/format.h"
 #include "sources/source_spec.h"
@@ -43,7 +43,7 @@ class ArrayFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Two RGB images of 2 x 4 pixels, with channels last and as planes.
+/// Two RGB images of 2 x 4 pixels, with interleaved channels and as planes.
 std::vector<std::uint8_t> interleaved() {
   std::vector<std::uint8_t> pixels(48);
   std::iota(pixels.begin(), pixels.end(), std::uint8_t{10});

@@ -1,4 +1,4 @@
-// Batches emitted by sources of generators and files, for comparison. Tests only; host only.
+// Batches emitted by generator and file sources, for comparison. Tests only; host only.
 #pragma once
 
 #include "sources/source_spec.h"

@@ -1,5 +1,5 @@
-// Orientation of photographs: Exif blocks in both byte orders, damaged blocks, and upright pictures
-// and sizes.
+// Orientation of photographs: Exif blocks in both byte orders, damaged blocks, and the pictures and
+// sizes after turning them upright.
 #include "sources/files/exif.h"
 
 #include "core/error.h"
@@ -71,7 +71,7 @@ Bytes decoded(const Bytes& encoded) {
   return rgb;
 }
 
-/// Makes one pixel per letter, with three different bytes.
+/// One pixel per letter, with three different bytes.
 Bytes picture(const std::string& letters) {
   Bytes rgb;
   for (const char letter : letters)
@@ -80,9 +80,9 @@ Bytes picture(const std::string& letters) {
 }
 
 TEST(Exif, RotatesEveryOrientationUpright) {
-  // The stored image is abc above def. In the standard, 6 means "the 0th row is at the visual
-  // right-hand side, the 0th column at the top": the first column, read upwards, becomes the first
-  // row.
+  // The stored image has the rows abc and def. In the standard, 6 means "the 0th row is at the
+  // visual right-hand side, the 0th column at the top": the first column, read upwards, becomes the
+  // first row.
   const std::vector<std::string> upright = {"abcdef", "cbafed", "fedcba", "defabc",
                                             "adbecf", "daebfc", "fcebda", "cfbead"};
   for (Orientation orientation = 1; orientation <= 8; ++orientation) {

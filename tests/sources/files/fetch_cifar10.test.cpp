@@ -1,4 +1,4 @@
-// Runs the conversion of scripts/fetch-cifar10 on an artificial archive in the original's layout.
+// Runs the conversion of scripts/fetch-cifar10 on an artificial archive in the same layout.
 #include "core/io/files.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"

@@ -1,5 +1,5 @@
-// Input that every data set format reads or refuses. Equal images must give equal batches in every
-// format and storage.
+// Tests the input that every data set format reads or refuses. Equal images must give equal batches
+// in every format and storage.
 #include "core/io/npy.h"
 #include "kernels/runtime/step_state.h"
 #include "sources/files/format.h"
@@ -121,7 +121,7 @@ TEST_F(DatasetFormats, TakeTheFirstRowsOfEachClass) {
   }
 }
 
-/// All batches of a short mixture of the spec's files with an endless source.
+/// All batches of a short mixture of the files in `spec` with an endless source.
 std::vector<float> batches(const SourceSpec& spec, Storage storage) {
   constexpr std::int64_t kBatch = 6;
   constexpr std::uint64_t kSteps = 8;

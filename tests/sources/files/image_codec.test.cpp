@@ -74,7 +74,7 @@ TEST(ImageCodec, DecodesJpegApproximately) {
   for (std::size_t i = 0; i < smooth.size(); ++i) {
     worst = std::max(worst, std::abs(double{1} * decoded[i] - smooth[i]));
   }
-  EXPECT_LT(worst, 24);  // at quality 90 with half chroma; swapped red and blue would give 200
+  EXPECT_LT(worst, 24);  // at quality 90 with halved chroma; swapping red and blue would give 200
 }
 
 TEST(ImageCodec, ReadsKindAndSizeFromHeaders) {
@@ -158,18 +158,18 @@ TEST(ImageCodec, MultipliesInks) {
   const Bytes adobe = encode_jpeg(noise_rgb(16, 16, 1), 16, 16, JpegKind::cmyk);
   const auto expect_near = [&](const Bytes& jpeg, std::array<double, 3> expected) {
     const Bytes rgb = decode(decoder, jpeg);
-    // Each stored ink is exact to within one level, and two inks are multiplied.
+    // Each stored ink is exact to one level, and two inks are multiplied.
     for (std::size_t i = 0; i < rgb.size(); ++i) EXPECT_NEAR(rgb[i], expected[i % 3], 2.5);
   };
   const double inverted = 100. * 100 / 255;
   expect_near(adobe, {inverted, inverted, inverted});
-  // Without Adobe's segment, the values 155, 128, 128 and 100 are read as inks, not inverted.
+  // Without Adobe's segment, the values 155, 128, 128 and 100 are inks and not inverted.
   const double light = 255 - 100;
   expect_near(test::without_segments(adobe, 0xee),
               {light * (255 - 155) / 255, light * (255 - 128) / 255, light * (255 - 128) / 255});
 }
 
-/// Files whose result once depended on which file the same decoder had read before.
+/// Files whose result once depended on the file that the decoder had read before.
 std::vector<Bytes> unlike_files() {
   const Bytes rgb = noise_rgb(64, 64, 1);
   const Bytes jpeg = encode_jpeg(rgb, 64, 64);
@@ -212,7 +212,7 @@ TEST(ImageCodec, RefusesMissingTables) {
                {"damaged JPEG", "Quantization table"});
 }
 
-// libpng clears as much memory as such a chunk claims before it reads the data.
+// Before it reads such a chunk's data, libpng clears as much memory as the chunk claims.
 TEST(ImageCodec, RefusesLargeChunksWithoutAllocating) {
   const Bytes whole = encode_png(noise_rgb(64, 64, 1), 64, 64);
   constexpr std::size_t kHeader = 8 + 25;               // signature and IHDR

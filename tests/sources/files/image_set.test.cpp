@@ -206,7 +206,7 @@ TEST_F(ImageSetTest, RefusesImagesAtMixedDepths) {
   expect_parts(refused(), {"b/deep/1.jpg", "2 folders, expected 1"});
 }
 
-// The same images in the same order as torchvision's ImageFolder: by folder, then by name.
+// Must have the images of torchvision's ImageFolder in the same order: by folder, then by name.
 TEST_F(ImageSetTest, IncludesSubfoldersOfClasses) {
   for (const char* path : {"a/2.jpg", "a/b/1.jpg", "a/B/c/1.jpg", "b/deep/1.jpg", "b/1.webp"})
     put(path);
@@ -248,7 +248,7 @@ TEST_F(ImageSetTest, ReportsImagesOfUnreadableFormats) {
   expect_parts(set.first_skipped(), {"b/2.BMP (a BMP image)"});
 }
 
-// Archives may have no entries for folders, and a lost class would change the labels of later ones.
+// Archives may have no entries for folders, and a lost class would change the labels after it.
 TEST_F(ImageSetTest, RefusesToSkipAClassOfAnArchive) {
   test::write_zip(folder_.path() / "x.zip",
                   {{"a/1.bmp", "x"}, {"b/1.jpg", "x"}, {"c/deep/1.gif", "x"}}, zip::kStored);
@@ -316,7 +316,7 @@ TEST_F(ImageSetTest, RefusesBrokenLinksByName) {
   expect_parts(refused(), {"/a/3.jpg: a broken link", "Too many levels"});
   fs::remove(folder_.path() / "a/3.jpg");
   expect_parts(refused(), {"/b/upwards: a link to a folder that contains it"});
-  link("/gone", "notes");  // is next to the class folders
+  link("/gone", "notes");  // next to the class folders
   fs::remove(folder_.path() / "b/upwards");
   expect_parts(refused(), {"/notes: a broken link"});
 }
@@ -333,7 +333,7 @@ TEST_F(ImageSetTest, SkipsBrokenLinks) {
   expect_parts(set.first_skipped(), {"/a/2.jpg (a broken link)"});
 }
 
-// Skipping the class would change the labels of later ones.
+// Skipping the class would change the labels of later classes.
 TEST_F(ImageSetTest, RefusesToSkipAnUnreachableClass) {
   put_two();
   link("/gone", "aa");

@@ -1,5 +1,5 @@
-// Pulses in IceCube's layout. Exports of nu_telescope round-trip except for sorting and rounding to
-// ns. Files from other programs are read; inconsistent files are refused.
+// Pulses in IceCube's layout. Exports of nu_telescope round-trip up to sorting and rounding to ns.
+// Files from other programs are read; inconsistent files are refused.
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"
@@ -82,7 +82,7 @@ class PulseFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-/// Compares with the generated pulses, sorted by time in whole nanoseconds like those in files.
+/// Compares with the generated pulses, sorted by time in whole nanoseconds as in files.
 void expect_pulses(const EmittedPulses& read, const EmittedPulses& made, const EmittedPulses& in_ns,
                    float per_time) {
   ASSERT_EQ(read.source->layout(), made.source->layout());

@@ -205,13 +205,13 @@ TEST_F(StoredSetFiles, ReadExportedJets) {
     const float* const jet = &made.batch->globals()[row * 4];
     for (std::size_t i = 0; i < static_cast<std::size_t>(read.batch->count()[row]); ++i) {
       const float share = read.batch->x()[(row * 16 + i) * 3 + 2];
-      double nearest = 1;  // relative difference in pT from the generated constituents
+      double nearest = 1;  // relative difference in pT from the nearest generated constituent
       for (std::size_t j = 0; j < 16; ++j) {
         const float* const item = &made.batch->x()[(row * 16 + j) * 4];
         const double pt = std::hypot(item[1], item[2]) / std::hypot(jet[1], jet[2]);
         nearest = std::min(nearest, std::abs(pt / share - 1));
       }
-      EXPECT_LT(nearest, 0x1p-23);  // there is one rounding to f32: 2^-24
+      EXPECT_LT(nearest, 0x1p-23);  // one rounding to f32: 2^-24
     }
   }
 }

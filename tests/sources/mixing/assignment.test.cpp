@@ -31,10 +31,10 @@ std::vector<Slot> slots_of(std::uint32_t repeats, std::uint64_t step, int ranks)
   return slots;
 }
 
-// Mixup and cutmix pair rows 2k and 2k + 1. In a randomly ordered batch of B rows, the partner of a
-// row is one of its r - 1 copies with a probability of at most (r - 1) / (B - 1). The number of
-// such pairs in a run is close to a Poisson variable with mean m = pairs (r - 1) / (B - 1), where m
-// >= 100. Each count exceeds m + 6 sqrt(m) by chance with a probability below 1e-7.
+// Mixup and cutmix pair rows 2k and 2k + 1. In a randomly ordered batch of B rows, a row's partner
+// is one of its r - 1 copies with a probability of at most (r - 1) / (B - 1). The number of such
+// pairs in a run is close to a Poisson variable with mean m = pairs (r - 1) / (B - 1), where m >=
+// 100. Each count exceeds m + 6 sqrt(m) by chance with a probability below 1e-7.
 TEST(SlotAssignment, PairsCopiesOfASampleNoMoreOftenThanChance) {
   for (std::uint32_t repeats = 1; repeats <= 4; ++repeats) {
     for (const int ranks : {1, 2, 4}) {

@@ -12,7 +12,7 @@ namespace wellspring {
 namespace {
 
 TEST(WeightSchedule, IntegratesSharesOverTheRun) {
-  // Source 0: 0.8 -> 0.2 over the first half, then held; weights need not sum to 1.
+  // Source 0 goes from 0.8 to 0.2 over the first half, then stays; weights need not sum to 1.
   const std::vector<SchedulePoint> points = {{0, {8, 2}}, {0.5, {1, 4}}};
   const WeightSchedule schedule(points, 1000);
   EXPECT_DOUBLE_EQ(schedule.target(0, 0), 0);
@@ -48,7 +48,7 @@ TEST(WeightSchedule, JumpsBetweenPointsAtOnePosition) {
   }
 }
 
-// Rounding 0.02 * 32 = 0.64 slots in each batch would give one slot in every batch: 3.1 %.
+// If each batch rounded 0.02 * 32 = 0.64 slots, every batch would have one slot: 3.1 %.
 TEST(DealSlots, CarriesFractionsOfASlot) {
   const std::vector<SchedulePoint> points = {{0, {0.98, 0.02}}};
   const SlotTable table = deal_slots(WeightSchedule(points, 32 * 1000), 1000, 32);

@@ -1,5 +1,5 @@
-// Distributions of the random choices for a pair. Seeds are fixed; with new ones there would be one
-// false alarm in a million (test::kGate).
+// Distributions of the random choices for a pair. Seeds are fixed; new seeds would give one false
+// alarm in a million (test::kGate).
 #include "sources/mixing/mixup_cutmix.h"
 
 #include "tests/support/statistics.h"
@@ -62,7 +62,7 @@ TEST(DrawMix, DrawsSharesFromBeta) {
   EXPECT_GT(
       test::kolmogorov_p(shares(0.5f), [&](double x) { return 2 / pi * std::asin(std::sqrt(x)); }),
       test::kGate);
-  // Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)), E[x (1 - x)] = a / (2 (2 a + 1)).
+  // Beta(a, a) has mean 1/2, variance 1 / (4 (2 a + 1)), E[x (1 - x)] = a / (2 (2 a + 1)).
   for (const float a : {0.05f, 0.2f, 0.8f, 10.f}) {
     std::vector<double> spread;
     const std::vector<double> all = shares(a);

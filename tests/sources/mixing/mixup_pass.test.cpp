@@ -28,7 +28,7 @@ MixConfig both(double probability = 1) {
   return config;
 }
 
-/// A batch of numbers of all magnitudes and both signs, with labels, before and after one mix.
+/// A batch before and after one mix: numbers of all magnitudes and both signs, with labels.
 template <class T>
 struct MixedBatch {
   MixedBatch(const MixConfig& config, const SampleLayout& layout, std::int64_t rows,
@@ -79,7 +79,7 @@ bool inside(const PairMix& mix, const SampleShape& shape, std::int64_t element) 
 
 /// Error bound of r = own a + other b as the kernel computes it. A product and a fused sum are each
 /// rounded to f32 (relative error 2^-24), and the result is stored as T (2^-8 for bf16, no rounding
-/// for f32). The factor 1.001 is needed because each rounding applies to an already rounded number.
+/// for f32). The factor 1.001 covers that each rounding applies to an already rounded number.
 template <class T>
 double rounding(double product, double result) {
   const double stored = sizeof(T) == 2 ? 0x1p-8 : 0;
@@ -144,7 +144,7 @@ TEST(BatchMix, SetsTargetsToTheSharesOfLabels) {
     const std::int32_t own = label[row], other = label[row ^ 1];
     equal += mix.mixes() && own == other;
     for (std::int32_t k = 0; k < 5; ++k) {
-      // Products with 1 and 0 are exact, and the two shares add up to 1 in any rounding.
+      // Products with 1 and 0 are exact, and the two shares add up to 1 however they are rounded.
       const float expected = own == other ? (k == own ? 1.f : 0.f)
                              : k == own   ? mix.own
                              : k == other ? mix.other
@@ -171,8 +171,8 @@ TEST(BatchMix, MixesProbabilitiesOfTheSource) {
   }
 }
 
-// A label that both rows have gets the target 1, a label of neither row gets 0, and a label of one
-// row gets that row's share. The column `label` is not read, because files may lack it.
+// A label in both rows gets the target 1, a label in neither row gets 0, and a label in one row
+// gets that row's share. The column `label` is not read, because files may lack it.
 TEST(BatchMix, BlendsMultiHotLabelsByTheirShares) {
   MixedBatch<float> run(both(0.7), SampleLayout::image(7, 5, 3), 400, {{0, 4, true}});
   for (float& value : run.batch.target()) value = value < 0.5f ? 0 : 1;
@@ -218,7 +218,7 @@ TEST(BatchMix, DoesNotMixRowsOfDifferentLabelSpaces) {
   EXPECT_GT(together, 20);
 }
 
-// An invalid label stops a run without mixing, so it must also stop a run with mixing.
+// An invalid label stops a run without mixing, so it must stop a run with mixing, too.
 TEST(BatchMix, SkipsPairsWithInvalidLabelsAndStopsTheRun) {
   MixedBatch<float> run(both(), SampleLayout::image(4, 4, 1), 4, {{0, 3, false}});
   run.batch.label()[0] = -1;
@@ -231,7 +231,7 @@ TEST(BatchMix, SkipsPairsWithInvalidLabelsAndStopsTheRun) {
     EXPECT_EQ(run.batch.target()[row * 4 + static_cast<std::size_t>(run.batch.label()[row])], 1);
 }
 
-/// Bytes of all columns of the same batch, mixed on `device`.
+/// The bytes of all columns of the same batch after mixing on `device`.
 template <class T>
 std::vector<std::byte> mixed_on(const Device& device, MixedBatch<T>& run, const MixConfig& config,
                                 const std::vector<MixedLabels>& labels) {

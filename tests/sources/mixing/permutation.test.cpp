@@ -54,15 +54,15 @@ TEST(Permutation, StaysInRangeAndDistinctForHugeSizes) {
   }
 }
 
-// Pins the order, because a run resumed by a later version must see the same samples.
+// Pins the order, because a run that a later version resumes must see the same samples.
 TEST(Permutation, HasPinnedValues) {
   const std::vector<std::uint64_t> ten = whole(10, 1234, 0);
   EXPECT_EQ(ten, (std::vector<std::uint64_t>{2, 1, 3, 6, 5, 8, 4, 7, 9, 0}));
   EXPECT_EQ(Permutation(20'000, 1234, 5, PermutationUse::epoch)(0), std::uint64_t{6812});
 }
 
-// A step on a GPU waits for the longest walk in its batch. The domain is the smallest square of at
-// least the size. Each of its elements is encrypted in at most one look-up.
+// A step on a GPU waits for the longest walk in its batch. The domain is the smallest square number
+// that is at least the size. A look-up encrypts each of its elements at most once.
 TEST(Permutation, WalksNoFurtherThanTheNextSquare) {
   SKIP_UNLESS_DRAWS_ARE_COUNTED();
   for (const std::uint64_t side : {2, 3, 10, 141, 316}) {
@@ -86,7 +86,7 @@ TEST(Permutation, DiffersBySeedEpochAndUse) {
     equal_d += a(i) == d(i);
   }
   // The number of fixed points of a random permutation is Poisson distributed with mean 1, and is
-  // above 12 with p < 1e-9.
+  // above 12 with probability < 1e-9.
   EXPECT_LT(equal_b, 12);
   EXPECT_LT(equal_c, 12);
   EXPECT_LT(equal_d, 12);
@@ -145,8 +145,8 @@ TEST(Permutation, HasUncorrelatedNeighbours) {
   }
 }
 
-// A folder is sorted by class. Nevertheless, the first batch must contain nearly all classes, which
-// the shuffle buffer of a sequential reader would not achieve.
+// A folder is sorted by class, but the first batch must contain nearly all classes. A sequential
+// reader with a shuffle buffer would not achieve this.
 TEST(Permutation, MixesDataSortedByClass) {
   constexpr std::uint64_t kClasses = 10, kSize = 20'000, kBatch = 128;
   const SampleOrder order{.size = kSize, .seed = 5};
