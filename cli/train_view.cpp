@@ -91,8 +91,12 @@ void TrainView::on_plan(const PlanReport& plan) {
   tell(stdout, "{}\n{}\n", printable(memory_table_), paint(Colour::bold, plan.name));
   const auto& line = print_line;
   line("device", fmt::format("{}, {}, graph {}", plan.device, plan.precision, plan.graph));
-  line("model", fmt::format("{}, {} parameters", plan.model,
-                            human_count(static_cast<double>(plan.parameters))));
+  const auto values = [](std::int64_t n) { return human_count(static_cast<double>(n)); };
+  line("model", fmt::format("{}, {} parameters", plan.model, values(plan.parameters)) +
+                    (plan.frozen == 0 ? ""
+                                      : fmt::format(": {} trained, {} frozen",
+                                                    values(plan.parameters - plan.frozen),
+                                                    values(plan.frozen))));
   for (const PlanReport::Input& source : plan.sources) {
     line("source", fmt::format("{} ({}), weight {:g}, head {}", source.name, source.description,
                                source.weight, source.head));

@@ -30,6 +30,7 @@ void describe_run(PlanReport& plan, const RunConfig& config, const Device& devic
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
   plan.model = config.model.name;
   plan.parameters = task.parameters().count();
+  plan.frozen = task.parameters().frozen_count();
   plan.batch = config.train.batch;
   plan.steps = static_cast<std::uint64_t>(config.train.steps);
   plan.activations = task.network().memory_summary();

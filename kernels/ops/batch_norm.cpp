@@ -77,12 +77,14 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
                                   rows_per_chunk(spec),
                                   spec.channels,
                                   spec.activation};
-    league(stream, "batch_norm_backward_chunk", chunks, chunk_shape(spec),
-           BatchNormBackwardChunk<T>{in, partials, beta_partial});
-    league(
-        stream, "batch_norm_parameter_gradient", spec.channels,
-        {kChunkTeam, kReduceLanes * sizeof(float)},
-        GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, chunks, spec.channels});
+    if (dgamma != nullptr) {
+      league(stream, "batch_norm_backward_chunk", chunks, chunk_shape(spec),
+             BatchNormBackwardChunk<T>{in, partials, beta_partial});
+      league(
+          stream, "batch_norm_parameter_gradient", spec.channels,
+          {kChunkTeam, kReduceLanes * sizeof(float)},
+          GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, chunks, spec.channels});
+    }
     if (dx == nullptr && dresidual == nullptr) return;
     league(stream, "batch_norm_backward", chunks, chunk_shape(spec),
            BatchNormBackward<T>{in, gamma, dgamma, dbeta, static_cast<T*>(dx),

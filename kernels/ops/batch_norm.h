@@ -54,14 +54,15 @@ std::size_t batch_norm_partials(const BatchNormSpec& spec);
 /// config error for fewer than two rows, which have no variance.
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
                            const BatchNormStatistics& statistics, float* partials);
-/// Evaluation: mean and rstd from the running statistics.
+/// Evaluation, and frozen parameters: mean and rstd from the running statistics.
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
                                    const BatchNormStatistics& statistics);
 /// Computes y from mean and rstd; `residual` may be null.
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics);
-/// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU.
+/// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU. If
+/// `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not read.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -235,7 +236,7 @@ template <class T>
 struct BatchNormBackward {
   BatchNormGradient<T> in;
   const float* gamma;
-  const float* dgamma;
+  const float* dgamma;  ///< null: mean and rstd are constants
   const float* dbeta;
   T* dx;         ///< may be null
   T* dresidual;  ///< may be null
@@ -246,10 +247,11 @@ struct BatchNormBackward {
     float* shared = team.template scratch<float>(static_cast<std::size_t>(3 * c));
     float *scale = shared, *along_one = shared + c, *along_xhat = shared + 2 * c;
     const float n = static_cast<float>(in.rows);
+    const bool constant = dgamma == nullptr;
     for (int k = team.rank(); k < c; k += team.size()) {
       scale[k] = gamma[k] * in.rstd[k];
-      along_one[k] = dbeta[k] / n;
-      along_xhat[k] = dgamma[k] / n;
+      along_one[k] = constant ? 0 : dbeta[k] / n;
+      along_xhat[k] = constant ? 0 : dgamma[k] / n;
     }
     team.sync();
     const RowChunk chunk(index, in.rows_per_chunk, in.rows);
@@ -257,7 +259,13 @@ struct BatchNormBackward {
     const T* from = in.x + offset;
     const float *centre = in.mean, *inverse = in.rstd;
     const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
-    if (dx != nullptr) {
+    if (dx != nullptr && constant) {
+      T* to = dx + offset;
+      team_for_grid(team, chunk.count, c, [=](int row, int k) {
+        const std::int64_t i = std::int64_t{row} * c + k;
+        to[i] = T(scale[k] * gradient(i));
+      });
+    } else if (dx != nullptr) {
       T* to = dx + offset;
       team_for_grid(team, chunk.count, c, [=](int row, int k) {
         const std::int64_t i = std::int64_t{row} * c + k;

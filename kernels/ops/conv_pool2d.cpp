@@ -41,7 +41,8 @@ class ConvThenPool final : public ConvPool2d {
                 const std::uint8_t* winner, void* dx, void* dw, float* dbias,
                 Workspace workspace) override {
     max_pool_backward(stream, pool_, dy, winner, workspace.data);
-    convolution_->backward_weights(stream, x, workspace.data, dw, dbias, rest(workspace));
+    if (dw != nullptr)
+      convolution_->backward_weights(stream, x, workspace.data, dw, dbias, rest(workspace));
     if (!input_gradient_) return;
     convolution_->backward_data(stream, workspace.data, w, dx, rest(workspace));
   }

@@ -54,6 +54,7 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
                mean, rstd, static_cast<T*>(dx), static_cast<T*>(dresidual), partials, beta_partial,
                spec.height * spec.width, spec.channels, spec.groups, spec.activation});
   });
+  if (dgamma == nullptr) return;
   league(
       stream, "group_norm_parameter_gradient", spec.channels, team_shape(kReduceLanes),
       GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, spec.batch, spec.channels});

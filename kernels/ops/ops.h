@@ -108,8 +108,9 @@ struct GroupNormSpec {
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd);
-/// Computes dx, dgamma, dbeta and dresidual (may be null), which is dy taken back through the
-/// activation. `partials` holds group_norm_partials(spec) floats.
+/// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
+/// dresidual may be null, and so may both dgamma and dbeta. `partials` holds
+/// group_norm_partials(spec) floats.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
@@ -160,6 +161,7 @@ class ConvPool2d {
                        std::uint8_t* winner, Workspace workspace) = 0;
   /// dy [N,P/2,Q/2,K] is the gradient of y, after the activation. Computes dx (null without
   /// spec.input_gradient), dw in the compute type, and dbias (f32, may be null). Overwrites them.
+  /// If dw is null, computes neither dw nor dbias, and does not read x.
   virtual void backward(Stream& stream, const void* x, const void* w, const void* dy,
                         const std::uint8_t* winner, void* dx, void* dw, float* dbias,
                         Workspace workspace) = 0;

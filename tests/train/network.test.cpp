@@ -13,11 +13,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 namespace wellspring {
 namespace {
 
 constexpr std::int64_t kBatch = 6;
+constexpr float kRate = 0.01f;
 constexpr SampleShape kShape{8, 8, 2};
 constexpr std::int32_t kClasses[] = {3, 2};
 
@@ -51,7 +53,8 @@ class Bench {
  public:
   explicit Bench(const std::string& model,
                  std::vector<HeadConfig> heads = {head("a", LossKind::class_label),
-                                                  head("b", LossKind::class_label)})
+                                                  head("b", LossKind::class_label)},
+                 const std::vector<std::string>& overrides = {})
       : config_(RunConfig::parse(fmt::format(R"(
 device: cpu
 data: {{size: 8, sources: [{{name: a, kind: generator, generator: shapes}}]}}
@@ -60,7 +63,7 @@ optimizer: {{kind: adamw, lr: 0.01, weight_decay: 0}}
 train: {{batch: {}, steps: 200, clip: 0}}
 )",
                                              model, kBatch),
-                                 "bench.yaml")),
+                                 "bench.yaml", overrides)),
         stream_(Device::cpu(), 1),
         memory_(Device::cpu()),
         task_(config_, stream_, memory_, DType::f32, input(heads)),
@@ -90,7 +93,7 @@ train: {{batch: {}, steps: 200, clip: 0}}
     task_.backward({stream_, batch, slots_.data(), state_.data()});
   }
   void train_step() {
-    ops::begin_step(stream_, {.peak = 0.01f, .floor = 0, .warmup = 0, .total = 100000},
+    ops::begin_step(stream_, {.peak = kRate, .floor = 0, .warmup = 0, .total = 100000},
                     state_.data());
     backward();
     task_.optimize(stream_, state_.data());
@@ -103,6 +106,15 @@ train: {{batch: {}, steps: 200, clip: 0}}
     for (std::int64_t i = measures.losses * kBatch; i < measures.count * kBatch; ++i)
       sum += measures.values[i];
     return static_cast<int>(sum);
+  }
+  const StepState& state() const { return *state_.data(); }
+  std::map<std::string, std::vector<float>> tensors() const {
+    std::map<std::string, std::vector<float>> values;
+    for (const ParameterTensor& tensor : task_.parameters().tensors()) {
+      const float* begin = task_.parameters().master() + tensor.offset;
+      values[tensor.name].assign(begin, begin + tensor.elements());
+    }
+    return values;
   }
   const float* gradient(const ParameterTensor& tensor) const {
     const ops::ParameterView view = task_.parameters().view();
@@ -286,6 +298,117 @@ TEST(Regression, LearnsNextToAClassifier) {
   for (int i = 0; i < 500; ++i) bench.train_step();
   EXPECT_LT(bench.loss(), before / 2);  // label smoothing keeps it above 0
 }
+
+struct PolicyCase {
+  std::string name, optimizer;
+};
+void PrintTo(const PolicyCase& policy, std::ostream* out) {
+  *out << policy.name;
+}
+
+class Policies : public ::testing::TestWithParam<PolicyCase> {
+ protected:
+  static Bench bench(const std::string& rules, std::vector<std::string> overrides = {}) {
+    overrides.push_back("optimizer=" + GetParam().optimizer);
+    overrides.push_back("optimizer.parameters=" + rules);
+    return Bench(
+        "{name: cnn, norm: group, group_width: 4, widths: [4, 8], blocks: [1, 0], "
+        "pool: [1, 0]}",
+        {head("a", LossKind::class_label), head("b", LossKind::class_label),
+         head("place", LossKind::regression, {"x", "y"})},
+        overrides);
+  }
+};
+
+// The first step by hand, in double precision: m / (1 - beta1) and v / (1 - beta2) of AdamW are the
+// gradient and its square, and the velocity of SGD is the gradient. Of at most ten roundings each
+// is below u = 2^-24 times the largest magnitude, 4.
+TEST_P(Policies, SetRateAndWeightDecayPerTensor) {
+  Bench bench = Policies::bench(
+      "[{match: \"*\", lr_scale: 0.5}, {match: \"*.norm.*\", weight_decay: 0.25}, "
+      "{match: head.*, lr_scale: 2}, {match: stage0.block0.0.conv.weight, weight_decay: 0}]");
+  const auto before = bench.tensors();
+  bench.train_step();
+  const auto after = bench.tensors();
+  for (const ParameterTensor& tensor : bench.parameters().tensors()) {
+    const std::string& name = tensor.name;
+    const double rate = double{kRate} * (name.starts_with("head.") ? 2 : 0.5);
+    const bool norm = name.find(".norm.") != std::string::npos;
+    const bool matrix = tensor.layout != TensorLayout::vector;
+    const double decay = norm ? 0.25 : matrix && name != "stage0.block0.0.conv.weight" ? 0.125 : 0;
+    const float* gradient = bench.gradient(tensor);
+    for (std::size_t i = 0; i < before.at(name).size(); ++i) {
+      const double w = before.at(name)[i], g = gradient[i];
+      double expected = w;
+      if (GetParam().name == "adamw") {
+        expected -= rate * decay * w + rate * g / (std::abs(g) + 1e-8);
+      } else {
+        const double decayed = g + decay * w;
+        expected -= rate * (GetParam().name == "nesterov" ? 1.5 * decayed : decayed);
+      }
+      ASSERT_NEAR(after.at(name)[i], expected, 10 * 4 * 0x1p-24) << name << " " << i;
+    }
+  }
+}
+
+// A rate of 0 gives the bytes of frozen parameters, too, but with all gradients.
+TEST_P(Policies, FreezeAsARateOfZeroDoes) {
+  const std::string part = "{match: stage*, ", except = "{match: stage0.stem.*, ";
+  for (const std::string ema : {"0", "0.9"}) {
+    Bench frozen =
+        bench("[" + part + "frozen: true}, " + except + "frozen: false}]", {"train.ema=" + ema});
+    Bench still =
+        bench("[" + part + "lr_scale: 0}, " + except + "lr_scale: 1}]", {"train.ema=" + ema});
+    const auto before = frozen.tensors();
+    for (int i = 0; i < 5; ++i) {
+      frozen.train_step();
+      still.train_step();
+    }
+    EXPECT_EQ(frozen.tensors(), still.tensors());
+    const auto after = frozen.tensors();
+    for (const auto& [name, values] : before)
+      EXPECT_EQ(values == after.at(name),
+                name.starts_with("stage") && !name.starts_with("stage0.stem."))
+          << name;
+    if (ema == "0") continue;
+    for (const ParameterTensor& tensor : frozen.parameters().tensors()) {
+      const auto position = static_cast<std::size_t>(&tensor - &frozen.parameters().tensors()[0]);
+      const float* a = frozen.parameters().average() + tensor.offset;
+      const float* b = still.parameters().average() + still.parameters().tensors()[position].offset;
+      EXPECT_TRUE(std::equal(a, a + tensor.elements(), b)) << tensor.name;
+      // The average of a trained tensor moves, but less than its weights.
+      EXPECT_EQ(std::equal(a, a + tensor.elements(), before.at(tensor.name).begin()),
+                !tensor.trained());
+      EXPECT_EQ(std::equal(a, a + tensor.elements(), after.at(tensor.name).begin()),
+                !tensor.trained());
+    }
+  }
+}
+
+// The norm is a sum of squares in f32 lanes with fewer than 32 roundings, halved by the root.
+TEST_P(Policies, ClipByTheNormOfTrainedGradients) {
+  Bench bench = Policies::bench("[{match: stage*, frozen: true}]", {"train.clip=0.001"});
+  bench.train_step();
+  double square = 0;
+  for (const ParameterTensor& tensor : bench.parameters().tensors()) {
+    if (!tensor.trained()) continue;
+    const float* gradient = bench.gradient(tensor);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+      square += double{gradient[i]} * double{gradient[i]};
+  }
+  const double norm = std::sqrt(square);
+  EXPECT_NEAR(bench.state().gradient_norm / norm, 1, 16 * 0x1p-24);
+  EXPECT_NEAR(bench.state().gradient_scale * norm / 0.001, 1, 32 * 0x1p-24);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, Policies,
+    ::testing::Values(PolicyCase{"sgd", "{kind: sgd, momentum: 0, weight_decay: 0.125}"},
+                      PolicyCase{"momentum", "{kind: sgd, momentum: 0.5, weight_decay: 0.125}"},
+                      PolicyCase{"nesterov",
+                                 "{kind: sgd, momentum: 0.5, nesterov: true, weight_decay: 0.125}"},
+                      PolicyCase{"adamw", "{kind: adamw, weight_decay: 0.125}"}),
+    [](const auto& policy) { return policy.param.name; });
 
 }  // namespace
 }  // namespace wellspring

@@ -35,9 +35,10 @@ constexpr const char* kStateFormat = "wellspring state 2";
 /// The tensors of one arena array in file order, kept alive for write_safetensors.
 class TensorList {
  public:
-  void add(const ParameterArena& parameters, const std::vector<float>& values,
-           const std::string& prefix) {
+  void add(const ParameterArena& parameters, const ArenaArray& array,
+           const std::vector<float>& values, const std::string& prefix) {
     for (const ParameterTensor& tensor : parameters.tensors()) {
+      if (!array.holds(tensor)) continue;
       held_.push_back(to_file_order(tensor, values.data() + tensor.offset));
       tensors_.push_back({prefix + tensor.name, ElementType::f32, tensor.file_shape(), {}});
     }
@@ -151,7 +152,7 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunCo
   std::set<std::string> known;
   for (const ArenaArray& array : arrays)
     for (const ParameterTensor& tensor : parameters.tensors())
-      known.insert(prefix_of(config, array) + tensor.name);
+      if (array.holds(tensor)) known.insert(prefix_of(config, array) + tensor.name);
   for (const StateBlock& block : state) {
     if (block.persistence != Persistence::stored || array_of(arrays, block) != nullptr) continue;
     known.insert(block.name);
@@ -182,18 +183,14 @@ std::vector<std::string> restore_blocks(const SafetensorsFile& file, const RunCo
 }
 
 /// Reads all tensors of one arena array.
-void read_array(const SafetensorsFile& file, const ParameterArena& parameters,
-                const std::string& prefix, std::vector<float>& values) {
+void restore_array(const SafetensorsFile& file, const ParameterArena& parameters,
+                   const std::string& prefix, const ArenaArray& array, Stream& stream) {
+  std::vector<float> values(static_cast<std::size_t>(array.length), 0.0f);
   for (const ParameterTensor& tensor : parameters.tensors())
-    from_file_order(tensor, read_floats(file, file.tensor(prefix + tensor.name)),
-                    values.data() + tensor.offset);
-}
-
-void restore_array(const SafetensorsFile& file, ParameterArena& parameters,
-                   const std::string& prefix, float* array, Stream& stream) {
-  std::vector<float> values(static_cast<std::size_t>(parameters.length()), 0.0f);
-  read_array(file, parameters, prefix, values);
-  parameters.upload(stream, values, array);
+    if (array.holds(tensor))
+      from_file_order(tensor, read_floats(file, file.tensor(prefix + tensor.name)),
+                      values.data() + tensor.offset);
+  ParameterArena::upload(stream, values, array);
 }
 
 /// The step in the name of a checkpoint folder; nullopt for other names.
@@ -293,7 +290,7 @@ CheckpointReport CheckpointStore::write(const CheckpointContent& content, Stream
     if (block.persistence != Persistence::stored) continue;
     if (const ArenaArray* array = array_of(arrays, block))
       (is_exported(content.config, *array) ? model : rest)
-          .add(parameters, parameters.download(stream, array->data),
+          .add(parameters, *array, ParameterArena::download(stream, *array),
                prefix_of(content.config, *array));
     else
       rest.add(block.name, download(stream, block));
@@ -368,7 +365,7 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
 
   for (const ArenaArray& array : parameters.arrays())
     restore_array(is_exported(config, array) ? model : rest, parameters, prefix_of(config, array),
-                  array.data, stream);
+                  array, stream);
   parameters.refresh_working(stream);
   report.begun_anew = restore_blocks(rest, config, parameters, state, may_begin_anew, stream);
   stream.synchronize();
@@ -396,7 +393,7 @@ fs::path find_model_file(const fs::path& where) {
 
 void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream) {
   check_network(model.tensors(), parameters);
-  restore_array(model.tensors(), parameters, "", parameters.master(), stream);
+  restore_array(model.tensors(), parameters, "", parameters.weights(), stream);
   parameters.refresh_working(stream);
   stream.synchronize();
 }

@@ -200,9 +200,9 @@ TransferReport check_transfer(const fs::path& model_file, HeadInit head_init,
 TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
                                 const std::vector<HeadSpec>& heads, ParameterArena& parameters,
                                 Stream& stream) {
-  std::vector<float> values = parameters.download(stream, parameters.master());
+  std::vector<float> values = ParameterArena::download(stream, parameters.weights());
   TransferReport report = fit_weights(model_file, head_init, heads, parameters, values.data());
-  parameters.upload(stream, values, parameters.master());
+  ParameterArena::upload(stream, values, parameters.weights());
   parameters.begin_average(stream);
   parameters.refresh_working(stream);
   stream.synchronize();

@@ -2,6 +2,8 @@
 
 #include "train/optimizer/optimizer.h"
 
+#include <algorithm>
+
 namespace wellspring {
 namespace {
 
@@ -34,6 +36,49 @@ const ParamTable<OptimizerConfig>& optimizer_table() {
   return table;
 }
 
+/// A rule with all its settings; those that a file leaves out have no effect.
+struct FullRule {
+  std::string match;
+  float lr_scale = 1, weight_decay = 0;
+  bool frozen = false;
+};
+
+const ParamTable<FullRule>& rule_table() {
+  static const auto table =
+      ParamTable<FullRule>("rule for parameters")
+          .text("match", &FullRule::match,
+                "shell pattern (*, ?, [abc]) of the parameters' names, such as stage0.*; if "
+                "several matching rules give a setting, the last one wins")
+          .required()
+          .real("lr_scale", &FullRule::lr_scale, {0, 1000}, "", "factor of the learning rate")
+          .real("weight_decay", &FullRule::weight_decay, {0, 10}, "",
+                "weight decay, also of vectors")
+          .flag("frozen", &FullRule::frozen,
+                "keep the initial values; a batch norm whose weight and bias are frozen uses its "
+                "running statistics, which then stay unchanged");
+  return table;
+}
+
+ParameterRule read_rule(const ConfigNode& node) {
+  const FullRule full = node.read(rule_table());
+  ParameterRule rule{.match = full.match, .place = node.location()};
+  if (node.has("lr_scale")) rule.lr_scale = full.lr_scale;
+  if (node.has("weight_decay")) rule.weight_decay = full.weight_decay;
+  if (node.has("frozen")) rule.frozen = full.frozen;
+  if (!rule.lr_scale && !rule.weight_decay && !rule.frozen)
+    node.refuse("the rule has no effect", "it has none of lr_scale, weight_decay, frozen",
+                "give one of them, or remove the rule");
+  return rule;
+}
+
+void write_rule(ConfigWriter& writer, const ParameterRule& rule) {
+  const FullRule full{rule.match, rule.lr_scale.value_or(1), rule.weight_decay.value_or(0),
+                      rule.frozen.value_or(false)};
+  writer.table(rule_table(), full,
+               {rule.lr_scale ? "" : "lr_scale", rule.weight_decay ? "" : "weight_decay",
+                rule.frozen ? "" : "frozen"});
+}
+
 }  // namespace
 
 OptimizerConfig read_optimizer(const ConfigNode& node) {
@@ -41,6 +86,8 @@ OptimizerConfig read_optimizer(const ConfigNode& node) {
   node.read(optimizer_spec_table(), optimizer.spec);
   if (optimizer.spec.nesterov && optimizer.spec.momentum == 0)
     node.refuse("nesterov needs a momentum above 0", "it looks ahead along the momentum");
+  for (const ConfigNode& rule : node.list("parameters"))
+    optimizer.parameters.push_back(read_rule(rule));
   return optimizer;
 }
 
@@ -48,13 +95,20 @@ void write_optimizer(ConfigWriter& writer, const OptimizerConfig& optimizer) {
   writer.section("optimizer", [&] {
     writer.table(optimizer_spec_table(), optimizer.spec);
     writer.table(optimizer_table(), optimizer);
+    writer.section("parameters", [&] {
+      for (std::size_t i = 0; i < optimizer.parameters.size(); ++i)
+        writer.element(i, [&] { write_rule(writer, optimizer.parameters[i]); });
+    });
   });
 }
 
 std::vector<ConfigSection> optimizer_sections() {
   std::vector<ParamRow> rows = optimizer_spec_table().rows();
   for (ParamRow& row : optimizer_table().rows()) rows.push_back(std::move(row));
-  return {{"optimizer", "", rows, ""}};
+  std::vector<ParamRow> of_rules = rule_table().rows();
+  std::ranges::find(of_rules, "weight_decay", &ParamRow::name)->default_text =
+      "optimizer.weight_decay for matrices, 0 for vectors";
+  return {{"optimizer", "", rows, ""}, {"optimizer.parameters[]", "", of_rules, ""}};
 }
 
 }  // namespace wellspring

@@ -4,6 +4,7 @@
 
 #include "core/config/config.h"
 #include "core/config/config_values.h"
+#include "train/network/parameter_policy.h"
 #include "train/optimizer/optimizer.h"
 
 #include <vector>
@@ -15,9 +16,10 @@ struct OptimizerConfig {
   double lr = 1e-3;      ///< peak learning rate
   double warmup = 0.05;  ///< fraction of the run
   double floor = 0;      ///< fraction of the peak, at the end of the cosine
+  std::vector<ParameterRule> parameters = {};
 };
 
-/// Errors (config).
+/// Errors (config). Whether the rules of `parameters` fit is known only to the network.
 OptimizerConfig read_optimizer(const ConfigNode& node);
 void write_optimizer(ConfigWriter& writer, const OptimizerConfig& optimizer);
 std::vector<ConfigSection> optimizer_sections();

@@ -46,6 +46,9 @@ class LayerPlanner {
   std::uint64_t seed() const { return seed_; }
   /// True if the gradient of an input is needed.
   bool input_gradient(std::size_t input) const { return wanted_[input]; }
+  /// True if a parameter requested so far is trained. Otherwise the backward pass writes no
+  /// parameter gradients.
+  bool learns() const;
 
   /// Requests parameter "<layer>.<name>". `layer` is the node's own name, or that of another node
   /// to share its parameter. Errors as in ParameterArena.
@@ -99,9 +102,10 @@ struct LayerRun {
   ops::Workspace workspace;
 
   // Backward only:
-  void* output_gradient = nullptr;        ///< may be overwritten
-  std::vector<void*> input_gradient;      ///< overwritten; null if not needed
-  std::vector<void*> parameter_gradient;  ///< by parameter; overwritten
+  void* output_gradient = nullptr;    ///< may be overwritten
+  std::vector<void*> input_gradient;  ///< overwritten; null if not needed
+  /// By parameter; overwritten. All are null if all parameters are frozen.
+  std::vector<void*> parameter_gradient;
 
   Stream& stream() const { return pass.stream; }
   const void* weight(std::size_t k) const { return arena.weight(parameters[k]); }

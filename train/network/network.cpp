@@ -34,7 +34,7 @@ bool is_output(const Node& node) {
 
 Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream,
                  MemoryPlan& memory)
-    : spec_(spec) {
+    : spec_(spec), arena_(spec.rules) {
   const auto values = index(tape.values());
   activation_.assign(values, kNone);
   gradient_.assign(values, kNone);
@@ -50,6 +50,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   output_ = nodes_.back().node.output.value;
   plan_stages();
   plan_forward(stream);
+  expect_rules_fit(spec.rules, arena_.tensors());
   plan_backward();
   reserve(memory);
 }
@@ -137,10 +138,9 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
     if (s > 0) continue;
     // The rest is the same for every shard.
     planned.parameters = planner.parameters();
-    const bool has_weights =
-        std::any_of(planned.parameters.begin(), planned.parameters.end(),
-                    [this](ParameterId id) { return arena_.tensor(id).trained(); });
-    planned.backward = has_weights || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
+    planned.learns = planner.learns();
+    planned.backward =
+        planned.learns || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
     for (std::size_t k = 0; k < planned.node.inputs.size(); ++k) {
       const int input = activation_[index(planned.node.inputs[k].value)];
       use(input, now);
@@ -197,7 +197,7 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
     Target target;
     std::size_t begin = 0;
     const ParameterTensor& tensor = arena_.tensor(id);
-    if (tensor.trained()) {
+    if (planned.learns && tensor.kind == TensorKind::parameter) {
       const DType type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
       const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * size_of(type);
       const bool first = !written[index(id.index)];
@@ -205,20 +205,27 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
       if (stage.sharded) {
         begin = stage.gradient_bytes;
         stage.gradient_bytes += aligned(bytes);
-        const auto same =
-            std::find_if(stage.sums.begin(), stage.sums.end(),
-                         [id](const ShardSum& sum) { return sum.parameter.index == id.index; });
-        if (same == stage.sums.end())
-          stage.sums.push_back({id, {begin}, !first});
-        else
-          same->begins.push_back(begin);
-      } else if (!first) {
-        target.written = store("gradient of " + tensor.name + " again", {bytes}, backward_time(i));
+        if (tensor.trained()) add_to_sum(stage, id, begin, first);
+      } else if (!first || !tensor.trained()) {
+        target.written = store(
+            fmt::format("gradient of {}{}", tensor.name, tensor.trained() ? " again" : ", unused"),
+            {bytes}, backward_time(i));
       }
     }
     planned.parameter_gradients.push_back(target);
     planned.shard_gradients.push_back(begin);
   }
+}
+
+/// Adds the part at `begin` of each shard's gradients to the sum of a parameter.
+void Network::add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first) {
+  const auto same = std::find_if(stage.sums.begin(), stage.sums.end(), [id](const ShardSum& sum) {
+    return sum.parameter.index == id.index;
+  });
+  if (same == stage.sums.end())
+    stage.sums.push_back({id, {begin}, !first});
+  else
+    same->begins.push_back(begin);
 }
 
 void Network::reserve(MemoryPlan& memory) {
@@ -366,7 +373,7 @@ void Network::backward(const PlannedNode& planned, Place place, const Pass& pass
   for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
     const int again = planned.parameter_gradients[k].written;
     void* gradient = again == kNone ? arena_.gradient(planned.parameters[k]) : data(again, place);
-    if (!whole(place))
+    if (planned.learns && !whole(place))
       gradient = shard_gradient(stage_of(planned), place.shard, planned.shard_gradients[k]);
     run.parameter_gradient.push_back(gradient);
   }
@@ -384,8 +391,8 @@ void Network::accumulate(const PlannedNode& planned, Place place, const Pass& pa
   }
   for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
     const int again = planned.parameter_gradients[k].written;
-    if (again == kNone) continue;
     const ParameterTensor& tensor = arena_.tensor(planned.parameters[k]);
+    if (again == kNone || !tensor.trained()) continue;
     void* sum = arena_.gradient(planned.parameters[k]);
     ops::add(pass.stream, tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute,
              tensor.elements(), data(again, place), sum, sum);

@@ -30,9 +30,10 @@ namespace wellspring {
 struct NetworkSpec {
   std::int64_t batch = 1;
   DType compute = DType::f32;
-  std::uint64_t seed = 0;       ///< seed of the run, which keys dropout
-  bool input_gradient = false;  ///< also compute the gradient of the samples
-  std::int64_t shards = 0;      ///< CPU only; 0: chosen by make_shards()
+  std::uint64_t seed = 0;                 ///< seed of the run, which keys dropout
+  bool input_gradient = false;            ///< also compute the gradient of the samples
+  std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
+  std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;
 };
@@ -40,8 +41,8 @@ struct NetworkSpec {
 class Network {
  public:
   /// Registers parameters and reserves memory, except for the arena: the caller, which knows the
-  /// optimizer, plans it with parameters().plan(). Errors: as in planning the operations;
-  /// std::logic_error for an invalid list.
+  /// optimizer, plans it with parameters().plan(). Errors: as in planning the operations; config if
+  /// a rule does not fit (see expect_rules_fit); std::logic_error for an invalid list.
   Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory);
 
   /// Enqueues the forward pass of pass.batch; x is [batch, shape] in the compute type.
@@ -51,7 +52,8 @@ class Network {
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
-  /// Enqueues the backward pass of the same batch, which writes the gradient of every parameter.
+  /// Enqueues the backward pass of the same batch, which writes the gradient of every trained
+  /// parameter. It ends where no earlier operation has one.
   void backward(const Pass& pass);
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
@@ -84,6 +86,8 @@ class Network {
     int written = kNone;  ///< stored index; kNone: not needed, or in the arena
     int added_to = kNone;
   };
+  /// If one parameter of a node is trained, all of them get a gradient; that of a frozen one is
+  /// not used.
   struct PlannedNode {
     Node node;
     std::size_t stage = 0;
@@ -91,10 +95,11 @@ class Network {
     std::vector<ParameterId> parameters;
     std::vector<int> saved;
     std::vector<Target> input_gradients;
-    std::vector<Target> parameter_gradients;  ///< always added to the arena: added_to is unused
+    std::vector<Target> parameter_gradients;  ///< added to the arena if trained; added_to is unused
     /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;
-    bool backward = false;  ///< true if this or an earlier operation has parameters
+    bool learns = false;    ///< true if it has a trained parameter
+    bool backward = false;  ///< true if this or an earlier operation learns
   };
   /// Sum of a parameter's gradient over all shards.
   struct ShardSum {
@@ -117,6 +122,7 @@ class Network {
   void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted);
   void plan_backward();
   void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
+  static void add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first);
   void reserve(MemoryPlan& memory);
   void reserve_blocks(MemoryPlan& memory, bool per_thread);
   int store(std::string name, std::vector<std::size_t> bytes, int time);

@@ -55,11 +55,12 @@ ParameterId ParameterArena::vector(std::string name, std::int64_t n, Init initia
 
 ParameterId ParameterArena::add(ParameterTensor tensor) {
   if (planned_) throw std::logic_error("parameter '" + tensor.name + "' registered after plan()");
-  if (!tensor.trained() && tensor.layout != TensorLayout::vector)
+  if (tensor.kind == TensorKind::buffer && tensor.layout != TensorLayout::vector)
     throw std::logic_error("buffer '" + tensor.name + "' is not a vector");
   for (const ParameterTensor& other : tensors_)
     if (other.name == tensor.name)
       throw std::logic_error("parameter '" + tensor.name + "' registered twice");
+  if (tensor.kind == TensorKind::parameter) tensor.policy = policy_of(tensor.name, rules_);
   tensors_.push_back(std::move(tensor));
   return {static_cast<int>(tensors_.size()) - 1};
 }
@@ -80,40 +81,81 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
                           bool keep_average) {
   planned_ = true;
   compute_ = compute;
-  std::int64_t end = 0;
-  const auto place = [&end](ParameterTensor& tensor) {
-    tensor.offset = end;
-    end += align(tensor.elements());
-  };
-  for (ParameterTensor& tensor : tensors_)
-    if (tensor.layout != TensorLayout::vector) place(tensor);
-  matrices_ = end;
-  for (ParameterTensor& tensor : tensors_)
-    if (tensor.layout == TensorLayout::vector && tensor.trained()) place(tensor);
-  vectors_ = end - matrices_;
-  for (ParameterTensor& tensor : tensors_)
-    if (!tensor.trained()) place(tensor);
-  buffers_ = end - matrices_ - vectors_;
+  lay_out();
+  plan_ranges(memory, optimizer.weight_decay);
 
-  const auto n = static_cast<std::size_t>(length());
-  const std::size_t matrix_bytes = static_cast<std::size_t>(matrices_) * size_of(compute);
+  const auto n = static_cast<std::size_t>(length()), moments = static_cast<std::size_t>(changing());
+  const std::size_t size = size_of(compute);
   master_ = memory.reserve_state<float>("parameters", "master weights", n);
   if (compute != DType::f32)
-    working_ = memory.reserve_state<std::byte>("parameters", "working weights", matrix_bytes,
-                                               Persistence::derived);
-  matrix_gradient_ = memory.reserve<std::byte>("gradients", "of matrices", matrix_bytes);
+    working_ = memory.reserve_state<std::byte>(
+        "parameters", "working weights",
+        static_cast<std::size_t>(matrices_ + frozen_matrices_) * size, Persistence::derived);
+  matrix_gradient_ = memory.reserve<std::byte>("gradients", "of matrices",
+                                               static_cast<std::size_t>(matrices_) * size);
   vector_gradient_ =
       memory.reserve<float>("gradients", "of vectors", static_cast<std::size_t>(vectors_));
   if (optimizer.state_arrays() > 0)
-    first_ = memory.reserve_state<float>("optimizer", "first moment", n);
+    first_ = memory.reserve_state<float>("optimizer", "first moment", moments);
   if (optimizer.state_arrays() > 1)
-    second_ = memory.reserve_state<float>("optimizer", "second moment", n);
+    second_ = memory.reserve_state<float>("optimizer", "second moment", moments);
   if (keep_average) average_ = memory.reserve_state<float>("optimizer", "averaged weights", n);
+}
+
+/// Gives every tensor its offset.
+void ParameterArena::lay_out() {
+  std::int64_t end = 0;
+  const auto place = [this, &end](const auto& belongs) {
+    const std::int64_t begin = end;
+    for (ParameterTensor& tensor : tensors_) {
+      if (!belongs(tensor)) continue;
+      tensor.offset = end;
+      end += align(tensor.elements());
+    }
+    return end - begin;
+  };
+  const auto is_vector = [](const auto& tensor) { return tensor.layout == TensorLayout::vector; };
+  matrices_ = place([&](const auto& tensor) { return tensor.trained() && !is_vector(tensor); });
+  vectors_ = place([&](const auto& tensor) { return tensor.trained() && is_vector(tensor); });
+  buffers_ = place([](const auto& tensor) { return tensor.kind == TensorKind::buffer; });
+  frozen_matrices_ =
+      place([&](const auto& tensor) { return tensor.frozen() && !is_vector(tensor); });
+  frozen_vectors_ = place([&](const auto& tensor) { return tensor.frozen() && is_vector(tensor); });
+}
+
+/// Makes the table of policies: neighbouring tensors with the same policy share a range.
+/// `weight_decay`: of matrices without a policy of their own.
+void ParameterArena::plan_ranges(MemoryPlan& memory, float weight_decay) {
+  std::vector<const ParameterTensor*> trained;
+  for (const ParameterTensor& tensor : tensors_)
+    if (tensor.trained()) trained.push_back(&tensor);
+  std::ranges::sort(trained, {}, &ParameterTensor::offset);
+  for (const ParameterTensor* tensor : trained) {
+    const bool vector = tensor->layout == TensorLayout::vector;
+    const ops::UpdateRange range{tensor->offset, tensor->offset + align(tensor->elements()),
+                                 tensor->policy.lr_scale,
+                                 tensor->policy.weight_decay.value_or(vector ? 0 : weight_decay)};
+    const bool same = !update_ranges_.empty() && tensor->offset != matrices_ &&
+                      update_ranges_.back().lr_scale == range.lr_scale &&
+                      update_ranges_.back().weight_decay == range.weight_decay;
+    if (same)
+      update_ranges_.back().end = range.end;
+    else
+      update_ranges_.push_back(range);
+  }
+  ranges_ = memory.reserve<ops::UpdateRange>("optimizer", "policies", update_ranges_.size());
 }
 
 std::int64_t ParameterArena::count() const {
   std::int64_t sum = 0;
-  for (const ParameterTensor& tensor : tensors_) sum += tensor.trained() ? tensor.elements() : 0;
+  for (const ParameterTensor& tensor : tensors_)
+    sum += tensor.kind == TensorKind::parameter ? tensor.elements() : 0;
+  return sum;
+}
+
+std::int64_t ParameterArena::frozen_count() const {
+  std::int64_t sum = 0;
+  for (const ParameterTensor& tensor : tensors_) sum += tensor.frozen() ? tensor.elements() : 0;
   return sum;
 }
 
@@ -122,9 +164,11 @@ const ParameterTensor& ParameterArena::tensor(ParameterId id) const {
 }
 
 const void* ParameterArena::weight(ParameterId id) const {
-  const std::int64_t offset = tensor(id).offset;
-  if (compute_ == DType::f32) return master_.data() + offset;
-  return working_.data() + static_cast<std::size_t>(offset) * size_of(compute_);
+  const ParameterTensor& t = tensor(id);
+  if (compute_ == DType::f32) return master_.data() + t.offset;
+  // The working copy holds only the matrices: the trained ones, then the frozen ones.
+  const std::int64_t position = t.frozen() ? t.offset - vectors_ - buffers_ : t.offset;
+  return working_.data() + static_cast<std::size_t>(position) * size_of(compute_);
 }
 
 const float* ParameterArena::value(ParameterId id) const {
@@ -132,7 +176,7 @@ const float* ParameterArena::value(ParameterId id) const {
 }
 
 float* ParameterArena::buffer(ParameterId id) const {
-  WS_EXPECT(!tensor(id).trained());
+  WS_EXPECT(tensor(id).kind == TensorKind::buffer);
   return master_.data() + tensor(id).offset;
 }
 
@@ -144,10 +188,10 @@ void* ParameterArena::gradient(ParameterId id) const {
 }
 
 std::vector<ArenaArray> ParameterArena::arrays() const {
-  std::vector<ArenaArray> arrays = {{"", master_.data()}};
-  if (first_) arrays.push_back({"first.", first_.data()});
-  if (second_) arrays.push_back({"second.", second_.data()});
-  if (average_) arrays.push_back({"average.", average_.data()});
+  std::vector<ArenaArray> arrays = {weights()};
+  if (first_) arrays.push_back({"first.", first_.data(), changing()});
+  if (second_) arrays.push_back({"second.", second_.data(), changing()});
+  if (average_) arrays.push_back({"average.", average_.data(), length()});
   return arrays;
 }
 
@@ -155,6 +199,8 @@ ops::ParameterView ParameterArena::view() const {
   ops::ParameterView view;
   view.matrices = matrices_;
   view.vectors = vectors_;
+  view.ranges = ranges_.data();
+  view.range_count = static_cast<std::int64_t>(ranges_.size());
   view.master = master_.data();
   view.working = compute_ == DType::f32 ? static_cast<void*>(master_.data()) : working_.data();
   view.matrix_gradient = matrix_gradient_.data();
@@ -169,14 +215,16 @@ void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks) const
 }
 
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
+  for (const Planned<float>* moment : {&first_, &second_})
+    if (*moment) stream.fill_zero(moment->data(), moment->bytes(), "initialise moments");
+  stream.copy(ranges_.data(), update_ranges_.data(), ranges_.bytes(), CopyDirection::host_to_device,
+              "upload policies");
   std::vector<float> values(static_cast<std::size_t>(length()), 0.0f);
-  if (first_) upload(stream, values, first_.data());
-  if (second_) upload(stream, values, second_.data());
   for (const ParameterTensor& tensor : tensors_) {
     const std::vector<float> initial = initial_values(tensor, seed);
     std::copy(initial.begin(), initial.end(), values.begin() + tensor.offset);
   }
-  upload(stream, values, master_.data());
+  upload(stream, values, weights());
   begin_average(stream);
   refresh_working(stream);
   stream.synchronize();
@@ -190,27 +238,30 @@ void ParameterArena::begin_average(Stream& stream) {
 
 void ParameterArena::swap_average(Stream& stream) {
   WS_EXPECT(average_);
-  ops::swap_arrays(stream, length(), master_.data(), average_.data());
+  ops::swap_arrays(stream, changing(), master_.data(), average_.data());
   refresh_working(stream);
 }
 
 void ParameterArena::refresh_working(Stream& stream) {
   if (compute_ == DType::f32) return;
   ops::convert(stream, matrices_, DType::f32, master_.data(), compute_, working_.data());
+  ops::convert(stream, frozen_matrices_, DType::f32, master_.data() + changing(), compute_,
+               working_.data() + static_cast<std::size_t>(matrices_) * size_of(compute_));
 }
 
-std::vector<float> ParameterArena::download(Stream& stream, const float* array) const {
-  std::vector<float> values(static_cast<std::size_t>(length()));
-  stream.copy(values.data(), array, values.size() * sizeof(float), CopyDirection::device_to_host,
-              "download parameters");
+std::vector<float> ParameterArena::download(Stream& stream, const ArenaArray& array) {
+  std::vector<float> values(static_cast<std::size_t>(array.length));
+  stream.copy(values.data(), array.data, values.size() * sizeof(float),
+              CopyDirection::device_to_host, "download parameters");
   stream.synchronize();
   return values;
 }
 
-void ParameterArena::upload(Stream& stream, const std::vector<float>& values, float* array) {
-  WS_EXPECT(static_cast<std::int64_t>(values.size()) == length());
-  stream.copy(array, values.data(), values.size() * sizeof(float), CopyDirection::host_to_device,
-              "upload parameters");
+void ParameterArena::upload(Stream& stream, const std::vector<float>& values,
+                            const ArenaArray& array) {
+  WS_EXPECT(static_cast<std::int64_t>(values.size()) == array.length);
+  stream.copy(array.data, values.data(), values.size() * sizeof(float),
+              CopyDirection::host_to_device, "upload parameters");
   stream.synchronize();
 }
 

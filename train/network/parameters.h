@@ -6,6 +6,7 @@
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
 #include "train/network/initialisation.h"
+#include "train/network/parameter_policy.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
 
@@ -24,7 +25,7 @@ enum class TensorLayout : std::uint8_t {
 };
 
 enum class TensorKind : std::uint8_t {
-  parameter,  ///< trained: has a gradient and optimizer moments
+  parameter,  ///< trained unless its policy is frozen: has a gradient and optimizer moments
   buffer,     ///< part of the model, but not trained: running statistics
 };
 
@@ -47,26 +48,33 @@ struct ParameterTensor {
   std::int64_t offset = 0;  ///< elements from the start of the arena
   TensorKind kind = TensorKind::parameter;
   ParameterGroup group = ParameterGroup::body;
-  bool trained() const { return kind == TensorKind::parameter; }
+  ParameterPolicy policy = {};
+  bool trained() const { return kind == TensorKind::parameter && !policy.frozen; }
+  bool frozen() const { return kind == TensorKind::parameter && policy.frozen; }
   std::int64_t elements() const;
   /// Number of inputs summed by one output.
   std::int64_t fan_in() const { return elements() / shape.front(); }
   std::vector<std::int64_t> file_shape() const;  ///< OIHW for convolutions
 };
 
-/// An array of persistent values, one per element of the arena: [length] f32, with the tensors at
-/// their offsets.
+/// An array of persistent values, one per element of the arena: f32, with the tensors at their
+/// offsets.
 struct ArenaArray {
   std::string prefix;  ///< prefix of tensor names in files; "": the weights
   float* data = nullptr;
+  std::int64_t length = 0;
+  bool holds(const ParameterTensor& tensor) const { return tensor.offset < length; }
 };
 
 /// Holds all parameters. Tensors are registered while a network is planned, laid out by plan(), and
-/// addressable after MemoryPlan::commit. Matrices come first (weight decay, compute type), then
-/// vectors (f32, no decay), then buffers (f32, not trained). Every tensor begins at a multiple of
-/// 64 elements; gaps stay 0.
+/// addressable after MemoryPlan::commit. Trained matrices come first (compute type), then trained
+/// vectors (f32), then buffers (f32, not trained), then frozen matrices and frozen vectors. So a
+/// step changes only a prefix. Every tensor begins at a multiple of 64 elements; gaps stay 0.
 class ParameterArena {
  public:
+  /// `rules`: the policies of the parameters.
+  explicit ParameterArena(std::vector<ParameterRule> rules = {}) : rules_(std::move(rules)) {}
+
   /// Errors (std::logic_error): a name registered twice, a buffer that is not a vector, or any call
   /// after plan().
   ParameterId add(ParameterTensor tensor);
@@ -84,20 +92,26 @@ class ParameterArena {
   /// Parameters and buffers: the contents of a model file.
   std::span<const ParameterTensor> tensors() const { return tensors_; }
   const ParameterTensor& tensor(ParameterId id) const;
-  /// Number of trained values, without buffers and gaps.
+  std::span<const ParameterRule> rules() const { return rules_; }
+  /// Number of parameter values, without buffers and gaps: all, and the frozen ones.
   std::int64_t count() const;
-  /// Length of the arrays below, with buffers and gaps. The moments of buffers stay 0.
-  std::int64_t length() const { return matrices_ + vectors_ + buffers_; }
+  std::int64_t frozen_count() const;
+  /// Length of the weights, with buffers and gaps.
+  std::int64_t length() const { return changing() + frozen_matrices_ + frozen_vectors_; }
+  /// Length of the prefix that a step may change: everything but frozen parameters. The moments
+  /// have this length; the moments of buffers stay 0.
+  std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
   float* buffer(ParameterId id) const;       ///< buffer
-  /// Gradient of a matrix (in the compute type) or vector (f32); null for a buffer.
+  /// Gradient of a trained matrix (in the compute type) or vector (f32); null for other tensors.
   void* gradient(ParameterId id) const;
-  float* master() const { return master_.data(); }  ///< [length] f32
-  float* first_moment() const { return first_ ? first_.data() : nullptr; }
-  float* second_moment() const { return second_ ? second_.data() : nullptr; }
-  float* average() const { return average_ ? average_.data() : nullptr; }
+  float* master() const { return master_.data(); }                             ///< [length] f32
+  float* first_moment() const { return first_ ? first_.data() : nullptr; }     ///< [changing]
+  float* second_moment() const { return second_ ? second_.data() : nullptr; }  ///< [changing]
+  float* average() const { return average_ ? average_.data() : nullptr; }      ///< [length]
+  ArenaArray weights() const { return {"", master_.data(), length()}; }
   /// The weights, the optimizer's moments, and the average.
   std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
@@ -105,7 +119,8 @@ class ParameterArena {
   void reduce_gradients(Stream& stream, Communicator& ranks) const;
 
   /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
-  /// leaves the others unchanged. Sets the optimizer moments to 0. Blocks.
+  /// leaves the others unchanged. Sets the optimizer moments to 0 and uploads the ranges of the
+  /// policies. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
   /// Updates the working copy from the master weights.
   void refresh_working(Stream& stream);
@@ -114,15 +129,22 @@ class ParameterArena {
   /// Exchanges weights and average; a second call restores both exactly.
   void swap_average(Stream& stream);
 
-  /// Copy whole arrays ([length]) between host and device. Both block.
-  std::vector<float> download(Stream& stream, const float* array) const;
-  void upload(Stream& stream, const std::vector<float>& values, float* array);
+  /// Copy a whole array between host and device. Both block.
+  static std::vector<float> download(Stream& stream, const ArenaArray& array);
+  static void upload(Stream& stream, const std::vector<float>& values, const ArenaArray& array);
 
  private:
+  void lay_out();
+  void plan_ranges(MemoryPlan& memory, float weight_decay);
+
+  std::vector<ParameterRule> rules_;
   std::vector<ParameterTensor> tensors_;
   std::int64_t matrices_ = 0, vectors_ = 0, buffers_ = 0;
+  std::int64_t frozen_matrices_ = 0, frozen_vectors_ = 0;
   bool planned_ = false;
   DType compute_ = DType::f32;
+  std::vector<ops::UpdateRange> update_ranges_;
+  Planned<ops::UpdateRange> ranges_;
   Planned<float> master_, first_, second_, average_, vector_gradient_;
   Planned<std::byte> working_, matrix_gradient_;
 };

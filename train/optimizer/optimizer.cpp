@@ -9,11 +9,11 @@ template <class T, class Rule>
 void launch(Stream& stream, const Rule& rule, const ParameterView& p, const StepState* state) {
   T* working = static_cast<T*>(p.working);
   if (p.working == p.master) working = nullptr;
-  league(
-      stream, "optimizer_step", chunks(p.matrices + p.vectors),
-      {kChunkTeam, optimizer_scratch<Rule>()},
-      OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.master, working,
-                             static_cast<const T*>(p.matrix_gradient), p.vector_gradient, state});
+  league(stream, "optimizer_step", chunks(p.matrices + p.vectors),
+         {kChunkTeam, optimizer_scratch<Rule>()},
+         OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.ranges, p.range_count, p.master,
+                                working, static_cast<const T*>(p.matrix_gradient),
+                                p.vector_gradient, state});
 }
 
 }  // namespace
@@ -25,12 +25,10 @@ void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterVi
   visit_float(parameters.compute, [&]<class T>(T) {
     if (spec.kind == OptimizerKind::sgd) {
       float* velocity = spec.momentum != 0 ? first : nullptr;
-      launch<T>(stream, SgdRule{spec.momentum, spec.weight_decay, spec.nesterov, velocity},
-                parameters, state);
+      launch<T>(stream, SgdRule{spec.momentum, spec.nesterov, velocity}, parameters, state);
     } else {
-      launch<T>(stream,
-                AdamWRule{spec.beta1, spec.beta2, spec.epsilon, spec.weight_decay, first, second},
-                parameters, state);
+      launch<T>(stream, AdamWRule{spec.beta1, spec.beta2, spec.epsilon, first, second}, parameters,
+                state);
     }
   });
 }

@@ -22,7 +22,10 @@ SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, Me
   for (const HeadSpec& head : input_.heads) outputs += head.outputs();
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
   network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
-                                       NetworkSpec{config.train.batch, compute, config.seed},
+                                       NetworkSpec{.batch = config.train.batch,
+                                                   .compute = compute,
+                                                   .seed = config.seed,
+                                                   .rules = config.optimizer.parameters},
                                        stream, memory);
   parameters().plan(memory, compute, optimizer_, ema_ > 0);
   norm_partials_ =
@@ -43,7 +46,7 @@ void SupervisedTask::optimize(Stream& stream, StepState* state) {
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
   if (ema_ > 0)
-    ops::average_weights(stream, parameters().length(), ema_, view.master, parameters().average(),
+    ops::average_weights(stream, parameters().changing(), ema_, view.master, parameters().average(),
                          state);
 }
 

@@ -38,9 +38,9 @@ class SupervisedTask {
   const float* outputs() const { return network_->outputs(); }
   /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network_->output_gradient(); }
-  /// Enqueues the backward pass: the gradient of every parameter.
+  /// Enqueues the backward pass: the gradient of every trained parameter.
   void backward(const Pass& pass);
-  /// Enqueues clipping and the update of all parameters and their average.
+  /// Enqueues clipping and the update of all trained parameters and their average.
   void optimize(Stream& stream, StepState* state);
 
   ParameterArena& parameters() { return network_->parameters(); }

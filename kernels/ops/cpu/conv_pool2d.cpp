@@ -65,10 +65,11 @@ class WinnerConvPool2d final : public ConvPool2d {
     const auto* image = static_cast<const float*>(x);
     const auto* weights = static_cast<const float*>(w);
     const auto* gradient = static_cast<const float*>(dy);
-    stream.run(NodeKind::kernel, "conv_pool2d_backward_weights", [=, this] {
-      sum_ranges(image, gradient, winner, workspace);
-      add_ranges(static_cast<float*>(dw), dbias, workspace);
-    });
+    if (dw != nullptr)
+      stream.run(NodeKind::kernel, "conv_pool2d_backward_weights", [=, this] {
+        sum_ranges(image, gradient, winner, workspace);
+        add_ranges(static_cast<float*>(dw), dbias, workspace);
+      });
     if (!spec_.input_gradient) return;
     stream.run(NodeKind::kernel, "conv_pool2d_backward_data", [=, this] {
       data_gradient(weights, gradient, winner, static_cast<float*>(dx), workspace);

@@ -19,15 +19,16 @@ Doubles uniform(std::size_t n, std::mt19937& random, double low, double high, DT
 }  // namespace
 
 NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute,
-                           std::int64_t shards)
+                           std::int64_t shards, std::vector<ParameterRule> rules)
     : stream_(stream), tape_(tape), memory_(stream.device()) {
   constexpr std::uint64_t kSeed = 7;
   network_ = std::make_unique<Network>(tape,
                                        NetworkSpec{.batch = batch,
                                                    .compute = compute,
                                                    .seed = kSeed,
-                                                   .input_gradient = true,
-                                                   .shards = shards},
+                                                   .input_gradient = rules.empty(),
+                                                   .shards = shards,
+                                                   .rules = std::move(rules)},
                                        stream, memory_);
   ParameterArena& arena = network_->parameters();
   arena.plan(memory_, compute, {});
@@ -56,7 +57,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
         {100 + i, 50 + i, static_cast<std::uint32_t>(i % 2), static_cast<std::uint32_t>(i)});
   }
   arena.initialise(stream, kSeed);
-  std::vector<float> master = arena.download(stream, arena.master());
+  std::vector<float> master = ParameterArena::download(stream, arena.weights());
   for (const ParameterTensor& tensor : arena.tensors()) {
     const bool matrix = tensor.layout != TensorLayout::vector;
     const double spread = matrix ? 1.5 / std::sqrt(static_cast<double>(tensor.fan_in())) : 0;
@@ -70,7 +71,7 @@ NetworkBench::NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch,
                    [](double value) { return static_cast<float>(value); });
     input_.tensors[tensor.name] = values;
   }
-  arena.upload(stream, master, arena.master());
+  ParameterArena::upload(stream, master, arena.weights());
   arena.refresh_working(stream);
   direction_ = uniform(rows * static_cast<std::size_t>(tape.outputs()), random, -1, 1, compute);
 
@@ -132,7 +133,8 @@ std::map<std::string, Doubles> NetworkBench::gradients() {
   write(network_->output_gradient(), direction_, network_->compute());
   network_->backward(pass(PassMode::train));
   std::map<std::string, Doubles> result;
-  result["x"] = read(network_->input_gradient(), input_.x.size(), network_->compute());
+  if (network_->input_gradient() != nullptr)
+    result["x"] = read(network_->input_gradient(), input_.x.size(), network_->compute());
   const ParameterArena& arena = network_->parameters();
   int index = 0;
   for (const ParameterTensor& tensor : arena.tensors()) {
@@ -148,7 +150,7 @@ std::map<std::string, Doubles> NetworkBench::gradients() {
 
 std::map<std::string, Doubles> NetworkBench::tensors() {
   const ParameterArena& arena = network_->parameters();
-  const std::vector<float> master = arena.download(stream_, arena.master());
+  const std::vector<float> master = ParameterArena::download(stream_, arena.weights());
   std::map<std::string, Doubles> result;
   for (const ParameterTensor& tensor : arena.tensors())
     result[tensor.name] =

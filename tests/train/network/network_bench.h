@@ -15,14 +15,14 @@ namespace wellspring::test {
 class NetworkBench {
  public:
   /// Random samples, parameters and statistics of order one, from a fixed seed.
-  /// `shards`: as NetworkSpec::shards.
+  /// `shards`, `rules`: as in NetworkSpec. With rules, there is no gradient of the samples.
   NetworkBench(Stream& stream, const Tape& tape, std::int64_t batch, DType compute = DType::f32,
-               std::int64_t shards = 0);
+               std::int64_t shards = 0, std::vector<ParameterRule> rules = {});
 
   /// Outputs of the current samples and parameters; f32.
   Doubles outputs(PassMode mode);
-  /// Gradients of dot(outputs, direction()) by tensor name; "x" is that of the samples. Requires
-  /// outputs(PassMode::train) first.
+  /// Gradients of dot(outputs, direction()) by name of a trained tensor; "x" is that of the
+  /// samples. Requires outputs(PassMode::train) first.
   std::map<std::string, Doubles> gradients();
   const Doubles& direction() const { return direction_; }
   /// Parameters and buffers on the device, by name.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 
 namespace wellspring::test {
@@ -159,6 +160,33 @@ const std::vector<OperationCase>& cases() {
   return list;
 }
 
+using Rules = std::vector<ParameterRule>;
+
+/// Batch norms whose parameters are all frozen.
+std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
+  std::set<std::string> norms;
+  for (const Node& node : tape.nodes())
+    if (std::holds_alternative<BatchNorm>(node.operation) &&
+        policy_of(node.name + ".weight", rules).frozen &&
+        policy_of(node.name + ".bias", rules).frozen)
+      norms.insert(node.name);
+  return norms;
+}
+
+/// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
+std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
+  std::set<std::string> parts = names;
+  for (const std::string& name : names) parts.insert(name.substr(0, name.find('.')) + ".*");
+  std::vector<Rules> ways;
+  for (const std::string& part : parts)
+    for (const bool frozen : {true, false}) {
+      Rules rules = {{.match = "*", .frozen = !frozen}, {.match = part, .frozen = frozen}};
+      const auto is_frozen = [&](const auto& name) { return policy_of(name, rules).frozen; };
+      if (!std::ranges::all_of(names, is_frozen)) ways.push_back(std::move(rules));
+    }
+  return ways;
+}
+
 class Operations : public ops::test::OperationTest {
  protected:
   /// u: the rounding of the compute type. Sums and products are f32, so bf16 rounds only the values
@@ -191,6 +219,39 @@ class Operations : public ops::test::OperationTest {
     expect_gradients(bench, tape, training, bound * c.gain);
   }
 
+  /// Compares a network with frozen parameters to the full one (outputs and gradients), bit by bit.
+  /// Where a batch norm is frozen, the full one computes other values, so the oracle takes its
+  /// place.
+  void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
+                     const std::map<std::string, Doubles>& full) {
+    Tape tape(c.name, c.input, kOutputs);
+    c.record(tape);
+    NetworkBench pruned(stream(), tape, kBatch, DType::f32, shards, rules);
+    const Doubles outputs = pruned.outputs(PassMode::train);
+    ReferenceInput input = pruned.reference(PassMode::train);
+    input.frozen_norms = frozen_norms(tape, rules);
+    if (!input.frozen_norms.empty()) {
+      std::map<std::string, Doubles> moved;
+      const Doubles expected = reference_outputs(tape, input, &moved);
+      const double bound = c.roundings * ops::test::rounding(DType::f32) * c.gain;
+      ops::test::expect_within(outputs, expected,
+                               bound * std::max(1.0, largest_magnitude(expected)), "outputs");
+      const std::map<std::string, Doubles> tensors = pruned.tensors();
+      for (const std::string& norm : input.frozen_norms)
+        for (const char* name : {".running_mean", ".running_var"})
+          EXPECT_EQ(tensors.at(norm + name), input.tensors.at(norm + name));
+      expect_gradients(pruned, tape, input, bound * c.gain);
+      return;
+    }
+    std::map<std::string, Doubles> expected = full;
+    std::erase_if(expected,
+                  [&](const auto& gradient) { return policy_of(gradient.first, rules).frozen; });
+    std::map<std::string, Doubles> got = pruned.gradients();
+    expected["outputs"] = full.at("outputs");
+    got["outputs"] = outputs;
+    EXPECT_EQ(got, expected);
+  }
+
   /// Sums over the batch have one more term per row. Finite differences have errors of 1e-8.
   void expect_gradients(NetworkBench& bench, const Tape& tape, const ReferenceInput& input,
                         double bound) {
@@ -219,6 +280,26 @@ TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
 // A CPU divides the batch, here into shards of 1, 1 and 2 rows; a GPU does not.
 TEST_P(Operations, AgreeInShards) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::f32, 3);
+}
+
+TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
+  for (const OperationCase& c : cases()) {
+    Tape tape(c.name, c.input, kOutputs);
+    c.record(tape);
+    for (const std::int64_t shards : {NetworkSpec::kWholeBatch, std::int64_t{3}}) {
+      NetworkBench bench(stream(), tape, kBatch, DType::f32, shards,
+                         {{.match = "*", .lr_scale = 1}});
+      const Doubles outputs = bench.outputs(PassMode::train);
+      std::map<std::string, Doubles> full = bench.gradients();
+      std::set<std::string> names;
+      for (const auto& [name, gradient] : full) names.insert(name);
+      full["outputs"] = outputs;
+      for (const Rules& rules : ways_to_freeze(names)) {
+        SCOPED_TRACE(c.name + ": " + rules[1].match + (*rules[1].frozen ? " frozen" : " trained"));
+        expect_pruned(c, rules, shards, full);
+      }
+    }
+  }
 }
 
 // Network and batch alone determine the shards and the order of their sums.

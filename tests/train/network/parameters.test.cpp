@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 namespace wellspring {
 namespace {
@@ -30,6 +31,79 @@ TEST(Parameters, PutMatricesFirstAndAlignTensors) {
   for (const ParameterTensor& tensor : arena.tensors()) {
     EXPECT_EQ(tensor.offset % 64, 0);
     EXPECT_EQ(tensor.offset < view.matrices, tensor.layout != TensorLayout::vector);
+  }
+}
+
+TEST(Parameters, PutFrozenTensorsLast) {
+  MemoryPlan memory(Device::cpu());
+  ParameterArena arena({{.match = "a.*", .frozen = true}, {.match = "b.bias", .lr_scale = 0.5f}});
+  arena.matrix("a.weight", TensorLayout::dense, {4, 70}, Init::he_normal);
+  arena.vector("a.bias", 4, Init::ones);
+  arena.matrix("b.weight", TensorLayout::dense, {5, 4}, Init::he_normal);
+  arena.vector("b.bias", 5, Init::zeros);
+  arena.add({.name = "n.mean", .shape = {5}, .kind = TensorKind::buffer});
+  arena.vector("n.bias", 5, Init::zeros);
+  arena.plan(memory, DType::bf16, {.weight_decay = 0.25f}, true);
+  memory.commit();
+  const std::span<const ParameterTensor> tensors = arena.tensors();
+  const std::vector<std::int64_t> expected = {256, 576, 0, 64, 192, 128};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(tensors[i].offset, expected[i]) << tensors[i].name;
+  EXPECT_EQ(arena.length(), 640);
+  EXPECT_EQ(arena.changing(), 256);
+  EXPECT_EQ(arena.count(), 280 + 4 + 20 + 5 + 5);
+  EXPECT_EQ(arena.frozen_count(), 280 + 4);
+  EXPECT_EQ(arena.gradient({0}), nullptr);
+  EXPECT_NE(arena.gradient({2}), nullptr);
+
+  Stream stream(Device::cpu(), 1);
+  arena.initialise(stream, 3);
+  const ops::ParameterView view = arena.view();
+  EXPECT_EQ(view.matrices, 64);
+  EXPECT_EQ(view.vectors, 128);
+  // The matrix decays as usual, b.bias has its own rate, and n.bias is usual.
+  ASSERT_EQ(view.range_count, 3);
+  const std::vector<std::int64_t> ends = {64, 128, 192};
+  const std::vector<float> scales = {1, 0.5f, 1}, decays = {0.25f, 0, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(view.ranges[i].begin, i == 0 ? 0 : ends[i - 1]);
+    EXPECT_EQ(view.ranges[i].end, ends[i]);
+    EXPECT_EQ(view.ranges[i].lr_scale, scales[i]);
+    EXPECT_EQ(view.ranges[i].weight_decay, decays[i]);
+  }
+  // The working copy has the frozen matrix after the trained one.
+  for (const int i : {0, 2}) {
+    const auto* working = static_cast<const bf16*>(arena.weight({i}));
+    const ParameterTensor& tensor = tensors[static_cast<std::size_t>(i)];
+    for (std::int64_t k = 0; k < tensor.elements(); ++k)
+      ASSERT_EQ(static_cast<float>(working[k]),
+                static_cast<float>(bf16(arena.master()[tensor.offset + k])));
+  }
+}
+
+TEST(Parameters, ShareARangeOfTheTableUnderTheUsualPolicy) {
+  MemoryPlan memory(Device::cpu());
+  const ParameterArena arena = planned(memory);
+  EXPECT_EQ(arena.view().range_count, 2);  // matrices and vectors
+}
+
+// With only vectors trained, there is no gradient of a matrix, and the reverse.
+TEST(Parameters, PlanNoGradientOfFrozenTensors) {
+  for (const char* frozen : {"*.weight", "*.bias"}) {
+    MemoryPlan memory(Device::cpu());
+    ParameterArena arena({{.match = frozen, .frozen = true}});
+    arena.matrix("a.weight", TensorLayout::dense, {4, 64}, Init::he_normal);
+    arena.vector("a.bias", 4, Init::ones);
+    arena.plan(memory, DType::f32, {});
+    memory.commit();
+    std::map<std::string, std::size_t> bytes;
+    for (const Reservation& reservation : memory.reservations())
+      bytes[reservation.name] = reservation.bytes;
+    const bool matrix = std::string(frozen) == "*.bias";
+    EXPECT_EQ(bytes.at("of matrices"), matrix ? 1024u : 0u);
+    EXPECT_EQ(bytes.at("of vectors"), matrix ? 0u : 256u);
+    EXPECT_EQ(bytes.at("first moment"), matrix ? 1024u : 256u);
+    EXPECT_EQ(arena.view().range_count, 1);
   }
 }
 
@@ -65,7 +139,7 @@ TEST(Parameters, KeepGapsAtZero) {
   ParameterArena arena = planned(memory);
   Stream stream(Device::cpu(), 1);
   arena.initialise(stream, 1);
-  const std::vector<float> values = arena.download(stream, arena.master());
+  const std::vector<float> values = ParameterArena::download(stream, arena.weights());
   std::vector<bool> used(values.size(), false);
   for (const ParameterTensor& tensor : arena.tensors())
     for (std::int64_t i = 0; i < tensor.elements(); ++i)

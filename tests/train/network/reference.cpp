@@ -77,7 +77,7 @@ class Evaluator {
     const Eigen::RowVectorXd running_mean = vector("running_mean", y.cols());
     const Eigen::RowVectorXd running_variance = vector("running_var", y.cols());
     Eigen::RowVectorXd mean = running_mean, variance = running_variance;
-    if (in_.mode == PassMode::train) {
+    if (in_.mode == PassMode::train && !in_.frozen_norms.contains(node_->name)) {
       mean = y.colwise().mean();
       variance = (y.rowwise() - mean).array().square().colwise().mean();
       move("running_mean", running_mean, mean, double{b.momentum});

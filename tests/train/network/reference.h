@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct ReferenceInput {
   std::vector<Slot> slots;
   std::uint64_t step = 0, seed = 0;
   PassMode mode = PassMode::train;
-  std::map<std::string, Doubles> tensors;  ///< parameters and buffers by name, in memory order
+  std::map<std::string, Doubles> tensors;   ///< parameters and buffers by name, in memory order
+  std::set<std::string> frozen_norms = {};  ///< batch norms that always use running statistics
 };
 
 /// The outputs [batch, outputs]. In training mode it also writes the updated running statistics of

@@ -114,7 +114,7 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
                              bound * scale(expected.trained), "trained");
     upload(network.output_gradient(), formula("direction", 20));
     network.backward(training);
-    const std::vector<float> master = arena.download(stream(), arena.master());
+    const std::vector<float> master = ParameterArena::download(stream(), arena.weights());
     for (std::size_t i = 0; i < arena.tensors().size(); ++i) {
       const ParameterTensor& tensor = arena.tensors()[i];
       const auto first_eight = [&] {

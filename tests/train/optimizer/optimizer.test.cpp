@@ -18,30 +18,47 @@ namespace {
 constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
 constexpr std::size_t kAll = kMatrices + kVectors;
 
+/// Only matrices decay.
+std::vector<UpdateRange> usual_ranges(float decay) {
+  return {{0, kMatrices, 1, decay}, {kMatrices, kAll, 1, 0}};
+}
+
+/// Ranges that begin and end inside a chunk, at its border, and after a single element.
+std::vector<UpdateRange> many_ranges(float decay) {
+  return {{0, 1, 0.5f, 2 * decay},         {1, 3000, 0.1f, decay},
+          {3000, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
+          {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay}};
+}
+
 /// One step in double precision, in the form of the publications.
 struct Reference {
   OptimizerSpec spec;
-  double rate;
+  std::vector<UpdateRange> ranges;
+  double schedule;  ///< the learning rate before its scaling
   Doubles weight, first, second;
 
   void step(const Doubles& gradient, int t) {
-    const double decay = static_cast<double>(spec.weight_decay);
-    for (std::size_t i = 0; i < weight.size(); ++i) {
-      const bool decayed = i < static_cast<std::size_t>(kMatrices);
+    for (const UpdateRange& range : ranges) step(range, gradient, t);
+  }
+  void step(const UpdateRange& range, const Doubles& gradient, int t) {
+    const double rate = schedule * static_cast<double>(range.lr_scale);
+    const double decay = static_cast<double>(range.weight_decay);
+    const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
+    const double correction1 = 1 - std::pow(b1, t), correction2 = 1 - std::pow(b2, t);
+    for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
+         ++i) {
       double g = gradient[i];
       if (spec.kind == OptimizerKind::sgd) {
         const double momentum = static_cast<double>(spec.momentum);
-        if (decayed) g += decay * weight[i];
+        g += decay * weight[i];
         first[i] = momentum * first[i] + g;
         weight[i] -= rate * (spec.nesterov ? g + momentum * first[i] : first[i]);
       } else {
-        const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
         first[i] = b1 * first[i] + (1 - b1) * g;
         second[i] = b2 * second[i] + (1 - b2) * g * g;
-        if (decayed) weight[i] -= rate * decay * weight[i];
-        weight[i] -=
-            rate * (first[i] / (1 - std::pow(b1, t))) /
-            (std::sqrt(second[i] / (1 - std::pow(b2, t))) + static_cast<double>(spec.epsilon));
+        weight[i] -= rate * decay * weight[i];
+        weight[i] -= rate * (first[i] / correction1) /
+                     (std::sqrt(second[i] / correction2) + static_cast<double>(spec.epsilon));
       }
     }
   }
@@ -54,9 +71,16 @@ class OptimizerTest : public test::OperationTest {
     return buffer(std::vector<StepState>{state});
   }
 
+  template <class T>
+  void check(const OptimizerSpec& spec, float decay) {
+    check<T>(spec, usual_ranges(decay));
+    check<T>(spec, many_ranges(decay));
+  }
+
   /// Runs fifty steps with new gradients, clipped to half their norm.
   template <class T>
-  void check(const OptimizerSpec& spec) {
+  void check(const OptimizerSpec& spec, const std::vector<UpdateRange>& ranges) {
+    const Buffer<UpdateRange> table = buffer(ranges);
     const auto start = random_values<float>(kAll, 1);
     const Buffer<float> master = buffer(start), first = buffer(std::vector<float>(kAll)),
                         second = buffer(std::vector<float>(kAll)),
@@ -65,13 +89,15 @@ class OptimizerTest : public test::OperationTest {
     ParameterView view;
     view.matrices = kMatrices;
     view.vectors = kVectors;
+    view.ranges = table;
+    view.range_count = static_cast<std::int64_t>(ranges.size());
     view.master = master;
     view.working = working.data();
     view.matrix_gradient = matrices.data();
     view.vector_gradient = vectors;
     view.compute = DTypeOf<T>::value;
-    Reference reference{spec, static_cast<double>(0.01f), in_double(start), Doubles(kAll),
-                        Doubles(kAll)};
+    Reference reference{spec,          ranges,       static_cast<double>(0.01f), in_double(start),
+                        Doubles(kAll), Doubles(kAll)};
     for (int t = 1; t <= 50; ++t) {
       const auto of_matrices = random_values<T>(kMatrices, static_cast<unsigned>(2 * t));
       const auto of_vectors = random_values<float>(kVectors, static_cast<unsigned>(2 * t + 1));
@@ -129,22 +155,20 @@ class OptimizerTest : public test::OperationTest {
 };
 
 TEST_P(OptimizerTest, FollowsTheRecurrenceOfSgd) {
-  OptimizerSpec spec = {.kind = OptimizerKind::sgd, .weight_decay = 0.05f};
+  OptimizerSpec spec = {.kind = OptimizerKind::sgd};
   for (const auto& [momentum, nesterov] :
        {std::pair{0.0f, false}, std::pair{0.9f, false}, std::pair{0.9f, true}}) {
     spec.momentum = momentum;
     spec.nesterov = nesterov;
-    check<float>(spec);
-    check<bf16>(spec);
+    check<float>(spec, 0.05f);
+    check<bf16>(spec, 0.05f);
   }
 }
 
 TEST_P(OptimizerTest, FollowsTheRecurrenceOfAdamW) {
-  OptimizerSpec spec;
   for (const float decay : {0.0f, 0.05f}) {
-    spec.weight_decay = decay;
-    check<float>(spec);
-    check<bf16>(spec);
+    check<float>({}, decay);
+    check<bf16>({}, decay);
   }
 }
 
@@ -167,9 +191,12 @@ TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
                           second = buffer(std::vector<float>(kAll, 0.5f)),
                           partials = buffer<float>(gradient_norm_partials());
       const Buffer<StepState> state = state_buffer(7, 1);
+      const Buffer<UpdateRange> table = buffer(usual_ranges(0.05f));
       ParameterView view;
       view.matrices = kMatrices;
       view.vectors = kVectors;
+      view.ranges = table;
+      view.range_count = static_cast<std::int64_t>(table.size());
       view.master = master;
       view.working = master.data();
       view.matrix_gradient = all.data();
@@ -210,16 +237,20 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
       3, reduce, {bytes_of(partials)});
   expect_equal_for_all_team_sizes(GradientScale{partials.data(), 1.0f, state.data()}, 1, reduce,
                                   {bytes_of(state)});
-  const AdamWRule rule{0.9f, 0.999f, 1e-8f, 0.05f, first.data(), second.data()};
+  const std::vector<UpdateRange> ranges = many_ranges(0.05f);
+  const auto count = static_cast<std::int64_t>(ranges.size());
+  const AdamWRule rule{0.9f, 0.999f, 1e-8f, first.data(), second.data()};
   expect_equal_for_all_team_sizes(
-      OptimizerStep<float, AdamWRule>{rule, kMatrices, kVectors, master.data(), nullptr,
-                                      gradient.data(), gradient.data() + kMatrices, state.data()},
+      OptimizerStep<float, AdamWRule>{rule, kMatrices, kVectors, ranges.data(), count,
+                                      master.data(), nullptr, gradient.data(),
+                                      gradient.data() + kMatrices, state.data()},
       chunks(kAll), {kChunkTeam, optimizer_scratch<AdamWRule>()},
       {bytes_of(master), bytes_of(first), bytes_of(second)});
-  const SgdRule sgd{0.9f, 0.05f, true, first.data()};
+  const SgdRule sgd{0.9f, true, first.data()};
   expect_equal_for_all_team_sizes(
-      OptimizerStep<float, SgdRule>{sgd, kMatrices, kVectors, master.data(), nullptr,
-                                    gradient.data(), gradient.data() + kMatrices, state.data()},
+      OptimizerStep<float, SgdRule>{sgd, kMatrices, kVectors, ranges.data(), count, master.data(),
+                                    nullptr, gradient.data(), gradient.data() + kMatrices,
+                                    state.data()},
       chunks(kAll), {kChunkTeam, optimizer_scratch<SgdRule>()},
       {bytes_of(master), bytes_of(first)});
 }

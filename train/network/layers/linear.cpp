@@ -24,7 +24,8 @@ class ConvolutionLayer : public Layer {
                    {spec_.out_channels, spec_.kernel, spec_.kernel, spec_.in_channels},
                    operation.weight);
     if (spec_.bias) planner.vector(layer, "bias", operation.channels, Init::zeros);
-    planner.keep_input(0);
+    learns_ = planner.learns();
+    if (learns_) planner.keep_input(0);
     outputs_ = planner.batch() * planner.node().output.shape.elements();
     if (operation.pool) {
       pooled_ = ops::ConvPool2d::plan(spec_, planner.stream());
@@ -59,8 +60,9 @@ class ConvolutionLayer : public Layer {
     }
     if (spec_.activation == ops::Activation::relu)
       ops::relu_backward(run.stream(), spec_.compute, outputs_, run.output, dy, dy);
-    convolution_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
-                                   dbias, run.workspace);
+    if (learns_)
+      convolution_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
+                                     dbias, run.workspace);
     if (dx != nullptr)
       convolution_->backward_data(run.stream(), dy, run.weight(kWeight), dx, run.workspace);
   }
@@ -71,6 +73,7 @@ class ConvolutionLayer : public Layer {
   }
 
   ops::Conv2dSpec spec_;
+  bool learns_ = true;
   std::int64_t outputs_ = 0;
   std::unique_ptr<ops::Conv2d> convolution_;  ///< without pooling
   std::unique_ptr<ops::ConvPool2d> pooled_;   ///< with pooling
@@ -93,7 +96,8 @@ class DenseLayer : public Layer {
     const std::string& layer = owner(operation.weights_of, planner);
     planner.matrix(layer, "weight", TensorLayout::dense, {spec_.out, spec_.in}, operation.weight);
     if (spec_.bias) planner.vector(layer, "bias", spec_.out, Init::zeros);
-    planner.keep_input(0);
+    learns_ = planner.learns();
+    if (learns_) planner.keep_input(0);
     if (operation.relu) planner.keep_output();
   }
 
@@ -106,8 +110,9 @@ class DenseLayer : public Layer {
     void* dy = run.output_gradient;
     if (spec_.activation == ops::Activation::relu)
       ops::relu_backward(run.stream(), spec_.compute, spec_.rows * spec_.out, run.output, dy, dy);
-    dense_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
-                             spec_.bias ? run.value_gradient(kBias) : nullptr, run.workspace);
+    if (learns_)
+      dense_->backward_weights(run.stream(), run.input[0], dy, run.weight_gradient(kWeight),
+                               spec_.bias ? run.value_gradient(kBias) : nullptr, run.workspace);
     if (run.input_gradient[0] != nullptr)
       dense_->backward_data(run.stream(), dy, run.weight(kWeight), run.input_gradient[0],
                             run.workspace);
@@ -115,6 +120,7 @@ class DenseLayer : public Layer {
 
  private:
   ops::DenseSpec spec_;
+  bool learns_ = true;
   std::unique_ptr<ops::Dense> dense_;
 };
 

@@ -1,5 +1,6 @@
 #include "train/network/layer.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace wellspring {
@@ -24,6 +25,11 @@ void LayerPlanner::matrix(const std::string& layer, const std::string& name, Ten
 void LayerPlanner::registered(const std::string& layer, const ParameterTensor& asked) {
   const bool own = layer == node_.name && !again_;
   parameters_.push_back(own ? arena_.add(asked) : arena_.find(asked));
+}
+
+bool LayerPlanner::learns() const {
+  return std::ranges::any_of(parameters_,
+                             [this](ParameterId id) { return arena_.tensor(id).trained(); });
 }
 
 void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,

@@ -86,11 +86,12 @@ class BatchNormLayer : public Layer {
     planner.vector(name, "bias", in.channels, Init::zeros);
     planner.buffer(name, "running_mean", in.channels, Init::zeros);
     planner.buffer(name, "running_var", in.channels, Init::ones);
+    learns_ = planner.learns();
     const auto statistics = static_cast<std::size_t>(in.channels) * sizeof(float);
     planner.save(statistics);
     planner.save(statistics);
     planner.workspace(ops::batch_norm_partials(spec_) * sizeof(float));
-    planner.keep_input(0);
+    if (learns_) planner.keep_input(0);
     if (operation.relu) planner.keep_output();
   }
 
@@ -98,7 +99,7 @@ class BatchNormLayer : public Layer {
     const ops::BatchNormStatistics statistics{floats(run.saved[kMean]), floats(run.saved[kRstd]),
                                               run.buffer(kRunningMean),
                                               run.buffer(kRunningVariance)};
-    if (run.pass.mode == PassMode::train) {
+    if (learns_ && run.pass.mode == PassMode::train) {
       ops::batch_norm_statistics(run.stream(), spec_, run.input[0], statistics,
                                  floats(run.workspace.data));
     } else {
@@ -118,6 +119,7 @@ class BatchNormLayer : public Layer {
 
  private:
   ops::BatchNormSpec spec_;
+  bool learns_ = true;  ///< false: the parameters are frozen, and so are the running statistics
 };
 
 }  // namespace

@@ -1,0 +1,175 @@
+// Runs with optimizer.parameters: resumes, transfer, frozen batch norms, memory, refusals.
+#include "core/io/safetensors.h"
+#include "tests/train/training_testing.h"
+#include "train/check_run.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_file.h"
+
+#include <cstddef>
+#include <map>
+
+namespace wellspring::test {
+namespace {
+
+const std::string kFrozenStages = "optimizer.parameters=[{match: stage*, frozen: true}]";
+
+using Contents = std::map<std::string, std::vector<std::byte>>;
+
+Contents contents(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Contents tensors;
+  for (const TensorInfo& info : file.tensors()) {
+    std::vector<std::byte>& bytes = tensors[info.name];
+    bytes.resize(info.bytes);
+    file.read(info, bytes);
+  }
+  return tensors;
+}
+
+TEST(ParameterRules, ResumeToEqualBytes) {
+  const std::string policy =
+      "optimizer.parameters=[{match: stage0.*, frozen: true}, {match: \"*.norm.*\", "
+      "weight_decay: 0.1}, {match: head.*, lr_scale: 2}]";
+  for (const std::string setting : {"optimizer.kind=sgd", "train.ema=0.9", "train.graph=check"}) {
+    SCOPED_TRACE(setting);
+    const TemporaryFolder straight, broken;
+    Listener listener;
+    Trainer whole(small_run(straight.path(), {policy, setting}), listener, quick());
+    whole.run();
+    {
+      Trainer first(small_run(broken.path(), {policy, setting}), listener, quick());
+      first.train_until(13);
+      first.checkpoint();
+    }
+    Trainer second(small_run(broken.path(), {policy, setting}), listener, quick());
+    EXPECT_EQ(second.step(), 13u);
+    second.run();
+    EXPECT_EQ(second.state_bytes(), whole.state_bytes());
+    for (const char* name : {"model.safetensors", "state.safetensors"})
+      EXPECT_EQ(slurp(straight.path() / "checkpoints/step-30" / name),
+                slurp(broken.path() / "checkpoints/step-30" / name))
+          << name;
+  }
+}
+
+TEST(ParameterRules, RefuseToResumeUnderOthers) {
+  const TemporaryFolder folder;
+  Listener listener;
+  {
+    Trainer first(small_run(folder.path()), listener, quick());
+    first.train_until(4);
+    first.checkpoint();
+  }
+  const std::string message = message_of(ErrorKind::config, [&] {
+    Trainer(small_run(folder.path(), {kFrozenStages}), listener, quick());
+  });
+  expect_parts(message, {"a different configuration", "optimizer.parameters[0].frozen"});
+}
+
+TEST(ParameterRules, KeepFrozenWeightsOfAnotherRun) {
+  const TemporaryFolder from, probe;
+  Listener listener;
+  Trainer(small_run(from.path()), listener, quick()).run();
+  const std::string init = "init.from=" + from.path().string();
+  Trainer trainer(small_run(probe.path(), {init, kFrozenStages, "train.ema=0.9"}), listener,
+                  quick());
+  trainer.run();
+  const std::int64_t head = 8 * 6 + 6;  // 8 channels, 4 + 2 classes
+  EXPECT_EQ(trainer.plan().parameters - trainer.plan().frozen, head);
+  const std::filesystem::path file = "checkpoints/step-30/model.safetensors";
+  const Contents before = contents(from.path() / file), after = contents(probe.path() / file);
+  ASSERT_EQ(before.size(), after.size());
+  for (const auto& [name, bytes] : before)
+    EXPECT_EQ(bytes == after.at(name), !name.starts_with("head.")) << name;
+  // The optimizer has a state of trained parameters only; the model file works alone.
+  const Contents state = contents(probe.path() / "checkpoints/step-30/state.safetensors");
+  EXPECT_TRUE(state.contains("first.head.weight"));
+  EXPECT_FALSE(state.contains("first.stage0.stem.conv.weight"));
+  Trainer again(small_run("unused", {"init.head=keep", "init.from=" + probe.path().string()}),
+                listener, in_memory());
+  EXPECT_EQ(again.evaluate().results[0].loss, trainer.evaluate().results[0].loss);
+}
+
+// A batch norm whose parameters are frozen uses its running statistics and keeps them.
+TEST(ParameterRules, KeepTheStatisticsOfAFrozenBatchNorm) {
+  const TemporaryFolder folder;
+  Listener listener;
+  const std::vector<std::string> settings = {
+      "model={name: resnet18, stem: cifar}", "train.steps=3", "train.checkpoint_every=1",
+      "optimizer.parameters=[{match: layer1.*, frozen: true}, {match: bn1.weight, frozen: true}, "
+      "{match: layer4.*.bias, frozen: true}]"};
+  Trainer trainer(small_run(folder.path(), settings), listener, quick());
+  trainer.run();
+  const auto at = [&](int step) {
+    return contents(folder.path() / ("checkpoints/step-" + std::to_string(step)) /
+                    "model.safetensors");
+  };
+  const Contents before = at(1), after = at(3);
+  for (const auto& [name, bytes] : before) {
+    const bool kept = name.starts_with("layer1.") || name == "bn1.weight" ||
+                      (name.starts_with("layer4.") && name.ends_with(".bias"));
+    EXPECT_EQ(bytes == after.at(name), kept) << name;
+  }
+}
+
+std::size_t bytes_of(const MemoryPlan& memory, const std::string& group) {
+  std::size_t bytes = 0;
+  for (const Reservation& reservation : memory.reservations())
+    if (reservation.group == group) bytes += reservation.bytes;
+  return bytes;
+}
+
+TEST(ParameterRules, NeedLessMemoryWhereNothingLearns) {
+  const auto planned = [](const std::vector<std::string>& settings) {
+    const RunConfig config = small_run("unused", settings);
+    const Stream stream(Device::cpu(), 1);
+    MemoryPlan memory(Device::cpu());
+    const Mixture mixture = config.open_training();
+    const SupervisedTask task(config, stream, memory, DType::f32,
+                              SupervisedTask::Input::of(config, mixture));
+    std::map<std::string, std::size_t> bytes;
+    for (const char* group : {"gradients", "optimizer", "activations", "parameters"})
+      bytes[group] = bytes_of(memory, group);
+    return bytes;
+  };
+  auto all = planned({}), probe = planned({kFrozenStages});
+  // The head's 8 * 6 weights and 6 biases, each rounded up to 64 elements.
+  EXPECT_EQ(probe["gradients"], 2u * 64 * sizeof(float));
+  EXPECT_LT(probe["optimizer"], all["optimizer"]);
+  EXPECT_LT(probe["activations"], all["activations"]);
+  EXPECT_EQ(probe["parameters"], all["parameters"]);
+}
+
+TEST(ParameterRules, AreRefusedBeforeTraining) {
+  const auto refused = [](const std::string& rules) {
+    return message_of(ErrorKind::config,
+                      [&] { check_run(small_run("unused", {"optimizer.parameters=" + rules})); });
+  };
+  expect_parts(refused("[{match: stge0.*, frozen: true}]"),
+               {"matches no parameter", "close names: stage0."});
+  expect_parts(refused("[{match: \"*\", frozen: true}]"), {"all parameters are frozen"});
+  expect_parts(refused("[{frozen: true}]"), {"match"});
+  expect_parts(refused("[{match: head.*}]"), {"optimizer.parameters[0]", "has no effect"});
+  expect_parts(refused("[{match: head.*, lr_scale: -1}]"), {"lr_scale"});
+  expect_parts(refused("[{match: head.*, lr_scale: .inf}]"), {"lr_scale"});
+  expect_parts(refused("[{match: head.*, weight_decay: .nan}]"), {"weight_decay"});
+  expect_parts(refused("[{match: head.*, lr_scale: 1, rate: 1}]"), {"rate"});
+  check_run(small_run("unused", {"optimizer.parameters=[]"}));
+}
+
+TEST(ParameterRules, RoundTripThroughTheResolvedConfiguration) {
+  const std::string yaml =
+      small_run("unused", {"optimizer.parameters=[{match: \"*\", lr_scale: 0.1}, {match: head.*, "
+                           "weight_decay: 0, frozen: false}]"})
+          .to_yaml();
+  const RunConfig config = RunConfig::parse(yaml, "again.yaml");
+  EXPECT_EQ(config.to_yaml(), yaml);
+  ASSERT_EQ(config.optimizer.parameters.size(), 2u);
+  EXPECT_EQ(config.optimizer.parameters[0].lr_scale, 0.1f);
+  EXPECT_FALSE(config.optimizer.parameters[0].frozen.has_value());
+  EXPECT_EQ(config.optimizer.parameters[1].weight_decay, 0.0f);
+  EXPECT_EQ(small_run("unused").identity_yaml().find("parameters"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wellspring::test

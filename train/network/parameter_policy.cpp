@@ -1,0 +1,67 @@
+#include "train/network/parameter_policy.h"
+
+#include "core/error.h"
+#include "core/text/text.h"
+#include "train/network/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fnmatch.h>
+
+namespace wellspring {
+namespace {
+
+bool matches(const ParameterRule& rule, const std::string& name) {
+  return ::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0;
+}
+
+/// The names whose beginnings are nearest to the pattern without its wildcards.
+std::vector<std::string> close_names(const std::string& pattern, std::vector<std::string> names) {
+  constexpr std::size_t kMost = 5;
+  std::string letters = pattern;
+  std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
+  const auto distance = [&letters](const std::string& name) {
+    return edit_distance(letters, name.substr(0, letters.size()));
+  };
+  std::ranges::stable_sort(names, {}, distance);
+  names.resize(std::min(names.size(), kMost));
+  return names;
+}
+
+}  // namespace
+
+ParameterPolicy policy_of(const std::string& name, std::span<const ParameterRule> rules) {
+  ParameterPolicy policy;
+  for (const ParameterRule& rule : rules) {
+    if (!matches(rule, name)) continue;
+    if (rule.lr_scale) policy.lr_scale = *rule.lr_scale;
+    if (rule.weight_decay) policy.weight_decay = rule.weight_decay;
+    if (rule.frozen) policy.frozen = *rule.frozen;
+  }
+  return policy;
+}
+
+void expect_rules_fit(std::span<const ParameterRule> rules,
+                      std::span<const ParameterTensor> tensors) {
+  if (rules.empty()) return;
+  std::vector<std::string> names;
+  bool trained = false;
+  for (const ParameterTensor& tensor : tensors) {
+    if (tensor.kind == TensorKind::parameter) names.push_back(tensor.name);
+    trained = trained || tensor.trained();
+  }
+  for (const ParameterRule& rule : rules) {
+    if (std::ranges::any_of(names, [&](const auto& name) { return matches(rule, name); })) continue;
+    fail(ErrorKind::config, {fmt::format("{}the pattern '{}' matches no parameter of the network",
+                                         rule.place.prefix(), rule.match),
+                             "close names: " + join(close_names(rule.match, names)),
+                             "correct the pattern, or remove it"});
+  }
+  if (trained) return;
+  fail(ErrorKind::config, {fmt::format("{}all parameters are frozen", rules.back().place.prefix()),
+                           "nothing would be trained",
+                           "unfreeze some parameters, for example {match: head.*, frozen: false}"});
+}
+
+}  // namespace wellspring
