@@ -27,8 +27,8 @@ ParamTable<Params>& add_view_rows(ParamTable<Params>& table) {
               {{"constituents", Output::constituents},
                {"image", Output::image},
                {"features", Output::features}},
-              "a sample is a set of constituents, an image of the jet in the plane of eta and phi, "
-              "or 16 observables of its substructure")
+              "a sample is a set of constituents, a jet image in the eta-phi plane, or 16 "
+              "substructure observables")
       .integer("pixels", static_cast<int Params::*>(&Params::pixels), {5, 65}, "pixels",
                "side of an image", "25 and 33 are common")
       .only_where(kImage, "output: image")

@@ -82,7 +82,7 @@ class Forms(unittest.TestCase):
         self.assertEqual(errors_of(GENERATOR), "")
 
     def test_a_missing_form_is_reported(self):
-        self.expect(CANVAS, [("kForm", "kFrom")], "states its form")
+        self.expect(CANVAS, [("kForm", "kFrom")], "must state its form")
 
     def test_missing_required_members_are_reported(self):
         self.expect(CANVAS, [("int painters()", "int painter()")], "painters()")

@@ -67,7 +67,7 @@ TEST_P(SpinModel, RefusesImpossibleParameters) {
                                         MemoryPlan memory(Device::cpu());
                                         large->plan(memory, 1);
                                       }),
-                     {"1025 pixels", "at most 1024", "set side"});
+                     {"1025 pixels", "the maximum is 1024", "set side"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Generators, SpinModel,
