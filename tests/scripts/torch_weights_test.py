@@ -49,13 +49,13 @@ def run(*command):
     return result.stdout
 
 
-def evaluate(wellspring, *arguments):
-    """Returns loss and accuracy of the only source, and standard error."""
-    result = subprocess.run([str(part) for part in (wellspring, "eval", *arguments, "--json")],
-                            capture_output=True, text=True)
+def evaluate(wellspring, folder, *arguments):
+    """Returns loss, accuracy and probabilities [n, class] of the only source, and standard error."""
+    command = (wellspring, "eval", *arguments, "--json", "--predictions", folder / "predictions.npz")
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     assert result.returncode == 0, f"{arguments}: {result.stdout}{result.stderr}"
     source, = json.loads(result.stdout)["results"]
-    return source["loss"], source["accuracy"], result.stderr
+    return source["loss"], source["accuracy"], np.load(folder / "predictions.npz")["scores"], result.stderr
 
 
 def held_out(wellspring, config, folder, *settings):
@@ -76,6 +76,13 @@ def expect_equal(network, samples, found, what):
     # largest logit. An error of e in each logit changes the loss by at most 2 e.
     bound = 3e-4 * max(1, logits.abs().max().item())
     assert abs(found[0] - loss) < bound and found[1] == accuracy, f"{what}: {found}, PyTorch {loss}, {accuracy}"
+    # Ratios of probabilities are differences of logits, which have at most twice the error. Subnormal probabilities
+    # have fewer digits.
+    scores = torch.from_numpy(found[2]).double()
+    top = scores.argmax(1, keepdim=True)
+    ratios = (scores / scores.gather(1, top)).log()
+    errors = (ratios - logits + logits.gather(1, top))[scores >= np.finfo(np.float32).tiny].abs()
+    assert errors.max() < bound, f"{what}: logits differ by {errors.max()}, bound {bound}"
 
 
 def disturb(network):
@@ -105,12 +112,12 @@ def check_round_trip(script, wellspring, folder):
     assert module.read_safetensors(folder / "back.safetensors") == (metadata, tensors)
 
     samples = held_out(wellspring, config, folder)
-    expect_equal(network, samples, evaluate(wellspring, folder / "run"), "trained here")
+    expect_equal(network, samples, evaluate(wellspring, folder, folder / "run"), "trained here")
     disturb(network.float())
     torch.save(network.state_dict(), folder / "changed.pt")
     run(sys.executable, script, "from-torch", folder / "changed.pt", model, folder / "changed.safetensors")
-    found = evaluate(wellspring, folder / "changed.safetensors")
-    assert "another program" not in found[2], found[2]
+    found = evaluate(wellspring, folder, folder / "changed.safetensors")
+    assert "another program" not in found[3], found[3]
     expect_equal(network, samples, found, "changed weights")
 
 
@@ -137,8 +144,8 @@ def check_libraries(script, wellspring, folder):
         disturb(network)
         torch.save({"state_dict": network.state_dict()}, folder / "weights.pth")
         run(sys.executable, script, "from-torch", folder / "weights.pth", folder / "weights.safetensors")
-        result = evaluate(wellspring, folder / "weights.safetensors", *imagenet)
-        assert "written by another program, without a digest" in result[2], result[2]
+        result = evaluate(wellspring, folder, folder / "weights.safetensors", *imagenet)
+        assert "written by another program, without a digest" in result[3], result[3]
         expect_equal(network, samples, result, library)
         if save_file is None:
             print("no safetensors: its files are not compared")
@@ -147,7 +154,7 @@ def check_libraries(script, wellspring, folder):
             network.to(kind)
             save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()},
                       folder / "direct.safetensors", metadata={"format": "pt"})
-            result = evaluate(wellspring, folder / "direct.safetensors", *imagenet)
+            result = evaluate(wellspring, folder, folder / "direct.safetensors", *imagenet)
             expect_equal(network, samples, result, f"{library}, {kind}")
             network.float()
     started = run(wellspring, "train", *imagenet, f"out={folder}/tuned", "train.steps=1", "eval.samples=4",
