@@ -74,7 +74,7 @@ void find_targets(DataSurvey& survey, const Dataset& data, bool images) {
                  "regression targets"});
 }
 
-/// Forbids the end of a path to be empty: "photos/" is "photos".
+/// Removes a trailing slash: "photos/" becomes "photos".
 fs::path without_end_slash(const fs::path& path) {
   return !path.has_filename() && path.has_relative_path() ? path.parent_path() : path;
 }

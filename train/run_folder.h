@@ -29,7 +29,7 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
   ~RunFolder();
 
-  /// False on a file system without locks: then nothing keeps a second run out.
+  /// False on a file system without locks, where nothing prevents a second run.
   bool locked() const { return lock_.held(); }
   const std::filesystem::path& path() const { return path_; }
   const CheckpointStore& checkpoints() const { return checkpoints_; }

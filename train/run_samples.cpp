@@ -17,7 +17,7 @@
 namespace wellspring {
 namespace {
 
-/// Normalised values have no units, and other ranges.
+/// Normalised values have no units and different ranges.
 void forget_units(SampleOrigin& origin) {
   origin.has_range = false;
   for (std::vector<ValueInfo>* const values : {&origin.info.features, &origin.info.globals})

@@ -43,7 +43,7 @@ const std::vector<DatasetFormat>& format_registry();
 /// Error (config) with the nearest known name if `name` is unknown.
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
-/// The format of a path. Error (data): a file whose name does not tell it.
+/// The format of a path. Error (data) if the name of the file does not identify it.
 const DatasetFormat& format_of(const std::filesystem::path& path);
 
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors
