@@ -33,7 +33,7 @@ class RunFolder {
   bool locked() const { return lock_.held(); }
   const std::filesystem::path& path() const { return path_; }
   const CheckpointStore& checkpoints() const { return checkpoints_; }
-  /// Error (runtime) if the path leads to another folder, or to none, since the run began.
+  /// Error (runtime) if the path no longer leads to the folder in which the run began.
   void expect_in_place() const;
 
   /// Called before a process's first step, `step`: removes leftovers of a killed process and the

@@ -27,7 +27,7 @@ constexpr double kFraction = 0.2;  ///< share to hold out if no held-out data is
 constexpr double kPasses = 20;     ///< over the training rows
 constexpr std::int64_t kFewestSteps = 100, kMostSteps = 20000;
 
-/// Names from outside, for a comment.
+/// Makes text from outside safe for a one-line comment.
 std::string flattened(const std::string& text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');

@@ -21,7 +21,7 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first N rows of each class, in order; 0: all
   int threads = 1;                   ///< for slow work
   std::string format = {};           ///< as configured; "": chosen by the path
-  /// False: all rows have label 0 of a single class. Arrays of labels and weights are not read, and
+  /// False: all rows have label 0, the only class. Arrays of labels and weights are not read, and
   /// images may be in any folder.
   bool labelled = true;
   WorkWatch watch = {};  ///< progress of "listing" and "decoding"
