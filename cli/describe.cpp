@@ -167,7 +167,7 @@ void print(const std::vector<AugmentEntry>& operations) {
 constexpr const char* kConfiguration = "config";
 constexpr const char* kAugmentation = "augment";
 
-/// All sections, with one list of the augmentations instead of their keys, which `describe augment`
+/// All sections. The names of the augmentations replace their keys, which only `describe augment`
 /// prints.
 std::vector<ConfigSection> sections_without_augmentations() {
   std::vector<ConfigSection> sections;

@@ -28,7 +28,7 @@ struct InitArguments {
 };
 
 void refuse_existing(const std::string& out) {
-  std::error_code unreadable;  // creating it will say why
+  std::error_code unreadable;  // creating the file reports why
   if (!std::filesystem::exists(std::filesystem::symlink_status(out, unreadable))) return;
   fail(ErrorKind::config, {fmt::format("{}: the file exists", out), "init overwrites nothing",
                            "choose another name with --out, or remove the file"});
@@ -74,15 +74,15 @@ int run(const InitArguments& options) {
 
 Command add_init(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "init", "look at a data set and write a configuration that trains on it");
+      "init", "inspect a data set and write a configuration that trains on it");
   auto options = std::make_shared<InitArguments>();
   app->add_option("data", options->data,
                   "folder or archive of images, or file of arrays; see docs/data-sets.md")
       ->required();
   app->add_option(
       "settings", options->settings,
-      "key=value: keys of the data's format that init shall not choose, such as labels=y");
-  app->add_option("--out", options->out, "the configuration (default: NAME.yaml, after the data)");
+      "key=value: keys of the data format that init should not choose itself, such as labels=y");
+  app->add_option("--out", options->out, "configuration to write (default: DATA_NAME.yaml)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -60,7 +60,7 @@ Command add_version(CLI::App& parent) {
           }};
 }
 
-/// "train.steps" for "steps" where a configuration is given, otherwise the word.
+/// "train.steps" for "steps" if the subcommand takes a configuration; otherwise `word` unchanged.
 std::string key_of(const CLI::App& subcommand, std::string word) {
   std::ranges::replace(word, '-', '_');
   const bool configured = subcommand.get_option_no_throw("config") != nullptr ||
@@ -115,7 +115,7 @@ int lose_output(const std::string& reason) {
   return static_cast<int>(ErrorKind::runtime);
 }
 
-/// `code`, unless output is lost.
+/// Returns `code`, or ErrorKind::runtime if output could not be written.
 int with_delivered_output(int code) {
   errno = 0;
   std::cout.flush();

@@ -32,7 +32,7 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
       help);
 }
 
-/// A "key=value" of the command line. Error (config), with `example`: not of this form.
+/// Parses a "key=value" argument. Error (config), which shows `example`, for any other text.
 ParamSetting parse_setting(const std::string& text, const std::string& example);
 
 /// Prints notes to standard error, one per line.

@@ -131,8 +131,8 @@ Command add_predict(CLI::App& parent) {
                   "write all predictions; the extension selects the format: NAME.npz (NumPy), "
                   "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");
   app->add_option("--like", options->like,
-                  "the source of the run to read the files like: its normalisation and format "
-                  "keys (default: its first held-out files)");
+                  "the run's source whose normalisation and format keys apply (default: the first "
+                  "held-out source that reads files)");
   return {app, [options] { return run(*options); }};
 }
 

@@ -24,7 +24,7 @@ bool is_of_target(const Score& score) {
   return score.what.find(kOf) != std::string::npos;
 }
 
-/// The heads with some of their scores, none of which is marked as a detail.
+/// The heads with their wanted scores only, which are then no longer marked as details.
 template <class Wanted>
 std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted) {
   for (HeadReport& head : heads) {

@@ -10,8 +10,8 @@
 namespace wellspring::cli {
 
 enum class Depth : std::uint8_t {
-  summary,  ///< without scores that are details
-  full,     ///< with them, and with the tables of classifiers
+  summary,  ///< only scores that are not marked as details
+  full,     ///< all scores, and the tables of classifiers
 };
 
 /// "81.3 %".
@@ -19,7 +19,7 @@ std::string percent(double fraction);
 /// Lines of cells in columns, each with a line break and an indent before it.
 std::string aligned(const std::vector<std::vector<std::string>>& lines);
 /// Result of one held-out source: "shapes: accuracy 98.10 +- 0.21 % (best possible 99.00 %), loss
-/// 0.0710, 4096 samples". A summary of more than four scores, and everything in full, continues with
+/// 0.0710, 4096 samples". A summary of more than four scores, and any full result, continues with
 /// tables.
 std::string evaluation_text(const EvaluationResult& result, Depth depth = Depth::summary);
 

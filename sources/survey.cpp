@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostMeasured = 1000;  ///< images; the mean of their pixels is good to 1 %
+constexpr std::int64_t kMostMeasured = 1000;  ///< images; their pixel mean is accurate to 1 %
 
 template <std::size_t N>
 bool is_one_of(const std::string_view (&words)[N], std::string_view word) {
@@ -74,7 +74,7 @@ void find_targets(DataSurvey& survey, const Dataset& data, bool images) {
                  "regression targets"});
 }
 
-/// Forbids the end of a path to be empty: "photos/" is "photos".
+/// Removes a trailing slash: "photos/" becomes "photos".
 fs::path without_end_slash(const fs::path& path) {
   return !path.has_filename() && path.has_relative_path() ? path.parent_path() : path;
 }

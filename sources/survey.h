@@ -1,5 +1,5 @@
-// Finds out from files how a source reads them: its keys, and the figures that a configuration
-// depends on. Called by train/suggested_config.h; host only.
+// Determines from files how a source should read them: its keys, and the figures that a
+// configuration depends on. Called by train/suggested_config.h; host only.
 #pragma once
 
 #include "core/config/params.h"
@@ -42,15 +42,15 @@ struct DataSurvey {
   std::unique_ptr<Dataset> open(const WorkWatch& watch = {}) const;
 };
 
-/// Opens the data set at `path` and reads a sample of its rows. `given`: `format` and keys of the
-/// format that need not be found out. Errors: the same as for open_dataset, and (data) without labels and
-/// targets.
+/// Opens the data set at `path` and reads a sample of its rows. `given`: `format` and format keys
+/// that are known already. Errors: the same as for open_dataset, and (data) if there are neither
+/// labels nor targets.
 DataSurvey survey_data(const std::filesystem::path& path, const std::vector<ParamSetting>& given,
                        const WorkWatch& watch = {});
 
 namespace detail {
 
-/// The words of a file's, folder's or array's name, in lower case, sorted by what they say.
+/// The words in the name of a file, folder or array, in lower case, grouped by their meaning.
 struct DataName {
   enum class Part : std::uint8_t { whole, train, held_out };
   enum class Role : std::uint8_t { unknown, rows, labels };
@@ -59,7 +59,7 @@ struct DataName {
   std::string rest;  ///< the other words
 
   static DataName of(std::string_view name);
-  /// True for names that differ in the part only: "x_train", "x_test".
+  /// True for names that differ only in the part: "x_train", "x_test".
   bool same_data(const DataName& other) const { return role == other.role && rest == other.rest; }
 };
 

@@ -81,7 +81,7 @@ class ArraySurvey {
     return nullptr;
   }
 
-  /// The array of rows: as given, known to the format, or the largest that may be one.
+  /// The array of rows: as given, known to the format, or the largest suitable array.
   const FoundArray* find_rows() {
     if (npy_) return named(survey_.path.filename().string());
     if (const SourceKey* const given = survey_.find("array")) return named(given->value);
@@ -104,7 +104,7 @@ class ArraySurvey {
     return best;
   }
 
-  /// Sets `range` for real images with other values than 0 to 1.
+  /// Sets `range` for images of real numbers that are not all in [0, 1].
   void add_range(const FoundArray& rows) {
     const std::vector<std::int64_t>& shape = rows.array.shape();
     constexpr std::int64_t kLeastSide = 8, kMostRows = 64;
@@ -174,7 +174,7 @@ class ArraySurvey {
         {"latents", yaml_list(names), "real numbers: regression targets, " + array.text()});
   }
 
-  /// Adds the held-out rows, if their truth can be found, too.
+  /// Adds the held-out rows, if their truth can also be found.
   void add_held_out(const FoundArray& rows, const FoundArray* truth) {
     if (!npy_ && rows.words.part == DataName::Part::whole) {
       const auto files = held_out_siblings(survey_.path);

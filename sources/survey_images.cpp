@@ -60,7 +60,7 @@ std::set<std::string> top_names(const fs::path& path, const WorkWatch& watch) {
   return folders.empty() ? archives : folders;
 }
 
-/// The split to train on, if every name says a part of the data.
+/// The split to train on, if every name denotes a part of the data, such as train or test.
 std::string training_split(const std::set<std::string>& names) {
   std::string split;
   for (const std::string& name : names) {
@@ -162,7 +162,7 @@ void choose_size(DataSurvey& survey, ImageScan& scan) {
                                         : "sizes differ: shorter side, then centre crop"});
 }
 
-/// A file of arrays in a folder, for messages; "" without one.
+/// An array file in the folder, for messages; "" if it has no such file.
 std::string array_file_in(const fs::path& path) {
   std::string first;
   std::error_code unreadable;  // the folder's own error is reported

@@ -8,8 +8,8 @@ namespace wellspring {
 
 /// Builds a Trainer's parts on the CPU, up to their memory plans: opens the data and compares the
 /// weights of init.from (unless the run folder has a checkpoint to resume), but decodes no image
-/// and creates no folder. Errors as Trainer's constructor, except errors of the device, memory
-/// size, damaged rows and the run folder.
+/// and creates no folder. Throws the errors of Trainer's constructor, except those about the
+/// device, memory size, damaged rows and the run folder.
 void check_run(const RunConfig& config);
 
 }  // namespace wellspring

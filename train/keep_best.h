@@ -40,7 +40,7 @@ class BestKeeper {
         every_(static_cast<std::uint64_t>(config.evaluation.every)),
         patience_(static_cast<std::uint64_t>(config.train.patience)) {}
 
-  /// Continues a run; starts again if its figure was another one. Returns a note, or "".
+  /// Continues a run; starts over if the run followed another figure. Returns a note, or "".
   std::string resume(const RunProgress& progress);
   /// Compares an evaluation with the best one, unless that was done before. Returns true if it is
   /// better. Only evaluations at multiples of eval.every use up patience, so an additional one at a

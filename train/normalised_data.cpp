@@ -23,7 +23,7 @@ bool is_to_settle(const RunConfig& config) {
   });
 }
 
-/// Takes over the scaling of a trained network; returns whose, or "" without one.
+/// Adopts the scaling of a trained network; returns a note on its origin, or "" without one.
 std::string adopt(RunConfig& config, const SampleLayout& layout,
                   const std::optional<std::filesystem::path>& resumed) {
   if (layout.kind == SampleKind::image || !is_to_settle(config)) return "";
@@ -51,7 +51,7 @@ void list_columns(std::vector<std::string>& texts, const ColumnScaling& scaling,
                                 at(scaling.mean, k), at(scaling.std, k)));
 }
 
-/// The scaling of the last source that has one, with the names of the first one with names.
+/// The scaling of the last source that has one, with the column names of the first that has any.
 std::string note_of(const RunConfig& config, const Mixture& mixture, const std::string& how) {
   constexpr std::size_t kMost = 8;
   Normalisation values;

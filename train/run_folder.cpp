@@ -108,7 +108,7 @@ void RunFolder::expect_in_place() const {
 void RunFolder::open(const RunConfig& config, const PlanReport& plan, std::uint64_t step,
                      const std::optional<BestReport>& best) {
   remove_stale_temporaries(path_);
-  // The report is of an earlier end; its presence marks a finished run.
+  // This report is from an earlier process. Its presence would mark the run as finished.
   std::filesystem::remove(path_ / kReportFile);
   checkpoints_.clean(step, best, config.train.keep);
   write_file(path_ / kConfigFile, config.to_yaml());

@@ -29,11 +29,11 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
   ~RunFolder();
 
-  /// False on a file system without locks: then nothing keeps a second run out.
+  /// False on a file system without locks, where nothing prevents a second run.
   bool locked() const { return lock_.held(); }
   const std::filesystem::path& path() const { return path_; }
   const CheckpointStore& checkpoints() const { return checkpoints_; }
-  /// Error (runtime) if the path leads to another folder, or to none, since the run began.
+  /// Error (runtime) if the path no longer leads to the folder in which the run began.
   void expect_in_place() const;
 
   /// Called before a process's first step, `step`: removes leftovers of a killed process and the

@@ -17,10 +17,10 @@
 namespace wellspring {
 namespace {
 
-/// The largest number of steps; a double represents all numbers below exactly.
+/// The largest number of steps; a double represents all smaller integers exactly.
 constexpr double kMostSteps = 0x1p53;
 
-/// The samples that a batch has from this source on average.
+/// Average number of samples per batch from this source.
 double samples_per_step(const RunConfig& config, int source) {
   const std::vector<double>& weights = config.data.schedule.front().weights;
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

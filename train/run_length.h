@@ -21,8 +21,8 @@ bool has_constant_weights(const DataConfig& data);
 /// True if a longer run would have the same learning rates and source weights at these steps.
 bool may_be_longer(const RunConfig& config);
 
-/// The steps of this run if the newest checkpoint of its folder, which must be its last one, is
-/// continued for `more` steps. Error (config): no checkpoint, or the run has not ended.
+/// The length of this run, in steps, after `more` steps from the newest checkpoint of its folder,
+/// which must be from its last step. Error (config): no checkpoint, or the run has not ended.
 std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more);
 
 }  // namespace wellspring

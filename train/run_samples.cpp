@@ -17,7 +17,7 @@
 namespace wellspring {
 namespace {
 
-/// Normalised values have no units, and other ranges.
+/// Normalised values have no units and different ranges.
 void forget_units(SampleOrigin& origin) {
   origin.has_range = false;
   for (std::vector<ValueInfo>* const values : {&origin.info.features, &origin.info.globals})
@@ -215,7 +215,7 @@ void RunSamples::make_training(Stream& stream,
     state.step = step;
     mixture_.before_step(stream, step);
     stream.copy(state_.data(), &state, sizeof state, CopyDirection::host_to_device, "step");
-    // The partner of the last row must exist for it to be mixed.
+    // The last row can be mixed only if its partner exists.
     const auto part = static_cast<std::int64_t>(mix_ ? rows_ : rows);
     const BatchView batch = batch_.begin(stream, part);
     BatchView emitted = batch;

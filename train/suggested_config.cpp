@@ -23,11 +23,11 @@ struct Recipe {
   double lr = 1e-3, weight_decay = 0.01;
 };
 
-constexpr double kFraction = 0.2;  ///< held out if no file or array is
+constexpr double kFraction = 0.2;  ///< share to hold out if no held-out data is found
 constexpr double kPasses = 20;     ///< over the training rows
 constexpr std::int64_t kFewestSteps = 100, kMostSteps = 20000;
 
-/// Names from outside, for a comment.
+/// Makes text from outside safe for a one-line comment.
 std::string flattened(const std::string& text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');
@@ -51,7 +51,7 @@ Recipe small_images(int side) {
 }
 
 Recipe recipe_for(const DataSurvey& survey) {
-  constexpr int kLargest = 64;  ///< side of images that `cnn` suits, pixels
+  constexpr int kLargest = 64;  ///< largest image side for `cnn`, pixels
   const SampleLayout& sample = survey.layout.sample;
   if (sample.kind == SampleKind::set)
     return {"{name: deepset}", "sets: any number of items, in any order", 256, 0.002, 0.01};
@@ -193,7 +193,7 @@ class Writer {
 
   const DataSurvey& survey_;
   Recipe recipe_;
-  std::string name_, file_, out_;  ///< file_: a word of a command
+  std::string name_, file_, out_;  ///< file_: quoted for a shell
   bool has_fraction_ = false;
   std::int64_t rows_ = 0, batch_ = 0, steps_ = 0;  ///< rows: trained on
 };

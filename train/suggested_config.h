@@ -11,7 +11,7 @@ namespace wellspring {
 std::string source_name_of(const std::filesystem::path& path);
 
 /// YAML of a configuration that trains on the surveyed data. `file`: its
-/// name as a word of a command, for comments.
+/// name, quoted for a shell, for comments.
 std::string suggested_config(const DataSurvey& survey, const std::string& file);
 
 }  // namespace wellspring

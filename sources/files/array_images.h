@@ -15,7 +15,7 @@ namespace wellspring {
 
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;  ///< per side
 
-/// Place of the channels in the shape of an image.
+/// Position of the channels in the shape of an image.
 enum class ChannelPlace : std::uint8_t { automatic, first, last };
 /// Values of black and white: 0 and 1, -1 and 1, 0 and 255. automatic: 0 and 255 for integers, 0
 /// and 1 for real numbers.

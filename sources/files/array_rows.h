@@ -42,7 +42,7 @@ class ArrayRows : public Dataset {
   std::string size_advice(int size) const override;
 
  protected:
-  /// `labelled`: false if all labels are 0 for want of true ones.
+  /// `labelled`: false if there are no true labels, so that all labels are 0.
   ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class, bool labelled);
 
   void set_layout(const RowLayout& layout) { layout_ = layout; }

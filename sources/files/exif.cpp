@@ -70,7 +70,7 @@ Orientation jpeg_orientation(JpegBytes jpeg) {
 void turn_upright(Orientation orientation, int width, int height, const std::uint8_t* stored,
                   std::uint8_t* upright) {
   // Offset of the upright image's first pixel in the stored image, and the steps from one upright
-  // pixel to the next on the right and below.
+  // pixel to its right and lower neighbours.
   const bool exchanged = exchanges_sides(orientation);
   const std::ptrdiff_t columns = exchanged ? height : width, rows = exchanged ? width : height;
   const bool last_column =

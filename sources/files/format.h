@@ -21,7 +21,7 @@ struct DatasetRequest {
   std::int64_t limit_per_class = 0;  ///< keeps the first N rows of each class, in order; 0: all
   int threads = 1;                   ///< for slow work
   std::string format = {};           ///< as configured; "": chosen by the path
-  /// False: all rows have label 0 of a single class. Arrays of labels and weights are not read, and
+  /// False: all rows have label 0, the only class. Arrays of labels and weights are not read, and
   /// images may be in any folder.
   bool labelled = true;
   WorkWatch watch = {};  ///< progress of "listing" and "decoding"
@@ -43,7 +43,7 @@ const std::vector<DatasetFormat>& format_registry();
 /// Error (config) with the nearest known name if `name` is unknown.
 const DatasetFormat& find_format(const std::string& name, const ConfigLocation& place = {});
 
-/// The format of a path. Error (data): a file whose name does not tell it.
+/// The format of a path. Error (data) if the name of the file does not identify it.
 const DatasetFormat& format_of(const std::filesystem::path& path);
 
 /// Opens `request.path` with the named format, or with the one that matches the path. Errors

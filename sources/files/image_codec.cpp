@@ -157,8 +157,8 @@ std::uint8_t product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint8_t>((scaled + (scaled >> 8)) >> 8);
 }
 
-/// Multiplies the light that passes each ink by that which passes black. Adobe's segment marks
-/// inverted inks (libjpeg-turbo, libjpeg.txt, "Special color spaces").
+/// Multiplies the light that each ink transmits by the share that black transmits. An
+/// Adobe segment marks inverted inks (libjpeg-turbo, libjpeg.txt, "Special color spaces").
 void mix_inks(std::span<const std::uint8_t> inks, bool inverted, std::uint8_t* rgb) {
   const std::uint8_t flip = inverted ? 0 : 255;
   for (std::size_t i = 0; i < inks.size(); i += 4) {

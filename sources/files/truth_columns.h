@@ -26,11 +26,11 @@ struct TruthColumns {
   std::vector<float> values;  ///< [rows, columns]
 
   void read(std::int64_t row, float* out) const;
-  /// Appends the columns of `more`, of as many rows. `file`: for errors (data) on duplicate names.
+  /// Appends the columns of `more`, for the same rows. Errors (data) on duplicates name `file`.
   void append(const TruthColumns& more, const ArrayInput& file);
 };
 
-/// Names from the array's attribute `columns`, units from `units`; empty unless it has `width`.
+/// Names from the array's attribute `columns`, units from `units`; empty unless there are `width`.
 std::vector<ValueInfo> named_columns(const NumberArray& array, std::size_t width);
 
 /// Reads array `name`, [rows] or [rows, columns], of finite numbers. Columns take their names from

@@ -9,8 +9,8 @@
 
 namespace wellspring {
 
-/// Reads at most `most` bytes from the member's beginning; verifies the checksum of a whole one.
-/// Errors (data) begin with `location`: damaged, encrypted, another method than stored or deflate.
+/// Reads the first `most` bytes at most; verifies the checksum if that is the whole member. Data
+/// errors, prefixed with `location`: damaged, encrypted, or neither stored nor deflated.
 void read_zip_member(const InputFile& archive, const ZipEntry& entry, const std::string& location,
                      std::vector<std::uint8_t>& bytes, std::uint64_t most = UINT64_MAX);
 

@@ -17,8 +17,8 @@ namespace wellspring {
 inline constexpr const char* kCheckpointHeaderFile = "checkpoint.json";
 inline constexpr const char* kCheckpointFormat = "wellspring checkpoint 2";
 
-/// The identity of a data set. A different number of samples means a different order, a different
-/// digest different content.
+/// The identity of a data set. A different number of samples means a different order, and a
+/// different digest means different content.
 struct StoredData {
   std::uint64_t samples = 0;
   std::string digest;  ///< see data_identity; "": unknown
@@ -31,8 +31,8 @@ struct RunProgress {
   std::optional<BestReport> best;
   std::uint64_t evaluated = 0;   ///< step of the last evaluation compared with the best
   std::uint64_t since_best = 0;  ///< evaluations after the best
-  /// Seconds of all processes with a train.max_time; checkpoints of other runs do not depend on
-  /// times.
+  /// Training time of all processes with a train.max_time. Other runs leave it 0, so that their
+  /// checkpoints do not depend on timing.
   double training_seconds = 0;
 
   friend bool operator==(const RunProgress&, const RunProgress&) = default;

@@ -161,7 +161,7 @@ void check_length(const ConfigNode& node, const TrainConfig& train,
   }
   if (train.steps > 0 && train.epochs > 0)
     node.refuse(fmt::format("steps: {} and epochs: {}", train.steps, train.epochs),
-                "either of them is the length of the run", "remove one of the two, or set it to 0");
+                "each of them sets the length of the run", "remove one of the two, or set it to 0");
   if (!train.max_time.empty() && !parse_duration(train.max_time))
     node.at("max_time")
         .refuse(fmt::format("'{}' is not a time", printable(train.max_time)), "",

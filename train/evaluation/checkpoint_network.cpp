@@ -30,7 +30,7 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
   return {held_out, model.description()->heads};
 }
 
-/// Scales held-out events and sets as the network was trained with, if the model file tells.
+/// Scales held-out events and sets as in training, if the model file says how.
 void normalise_as(const ModelFile& model, RunConfig& config, Mixture& held_out) {
   if (!model.description() || model.description()->input.kind == SampleKind::image) return;
   adopt_normalisation(config.data, model.description()->input, model.description()->config_yaml,

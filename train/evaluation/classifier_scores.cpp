@@ -15,7 +15,7 @@
 namespace wellspring {
 namespace {
 
-/// Missing if it is 0 / 0.
+/// part / whole; nullopt for 0 / 0.
 std::optional<double> ratio(double part, double whole) {
   if (!(whole > 0)) return std::nullopt;
   return part / whole;
@@ -24,7 +24,7 @@ std::optional<double> ratio(double part, double whole) {
 /// Largest number of other classes that may score higher in the top-5 accuracy.
 constexpr std::ptrdiff_t kMostAbove = 4;
 
-/// True if the label is one of the five likeliest classes. Of equal logits, the first is likelier.
+/// True if the label is one of the five likeliest classes. Ties go to the first.
 bool is_among_5(std::span<const float> logits, std::size_t label) {
   const auto above = [&](std::size_t k) {
     return logits[k] > logits[label] || (logits[k] == logits[label] && k < label);

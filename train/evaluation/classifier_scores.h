@@ -22,14 +22,14 @@ inline constexpr std::size_t kMostConfused = 100;
 inline constexpr std::uint64_t kMostRankingBytes = std::uint64_t{512} << 20;
 /// Intervals of the calibration error, as in Guo et al. 2017.
 inline constexpr std::size_t kCalibrationBins = 15;
-/// Number of classes from which on the top-5 accuracy is reported.
+/// Smallest number of classes for which the top-5 accuracy is reported.
 inline constexpr std::size_t kFewestForTop5 = 6;
 
 /// Writes exp(logits) / sum to `probabilities`, in f64.
 void softmax(std::span<const float> logits, std::span<double> probabilities);
 /// 1 / (1 + exp(-logit)).
 double sigmoid(float logit);
-/// Index of the largest value; of equal ones, the first.
+/// Index of the largest value; ties go to the first.
 std::size_t index_of_largest(std::span<const float> values);
 
 class ClassifierScores {
@@ -38,7 +38,7 @@ class ClassifierScores {
   ClassifierScores(const HeadSpec& head, std::uint64_t samples, MemoryPlan& memory,
                    std::uint64_t most_bytes = kMostRankingBytes);
 
-  /// Begins with the samples of another source.
+  /// Starts over, for the samples of another source.
   void clear();
   /// Adds all rows; their labels must be below the number of classes.
   void add(const PredictedRows& rows);

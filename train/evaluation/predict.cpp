@@ -17,7 +17,7 @@
 namespace wellspring {
 namespace {
 
-/// The held-out source whose settings apply; adds one for a source without.
+/// The held-out source whose settings apply, or one made from a training source.
 EvaluationSourceConfig chosen(const RunConfig& config, const std::string& like) {
   std::vector<EvaluationSourceConfig> known = config.evaluation.sources;
   for (const SourceConfig& source : config.data.sources) {
@@ -38,7 +38,7 @@ EvaluationSourceConfig chosen(const RunConfig& config, const std::string& like) 
   return known.front();
 }
 
-/// Settings of labels and of places, which belong to the run's own files.
+/// True for settings that apply only to the run's own files: their labels, targets and split.
 bool belongs_to_file(const std::string& key) {
   static const std::vector<std::string> keys = {"split",   "labels",      "label",
                                                 "classes", "class_names", "latents"};
@@ -61,7 +61,7 @@ void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayo
   std::erase_if(settings, [&](const ParamSetting& setting) {
     return belongs_to_file(setting.name) || std::ranges::count(keys, setting.name) == 0;
   });
-  // A network reads sets of a fixed number of items, whatever the largest set of the file has.
+  // A network reads sets of a fixed number of items, even if all sets of the file are smaller.
   if (input.kind == SampleKind::set && std::ranges::count(keys, "items") > 0)
     settings.push_back({"items", std::to_string(input.items)});
   settings.insert(settings.end(), options.settings.begin(), options.settings.end());

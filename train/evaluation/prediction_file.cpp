@@ -121,7 +121,7 @@ void PredictionFile::add_floats(
   });
 }
 
-/// Texts are padded with zeros.
+/// Texts are zero-padded.
 void PredictionFile::add_texts(
     const std::string& name, std::size_t longest,
     std::function<std::string(const PredictedRows&, std::int64_t)> text) {

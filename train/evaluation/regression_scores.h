@@ -10,18 +10,18 @@
 
 namespace wellspring {
 
-/// A prediction in the target's own unit. `output`: of the network.
+/// A prediction in the target's own unit. `output`: the network's.
 inline float predicted_target(const HeadTarget& target, float output) {
   return output / target.scale() + target.shift();
 }
-/// Target `k` of a regression head in a row. `feed`: of that head.
+/// Target `k` of a regression head in a row. `feed`: the head's.
 float true_target(const HeadSources& feed, const HeadSpec& head, const PredictedRows& rows,
                   std::int64_t row, std::size_t k);
 
 class RegressionScores {
  public:
   explicit RegressionScores(const HeadSpec& head) : head_(head) {}
-  /// Begins with the samples of another source.
+  /// Starts over, for the samples of another source.
   void clear();
   void add(const PredictedRows& rows, const HeadSources& feed);
   /// Adds bias, resolution and R^2 of each target to `report`, which has the others. If weights

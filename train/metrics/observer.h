@@ -25,7 +25,7 @@ struct PlanReport {
   std::string precision;  ///< "f32", "bf16"
   std::string graph;      ///< "off", "on", "check"
   std::string model;
-  std::int64_t parameters = 0;  ///< number of values, with the frozen ones
+  std::int64_t parameters = 0;  ///< number of values, including frozen ones
   std::int64_t frozen = 0;
   std::int64_t batch = 0;
   std::uint64_t steps = 0;

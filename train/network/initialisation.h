@@ -10,8 +10,8 @@ struct ParameterTensor;
 
 /// Initialisation of a tensor. Models state it; fused operations never change it.
 enum class Init : std::uint8_t {
-  he_normal,     ///< N(0, 2 / fan_in), before a ReLU; He et al. 2015, eq. 10
-  lecun_normal,  ///< N(0, 1 / fan_in), before no activation; LeCun et al. 1998, eq. 16
+  he_normal,     ///< N(0, 2 / fan_in), if a ReLU follows; He et al. 2015, eq. 10
+  lecun_normal,  ///< N(0, 1 / fan_in), if no activation follows; LeCun et al. 1998, eq. 16
   zeros,
   ones,
 };

@@ -18,7 +18,7 @@ constexpr std::size_t kMostClasses = 20;
 std::string confusion_html(const ClassifierReport& report) {
   const std::size_t classes = report.classes.size();
   std::string out =
-      "<figure><figcaption>Confusion matrix: class (line) and predicted class</figcaption>\n"
+      "<figure><figcaption>Confusion matrix: class (row), predicted class (column)</figcaption>\n"
       "<div class=\"scroll\"><table>\n<tr><th></th>";
   for (const ClassReport& one : report.classes)
     out += fmt::format("<th>{}</th>", html_escape(one.name));
@@ -38,7 +38,7 @@ std::string confusion_html(const ClassifierReport& report) {
   return out + "</table></div></figure>\n";
 }
 
-/// The classes from the worst to the best recognised one.
+/// The classes, from the worst recognised to the best.
 Chart recall_chart(const ClassifierReport& report) {
   std::vector<double> recalls;
   for (const ClassReport& one : report.classes)

@@ -8,7 +8,7 @@
 
 namespace wellspring {
 
-/// HTML of all classifiers; "" without one. Needs chart_style().
+/// HTML of all classifiers; "" without classifiers. Needs chart_style().
 std::string held_out_html(const EvaluationReport& report);
 
 }  // namespace wellspring

@@ -75,7 +75,7 @@ void refuse_pickles(const fs::path& folder) {
   for (const char* const name : {"data_batch_1", "test_batch", "train", "test"}) {
     const fs::path path = folder / name;
     if (!fs::is_regular_file(path) || file_kind(InputFile(path)) != FileKind::pickle) continue;
-    refuse(path, "a Python pickle", "the binary version of CIFAR is read",
+    refuse(path, "a Python pickle", "only the binary version is read",
            "fetch the binary version, or convert CIFAR-10's archive: scripts/fetch-cifar10 DIR "
            "--archive cifar-10-python.tar.gz");
   }
