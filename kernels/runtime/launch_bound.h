@@ -2,7 +2,7 @@
 // if the default does not fit, and the launchers obey them. Host and device.
 //
 // A multiprocessor has 65,536 registers, so a thread may have 65536 / (threads * blocks) of them,
-// up to 255. With fewer registers, values are spilled to memory (docs/kernels.md lists them); with
+// up to 255. With fewer registers, values are spilled to memory (bench/results/kernels.md); with
 // more, fewer threads are resident to hide latency.
 #pragma once
 
