@@ -25,7 +25,7 @@ struct Recipe {
 
 constexpr double kFraction = 0.2;  ///< share to hold out if no held-out data is found
 constexpr double kPasses = 20;     ///< over the training rows
-constexpr std::int64_t kFewestSteps = 100, kMostSteps = 20000;
+constexpr std::int64_t kFewestSuggestedSteps = 100, kMostSuggestedSteps = 20000;
 
 /// Makes text from outside safe for a one-line comment.
 std::string flattened(const std::string& text) {
@@ -85,7 +85,8 @@ class Writer {
     batch_ = std::min(recipe_.batch, static_cast<std::int64_t>(fitting));
     const double steps =
         std::ceil(kPasses * static_cast<double>(rows_) / static_cast<double>(batch_));
-    steps_ = static_cast<std::int64_t>(std::clamp(steps, double{kFewestSteps}, double{kMostSteps}));
+    steps_ = static_cast<std::int64_t>(
+        std::clamp(steps, double{kFewestSuggestedSteps}, double{kMostSuggestedSteps}));
     out_ = fmt::format(
         "# {}\n# Written by wellspring init; `wellspring describe config` explains every key.\n"
         "#   wellspring train {}\nseed: 1\n\n",
