@@ -23,6 +23,14 @@
 namespace wellspring::cli {
 namespace {
 
+/// All names, or the first and the last of many.
+std::string class_text(const std::vector<std::string>& classes) {
+  constexpr std::size_t kMost = 24, kFirst = 8;
+  if (classes.size() <= kMost) return join(classes);
+  const std::vector<std::string> first(classes.begin(), classes.begin() + kFirst);
+  return join(first) + ", ..., " + classes.back();
+}
+
 const char* type_name(ParamType type) {
   switch (type) {
     case ParamType::real:
@@ -106,7 +114,7 @@ void print(const GeneratorEntry& entry) {
     fmt::print("best possible {}: {:.6g}\n", best.metric, best.value);
   }
   print_below(0, "random numbers: " + draws_text(info.draws));
-  print_below(0, fmt::format("classes ({}): {}", info.classes.size(), join(info.classes)));
+  print_below(0, fmt::format("classes ({}): {}", info.classes.size(), class_text(info.classes)));
   fmt::print("\nlatents (true parameters of each sample)\n");
   for (const LatentInfo& latent : info.latents) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,

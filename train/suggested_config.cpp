@@ -26,6 +26,7 @@ struct Recipe {
 constexpr double kFraction = 0.2;  ///< share to hold out if no held-out data is found
 constexpr double kPasses = 20;     ///< over the training rows
 constexpr std::int64_t kFewestSuggestedSteps = 100, kMostSuggestedSteps = 20000;
+constexpr const char* kPretraining = "train.steps=2000 eval.every=500";
 
 /// Makes text from outside safe for a one-line comment.
 std::string flattened(const std::string& text) {
@@ -174,10 +175,9 @@ class Writer {
   void write_pretraining() {
     line("");
     line("# Pretraining on generated images (wellspring list generators), then fine-tuning:");
-    line(fmt::format("#   wellspring train {} name=pretrained \\", file_));
-    line(
-        "#     'data.sources=[{name: atoms, generator: visual_atom}]' 'eval.sources=[{of: "
-        "atoms}]'");
+    line(fmt::format("#   wellspring train {} name=pretrained {} \\", file_, kPretraining));
+    line("#     'data.sources=[{name: atoms, generator: visual_atom, params: {classes: 100}}]' \\");
+    line("#     'eval.sources=[{of: atoms}]'");
     line(fmt::format("#   wellspring train {} init.from=runs/pretrained", file_));
   }
 

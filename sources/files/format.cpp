@@ -53,6 +53,8 @@ const DatasetFormat& format_of(const std::filesystem::path& path) {
   require_file(path);
   const FileKind kind = file_kind(InputFile(path));
   std::string advice(kind_advice(kind));
+  if (path.extension() == ".csv" || path.extension() == ".tsv")
+    advice = "read it with numpy.loadtxt and write columns with numpy.savez";
   if (!advice.empty()) advice += ", or ";
   fail(
       ErrorKind::data,

@@ -36,7 +36,10 @@ TEST_F(Init, SuggestsPretraining) {
   ASSERT_EQ(run({"init", "my photos", "--out", "my run.yaml"}).exit_code, 0);
   const std::string text = slurp(folder_ / "my run.yaml");
   std::string commands = text.substr(text.find("fine-tuning:\n") + 13);
-  for (std::size_t at; (at = commands.find("# ")) != std::string::npos;) commands.erase(at, 2);
+  const std::string steps = "train.steps=2000 eval.every=500";
+  for (const std::string& part : {std::string("# "), steps})
+    for (std::size_t at; (at = commands.find(part)) != std::string::npos;)
+      commands.erase(at, part.size());
   spill(folder_ / "commands", "wellspring() { '" + wellspring_path() +
                                   "' \"$@\" train.steps=2 train.batch=4 device=cpu "
                                   "eval.samples=8; }\nset -e\n" +

@@ -34,16 +34,36 @@ bool is_among_5(std::span<const float> logits, std::size_t label) {
   return count <= kMostAbove;
 }
 
-/// log(p / (1 - p)) for p = softmax(logits)[k]: it orders samples like p, but does not round to 1.
-float log_odds(std::span<const float> logits, std::size_t k) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (std::size_t j = 0; j < logits.size(); ++j)
-    if (j != k) largest = std::max(largest, double{logits[j]});
-  double sum = 0;
-  for (std::size_t j = 0; j < logits.size(); ++j)
-    if (j != k) sum += std::exp(logits[j] - largest);
-  return static_cast<float>(logits[k] - largest - std::log(sum));
-}
+/// log(p / (1 - p)) for p = softmax(logits): it orders samples like p, but does not round to 1.
+class LogOdds {
+ public:
+  explicit LogOdds(std::span<const float> logits)
+      : logits_(logits), top_(index_of_largest(logits)) {
+    for (std::size_t k = 0; k < logits.size(); ++k)
+      if (k != top_) others_ += std::exp(double{logits[k]} - logits[top_]);
+  }
+  float of(std::size_t k) const {
+    // Without class k the sum is at least 1, because it includes the top class: no cancellation.
+    const double above = double{logits_[k]} - logits_[top_];
+    if (k != top_) return static_cast<float>(above - std::log(1 + others_ - std::exp(above)));
+    return log_odds_of_top();
+  }
+
+ private:
+  /// Relative to the second largest logit: all other terms may underflow next to the largest.
+  float log_odds_of_top() const {
+    double second = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (std::size_t k = 0; k < logits_.size(); ++k)
+      if (k != top_) second = std::max(second, double{logits_[k]});
+    for (std::size_t k = 0; k < logits_.size(); ++k)
+      if (k != top_) sum += std::exp(logits_[k] - second);
+    return static_cast<float>(logits_[top_] - second - std::log(sum));
+  }
+
+  std::span<const float> logits_;
+  std::size_t top_;
+  double others_ = 0;  ///< sum of exp(logit - largest) without the top class
+};
 
 }  // namespace
 
@@ -153,8 +173,9 @@ void ClassifierScores::add_labels(std::span<const float> logits, const float* ta
 void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& rows,
                             std::int64_t row, std::size_t label) {
   const std::size_t samples = ranked_.size();
+  const LogOdds odds(logits);
   for (std::size_t k = 0; k < classes_; ++k) {
-    odds_.data()[k * samples + kept_] = is_multi_label() ? logits[k] : log_odds(logits, k);
+    odds_.data()[k * samples + kept_] = is_multi_label() ? logits[k] : odds.of(k);
     if (is_multi_label())
       present_.data()[k * samples + kept_] =
           rows.truth.target[row * rows.truth.layout.targets + static_cast<std::int64_t>(k)] > 0.5f;
