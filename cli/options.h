@@ -35,6 +35,10 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
 /// A "key=value" of the command line. Error (config), with `example`: not of this form.
 ParamSetting parse_setting(const std::string& text, const std::string& example);
 
+/// Adds an option for a file to write. Error (config): an empty name.
+void add_output_option(CLI::App& app, const std::string& name, std::string& file,
+                       const std::string& help);
+
 /// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);
 

@@ -53,6 +53,9 @@ const DatasetFormat& format_of(const std::filesystem::path& path) {
   require_file(path);
   const FileKind kind = file_kind(InputFile(path));
   std::string advice(kind_advice(kind));
+  if (kind == FileKind::jpeg || kind == FileKind::png || kind == FileKind::webp ||
+      kind == FileKind::netpbm)
+    advice = "give the folder that contains the image";
   if (!advice.empty()) advice += ", or ";
   fail(
       ErrorKind::data,
