@@ -95,7 +95,7 @@ TEST_F(Predictions, ReplaceNoInput) {
   ASSERT_EQ(run({"export", "shapes", "--count", "8", "--size", "8", "--out", "a.npz"}).exit_code,
             0);
   fs::create_symlink("a.npz", folder_ / "link.npz");
-  fs::copy_file(fs::canonical(folder_ / "runs/photos/final/model.safetensors"),
+  fs::copy_file((folder_ / "runs/photos/checkpoints/step-6/model.safetensors"),
                 folder_ / "keep.h5");
   refused({"predict", "runs/photos", "a.npz", "--out", "a.npz"}, "a.npz", {"would replace it"});
   refused({"predict", "runs/photos", "a.npz", "--out", "link.npz"}, "a.npz", {"which is a.npz"});
@@ -127,14 +127,15 @@ TEST_F(Predictions, CheckTheOutputFirst) {
 }
 
 TEST_F(Predictions, NameWhatTheNetworkReads) {
-  ASSERT_EQ(run({"export", "two_moons", "--count", "8", "--out", "moons.npz"}).exit_code, 0);
+  ASSERT_EQ(run({"export", "gaussian_linear", "--count", "8", "--out", "events.npz"}).exit_code, 0);
   const auto refused = [&](const std::string& network, const std::string& data,
                            const std::vector<std::string>& parts) {
     const Outcome outcome = run({"predict", network, data});
     EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
     expect_parts(outcome.err, parts);
   };
-  refused("runs/photos", "moons.npz", {"moons.npz", "event of 2 features", "reads an image 8x8x3"});
+  refused("runs/photos", "events.npz",
+          {"events.npz", "event of 4 features", "reads an image 8x8x3"});
   std::string first;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "photos"))
     if (entry.is_regular_file()) first = entry.path().string();

@@ -25,7 +25,7 @@ void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture) {
       data == nullptr ? ""
                       : fmt::format(" ({})", data->location(static_cast<std::int64_t>(sample)));
   fail(ErrorKind::data,
-       {fmt::format("source '{}', held-out sample {}{}: an output of the network is {}",
+       {fmt::format("source '{}', sample {}{}: an output of the network is {}",
                     source.name(), sample, location, *bad),
         "scores and predictions need finite outputs",
         "use an earlier checkpoint, or train with a smaller learning rate; if the network "
