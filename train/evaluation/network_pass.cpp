@@ -25,8 +25,8 @@ void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture) {
       data == nullptr ? ""
                       : fmt::format(" ({})", data->location(static_cast<std::int64_t>(sample)));
   fail(ErrorKind::data,
-       {fmt::format("source '{}', sample {}{}: an output of the network is {}",
-                    source.name(), sample, location, *bad),
+       {fmt::format("source '{}', sample {}{}: an output of the network is {}", source.name(),
+                    sample, location, *bad),
         "scores and predictions need finite outputs",
         "use an earlier checkpoint, or train with a smaller learning rate; if the network "
         "computes in bf16, try precision=f32"});
