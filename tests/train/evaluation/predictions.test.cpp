@@ -382,7 +382,8 @@ TEST_F(Predict, HoldTheTargetsOfSoftLabels) {
           "model: {name: mlp, widths: [8]}\ntrain: {batch: 4, steps: 4}\n",
       "a.yaml",
       Overrides{"out=" + (folder / "run").string(), "data.sources.0.rows=0..4",
-                "data.sources.0.rows_by=order", "eval.sources.0.rows=4..20"});
+                "data.sources.0.rows_by=order", "data.sources.0.classes=2",
+                "eval.sources.0.rows=4..20"});
   train(config);
   const EvaluationReport report =
       evaluate_checkpoint(folder / "run", config, listener, folder / "held.npz");
