@@ -39,11 +39,8 @@ void expect_checkpoint(const std::string& where) {
 RunConfig config_of(const EvalArguments& options) {
   expect_checkpoint(options.checkpoint);
   std::vector<std::string> overrides = options.rest;
-  if (overrides.empty() || overrides.front().find('=') != std::string::npos) {
-    const RunConfig saved = config_of_checkpoint(options.checkpoint);
-    return overrides.empty() ? saved
-                             : RunConfig::parse(saved.to_yaml(), options.checkpoint, overrides);
-  }
+  if (overrides.empty() || overrides.front().find('=') != std::string::npos)
+    return config_of_checkpoint(options.checkpoint, overrides);
   const std::string file = overrides.front();
   overrides.erase(overrides.begin());
   return RunConfig::load(file, overrides);
@@ -93,9 +90,9 @@ Command add_eval(CLI::App& parent) {
                   "checkpoint's own configuration)");
   app->add_flag("--json", options->json,
                 "print the results as a line of metrics.jsonl, in full precision");
-  app->add_option("--predictions", options->predictions,
-                  "write the outputs and the truth of each sample; the extension selects the "
-                  "format: NAME.npz (NumPy), NAME.csv, NAME.h5 or NAME.hdf5 (HDF5)");
+  add_output_option(*app, "--predictions", options->predictions,
+                    "write the outputs and the truth of each sample; the extension selects the "
+                    "format: NAME.npz (NumPy), NAME.csv, NAME.h5 or NAME.hdf5 (HDF5)");
   return {app, [options] { return run(*options); }};
 }
 

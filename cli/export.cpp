@@ -19,7 +19,7 @@ namespace {
 
 struct ExportArguments {
   SampleOptions samples;
-  std::string out, layout;
+  std::string layout;
   std::string pixels = "f32", channels = "last";
 };
 
@@ -30,18 +30,18 @@ int run(const ExportArguments& options) {
   images.pixels = options.pixels == "u8" ? ElementType::u8 : ElementType::f32;
   images.channels_first = options.channels == "first";
   const bool done = watch("export", *feed, [&](const auto& progress) {
-    report = export_samples(*feed, options.out, {options.layout, progress, images});
+    report = export_samples(*feed, options.samples.out, {options.layout, progress, images});
   });
   if (!done) return kInterrupted;
   if (report.abandoned > 0) {
-    print_notes({fmt::format("removed leftovers of a killed export next to {}: {}", options.out,
-                             counted(report.abandoned, "folder"))});
+    print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",
+                             options.samples.out, counted(report.abandoned, "folder"))});
   }
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out and counted in the metadata"});
   }
-  fmt::print("{}: {}, arrays {}\n", printable(options.out), printable(feed->summary()),
+  fmt::print("{}: {}, arrays {}\n", printable(options.samples.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));
   return 0;
 }
@@ -54,7 +54,7 @@ Command add_export(CLI::App& parent) {
   auto options = std::make_shared<ExportArguments>();
   add_sample_options(*app, options->samples,
                      "number of samples (with --split eval, default: all held-out samples)");
-  app->add_option("--out", options->out,
+  app->add_option("--out", options->samples.out,
                   "output; the extension selects the format: NAME.npz (NumPy), NAME.h5 or "
                   "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits)")
       ->required();

@@ -23,6 +23,17 @@ ParamSetting parse_setting(const std::string& text, const std::string& example) 
   return {text.substr(0, equals), text.substr(equals + 1), {"command line"}};
 }
 
+void add_output_option(CLI::App& app, const std::string& name, std::string& file,
+                       const std::string& help) {
+  const auto set = [name, &file](const std::string& given) {
+    if (given.empty())
+      fail(ErrorKind::config, {fmt::format("command line: {} has an empty name", name), "",
+                               "give the name of the file to write, or leave the option out"});
+    file = given;
+  };
+  app.add_option_function<std::string>(name, set, help);
+}
+
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,
                                       const std::function<void(std::int64_t)>& set, double low,
                                       double high, const std::string& help) {

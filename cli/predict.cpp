@@ -97,11 +97,9 @@ int run(const PredictArguments& arguments) {
     else
       overrides.push_back(setting);
   }
-  RunConfig config = config_of_checkpoint(arguments.checkpoint);
-  if (!overrides.empty())
-    config = RunConfig::parse(config.to_yaml(), arguments.checkpoint, overrides);
   PredictView view;
-  const PredictReport report = predict(options, std::move(config), view);
+  const PredictReport report =
+      predict(options, config_of_checkpoint(arguments.checkpoint, overrides), view);
   view.end();
   print_notes(report.notes);
   if (arguments.out.empty())
@@ -127,9 +125,9 @@ Command add_predict(CLI::App& parent) {
       "key=value: keys of the file format, such as resize=32 or on_error=skip (default: "
       "as the run reads its held-out files), and of the configuration, such as "
       "device=cpu");
-  app->add_option("--out", options->out,
-                  "write all predictions; the extension selects the format: NAME.npz (NumPy), "
-                  "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");
+  add_output_option(*app, "--out", options->out,
+                    "write all predictions; the extension selects the format: NAME.npz (NumPy), "
+                    "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");
   app->add_option("--like", options->like,
                   "the run's source whose normalisation and format keys apply (default: the first "
                   "held-out source that reads files)");

@@ -6,6 +6,7 @@
 #include "core/text/plural.h"
 #include "core/text/progress.h"
 #include "core/text/text.h"
+#include "train/config/files_read.h"
 #include "train/run_samples.h"
 
 #include <fmt/format.h>
@@ -136,6 +137,9 @@ std::unique_ptr<SampleReader> open_configuration(
     names_device |= parse_setting(text, kExample).name == "device";
   if (!names_device) overrides.emplace_back("device=cpu");  // samples are the same on every device
   const RunConfig config = RunConfig::load(options.what, overrides);
+  std::vector<std::filesystem::path> inputs = files_read(config);
+  inputs.emplace_back(options.what);
+  require_not_an_input(options.out, inputs);
   auto feed = std::make_unique<RunSamples>(config, range);
   if (options.count) return feed;
   const std::uint64_t most = count(feed->layout().kind);

@@ -21,6 +21,7 @@ struct SampleOptions {
   std::vector<std::string> settings;  ///< "key=value"
   std::optional<std::uint64_t> count;
   bool plane = false;  ///< with the dense labels
+  std::string out;     ///< a file to write; it must not be one of those read
   // Generators only.
   std::optional<std::uint64_t> first, seed;
   std::optional<int> size, threads;
@@ -36,7 +37,8 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
 
 /// Opens the samples that the options name. `count` returns the default of --count; 0 makes --count
 /// required, except with --split eval. Errors (config): neither a generator nor a configuration;
-/// options of the other kind; any error of the generator or configuration.
+/// options of the other kind; an output that is one of the files read; any error of the generator
+/// or configuration.
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count);
 

@@ -7,6 +7,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cctype>
+
 namespace wellspring {
 namespace {
 
@@ -90,12 +93,17 @@ class Hdf5ArrayFile final : public ArrayFile {
 
 }  // namespace
 
+bool has_extension(const std::filesystem::path& path, std::string_view extension) {
+  return std::ranges::equal(path.extension().string(), extension, {},
+                            [](unsigned char c) { return std::tolower(c); });
+}
+
 bool is_npz(const std::filesystem::path& path) {
-  return path.extension() == ".npz";
+  return has_extension(path, ".npz");
 }
 
 bool is_hdf5(const std::filesystem::path& path) {
-  return path.extension() == ".h5" || path.extension() == ".hdf5";
+  return has_extension(path, ".h5") || has_extension(path, ".hdf5");
 }
 
 std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path) {

@@ -40,6 +40,8 @@ class ArrayFile {
 };
 
 /// Formats by file extension: .npz; .h5 or .hdf5.
+/// True if the name ends in `extension`, such as ".npz", in capitals or not.
+bool has_extension(const std::filesystem::path& path, std::string_view extension);
 bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 

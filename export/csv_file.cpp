@@ -124,7 +124,7 @@ class CsvFile final : public ArrayFile {
 }  // namespace
 
 bool is_csv(const std::filesystem::path& path) {
-  return path.extension() == ".csv";
+  return has_extension(path, ".csv");
 }
 
 std::unique_ptr<ArrayFile> create_csv_file(const std::filesystem::path& path) {

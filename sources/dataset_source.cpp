@@ -48,11 +48,13 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
   const int size = context.size;
   if (size > 0 && layout.type == ElementType::u8 &&
       (layout.sample.height != size || layout.sample.width != size)) {
-    fail(ErrorKind::data, {fmt::format("{}: image of {}x{} pixels", data_->location(0),
-                                       layout.sample.width, layout.sample.height),
-                           fmt::format("the network reads {0}x{0}", size),
-                           fmt::format("on source '{}', {}, or change the network's size",
-                                       spec.name, data_->size_advice(size))});
+    fail(ErrorKind::data,
+         {fmt::format("{}: image of {}x{} pixels", data_->location(0), layout.sample.width,
+                      layout.sample.height),
+          fmt::format("the network reads {0}x{0}", size),
+          spec.labelled ? fmt::format("on source '{}', {}, or change the network's size", spec.name,
+                                      data_->size_advice(size))
+                        : data_->size_advice(size)});
   }
   if (layout.type == ElementType::u8) {
     const FrameSize frame = frame_of(layout.sample.shape());

@@ -50,7 +50,8 @@ std::string ArrayRows::size_advice(int /*size*/) const {
 
 BadNumber bad_number(double stored) {
   if (!std::isfinite(stored))
-    return {fmt::format("{}", stored), "a non-finite value ruins training permanently"};
+    return {fmt::format("{}", stored),
+            "a non-finite value spoils the outputs for its row, and training permanently"};
   return {fmt::format("{:g}", stored), "values are kept as f32, whose maximum is 3.4e38"};
 }
 

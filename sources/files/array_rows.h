@@ -40,11 +40,14 @@ class ArrayRows : public Dataset {
   std::string place(std::int64_t row) const override;
   std::string summary() const override;
   std::string size_advice(int size) const override;
+  /// True if an export scaled the values as its run's `normalise` says.
+  bool normalised() const { return normalised_; }
 
  protected:
   /// `labelled`: false if there are no true labels, so that all labels are 0.
   ArrayRows(const std::filesystem::path& path, std::int64_t limit_per_class, bool labelled);
 
+  void set_normalised(bool normalised) { normalised_ = normalised; }
   void set_layout(const RowLayout& layout) { layout_ = layout; }
   /// Takes the labels of all stored rows; `source` names their array. Class names come from
   /// `naming`'s file, else from `known`; if both are empty, they are numbers. Errors (data): a
@@ -65,7 +68,7 @@ class ArrayRows : public Dataset {
 
   std::filesystem::path path_, canonical_;
   std::int64_t limit_;
-  bool labelled_;
+  bool labelled_, normalised_ = false;
   RowLayout layout_;
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;  ///< labels of all stored rows

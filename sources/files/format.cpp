@@ -55,6 +55,9 @@ const DatasetFormat& format_of(const std::filesystem::path& path) {
   std::string advice(kind_advice(kind));
   if (path.extension() == ".csv" || path.extension() == ".tsv")
     advice = "read it with numpy.loadtxt and write columns with numpy.savez";
+  if (kind == FileKind::jpeg || kind == FileKind::png || kind == FileKind::webp ||
+      kind == FileKind::netpbm)
+    advice = "give the folder that contains the image";
   if (!advice.empty()) advice += ", or ";
   fail(
       ErrorKind::data,

@@ -43,9 +43,11 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
            "raise max_pixels if the file is intact, or shrink the image");
   }
   if (!rules_.convert && !header.is_rgb8()) {
-    refuse(image, kind_of(header), "images must be 8-bit RGB",
-           "set on_convert: convert (greyscale is repeated, transparency dropped, 16 bits scaled "
-           "to 8, CMYK multiplied without a colour profile), or convert the file");
+    refuse(
+        image, kind_of(header), "images must be 8-bit RGB",
+        rules_.advice("on_convert", "convert") +
+            " (greyscale is repeated, transparency dropped, 16 bits scaled to 8, CMYK multiplied "
+            "without a colour profile), or convert the file");
   }
   return header;
 }
@@ -58,12 +60,12 @@ SampleShape ImageLoader::measure(std::int64_t image) {
 
 void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
   if (header.width == rules_.shape.width && header.height == rules_.shape.height) return;
-  refuse(image, fmt::format("image of {}x{} pixels", header.width, header.height),
-         fmt::format("{} has {}x{}, but all images of a set must have the same size",
-                     set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
-         fmt::format(
-             "set resize: {} (shorter side, then centre crop), or make all files the same size",
-             std::min(rules_.shape.width, rules_.shape.height)));
+  refuse(
+      image, fmt::format("image of {}x{} pixels", header.width, header.height),
+      fmt::format("{} has {}x{}, but all images of a set must have the same size",
+                  set_.location(rules_.measured_from), rules_.shape.width, rules_.shape.height),
+      rules_.advice("resize", std::to_string(std::min(rules_.shape.width, rules_.shape.height))) +
+          " (shorter side, then centre crop), or make all files the same size");
 }
 
 std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {

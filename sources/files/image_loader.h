@@ -9,6 +9,7 @@
 #include "sources/files/resize.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -21,6 +22,13 @@ struct ImageRules {
   int resize = 0;                  ///< 0: off, all images have one size
   SampleShape shape;               ///< shape of every row; see measure()
   std::int64_t measured_from = 0;  ///< image that gave `shape`
+  bool labelled = true;            ///< false: settings are on the command line; for messages
+
+  /// Advice to change a setting: "set resize: 8", or "write resize=8 after the path".
+  std::string advice(const std::string& key, const std::string& value) const {
+    return labelled ? "set " + key + ": " + value
+                    : "write " + key + "=" + value + " after the path";
+  }
 };
 
 class ImageLoader final : public RowReader {

@@ -15,7 +15,8 @@ struct ExportedMeaning {
   std::vector<std::string> classes;
   std::vector<LatentInfo> latents;
   std::vector<ValueInfo> features, globals, targets;
-  int most_items = 0;  ///< maximum items per set; 0: unknown
+  int most_items = 0;       ///< maximum items per set; 0: unknown
+  bool normalised = false;  ///< a run scaled the values before it exported them; any sources
 };
 /// Error (data): the metadata is not JSON.
 ExportedMeaning read_meaning(const ArrayInput& file);

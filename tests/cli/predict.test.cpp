@@ -72,7 +72,7 @@ TEST_F(Predictions, RefuseWhatTheyCannotRead) {
   refused(3, {"photos.yaml"}, {"photos.yaml: cannot tell the format"});
   refused(2, {"photos", "resize=big"}, {"command line", "resize"});
   refused(2, {"photos", "resise=8"}, {"unknown key 'resise'"});
-  refused(3, {"photos", "resize=0"}, {"the network reads 8x8", "resize: 8"});
+  refused(3, {"photos", "resize=0"}, {"the network reads 8x8", "write resize=8 after the path"});
   refused(2, {"photos", "--like", "photo"}, {"no source 'photo'", "did you mean 'photos'"});
   refused(2, {}, {"'data' is missing"});
   spill(folder_ / "photos" / "new.png", "damaged");
@@ -81,6 +81,76 @@ TEST_F(Predictions, RefuseWhatTheyCannotRead) {
   const Outcome skipped = run({"predict", "runs/photos", "photos", "on_error=skip"});
   EXPECT_EQ(skipped.exit_code, 0) << skipped.err;
   expect_parts(skipped.out, {"24 images", "1 skipped, first photos/new.png"});
+}
+
+TEST_F(Predictions, ReplaceNoInput) {
+  const auto refused = [&](const std::vector<std::string>& command, const std::string& file,
+                           const std::vector<std::string>& parts) {
+    const std::string before = slurp(folder_ / file);
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    expect_parts(outcome.err, parts);
+    EXPECT_TRUE(slurp(folder_ / file) == before) << file << " has changed";
+  };
+  ASSERT_EQ(run({"export", "shapes", "--count", "8", "--size", "8", "--out", "a.npz"}).exit_code,
+            0);
+  fs::create_symlink("a.npz", folder_ / "link.npz");
+  fs::copy_file((folder_ / "runs/photos/checkpoints/step-6/model.safetensors"),
+                folder_ / "keep.h5");
+  refused({"predict", "runs/photos", "a.npz", "--out", "a.npz"}, "a.npz", {"would replace it"});
+  refused({"predict", "runs/photos", "a.npz", "--out", "link.npz"}, "a.npz", {"which is a.npz"});
+  refused({"predict", "keep.h5", "photos", "--out", "keep.h5"}, "keep.h5", {"would replace it"});
+  spill(
+      folder_ / "arrays.yaml",
+      "name: arrays\ndevice: cpu\ndata: {size: 8, sources: [{name: a, kind: files, path: a.npz}]}\n"
+      "eval: {sources: [{of: a, fraction: 0.5}]}\n"
+      "model: {name: cnn, widths: [4], blocks: [0], pool: [1]}\ntrain: {batch: 2, steps: 2}\n");
+  refused({"export", "arrays.yaml", "--count", "2", "--out", "a.npz"}, "a.npz", {"would replace"});
+  const Outcome outcome = run({"train", "arrays.yaml"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  refused({"eval", "runs/arrays", "--predictions", "link.npz"}, "a.npz", {"would replace it"});
+}
+
+TEST_F(Predictions, CheckTheOutputFirst) {
+  fs::create_directory(folder_ / "dd.csv");
+  const auto refused = [&](const std::vector<std::string>& command,
+                           const std::vector<std::string>& parts) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    expect_parts(outcome.err, parts);
+  };
+  refused({"eval", "runs/photos", "--predictions", "dd.csv"}, {"dd.csv", "is a folder"});
+  refused({"eval", "runs/photos", "--predictions", ""}, {"--predictions has an empty name"});
+  refused({"predict", "runs/photos", "photos", "--out", ""}, {"--out has an empty name"});
+  EXPECT_EQ(run({"predict", "runs/photos", "photos", "--out", "P.CSV"}).exit_code, 0);
+  EXPECT_TRUE(slurp(folder_ / "P.CSV").starts_with("source,sample"));
+}
+
+TEST_F(Predictions, NameWhatTheNetworkReads) {
+  ASSERT_EQ(run({"export", "gaussian_linear", "--count", "8", "--out", "events.npz"}).exit_code, 0);
+  const auto refused = [&](const std::string& network, const std::string& data,
+                           const std::vector<std::string>& parts) {
+    const Outcome outcome = run({"predict", network, data});
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
+    expect_parts(outcome.err, parts);
+  };
+  refused("runs/photos", "events.npz",
+          {"events.npz", "event of 4 features", "reads an image 8x8x3"});
+  std::string first;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "photos"))
+    if (entry.is_regular_file()) first = entry.path().string();
+  refused("runs/photos", first, {"give the folder that contains the image"});
+}
+
+TEST_F(Predictions, RefuseASharedScalingWithoutEffect) {
+  for (const std::string command : {"eval", "predict"}) {
+    std::vector<std::string> words = {command, "runs/photos"};
+    if (command == "predict") words.push_back("photos");
+    words.push_back("data.normalise=none");
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    expect_parts(outcome.err, {"data.normalise=none has no effect", "source 'photos'"});
+  }
 }
 
 }  // namespace

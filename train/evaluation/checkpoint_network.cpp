@@ -26,7 +26,9 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
               "{} was trained on samples of a different shape: {} in the model, {} held out",
               model.path().string(), to_string(model.description()->input), to_string(held_out)),
           "the network accepts only the shape that it was built for",
-          "set data.size to match, or evaluate on other data"});
+          model.description()->input.kind == SampleKind::image && held_out.kind == SampleKind::image
+              ? "set data.size to match, or evaluate on other data"
+              : "evaluate on data with the same features, in the same order"});
   return {held_out, model.description()->heads};
 }
 
@@ -40,9 +42,22 @@ void normalise_as(const ModelFile& model, RunConfig& config, Mixture& held_out) 
         config.held_out_from(static_cast<std::size_t>(i)).augmentations.normalisation);
 }
 
+/// A source's own scaling, which a run stores, precedes data.normalise.
+void refuse_shared_scaling(const RunConfig& config, const std::string& override_text) {
+  if (!override_text.starts_with("data.normalise")) return;
+  for (const SourceConfig& source : config.data.sources)
+    if (source.augmentations.normalisation.choice == Normalisation::Choice::given)
+      fail(ErrorKind::config,
+           {fmt::format("command line: {} has no effect", override_text),
+            fmt::format("source '{}' has its own normalise: that of training", source.spec.name),
+            "leave it out; for other numbers, change normalise in a copy of config.resolved.yaml, "
+            "and give its name to `wellspring eval` after the run"});
+}
+
 }  // namespace
 
-RunConfig config_of_checkpoint(const std::filesystem::path& where) {
+RunConfig config_of_checkpoint(const std::filesystem::path& where,
+                               std::span<const std::string> overrides) {
   const std::filesystem::path file = find_model_file(where);
   RunConfig config = RunConfig::parse(ModelFile(file).described().config_yaml, file.string());
   // Model files contain no paths; take them from the run folder if the checkpoint is still in one.
@@ -54,7 +69,9 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where) {
     config.data.root = run.data.root;
     config.init.from = run.init.from;
   }
-  return config;
+  if (overrides.empty()) return config;
+  for (const std::string& text : overrides) refuse_shared_scaling(config, text);
+  return RunConfig::parse(config.to_yaml(), where.string(), overrides);
 }
 
 CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConfig& config,

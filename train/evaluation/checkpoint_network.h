@@ -13,11 +13,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
 
 namespace wellspring {
 
-/// The configuration stored with a checkpoint.
-RunConfig config_of_checkpoint(const std::filesystem::path& where);
+/// The configuration stored with a checkpoint, with "key=value" overrides. Errors (config): a bad
+/// override, or data.normalise for sources that have their own.
+RunConfig config_of_checkpoint(const std::filesystem::path& where,
+                               std::span<const std::string> overrides = {});
 
 class CheckpointNetwork {
  public:

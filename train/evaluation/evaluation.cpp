@@ -2,6 +2,8 @@
 
 #include "generators/generator.h"
 #include "sources/overlap.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/files_read.h"
 #include "train/evaluation/checkpoint_network.h"
 #include "train/metrics/rates.h"
 #include "train/step/source_truth.h"
@@ -30,7 +32,7 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
 
 std::string seen_text(const EvaluationResult& result) {
   if (result.trained_on > 0)
-    return fmt::format(", {} of them also in the training data", result.trained_on);
+    return fmt::format(", {} of them also in the training data", *result.trained_on);
   if (result.distinct == 0) return "";
   return fmt::format(", drawn from the same {} distinct samples as the training data",
                      result.distinct);
@@ -52,7 +54,7 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
                                ->info()
                          : SampleInfo());
   }
-  trained_on_.resize(samples_.size(), 0);
+  trained_on_.resize(samples_.size());
   if (empty()) return;
   truth_ = held_out_truth(config, mixture_);
   feeds_ = feed_heads(task.heads(), config.heads, truth_);
@@ -93,10 +95,11 @@ std::vector<std::string> Evaluator::notes() const {
 std::vector<std::string> Evaluator::compare(const Mixture& training, int threads,
                                             const WorkWatch& watch) {
   std::vector<std::string> found = notes();
+  trained_on_.assign(samples_.size(), 0);
   for (const Overlap& overlap :
        find_overlaps(training, mixture_, threads, kMostComparedBytes, watch)) {
     auto& rows = trained_on_[static_cast<std::size_t>(overlap.held_out)];
-    rows = std::max(rows, static_cast<std::uint64_t>(overlap.rows));
+    rows = std::max(*rows, static_cast<std::uint64_t>(overlap.rows));
     if (overlap.rows > 0) found.push_back(to_string(overlap, training, mixture_));
   }
   return found;
@@ -173,7 +176,11 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
 EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConfig config,
                                      TrainObserver& observer,
                                      const std::filesystem::path& predictions) {
-  if (!predictions.empty()) require_prediction_name(predictions);
+  if (!predictions.empty()) {
+    std::vector<std::filesystem::path> inputs = files_read(config);
+    inputs.push_back(find_model_file(where));
+    require_prediction_path(predictions, inputs);
+  }
   if (config.evaluation.sources.empty())
     fail(ErrorKind::config,
          {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
@@ -182,11 +189,12 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
   network.load(config);
   held_out.load(network.stream);
   std::optional<PredictionFile> file;
-  std::function<void(const PredictedRows&)> use;
-  if (!predictions.empty()) {
-    file.emplace(predictions, held_out.samples(network.task));
-    use = [&file](const PredictedRows& rows) { file->append(rows); };
-  }
+  const PredictedSamples samples = held_out.samples(network.task);
+  if (!predictions.empty()) file.emplace(predictions, samples);
+  const auto use = [&](const PredictedRows& rows) {
+    require_finite_outputs(rows, *samples.mixture);
+    if (file) file->append(rows);
+  };
   EvaluationReport report =
       held_out.evaluate(network.stream, network.task, network.step(), observer.watch(), use);
   if (file) file->finish();

@@ -64,7 +64,7 @@ class Evaluator {
 
   Mixture mixture_;
   std::vector<std::uint64_t> samples_;
-  std::vector<std::uint64_t> trained_on_;  ///< by source; found by compare()
+  std::vector<std::optional<std::uint64_t>> trained_on_;  ///< by source; found by compare()
   std::vector<std::string> head_names_;
   std::vector<SampleInfo> known_;     ///< by source; empty for files
   std::vector<SourceTruth> truth_;    ///< by source

@@ -1,10 +1,36 @@
 #include "train/evaluation/network_pass.h"
 
+#include "core/error.h"
 #include "core/signals.h"
+#include "sources/datasets/dataset.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
 
 namespace wellspring {
+
+void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture) {
+  const std::span outputs(rows.outputs, static_cast<std::size_t>(rows.count * rows.width));
+  const auto bad = std::ranges::find_if(outputs, [](float value) { return !std::isfinite(value); });
+  if (bad == outputs.end()) return;
+  const std::uint64_t sample =
+      rows.first + static_cast<std::uint64_t>((bad - outputs.begin()) / rows.width);
+  const Source& source = mixture.source(rows.source);
+  const Dataset* const data = source.rows();
+  const std::string location =
+      data == nullptr ? ""
+                      : fmt::format(" ({})", data->location(static_cast<std::int64_t>(sample)));
+  fail(ErrorKind::data,
+       {fmt::format("source '{}', sample {}{}: an output of the network is {}", source.name(),
+                    sample, location, *bad),
+        "scores and predictions need finite outputs",
+        "use an earlier checkpoint, or train with a smaller learning rate; if the network "
+        "computes in bf16, try precision=f32"});
+}
 
 void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout& layout,
                        const SupervisedTask& task) {

@@ -24,6 +24,9 @@ struct PredictedRows {
   BatchView truth = {};            ///< columns label, target, weight and latents
 };
 
+/// Error (data) with the source and the first sample if an output is infinite or NaN.
+void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture);
+
 class NetworkPass {
  public:
   /// Plans a batch and its host copy. `layout`: of the samples.

@@ -2,9 +2,12 @@
 
 #include "core/error.h"
 #include "core/text/text.h"
+#include "kernels/batch/batch_columns.h"
+#include "sources/files/array_rows.h"
 #include "sources/files/format.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_file.h"
+#include "train/config/files_read.h"
 #include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/network_pass.h"
 #include "train/evaluation/prediction_file.h"
@@ -78,11 +81,54 @@ void hold_out(RunConfig& config, const PredictOptions& options, const SampleLayo
   config.evaluation.sources = {std::move(source)};
 }
 
+/// Compares the files with the network's input before they are normalised. Returns a note on values
+/// that are normalised already, or "". Error (data): another kind of samples, or other columns.
+std::string check_samples(const RunConfig& config, const SampleLayout& input) {
+  const EvaluationSourceConfig& source = config.evaluation.sources.front();
+  const std::string& format = config.held_out_from(0).spec.format;
+  // Only arrays, whose formats have this key, are other than images.
+  const std::vector<std::string> keys = format_keys(format);
+  if (input.kind == SampleKind::image && std::ranges::count(keys, "channels") == 0) return "";
+  const auto rows = open_dataset({.path = source.path,
+                                  .settings = source.params,
+                                  .place = {"command line"},
+                                  .format = format,
+                                  .labelled = false});
+  const SampleLayout found = rows->layout().sample;
+  const bool images = found.kind == SampleKind::image;
+  const auto named = [](const SampleLayout& layout) {
+    return (layout.kind == SampleKind::set ? "a " : "an ") + to_string(layout);
+  };
+  if (found.kind != input.kind ||
+      (!images && (found.features != input.features || found.globals != input.globals)))
+    fail(ErrorKind::data,
+         {fmt::format("{}: the network cannot read these samples", source.path),
+          fmt::format("each one is {}, but the network reads {}", named(found), named(input)),
+          found.kind != input.kind
+              ? "use files with samples of that kind"
+              : "store the same features in the same order as in the training data"});
+  const auto* const arrays = dynamic_cast<const ArrayRows*>(rows.get());
+  if (images || arrays == nullptr || !arrays->normalised()) return "";
+  return fmt::format(
+      "{}: according to its metadata, the run that exported it had normalised the values; they are "
+      "now normalised again, as in training: export with data.normalise=none, or add it to "
+      "each source",
+      source.path);
+}
+
 }  // namespace
 
 PredictReport predict(const PredictOptions& options, RunConfig config, TrainObserver& observer) {
-  if (!options.out.empty()) require_prediction_name(options.out);
-  hold_out(config, options, ModelFile(find_model_file(options.checkpoint)).described().input);
+  if (!options.out.empty()) {
+    std::vector<std::filesystem::path> inputs = files_read(config);
+    inputs.insert(inputs.end(), {find_model_file(options.checkpoint), options.data});
+    for (const ParamSetting& setting : options.settings)
+      inputs.push_back(options.data.parent_path() / setting.value);
+    require_prediction_path(options.out, inputs);
+  }
+  const SampleLayout input = ModelFile(find_model_file(options.checkpoint)).described().input;
+  hold_out(config, options, input);
+  const std::string note = check_samples(config, input);
   CheckpointNetwork network(options.checkpoint, config, observer);
   Mixture& mixture = network.mixture;
   NetworkPass pass;
@@ -96,6 +142,7 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
                        network.task.heads(),
                        {},
                        mixture.notes()};
+  if (!note.empty()) report.notes.push_back(note);
   std::optional<PredictionFile> file;
   if (!options.out.empty())
     file.emplace(options.out, PredictedSamples{&mixture, {report.rows}, &network.task.heads()});
@@ -104,6 +151,7 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
       network.stream, network.task, mixture, 0, report.rows,
       {.on_host =
            [&](const PredictedRows& rows) {
+             require_finite_outputs(rows, mixture);
              if (file) file->append(rows);
              for (std::int64_t row = 0; row < rows.count && report.first.size() < options.shown;
                   ++row) {

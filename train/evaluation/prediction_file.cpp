@@ -4,6 +4,7 @@
 #include "core/io/bytes.h"
 #include "core/version.h"
 #include "export/csv_file.h"
+#include "train/config/files_read.h"
 #include "train/evaluation/classifier_scores.h"
 #include "train/evaluation/regression_scores.h"
 
@@ -76,16 +77,20 @@ Json description(const PredictedSamples& samples) {
 
 }  // namespace
 
-void require_prediction_name(const std::filesystem::path& path) {
-  if (is_npz(path) || is_hdf5(path) || is_csv(path)) return;
-  fail(ErrorKind::config,
-       {fmt::format("cannot write predictions to '{}'", path.string()),
-        "the extension selects the format", "use a name that ends in .npz, .csv, .h5 or .hdf5"});
+void require_prediction_path(const std::filesystem::path& path,
+                             const std::vector<std::filesystem::path>& inputs) {
+  const std::string problem = fmt::format("cannot write predictions to '{}'", path.string());
+  if (!is_npz(path) && !is_hdf5(path) && !is_csv(path))
+    fail(ErrorKind::config, {problem, "the extension selects the format",
+                             "use a name that ends in .npz, .csv, .h5 or .hdf5"});
+  std::error_code unreadable;  // then creating the file fails
+  if (std::filesystem::is_directory(path, unreadable))
+    fail(ErrorKind::config, {problem, "it is a folder", "choose another name"});
+  require_not_an_input(path, inputs);
 }
 
 PredictionFile::PredictionFile(const std::filesystem::path& path, PredictedSamples samples)
     : samples_(std::move(samples)), csv_(is_csv(path)) {
-  require_prediction_name(path);
   file_ = csv_ ? create_csv_file(path) : create_array_file(path);
   count_ = static_cast<std::int64_t>(
       std::accumulate(samples_.counts.begin(), samples_.counts.end(), std::uint64_t{0}));
@@ -236,7 +241,7 @@ void PredictionFile::add_head(std::size_t h) {
                               : static_cast<float>(is_choice(head) ? probabilities[k]
                                                                    : sigmoid(values[k]));
              });
-  if (samples_.feeds.empty() || is_choice(head)) return;
+  if (samples_.feeds.empty() || head.loss == LossKind::class_label) return;
   add_floats(
       named("truth", head), meaning, outputs,
       [&head, &feed = samples_.feeds[h]](const PredictedRows& rows, std::int64_t row, float* out) {

@@ -27,20 +27,23 @@ struct PredictedSamples {
   std::vector<HeadSources> feeds = {};  ///< by head; empty for samples without labels
 };
 
-/// Error (config) unless the name ends in .npz, .csv, .h5 or .hdf5.
-void require_prediction_name(const std::filesystem::path& path);
+/// Errors (config): the name does not end in .npz, .csv, .h5 or .hdf5; it is a folder, or one of the
+/// `inputs`.
+void require_prediction_path(const std::filesystem::path& path,
+                             const std::vector<std::filesystem::path>& inputs);
 
 /// Writes predictions batch by batch. The file appears when finish() has returned.
 ///
 /// `source` [samples] is an index into `sources` of the metadata, and `sample` [samples] the id in
 /// that source; `location` names the row of a file. A classifier writes `scores` [samples, classes],
 /// its probabilities, and `predicted`, the class with the largest one. A regression writes
-/// `prediction` [samples, targets]. The truth is in `label`, `weight`, `latents`, and for
-/// regressions and multi_label in `truth`; NaN for what a source does not have. With several heads,
-/// the names of these arrays end in _HEAD. In CSV files, `label` and `predicted` are class names.
+/// `prediction` [samples, targets]. The truth is in `label`, `weight`, `latents`, and in `truth` for
+/// regressions, multi_label and soft_label; NaN for what a source does not have. With several heads,
+/// `predicted`, `scores`, `prediction` and `truth` end in _HEAD. In CSV files, `label` and
+/// `predicted` are class names.
 class PredictionFile {
  public:
-  /// Errors: config for an unknown extension, runtime if the file cannot be written.
+  /// `path`: see require_prediction_path. Error (runtime): the file cannot be written.
   PredictionFile(const std::filesystem::path& path, PredictedSamples samples);
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;

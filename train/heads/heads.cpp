@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace wellspring {
 namespace {
@@ -202,6 +203,16 @@ std::string score_text(const Score& score, const char* plus_minus) {
   return fmt::format("{} {:.4g}{}{}", score.what, score.value, unit, best);
 }
 
+/// More advice for data with fewer classes than the network has.
+std::string fewer_classes(const std::vector<std::string>& found,
+                          const std::vector<std::string>& known) {
+  if (found.size() >= known.size()) return "";
+  if (found.size() == 1) return "; for files without labels, use `wellspring predict`";
+  if (!std::ranges::equal(found, std::span(known).first(found.size()))) return "";
+  return fmt::format("; for arrays whose labels lack the last class, set classes: {}",
+                     known.size());
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, LossKind>>& loss_names() {
@@ -285,7 +296,7 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
                           counted(classes.size(), "class", "classes"), join(classes), head.name,
                           head.classes.size(), join(head.classes)),
               "each label must mean the same class in the network and in the data",
-              "use data with the network's classes"});
+              "use data with the network's classes" + fewer_classes(classes, head.classes)});
       }
       feed.sources |= 1u << s;
       feed.weight[s] = source.loss_weight * head.weight;

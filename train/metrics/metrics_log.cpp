@@ -142,8 +142,8 @@ Json to_json(const EvaluationReport& report) {
     results.push_back({{"name", result.name},
                        {"head", result.head},
                        {"samples", result.samples},
-                       {"trained_on", result.trained_on},
-                       {"distinct", result.distinct},
+                       {"trained_on", result.trained_on ? Json(*result.trained_on) : Json()},
+                       {"distinct", result.distinct > 0 ? Json(result.distinct) : Json()},
                        {"loss", result.loss},
                        {"heads", to_json(result.heads)}});
     add_accuracy(results.back(), result.accuracy);
@@ -232,8 +232,9 @@ EvaluationReport evaluation_from(const Json& line) {
     result.name = entry.at("name");
     result.head = entry.at("head");
     result.samples = entry.at("samples");
-    result.trained_on = entry.at("trained_on");
-    result.distinct = entry.value("distinct", std::uint64_t{0});  // absent in old runs
+    if (!entry.at("trained_on").is_null()) result.trained_on = entry.at("trained_on");
+    if (entry.contains("distinct") && !entry.at("distinct").is_null())  // absent in old runs
+      result.distinct = entry.at("distinct");
     result.loss = entry.at("loss");
     result.accuracy = accuracy_from(entry);
     result.heads = heads_from(entry.at("heads"));

@@ -113,8 +113,9 @@ struct EvaluationResult {
   std::string name;
   std::string head;
   std::uint64_t samples = 0;
-  std::uint64_t trained_on = 0;  ///< samples known to be in the training data; 0: none found
-  /// Number of distinct samples that the source and training draw from; 0: unbounded.
+  /// Samples known to be in the training data; 0: none found, nullopt: not compared.
+  std::optional<std::uint64_t> trained_on;
+  /// Number of distinct samples that the source and training draw from; 0: unbounded or unknown.
   std::uint64_t distinct = 0;
   double loss = 0;                 ///< sum over heads, mean over samples
   std::optional<double> accuracy;  ///< its first head that has one

@@ -69,6 +69,7 @@ class ImageRows final : public Dataset {
         labelled_(request.labelled),
         skipped_(set_.skipped()),
         first_skipped_(set_.first_skipped()) {
+    rules_.labelled = labelled_;
     rules_.max_pixels = settings.max_pixels;
     rules_.rotation = settings.exif;
     rules_.convert = settings.on_convert == OnConvert::convert;
@@ -100,7 +101,7 @@ class ImageRows final : public Dataset {
     return text;
   }
   std::string size_advice(int size) const override {
-    return fmt::format("set resize: {} (shorter side, then centre crop)", size);
+    return rules_.advice("resize", std::to_string(size)) + " (shorter side, then centre crop)";
   }
   std::unique_ptr<RowReader> reader() const override {
     return std::make_unique<ImageLoader>(set_, rules_);

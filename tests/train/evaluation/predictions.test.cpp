@@ -1,4 +1,5 @@
 // Files of predictions by evaluations and for unlabelled data, read back with the project's readers.
+#include "core/io/bytes.h"
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
 #include "export/export.h"
@@ -6,9 +7,11 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/npz_fixtures.h"
 #include "tests/train/training_testing.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
 #include "train/evaluation/predict.h"
+#include "train/run_samples.h"
 
 #include <nlohmann/json.hpp>
 
@@ -312,6 +315,81 @@ TEST_F(Predict, IgnoresLabelsInArrays) {
     const std::size_t row = std::stoul(name.substr(name.rfind(' ')));
     for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(all[2 * row + k], scores[k], 1e-6) << name;
   }
+}
+
+TEST_F(Predict, NamesOtherColumns) {
+  const auto write = [&](const std::string& name, std::int64_t columns) {
+    std::vector<float> x;
+    for (std::int64_t i = 0; i < 20 * columns; ++i) x.push_back(std::sin(static_cast<float>(i)));
+    std::vector<std::int64_t> y;
+    for (std::int64_t i = 0; i < 20; ++i) y.push_back(i % 3);
+    write_compressed_npz(folder / name, {{"x", npy_file({ElementType::f32, {20, columns}}, x)},
+                                         {"label", npy_file({ElementType::i64, {20}}, y)}});
+  };
+  write("five.npz", 5);
+  write("six.npz", 6);
+  const RunConfig config = RunConfig::parse(
+      "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: files, path: " +
+          (folder / "five.npz").string() +
+          "}]}\neval: {sources: [{of: real, fraction: 0.3}]}\n"
+          "model: {name: mlp, widths: [8]}\ntrain: {batch: 4, steps: 4}\n",
+      "a.yaml", Overrides{"out=" + (folder / "run").string()});
+  train(config);
+  EXPECT_EQ(predicted(folder / "five.npz", "").rows, 20u);
+  EXPECT_TRUE(predicted(folder / "five.npz", "").notes.empty());
+  const auto message = [&](const fs::path& data) {
+    return message_of(ErrorKind::data, [&] { predicted(data, ""); });
+  };
+  expect_parts(message(folder / "six.npz"),
+               {"six.npz", "event of 6 features", "network reads an event of 5 features"});
+  expect_parts(message(folder / "photos"), {"photos", "image 12x12x3", "event of 5 features"});
+  RunSamples scaled(config, {.count = 8});
+  export_samples(scaled, folder / "scaled.npz", {});
+  const std::vector<std::string> notes = predicted(folder / "scaled.npz", "").notes;
+  ASSERT_EQ(notes.size(), 1u);
+  expect_parts(notes[0], {"scaled.npz", "normalised again"});
+}
+
+TEST_F(MixedPredictions, RefuseInfiniteOutputs) {
+  // The length of the header, the header, then the weights. All bits set is a NaN in f32.
+  std::string bytes = read_text(find_model_file(folder / "run"));
+  const std::size_t weights = 8 + number_at<std::uint64_t>(bytes_of(bytes), 0);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(weights), bytes.end(), '\xff');
+  bytes.replace(bytes.find("\"digest\""), 8, "\"edited\"");
+  spill(folder / "nan.safetensors", bytes);
+  const auto evaluated = [&] {
+    evaluate_checkpoint(folder / "nan.safetensors", run(), listener, folder / "nan.npz");
+  };
+  expect_parts(message_of(ErrorKind::data, evaluated),
+               {"source 'shapes', sample 0", "output of the network is", "nan"});
+  EXPECT_FALSE(fs::exists(folder / "nan.npz"));
+}
+
+TEST_F(Predict, HoldTheTargetsOfSoftLabels) {
+  std::vector<float> x, target;
+  for (int i = 0; i < 20; ++i) {
+    x.insert(x.end(), {std::sin(static_cast<float>(i)), std::cos(static_cast<float>(i))});
+    target.insert(target.end(), {static_cast<float>(i) / 32, 1 - static_cast<float>(i) / 32});
+  }
+  write_compressed_npz(folder / "soft.npz",
+                       {{"x", npy_file({ElementType::f32, {20, 2}}, x)},
+                        {"target", npy_file({ElementType::f32, {20, 2}}, target)}});
+  const RunConfig config = RunConfig::parse(
+      "name: a\ndevice: cpu\nthreads: 1\ndata: {sources: [{name: real, kind: files, path: " +
+          (folder / "soft.npz").string() +
+          "}]}\neval: {sources: [{of: real, rows: 0%..100%}]}\n"
+          "heads: [{name: real, loss: soft_label}]\n"
+          "model: {name: mlp, widths: [8]}\ntrain: {batch: 4, steps: 4}\n",
+      "a.yaml",
+      Overrides{"out=" + (folder / "run").string(), "data.sources.0.rows=0..4",
+                "data.sources.0.rows_by=order", "data.sources.0.classes=2",
+                "eval.sources.0.rows=4..20"});
+  train(config);
+  const EvaluationReport report =
+      evaluate_checkpoint(folder / "run", config, listener, folder / "held.npz");
+  EXPECT_FALSE(report.results[0].trained_on.has_value()) << "not compared";
+  EXPECT_EQ(array<float>(folder / "held.npz", "truth"),
+            std::vector<float>(target.begin() + 8, target.end()));
 }
 
 // A network of generated samples reads files with the generator's normalisation.

@@ -1,0 +1,20 @@
+// The files that a run reads, and the check that an output does not replace one of them. Called by
+// evaluations, predictions and exports; host only.
+#pragma once
+
+#include "train/config/run_config.h"
+
+#include <filesystem>
+#include <vector>
+
+namespace wellspring {
+
+/// Files and folders of the data sets of a run, training and held out, and of their settings, such
+/// as class_names. They need not exist.
+std::vector<std::filesystem::path> files_read(const RunConfig& config);
+
+/// Error (config) if `output` is one of the `inputs`, under this or another name.
+void require_not_an_input(const std::filesystem::path& output,
+                          const std::vector<std::filesystem::path>& inputs);
+
+}  // namespace wellspring
