@@ -233,7 +233,8 @@ void TrainView::suggest_higher_limit(const FinishReport& report) const {
     print_line("note", fmt::format("the learning-rate schedule of {} had not ended",
                                    counted(config_.train.steps, "step")));
   tell(stdout, "\nTry next:\n");
-  suggest("a higher limit", command("train", {higher_limit(config_, report.status)}));
+  suggest("a higher limit",
+          command("train", {higher_limit(config_, report.status, report.limited_seconds)}));
 }
 
 void TrainView::suggest_next(const FinishReport& report) const {

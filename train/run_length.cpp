@@ -81,9 +81,10 @@ std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgres
   return std::nullopt;
 }
 
-std::string higher_limit(const RunConfig& config, RunStatus limit) {
+std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds) {
   return limit == RunStatus::out_of_time
-             ? fmt::format("train.max_time={:.6g}s", 2 * config.train.max_seconds())
+             ? fmt::format("train.max_time={:.6g}s",
+                           2 * std::max(config.train.max_seconds(), training_seconds))
              : fmt::format("train.patience={}", 2 * config.train.patience);
 }
 
@@ -102,7 +103,7 @@ std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
     // The run may have been extended before: its length is not that of the configuration.
     std::vector<std::string> settings = {fmt::format("train.steps={}", *planned)};
     if (config.train.epochs > 0) settings.emplace_back("train.epochs=0");
-    if (limit) settings.push_back(higher_limit(config, *limit));
+    if (limit) settings.push_back(higher_limit(config, *limit, header.progress.training_seconds));
     fail(ErrorKind::config, {fmt::format("--extend: {} is at step {} of {}{}", folder, header.step,
                                          *planned, limit ? ", " + to_string(*limit) : ""),
                              "only a run that has ended can be extended",
@@ -112,7 +113,8 @@ std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
     fail(ErrorKind::config,
          {fmt::format("--extend: {} has reached its limit: {}", folder, to_string(*limit)),
           "the longer run would end at once",
-          fmt::format("add {} to the command", higher_limit(config, *limit))});
+          fmt::format("add {} to the command",
+                      higher_limit(config, *limit, header.progress.training_seconds))});
   return header.step + more;
 }
 

