@@ -31,7 +31,9 @@ struct TrainArguments {
 std::vector<std::string> extended(const TrainArguments& options,
                                   std::vector<std::string> overrides) {
   const RunConfig config = RunConfig::load(options.config, overrides);
-  const std::uint64_t steps = extended_steps(config, *options.extend);
+  const std::uint64_t steps = extended_steps(config, *options.extend, [&](const auto& settings) {
+    return command_with("train", options.config, overrides, settings);
+  });
   if (config.train.epochs > 0) {
     std::erase_if(overrides, [](const auto& text) { return text.starts_with("train.epochs="); });
     overrides.emplace_back("train.epochs=0");
@@ -92,8 +94,9 @@ Command add_train(CLI::App& parent) {
       ->capture_default_str();
   constexpr double kMostSteps = 1e15;
   add_optional_whole(*app, "--extend", options->extend, 1, kMostSteps,
-                     "continue a run that has ended for this many further steps; only runs with a "
-                     "constant learning rate (optimizer.floor=1) can be extended")
+                     "continue a run that has ended for this many further steps; needs a constant "
+                     "learning rate (optimizer.floor=1 optimizer.warmup=0); if it is interrupted, "
+                     "continue with the command that it prints")
       ->excludes(app->get_option("--resume"));
   app->add_option("--graph", options->graph,
                   "on: capture the step once and replay it; off: launch it every time; check: do "

@@ -68,6 +68,18 @@ void print_files(const FinishReport& report) {
 
 }  // namespace
 
+std::string command_with(const std::string& name, const std::string& file,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::string>& settings) {
+  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
+  std::string text = shell_word(program_name()) + " " + name + " " + shell_word(file);
+  for (const std::string& given : overrides)
+    if (std::ranges::find(settings, key(given), key) == settings.end())
+      text += " " + shell_word(given);
+  for (const std::string& setting : settings) text += " " + shell_word(setting);
+  return text;
+}
+
 void TrainView::say(const std::string& line) {
   work_.end();
   if (progress_) {
@@ -153,17 +165,6 @@ void TrainView::on_checkpoint(const CheckpointReport& report) {
                   human_duration(report.seconds)));
 }
 
-std::string TrainView::command(const std::string& name,
-                               std::initializer_list<std::string> settings) const {
-  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
-  std::string text = shell_word(program_name()) + " " + name + " " + shell_word(file_);
-  for (const std::string& given : overrides_)
-    if (std::ranges::find(settings, key(given), key) == settings.end())
-      text += " " + shell_word(given);
-  for (const std::string& setting : settings) text += " " + shell_word(setting);
-  return text;
-}
-
 void TrainView::suggest(const char* what, const std::string& text) const {
   tell(stdout, "  {:<17} {}\n", what, printable(text));
 }
@@ -217,7 +218,10 @@ void TrainView::on_finish(const FinishReport& report) {
          counted(report.step, "step"), human_duration(report.seconds));
   else
     tell(stdout, "\n{} at step {} of {}, after {}\n", paint(Colour::bold, to_string(report.status)),
-         report.step, config_.train.steps, human_duration(report.seconds));
+         report.step, config_.train.steps,
+         report.status == RunStatus::out_of_time
+             ? human_duration(report.limited_seconds) + " of training"
+             : human_duration(report.seconds));
   print_evaluation(report);
   print_throughput(report, config_.train.log_every);
   print_files(report);
@@ -229,11 +233,8 @@ void TrainView::suggest_higher_limit(const FinishReport& report) const {
     print_line("note", fmt::format("the learning-rate schedule of {} had not ended",
                                    counted(config_.train.steps, "step")));
   tell(stdout, "\nTry next:\n");
-  const std::string limit =
-      report.status == RunStatus::out_of_time
-          ? fmt::format("train.max_time={:.6g}s", 2 * config_.train.max_seconds())
-          : fmt::format("train.patience={}", 2 * config_.train.patience);
-  suggest("a higher limit", command("train", {limit}));
+  suggest("a higher limit",
+          command("train", {higher_limit(config_, report.status, report.limited_seconds)}));
 }
 
 void TrainView::suggest_next(const FinishReport& report) const {

@@ -7,12 +7,17 @@
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace wellspring::cli {
+
+/// Subcommand `name` for this configuration and its overrides; `settings` replace those with the
+/// same keys.
+std::string command_with(const std::string& name, const std::string& file,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::string>& settings);
 
 class TrainView : public TrainObserver {
  public:
@@ -39,8 +44,10 @@ class TrainView : public TrainObserver {
   /// total at the end.
   void say_overflow();
 
-  /// Subcommand `name` with the arguments of `train`; `settings` replace those with the same keys.
-  std::string command(const std::string& name, std::initializer_list<std::string> settings) const;
+  /// command_with the arguments of `train`.
+  std::string command(const std::string& name, const std::vector<std::string>& settings) const {
+    return command_with(name, file_, overrides_, settings);
+  }
   /// Trains this run for `steps` in all.
   std::string command_for_steps(std::uint64_t steps) const;
   /// Commands that continue a run that a limit stopped.

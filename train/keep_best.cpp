@@ -1,7 +1,10 @@
 #include "train/keep_best.h"
 
+#include "core/config/config_values.h"
 #include "core/error.h"
+#include "core/text/plural.h"
 #include "core/text/text.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/classifier_scores.h"
 
 #include <fmt/format.h>
@@ -16,9 +19,10 @@ namespace {
 using Better = HeldOutFigure::Better;
 
 constexpr const char* kLoss = "loss";
+constexpr const char* kRejection = "background rejection";
 constexpr const char* kCalibration = "calibration error";
 
-/// The scores that an evaluation of this head can have (docs/results.md).
+/// The scores of a head (docs/results.md) whose presence does not depend on its predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
   for (const HeadTarget& target : head.targets)
@@ -36,8 +40,6 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
     scores.emplace_back("mean area under the curve");
   } else {
     scores.emplace_back("area under the curve");
-    scores.emplace_back("background rejection at 30 %");
-    scores.emplace_back("background rejection at 50 %");
   }
   return scores;
 }
@@ -57,10 +59,30 @@ std::vector<HeldOutFigure> figures_of(const std::string& source,
     for (const std::string& what : scores_of(head))
       figures.push_back({source, "", what, better_of(what)});
   if (heads.size() > 1)
-    for (const HeadSpec& head : heads)
+    for (const HeadSpec& head : heads) {
+      figures.push_back({source, head.name, kLoss, Better::smaller});
       for (const std::string& what : scores_of(head))
         figures.push_back({source, head.name, what, better_of(what)});
+    }
   return figures;
+}
+
+/// The name of a figure without the head if there is only one.
+std::string without_single_head(std::string name, const std::vector<HeadSpec>& heads) {
+  if (heads.size() != 1) return name;
+  const std::string prefix = heads.front().name + "/";
+  const std::size_t at = name.find(prefix);
+  if (at != std::string::npos && (at == 0 || name[at - 1] == '.')) name.erase(at, prefix.size());
+  return name;
+}
+
+/// The held-out sets of a run, as text.
+std::string held_out_sets(const EvaluationConfig& evaluation) {
+  ConfigWriter writer;
+  write_evaluation(writer, evaluation);
+  std::vector<ConfigEntry> entries = writer.entries();
+  std::erase_if(entries, [](const ConfigEntry& e) { return e.path_text() == "eval.every"; });
+  return config_yaml(entries);
 }
 
 }  // namespace
@@ -75,18 +97,27 @@ std::optional<double> HeldOutFigure::value_in(const EvaluationReport& report) co
   };
   for (const EvaluationResult& result : report.results) {
     if (result.name != source) continue;
-    if (what == kLoss) return finite(result.loss);
-    for (const HeadReport& entry : result.heads)
+    if (what == kLoss && head.empty()) return finite(result.loss);
+    for (const HeadReport& entry : result.heads) {
+      if (!head.empty() && entry.head != head) continue;
+      if (what == kLoss) return finite(entry.loss);
       for (const Score& score : entry.scores)
-        if ((head.empty() || entry.head == head) && score.what == what) return finite(score.value);
+        if (score.what == what) return finite(score.value);
+    }
   }
   return std::nullopt;
 }
 
 std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
                                             const std::vector<HeadSpec>& heads) {
-  const std::string& wanted = config.train.keep_best;
-  if (wanted.empty()) return std::nullopt;
+  if (config.train.keep_best.empty()) return std::nullopt;
+  if (config.train.patience > 0 && config.evaluation.every > config.train.steps)
+    fail(ErrorKind::config,
+         {fmt::format("train.patience: eval.every is {}, and the run has only {}",
+                      config.evaluation.every, counted(config.train.steps, "step")),
+          "patience counts the evaluations at multiples of eval.every",
+          "set a smaller eval.every, or remove patience"});
+  const std::string wanted = without_single_head(config.train.keep_best, heads);
   std::vector<std::string> known;
   for (const EvaluationSourceConfig& source : config.evaluation.sources)
     for (const HeldOutFigure& figure : figures_of(source.name, heads)) {
@@ -96,21 +127,50 @@ std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
       const std::string& listed = first ? tail : full;
       if (std::ranges::count(known, listed) == 0) known.push_back(listed);
     }
+  if (wanted.find(kRejection) != std::string::npos)
+    fail(ErrorKind::config, {fmt::format("train.keep_best: '{}' cannot be followed", wanted),
+                             "it has no value if no background sample passes, its best case",
+                             "set keep_best to area under the curve"});
   fail(ErrorKind::config, {fmt::format("train.keep_best: there is no held-out figure '{}'", wanted),
                            "", name_advice(wanted, known)});
 }
 
-std::string BestKeeper::resume(const RunProgress& progress) {
+BestKeeper::BestKeeper(const RunConfig& config, const std::vector<HeadSpec>& heads)
+    : figure_(figure_to_keep(config, heads)),
+      every_(static_cast<std::uint64_t>(config.evaluation.every)),
+      patience_(static_cast<std::uint64_t>(config.train.patience)),
+      steps_(static_cast<std::uint64_t>(config.train.steps)) {
+  if (figure_) progress_.held_out = held_out_sets(config.evaluation);
+}
+
+void BestKeeper::resume(const RunProgress& progress, std::uint64_t step, const CheckpointStore* own,
+                        std::vector<std::string>& notes) {
+  const std::string held_out = progress_.held_out;
   progress_ = progress;
   progress_.training_seconds = 0;
-  if (!figure_ || !progress.best || progress.best->figure == figure_->name()) return "";
-  progress_ = {};
-  return fmt::format("train.keep_best followed {} so far: the search for the best {} starts again",
-                     progress.best->figure, figure_->name());
+  if (!figure_) return;
+  progress_.held_out = held_out;
+  const std::optional<BestReport>& best = progress.best;
+  const auto start_again = [&](const std::string& why, std::uint64_t evaluated) {
+    progress_ = {.best = {}, .evaluated = evaluated, .held_out = held_out};
+    notes.push_back(
+        fmt::format("{}: the search for the best {} starts again", why, figure_->name()));
+  };
+  if (best && best->figure != figure_->name())
+    start_again(fmt::format("train.keep_best followed {} so far", best->figure), 0);
+  else if (best && own != nullptr && !std::filesystem::exists(own->path_of(best->step)))
+    start_again(fmt::format("the best checkpoint so far, of step {}, is not in {}", best->step,
+                            own->run_folder().string()),
+                0);
+  // A recorded evaluation at this step is of the former sets.
+  if (!progress.held_out.empty() && progress.held_out != held_out)
+    start_again("the held-out sets have changed", step);
 }
 
 bool BestKeeper::compare(const EvaluationReport& report) {
-  if (!figure_ || report.step == progress_.evaluated) return false;
+  const bool scheduled = every_ > 0 && report.step % every_ == 0;
+  if (!figure_ || report.step == progress_.evaluated || !(scheduled || report.step == steps_))
+    return false;
   progress_.evaluated = report.step;
   const std::optional<double> value = figure_->value_in(report);
   const bool better = value && (!progress_.best || (figure_->better == Better::larger
@@ -119,7 +179,7 @@ bool BestKeeper::compare(const EvaluationReport& report) {
   if (better) {
     progress_.best = {figure_->name(), *value, report.step};
     progress_.since_best = 0;
-  } else if (report.step % every_ == 0) {
+  } else if (scheduled && patience_ > 0) {
     ++progress_.since_best;
   }
   return better;

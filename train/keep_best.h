@@ -13,6 +13,8 @@
 
 namespace wellspring {
 
+class CheckpointStore;
+
 /// A figure of one held-out source.
 struct HeldOutFigure {
   enum class Better : std::uint8_t { smaller, larger };
@@ -27,24 +29,25 @@ struct HeldOutFigure {
   std::optional<double> value_in(const EvaluationReport& report) const;
 };
 
-/// The figure that train.keep_best names; nullopt without one. Error (config), with the known
-/// figures, if there is no such figure.
+/// The figure that train.keep_best names; nullopt without one. `config` has its steps (see
+/// settle_epochs). Errors (config): there is no such figure (with the known ones), or it can be
+/// absent from an evaluation; train.patience in a run that is shorter than eval.every.
 std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
                                             const std::vector<HeadSpec>& heads);
 
 /// Follows the figure over the evaluations of a run.
 class BestKeeper {
  public:
-  BestKeeper(const RunConfig& config, const std::vector<HeadSpec>& heads)
-      : figure_(figure_to_keep(config, heads)),
-        every_(static_cast<std::uint64_t>(config.evaluation.every)),
-        patience_(static_cast<std::uint64_t>(config.train.patience)) {}
+  BestKeeper(const RunConfig& config, const std::vector<HeadSpec>& heads);
 
-  /// Continues a run; starts over if the run followed another figure. Returns a note, or "".
-  std::string resume(const RunProgress& progress);
+  /// Continues a run at `step`. Starts over, with a note, if it followed another figure or had
+  /// other held-out sets, or if its best checkpoint is not in `own`, the checkpoints of this run's
+  /// folder (null: there is no folder).
+  void resume(const RunProgress& progress, std::uint64_t step, const CheckpointStore* own,
+              std::vector<std::string>& notes);
   /// Compares an evaluation with the best one, unless that was done before. Returns true if it is
-  /// better. Only evaluations at multiples of eval.every use up patience, so an additional one at a
-  /// time limit does not change when the run stops.
+  /// better. Ignores an additional evaluation at a time limit, so that a run that goes on from
+  /// there equals an uninterrupted one.
   bool compare(const EvaluationReport& report);
   bool out_of_patience() const { return patience_ > 0 && progress_.since_best >= patience_; }
   /// Without training_seconds.
@@ -52,7 +55,7 @@ class BestKeeper {
 
  private:
   std::optional<HeldOutFigure> figure_;
-  std::uint64_t every_, patience_;
+  std::uint64_t every_, patience_, steps_;
   RunProgress progress_;
 };
 

@@ -74,20 +74,47 @@ bool may_be_longer(const RunConfig& config) {
   return rates.warmup == 0 && rates.floor == rates.peak && has_constant_weights(config.data);
 }
 
-std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more) {
+std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress) {
+  const auto patience = static_cast<std::uint64_t>(config.train.patience);
+  if (patience > 0 && progress.since_best >= patience) return RunStatus::out_of_patience;
+  if (progress.training_seconds >= config.train.max_seconds()) return RunStatus::out_of_time;
+  return std::nullopt;
+}
+
+std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds) {
+  return limit == RunStatus::out_of_time
+             ? fmt::format("train.max_time={:.6g}s",
+                           2 * std::max(config.train.max_seconds(), training_seconds))
+             : fmt::format("train.patience={}", 2 * config.train.patience);
+}
+
+std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
+                             const CommandWith& command) {
+  const std::string folder = config.folder().string();
   const std::optional<std::filesystem::path> newest = CheckpointStore(config.folder()).newest();
   if (!newest)
     fail(ErrorKind::config,
-         {fmt::format("--extend: {} has no checkpoint", config.folder().string()),
+         {fmt::format("--extend: {} has no checkpoint", folder),
           "only a run that has ended can be extended", "train it first, without --extend"});
   const CheckpointHeader header = read_checkpoint_header(*newest);
   const std::optional<std::uint64_t> planned = planned_steps(header.identity);
-  if (planned && header.step < *planned)
+  const std::optional<RunStatus> limit = limit_reached(config, header.progress);
+  if (planned && header.step < *planned) {
+    // The run may have been extended before: its length is not that of the configuration.
+    std::vector<std::string> settings = {fmt::format("train.steps={}", *planned)};
+    if (config.train.epochs > 0) settings.emplace_back("train.epochs=0");
+    if (limit) settings.push_back(higher_limit(config, *limit, header.progress.training_seconds));
+    fail(ErrorKind::config, {fmt::format("--extend: {} is at step {} of {}{}", folder, header.step,
+                                         *planned, limit ? ", " + to_string(*limit) : ""),
+                             "only a run that has ended can be extended",
+                             "continue it without --extend: " + command(settings)});
+  }
+  if (limit)
     fail(ErrorKind::config,
-         {fmt::format("--extend: {} is at step {} of {}", config.folder().string(), header.step,
-                      *planned),
-          "only a run that has ended can be extended",
-          fmt::format("continue it without --extend, with train.steps={}", *planned)});
+         {fmt::format("--extend: {} has reached its limit: {}", folder, to_string(*limit)),
+          "the longer run would end at once",
+          fmt::format("add {} to the command",
+                      higher_limit(config, *limit, header.progress.training_seconds))});
   return header.step + more;
 }
 

@@ -3,9 +3,13 @@
 #pragma once
 
 #include "sources/mixture.h"
+#include "train/checkpoint/checkpoint_header.h"
 #include "train/config/run_config.h"
+#include "train/metrics/observer.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +25,18 @@ bool has_constant_weights(const DataConfig& data);
 /// True if a longer run would have the same learning rates and source weights at these steps.
 bool may_be_longer(const RunConfig& config);
 
+/// The limit that has ended a run with this progress: out_of_patience, out_of_time or nullopt.
+std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress);
+/// A setting with a higher value of the limit that has ended a run after this training time:
+/// "train.patience=8".
+std::string higher_limit(const RunConfig& config, RunStatus limit, double training_seconds);
+
+/// The user's `train` command without --extend and with these settings.
+using CommandWith = std::function<std::string(const std::vector<std::string>& settings)>;
 /// The length of this run, in steps, after `more` steps from the newest checkpoint of its folder,
-/// which must be from its last step. Error (config): no checkpoint, or the run has not ended.
-std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more);
+/// which must be from its last step. Error (config), with what to do: no checkpoint, or the run has
+/// not ended, or has reached its patience or time limit.
+std::uint64_t extended_steps(const RunConfig& config, std::uint64_t more,
+                             const CommandWith& command);
 
 }  // namespace wellspring

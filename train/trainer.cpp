@@ -192,8 +192,7 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
                       "the assignment of batch slots to sources depends on the number of steps");
   step = resumed.step;
   earlier_seconds_ = resumed.progress.training_seconds;
-  if (std::string note = best_.resume(resumed.progress); !note.empty())
-    plan.notes.push_back(std::move(note));
+  best_.resume(resumed.progress, step, folder_ ? &folder_->checkpoints() : nullptr, plan.notes);
   if (resumed.steps != steps())
     plan.notes.push_back(
         fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
@@ -220,6 +219,7 @@ FinishReport Trainer::Impl::run() {
   finish.load = load_between(before, processor_times());
   if (folder_ && !has_checkpoint_of_this_step()) checkpoint();
   finish.training_seconds = trained_seconds();
+  finish.limited_seconds = progress().training_seconds;
   finish.step = step;
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;

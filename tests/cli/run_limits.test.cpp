@@ -34,7 +34,7 @@ TEST_F(Train, StopsAtTheTimeLimit) {
   const Outcome outcome = run({"train", "small.yaml", "train.max_time=0.001 s"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {", at most 1 ms", "stopped by train.max_time at step ", " of 20",
-                             "held out, shapes: accuracy", "train.max_time=0.002s"});
+                             " of training", "held out, shapes: accuracy", "train.max_time="});
   const Outcome more = run({"train", "small.yaml", "train.max_time=1h"});
   EXPECT_EQ(more.exit_code, 0) << more.err;
   expect_parts(more.out, {"finished after 20 steps"});
@@ -54,12 +54,37 @@ TEST_F(Train, ExtendsARunThatHasEnded) {
   expect_parts(longer.out,
                {"extended from 20 steps to 30", "finished after 30 steps", "train.steps=60"});
   expect_parts(with({"--extend", "10"}).out, {"finished after 40 steps"});
+  const Outcome shorter = with({});
+  EXPECT_EQ(shorter.exit_code, 2);
+  expect_parts(shorter.err, {"has 40 steps, and the configuration only 20", "train.steps=40"});
   EXPECT_EQ(with({"--extend", "0"}).exit_code, 2);
   EXPECT_EQ(with({"--extend", "5", "--resume", "never"}).exit_code, 2);
   const std::string extended = weights();
   fs::remove_all(folder() / "runs");
   ASSERT_EQ(with({"train.steps=40"}).exit_code, 0);
   EXPECT_TRUE(weights() == extended);
+}
+
+TEST_F(Train, NamesTheCommandThatContinuesAnExtension) {
+  const std::vector<std::string> command = {"train",
+                                            "small.yaml",
+                                            "optimizer.floor=1",
+                                            "optimizer.warmup=0",
+                                            "eval.every=2",
+                                            "optimizer.lr=0",
+                                            "train.keep_best=loss",
+                                            "train.patience=2",
+                                            "train.steps=20",
+                                            "--extend",
+                                            "10"};
+  const std::vector<std::string> first(command.begin(), command.end() - 2);
+  ASSERT_EQ(run(first).exit_code, 0);  // at step 6
+  const Outcome outcome = run(command);
+  EXPECT_EQ(outcome.exit_code, 2);
+  expect_parts(outcome.err,
+               {"at step 6 of 20, stopped by train.patience", "without --extend: ",
+                "small.yaml optimizer.floor=1 optimizer.warmup=0 eval.every=2 optimizer.lr=0 "
+                "train.keep_best=loss train.steps=20 train.patience=4"});
 }
 
 TEST_F(Train, RefusesToExtendARunWhoseLearningRateReachedZero) {

@@ -150,6 +150,9 @@ TEST(ParameterRules, AreRefusedBeforeTraining) {
   expect_parts(refused("[{match: \"*\", frozen: true}]"), {"all parameters are frozen"});
   expect_parts(refused("[{frozen: true}]"), {"match"});
   expect_parts(refused("[{match: head.*}]"), {"optimizer.parameters[0]", "has no effect"});
+  expect_parts(refused("[{match: head.*, lrscale: 2}]"),
+               {"unknown key 'lrscale'", "did you mean 'lr_scale'?"});
+  expect_parts(refused("[{match: \"*\", lr_scale: 0}]"), {"have lr_scale 0"});
   expect_parts(refused("[{match: head.*, lr_scale: -1}]"), {"lr_scale"});
   expect_parts(refused("[{match: head.*, lr_scale: .inf}]"), {"lr_scale"});
   expect_parts(refused("[{match: head.*, weight_decay: .nan}]"), {"weight_decay"});

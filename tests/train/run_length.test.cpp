@@ -103,6 +103,13 @@ class EpochRun : public testing::Test {
     write_compressed_npz(folder_ / "a.npz", {{"x", npy_file({ElementType::f32, {100, 3}}, x)},
                                              {"label", npy_file({ElementType::i64, {100}}, y)}});
   }
+  std::uint64_t extended(std::vector<std::string> settings = {}) const {
+    return extended_steps(config(std::move(settings)), 5, [](const auto& with) {
+      std::string command = "COMMAND";
+      for (const std::string& setting : with) command += " " + setting;
+      return command;
+    });
+  }
   RunConfig config(std::vector<std::string> settings = {}) const {
     settings.push_back("out=" + (folder_ / "run").string());
     return RunConfig::parse(
@@ -142,7 +149,7 @@ TEST_F(EpochRun, TrainsResumesAndFinishesOnce) {
 }
 
 TEST_F(EpochRun, IsExtendedWhenItHasEnded) {
-  expect_parts(message_of(ErrorKind::config, [&] { (void)extended_steps(config(), 5); }),
+  expect_parts(message_of(ErrorKind::config, [&] { extended(); }),
                {"--extend:", "has no checkpoint"});
   Listener listener;
   {
@@ -151,10 +158,24 @@ TEST_F(EpochRun, IsExtendedWhenItHasEnded) {
     stopper.interrupt_at = 4;
     Trainer(config(), stopper, quick()).run();
   }
-  expect_parts(message_of(ErrorKind::config, [&] { (void)extended_steps(config(), 5); }),
-               {"of 13", "only a run that has ended can be extended"});
+  expect_parts(message_of(ErrorKind::config, [&] { extended(); }),
+               {"of 13", "only a run that has ended can be extended",
+                "continue it without --extend: COMMAND train.steps=13 train.epochs=0"});
   Trainer(config(), listener, quick()).run();
-  EXPECT_EQ(extended_steps(config(), 5), 18u);
+  EXPECT_EQ(extended(), 18u);
+}
+
+TEST_F(EpochRun, NamesTheLimitThatHasEndedIt) {
+  Listener listener;
+  EXPECT_EQ(Trainer(config({"train.max_time=0.000001 s"}), listener, quick()).run().status,
+            RunStatus::out_of_time);
+  expect_parts(message_of(ErrorKind::config, [&] { extended({"train.max_time=0.000001 s"}); }),
+               {"of 13, stopped by train.max_time",
+                "COMMAND train.steps=13 train.epochs=0 train.max_time="});
+  Trainer(config({"train.max_time=1 h"}), listener, quick()).run();
+  EXPECT_EQ(extended({"train.max_time=1 h"}), 18u);
+  expect_parts(message_of(ErrorKind::config, [&] { extended({"train.max_time=0.000001 s"}); }),
+               {"has reached its limit: stopped by train.max_time", "add train.max_time="});
 }
 
 }  // namespace

@@ -175,6 +175,21 @@ TEST(KeepBest, KeepsTheMarkWhenItIsTurnedOffAndStartsAgainForAnotherFigure) {
   EXPECT_NE(best_folder(folder.path()), "step-2");
 }
 
+TEST(KeepBest, StartsAgainInAnotherFolder) {
+  const TemporaryFolder folder, other;
+  Listener listener;
+  const std::vector<std::string> settings = {"train.keep_best=loss", "optimizer.lr=1e-30",
+                                             "eval.every=2", "train.keep=1"};
+  ASSERT_EQ(Trainer(small_run(folder.path(), settings), listener, quick()).run().best->step, 2u);
+  const ResumeChoice newest = ResumeChoice::parse((folder / "checkpoints/step-30").string());
+  Trainer trainer(small_run(other.path(), settings), listener, quick(newest));
+  std::string notes;
+  for (const std::string& note : trainer.plan().notes) notes += note + "\n";
+  expect_parts(notes, {"the best checkpoint so far, of step 2, is not in", "starts again"});
+  EXPECT_EQ(trainer.run().best->step, 30u);
+  EXPECT_EQ(best_folder(other.path()), "step-30");
+}
+
 TEST(Patience, StopsARunThatAHigherOneContinues) {
   const TemporaryFolder folder, straight;
   // The weights do not move: all evaluations are ties, and the first one stays the best.
@@ -227,7 +242,8 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_LT(stopped.step, 30u);
   ASSERT_TRUE(stopped.evaluation.has_value());
   EXPECT_EQ(stopped.evaluation->step, stopped.step) << "a final evaluation";
-  EXPECT_EQ(stopped.best->step, stopped.step);
+  EXPECT_FALSE(stopped.best.has_value()) << "which takes no part in the search";
+  EXPECT_GE(stopped.limited_seconds, 2.0);
   EXPECT_EQ(CheckpointStore(folder.path()).steps().back(), stopped.step);
   // The time counts over processes.
   const FinishReport again = Trainer(with(folder, "2 s"), slow, quick()).run();
@@ -238,9 +254,10 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   Listener listener;
   Trainer longer(with(folder, "10 d"), listener, quick());
   EXPECT_EQ(longer.step(), stopped.step);
-  EXPECT_EQ(longer.run().status, RunStatus::finished);
+  const FinishReport finished = longer.run();
+  EXPECT_EQ(finished.status, RunStatus::finished);
   Trainer whole(with(straight, "10 d"), listener, quick());
-  whole.run();
+  EXPECT_EQ(whole.run().best, finished.best);
   EXPECT_EQ(longer.state_bytes(), whole.state_bytes());
   std::uint64_t covered = 0;
   for (const StepReport& report : read_metrics(folder.path()).steps) covered += report.window;
@@ -256,6 +273,12 @@ class Keeper : public testing::Test {
     return BestKeeper(small_run("unused", {"train.keep_best=" + figure,
                                            "train.patience=" + patience, "eval.every=10"}),
                       {head});
+  }
+  /// The first note of a keeper that continues at step 10.
+  static std::string resumed(BestKeeper& keeper, const RunProgress& progress) {
+    std::vector<std::string> notes;
+    keeper.resume(progress, 10, nullptr, notes);
+    return notes.empty() ? "" : notes.front();
   }
 };
 
@@ -286,12 +309,71 @@ TEST_F(Keeper, CountsEachScheduledEvaluationOnce) {
   keeper.compare(evaluation(10, 1, 0));
   keeper.compare(evaluation(20, 2, 0));
   keeper.compare(evaluation(20, 2, 0));  // the same, read from the metrics after a resume
-  keeper.compare(evaluation(25, 2, 0));  // at a time limit
+  EXPECT_FALSE(keeper.compare(evaluation(25, 0.5, 0))) << "at a time limit";
   EXPECT_FALSE(keeper.out_of_patience());
   keeper.compare(evaluation(30, 2, 0));
   EXPECT_TRUE(keeper.out_of_patience());
   keeper.compare(evaluation(40, 0.5, 0));
   EXPECT_FALSE(keeper.out_of_patience());
+}
+
+TEST_F(Keeper, ComparesTheLastStep) {
+  HeadSpec head;
+  head.classes = {"a", "b"};
+  BestKeeper keeper(small_run("unused", {"train.keep_best=loss", "eval.every=20"}), {head});
+  EXPECT_TRUE(keeper.compare(evaluation(20, 2, 0)));
+  EXPECT_FALSE(keeper.compare(evaluation(29, 1, 0)));
+  EXPECT_TRUE(keeper.compare(evaluation(30, 1, 0)));
+}
+
+TEST_F(Keeper, StartsAgainWithOtherHeldOutSets) {
+  BestKeeper before = of("loss");
+  before.compare(evaluation(10, 1, 0));
+  BestKeeper same = of("loss");
+  EXPECT_EQ(resumed(same, before.progress()), "");
+  EXPECT_EQ(same.progress(), before.progress());
+  HeadSpec head;
+  head.classes = {"a", "b"};
+  const auto changed = [&](const std::string& setting) {
+    return BestKeeper(small_run("unused", {"train.keep_best=loss", "eval.every=10", setting}),
+                      {head});
+  };
+  BestKeeper other = changed("eval.samples=7");
+  expect_parts(resumed(other, before.progress()), {"the held-out sets have changed"});
+  EXPECT_FALSE(other.progress().best.has_value());
+  EXPECT_FALSE(other.compare(evaluation(10, 0.5, 0))) << "of the former sets";
+  EXPECT_TRUE(other.compare(evaluation(20, 3, 0)));
+  BestKeeper more_patient = changed("train.patience=5");
+  EXPECT_EQ(resumed(more_patient, before.progress()), "");
+}
+
+TEST_F(Keeper, CountsNothingWithoutPatience) {
+  BestKeeper keeper = of("loss");
+  keeper.compare(evaluation(10, 1, 0));
+  keeper.compare(evaluation(20, 2, 0));
+  EXPECT_EQ(keeper.progress().since_best, 0u);
+}
+
+TEST(FigureToKeep, RefusesWhatAnEvaluationCanLackAndPatienceWithoutEvaluations) {
+  HeadSpec head;
+  head.name = "labels";
+  head.classes = {"a", "b"};
+  const auto figure = [&](std::vector<std::string> settings) {
+    return figure_to_keep(small_run("unused", std::move(settings)), {head});
+  };
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] {
+                   figure({"train.keep_best=background rejection at 30 %", "eval.every=5"});
+                 }),
+      {"cannot be followed", "no background sample passes", "area under the curve"});
+  expect_parts(message_of(ErrorKind::config,
+                          [&] {
+                            figure({"train.keep_best=loss", "train.patience=1", "eval.every=31"});
+                          }),
+               {"train.patience: eval.every is 31", "only 30 steps"});
+  EXPECT_EQ(figure({"train.keep_best=labels/accuracy", "eval.every=5"})->name(), "shapes.accuracy");
+  EXPECT_EQ(figure({"train.keep_best=noise.labels/loss", "eval.every=5"})->name(), "noise.loss");
 }
 
 TEST(FigureToKeep, NamesScoresOfAllHeldOutSources) {
@@ -308,6 +390,11 @@ TEST(FigureToKeep, NamesScoresOfAllHeldOutSources) {
   EXPECT_EQ(figure("accuracy")->name(), "shapes.accuracy");
   EXPECT_EQ(figure("noise.accuracy")->name(), "noise.accuracy");
   EXPECT_EQ(figure("labels/accuracy")->name(), "shapes.labels/accuracy");
+  const std::optional<HeldOutFigure> loss = figure("energy/loss");
+  EvaluationReport report = evaluation(5, 3);
+  report.results[0].heads = {{"labels", 2, {}}, {"energy", 1, {}}};
+  EXPECT_EQ(loss->better, HeldOutFigure::Better::smaller);
+  EXPECT_EQ(loss->value_in(report), 1.0);
   EXPECT_EQ(figure("noise.rmse of E")->better, HeldOutFigure::Better::smaller);
   EXPECT_EQ(figure_to_keep(small_run("unused"), {labels}), std::nullopt);
   expect_parts(message_of(ErrorKind::config, [&] { figure("acuracy"); }),

@@ -44,6 +44,8 @@ RunProgress progress_from(const Json& json) {
     progress.best = {best.at("figure").get<std::string>(), number(best.at("value")),
                      whole(best.at("step"))};
   }
+  if (json.contains("held_out"))  // absent from older checkpoints
+    progress.held_out = json["held_out"].get<std::string>();
   if (json.contains("training_seconds"))
     progress.training_seconds = number(json["training_seconds"]);
   return progress;
@@ -57,6 +59,7 @@ Json to_json(const RunProgress& progress) {
     json["best"] = {{"figure", progress.best->figure},
                     {"value", progress.best->value},
                     {"step", progress.best->step}};
+  if (!progress.held_out.empty()) json["held_out"] = progress.held_out;
   if (progress.training_seconds > 0) json["training_seconds"] = progress.training_seconds;
   return json;
 }

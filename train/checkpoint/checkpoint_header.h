@@ -31,6 +31,7 @@ struct RunProgress {
   std::optional<BestReport> best;
   std::uint64_t evaluated = 0;   ///< step of the last evaluation compared with the best
   std::uint64_t since_best = 0;  ///< evaluations after the best
+  std::string held_out = {};     ///< section eval without `every`; "": unknown
   /// Training time of all processes with a train.max_time. Other runs leave it 0, so that their
   /// checkpoints do not depend on timing.
   double training_seconds = 0;

@@ -40,6 +40,17 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
   return other;
 }
 
+[[noreturn]] void refuse_shorter_run(const fs::path& checkpoint, std::uint64_t before,
+                                     std::uint64_t now) {
+  fail(ErrorKind::config,
+       {fmt::format("{}: this run has {}, and the configuration only {}", checkpoint.string(),
+                    counted(before, "step"), now),
+        "it was extended, or the configuration was changed",
+        fmt::format("to continue it, set train.steps={} and no train.epochs; for a new run, set "
+                    "another out=FOLDER",
+                    before)});
+}
+
 /// True if the learning rates are equal at every step of the shorter run.
 bool same_rates(const ops::ScheduleSpec& a, const ops::ScheduleSpec& b) {
   return a.peak == b.peak && a.floor == b.floor && a.floor == a.peak && a.warmup == b.warmup;
@@ -65,9 +76,10 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
       config_differences(header.identity, config.identity_yaml());
   if (differences.empty()) return steps;
   const std::optional<RunConfig> other = of_other_length(config, header.identity);
-  if (other && other->train.steps < config.train.steps &&
+  if (other && other->train.steps != config.train.steps &&
       config_differences(header.identity, other->identity_yaml()).empty()) {
     const auto before = static_cast<std::uint64_t>(other->train.steps);
+    if (before > steps) refuse_shorter_run(checkpoint, before, steps);
     if (same_rates(learning_rate_schedule(*other), learning_rate_schedule(config))) return before;
     refuse_longer_run(checkpoint, before, steps,
                       "its learning-rate schedule depends on the number of steps; only runs with "

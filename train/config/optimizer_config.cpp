@@ -65,6 +65,7 @@ ParameterRule read_rule(const ConfigNode& node) {
   if (node.has("lr_scale")) rule.lr_scale = full.lr_scale;
   if (node.has("weight_decay")) rule.weight_decay = full.weight_decay;
   if (node.has("frozen")) rule.frozen = full.frozen;
+  node.finish();  // an unknown key could be the only setting
   if (!rule.lr_scale && !rule.weight_decay && !rule.frozen)
     node.refuse("the rule has no effect", "it has none of lr_scale, weight_decay, frozen",
                 "give one of them, or remove the rule");

@@ -172,6 +172,7 @@ struct FinishReport {
   std::uint64_t step = 0;
   double seconds = 0;                             ///< wall time of this process in run()
   double training_seconds = 0;                    ///< without evaluation and checkpoints
+  double limited_seconds = 0;                     ///< RunProgress::training_seconds
   Throughput throughput;                          ///< median over clean windows
   ProcessorLoad load;                             ///< during run()
   std::optional<EvaluationReport> evaluation;     ///< the last one, if any

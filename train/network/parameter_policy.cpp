@@ -46,10 +46,11 @@ void expect_rules_fit(std::span<const ParameterRule> rules,
                       std::span<const ParameterTensor> tensors) {
   if (rules.empty()) return;
   std::vector<std::string> names;
-  bool trained = false;
+  bool frozen = true, still = true;
   for (const ParameterTensor& tensor : tensors) {
     if (tensor.kind == TensorKind::parameter) names.push_back(tensor.name);
-    trained = trained || tensor.trained();
+    frozen = frozen && !tensor.trained();
+    still = still && (!tensor.trained() || tensor.policy.lr_scale == 0);
   }
   for (const ParameterRule& rule : rules) {
     if (std::ranges::any_of(names, [&](const auto& name) { return matches(rule, name); })) continue;
@@ -58,10 +59,13 @@ void expect_rules_fit(std::span<const ParameterRule> rules,
                              "close names: " + join(close_names(rule.match, names)),
                              "correct the pattern, or remove it"});
   }
-  if (trained) return;
-  fail(ErrorKind::config, {fmt::format("{}all parameters are frozen", rules.back().place.prefix()),
-                           "nothing would be trained",
-                           "unfreeze some parameters, for example {match: head.*, frozen: false}"});
+  if (!still) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}all parameters are frozen{}", rules.back().place.prefix(),
+                    frozen ? "" : " or have lr_scale 0"),
+        "nothing would be trained",
+        frozen ? "unfreeze some parameters, for example {match: head.*, frozen: false}"
+               : "train some parameters, for example {match: head.*, frozen: false, lr_scale: 1}"});
 }
 
 }  // namespace wellspring

@@ -33,7 +33,7 @@ struct ParameterRule {
 ParameterPolicy policy_of(const std::string& name, std::span<const ParameterRule> rules);
 
 /// Error (config), with the location of the rule: a rule matches no parameter, or all parameters
-/// are frozen.
+/// are frozen or have lr_scale 0.
 void expect_rules_fit(std::span<const ParameterRule> rules,
                       std::span<const ParameterTensor> tensors);
 

@@ -51,7 +51,11 @@ TEST(ParameterPolicy, RefusesToFreezeEverything) {
   expect_parts(
       message_of(ErrorKind::config, [&] { expect_rules_fit(rules, tensors_under(rules)); }),
       {"all parameters are frozen"});
-  rules.push_back({.match = "head.bias", .frozen = false});
+  rules.push_back({.match = "head.bias", .lr_scale = 0.0f, .frozen = false});
+  expect_parts(
+      message_of(ErrorKind::config, [&] { expect_rules_fit(rules, tensors_under(rules)); }),
+      {"all parameters are frozen or have lr_scale 0", "nothing would be trained"});
+  rules.back().lr_scale = 1.0f;
   expect_rules_fit(rules, tensors_under(rules));
 }
 
