@@ -48,7 +48,7 @@ std::vector<T> array(const fs::path& path, const std::string& name) {
   return {found.as<T>().begin(), found.as<T>().end()};
 }
 
-const Score& score(const HeadReport& head, const std::string& what) {
+const Score& score_named(const HeadReport& head, const std::string& what) {
   for (const Score& one : head.scores)
     if (one.what == what) return one;
   ADD_FAILURE() << "no " << what;
@@ -105,12 +105,12 @@ TEST_F(MixedPredictions, AgreeWithTheScores) {
     error += std::pow(place[2 * i] - truth[2 * i], 2);
   }
   const HeadReport &shapes = report.results[0].heads[0], &regression = report.results[0].heads[1];
-  EXPECT_DOUBLE_EQ(score(shapes, "accuracy").value, right / 21);
+  EXPECT_DOUBLE_EQ(score_named(shapes, "accuracy").value, right / 21);
   // The loss scales errors in f32, with a relative error of a few 2^-24 of the values below 1.
-  EXPECT_NEAR(score(regression, "rmse of x").value, std::sqrt(error / 21), 1e-5);
-  const double bias = score(regression, "bias of x").value;
-  EXPECT_NEAR(std::hypot(score(regression, "resolution of x").value, bias),
-              score(regression, "rmse of x").value, 1e-5);
+  EXPECT_NEAR(score_named(regression, "rmse of x").value, std::sqrt(error / 21), 1e-5);
+  const double bias = score_named(regression, "bias of x").value;
+  EXPECT_NEAR(std::hypot(score_named(regression, "resolution of x").value, bias),
+              score_named(regression, "rmse of x").value, 1e-5);
   const auto meta = nlohmann::json::parse(read_npz_text(file, "metadata"));
   EXPECT_EQ(meta["sources"][1]["name"], "noise");
   EXPECT_EQ(meta["heads"][2]["targets"][1]["name"], "scale");
