@@ -46,22 +46,11 @@ RunConfig config_of(const EvalArguments& options) {
   return RunConfig::load(file, overrides);
 }
 
-/// Shows progress on stderr, because stdout carries the result.
-class EvaluationView final : public TrainObserver {
- public:
-  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
-    work_.show(what, done, total);
-  }
-  void on_evaluation(const EvaluationReport&) override { work_.end(); }
-
- private:
-  WorkBar work_{STDERR_FILENO};
-};
-
 int run(const EvalArguments& options) {
-  EvaluationView view;
+  WorkView view;
   const EvaluationReport report =
       evaluate_checkpoint(options.checkpoint, config_of(options), view, options.predictions);
+  view.end();
   print_notes(report.notes);
   if (options.json) {
     fmt::print("{}", printable(to_line(report)));

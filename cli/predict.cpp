@@ -29,18 +29,6 @@ struct PredictArguments {
   std::vector<std::string> settings;
 };
 
-/// Shows progress on stderr, because stdout carries the result.
-class PredictView final : public TrainObserver {
- public:
-  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
-    work_.show(what, done, total);
-  }
-  void end() { work_.end(); }
-
- private:
-  WorkBar work_{STDERR_FILENO};
-};
-
 /// "cat 97.1 %", "x 0.213 mm, y 0.4", "star, cross" for the labels that are present.
 std::string prediction_text(const HeadSpec& head, std::span<const float> outputs) {
   std::vector<std::string> parts;
@@ -97,7 +85,7 @@ int run(const PredictArguments& arguments) {
     else
       overrides.push_back(setting);
   }
-  PredictView view;
+  WorkView view;
   const PredictReport report =
       predict(options, config_of_checkpoint(arguments.checkpoint, overrides), view);
   view.end();

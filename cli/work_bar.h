@@ -3,10 +3,12 @@
 #pragma once
 
 #include "core/text/progress.h"
+#include "train/metrics/observer.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unistd.h>
 
 namespace wellspring::cli {
 
@@ -27,6 +29,18 @@ class WorkBar {
   int descriptor_;
   std::string what_;
   std::optional<Progress> bar_;
+};
+
+/// Shows the work of evaluations and predictions on stderr, because stdout carries the result.
+class WorkView final : public TrainObserver {
+ public:
+  void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override {
+    work_.show(what, done, total);
+  }
+  void end() { work_.end(); }
+
+ private:
+  WorkBar work_{STDERR_FILENO};
 };
 
 }  // namespace wellspring::cli

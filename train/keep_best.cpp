@@ -19,8 +19,6 @@ namespace {
 using Better = HeldOutFigure::Better;
 
 constexpr const char* kLoss = "loss";
-constexpr const char* kRejection = "background rejection";
-constexpr const char* kCalibration = "calibration error";
 
 /// The scores of a head (docs/results.md) whose presence does not depend on its predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
@@ -33,20 +31,20 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
   if (head.loss == LossKind::multi_label) {
     scores.emplace_back("f1");
   } else {
-    if (head.classes.size() >= kFewestForTop5) scores.emplace_back("top-5 accuracy");
-    scores.emplace_back(kCalibration);
+    if (head.classes.size() >= kFewestForTop5) scores.emplace_back(kTop5Accuracy);
+    scores.emplace_back(kCalibrationError);
   }
   if (head.loss == LossKind::multi_label || head.classes.size() != 2) {
-    scores.emplace_back("mean area under the curve");
+    scores.emplace_back(kMeanArea);
   } else {
-    scores.emplace_back("area under the curve");
+    scores.emplace_back(kArea);
   }
   return scores;
 }
 
 Better better_of(std::string_view what) {
   constexpr std::string_view kErrors[] = {"rmse of ", "mae of ", "resolution of "};
-  const bool error = what == kLoss || what == kCalibration ||
+  const bool error = what == kLoss || what == kCalibrationError ||
                      std::ranges::any_of(kErrors, [&](auto e) { return what.starts_with(e); });
   return error ? Better::smaller : Better::larger;
 }

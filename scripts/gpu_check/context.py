@@ -29,9 +29,9 @@ class Context:
         if not self.program.is_file():
             raise SystemExit(f"gpu-check: {self.program} does not exist; build the program first")
         self.device, self.quick = arguments.device, arguments.quick
-        self.steps = 8 if self.quick else 300  # of a training run that only has to finish
-        self.end = self.deadline = time.monotonic() + arguments.budget  # of all checks; of one check
-        self.name, self.last = "", Result(0, "", "")  # of the check; of its last command
+        self.steps = 8 if self.quick else 300  # length of a training run that only has to finish
+        self.end = self.deadline = time.monotonic() + arguments.budget  # deadlines: all checks, one check
+        self.name, self.last = "", Result(0, "", "")  # the check and its last command
         self.report, self.stand_in = None, False  # set when the device is known
         self.known = {}  # results shared by several checks
         self.temporary = tempfile.TemporaryDirectory()

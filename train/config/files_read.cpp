@@ -7,25 +7,21 @@
 #include <system_error>
 
 namespace wellspring {
-namespace {
 
-/// Adds a data set, and each setting that could be the name of a file in its folder.
-void add(std::vector<std::filesystem::path>& files, const std::filesystem::path& data,
-         const std::vector<ParamSetting>& settings) {
+void add_files(std::vector<std::filesystem::path>& files, const std::filesystem::path& data,
+               const std::vector<ParamSetting>& settings) {
   files.push_back(data);
   for (const ParamSetting& setting : settings)
     if (!setting.value.empty()) files.push_back(data.parent_path() / setting.value);
 }
 
-}  // namespace
-
 std::vector<std::filesystem::path> files_read(const RunConfig& config) {
   std::vector<std::filesystem::path> files;
   for (const SourceConfig& source : config.data.sources)
     if (source.spec.kind == SourceKind::files)
-      add(files, config.resolve(source.spec.path), source.spec.params);
+      add_files(files, config.resolve(source.spec.path), source.spec.params);
   for (const EvaluationSourceConfig& source : config.evaluation.sources)
-    if (!source.path.empty()) add(files, config.resolve(source.path), source.params);
+    if (!source.path.empty()) add_files(files, config.resolve(source.path), source.params);
   return files;
 }
 

@@ -173,14 +173,17 @@ void ClassifierScores::add_labels(std::span<const float> logits, const float* ta
 void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& rows,
                             std::int64_t row, std::size_t label) {
   const std::size_t samples = ranked_.size();
-  const LogOdds odds(logits);
-  for (std::size_t k = 0; k < classes_; ++k) {
-    odds_.data()[k * samples + kept_] = is_multi_label() ? logits[k] : odds.of(k);
-    if (is_multi_label())
-      present_.data()[k * samples + kept_] =
-          rows.truth.target[row * rows.truth.layout.targets + static_cast<std::int64_t>(k)] > 0.5f;
+  if (is_multi_label()) {
+    const float* const target = rows.truth.target + row * rows.truth.layout.targets;
+    for (std::size_t k = 0; k < classes_; ++k) {
+      odds_.data()[k * samples + kept_] = logits[k];
+      present_.data()[k * samples + kept_] = target[k] > 0.5f;
+    }
+  } else {
+    const LogOdds odds(logits);
+    for (std::size_t k = 0; k < classes_; ++k) odds_.data()[k * samples + kept_] = odds.of(k);
+    labels_.data()[kept_] = static_cast<std::int32_t>(label);
   }
-  if (labels_) labels_.data()[kept_] = static_cast<std::int32_t>(label);
   row_weights_.data()[kept_++] = rows.truth.weight[row];
 }
 
@@ -210,7 +213,7 @@ void ClassifierScores::write(HeadReport& report) {
     if (weighted_)
       for (Score& score : report.scores)
         if (score.what == "accuracy") score = share("accuracy", correct_);
-    if (classes_ >= kFewestForTop5) report.scores.push_back(share("top-5 accuracy", among_5_));
+    if (classes_ >= kFewestForTop5) report.scores.push_back(share(kTop5Accuracy, among_5_));
     classifier.confusion = confusion_;
     classifier.calibration = calibration();
   }
@@ -219,7 +222,7 @@ void ClassifierScores::write(HeadReport& report) {
     double error = 0;
     for (const CalibrationBin& bin : classifier.calibration)
       error += bin.share * std::abs(bin.accuracy - bin.confidence);
-    Score score{"calibration error", error};
+    Score score{kCalibrationError, error};
     score.detail = true;
     report.scores.push_back(score);
   }
@@ -243,10 +246,10 @@ void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
     sum += curve->area;
     ++areas;
     if (classes_ != 2 || k != 1 || is_multi_label()) continue;
-    report.scores.push_back({"area under the curve", curve->area});
+    report.scores.push_back({kArea, curve->area});
     for (std::size_t i = 0; i < kSignalEfficiencies.size(); ++i) {
       if (!(curve->background[i] > 0)) continue;  // no limit
-      Score score{fmt::format("background rejection at {:.0f} %", 100 * kSignalEfficiencies[i]),
+      Score score{fmt::format("{} at {:.0f} %", kRejection, 100 * kSignalEfficiencies[i]),
                   1 / curve->background[i]};
       score.detail = true;
       report.scores.push_back(score);
@@ -254,7 +257,7 @@ void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
     classifier.roc_curve = std::move(curve->points);
   }
   if ((classes_ == 2 && !is_multi_label()) || areas == 0) return;
-  Score score{"mean area under the curve", sum / areas};
+  Score score{kMeanArea, sum / areas};
   score.detail = true;
   report.scores.push_back(score);
 }

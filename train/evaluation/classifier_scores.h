@@ -22,6 +22,12 @@ inline constexpr std::size_t kMostConfused = 100;
 inline constexpr std::uint64_t kMostRankingBytes = std::uint64_t{512} << 20;
 /// Intervals of the calibration error, as in Guo et al. 2017.
 inline constexpr std::size_t kCalibrationBins = 15;
+/// Names of scores (Score::what).
+inline constexpr const char* kTop5Accuracy = "top-5 accuracy";
+inline constexpr const char* kCalibrationError = "calibration error";
+inline constexpr const char* kArea = "area under the curve";
+inline constexpr const char* kMeanArea = "mean area under the curve";
+inline constexpr const char* kRejection = "background rejection";
 /// Smallest number of classes for which the top-5 accuracy is reported.
 inline constexpr std::size_t kFewestForTop5 = 6;
 

@@ -121,9 +121,8 @@ std::string check_samples(const RunConfig& config, const SampleLayout& input) {
 PredictReport predict(const PredictOptions& options, RunConfig config, TrainObserver& observer) {
   if (!options.out.empty()) {
     std::vector<std::filesystem::path> inputs = files_read(config);
-    inputs.insert(inputs.end(), {find_model_file(options.checkpoint), options.data});
-    for (const ParamSetting& setting : options.settings)
-      inputs.push_back(options.data.parent_path() / setting.value);
+    inputs.push_back(find_model_file(options.checkpoint));
+    add_files(inputs, options.data, options.settings);
     require_prediction_path(options.out, inputs);
   }
   const SampleLayout input = ModelFile(find_model_file(options.checkpoint)).described().input;
