@@ -5,6 +5,7 @@
 #include "kernels/ops/team_loop.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 
 #include <cstdint>
 
@@ -20,12 +21,8 @@ struct Relu {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange range(chunk, n);
-    const T* from = x;
-    T* to = y;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) {
-      const float value = static_cast<float>(from[i]);
-      to[i] = T(value < 0 ? 0.0f : value);
-    });
+    team_transform(
+        team, range.begin, range.end, y, [](float value) { return value < 0 ? 0.0f : value; }, x);
   }
 };
 
@@ -40,12 +37,9 @@ struct ReluBackward {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange range(chunk, n);
-    const T *output = y, *gradient = dy;
-    T* result = dx;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) {
-      const float passed = static_cast<float>(gradient[i]);
-      result[i] = T(static_cast<float>(output[i]) > 0 ? passed : 0.0f);
-    });
+    team_transform(
+        team, range.begin, range.end, dx,
+        [](float output, float gradient) { return output > 0 ? gradient : 0.0f; }, y, dy);
   }
 };
 
@@ -60,11 +54,9 @@ struct Add {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange range(chunk, n);
-    const T *left = x, *right = y;
-    T* sum = z;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) {
-      sum[i] = T(static_cast<float>(left[i]) + static_cast<float>(right[i]));
-    });
+    team_transform(
+        team, range.begin, range.end, z, [](float left, float right) { return left + right; }, x,
+        y);
   }
 };
 
@@ -77,10 +69,8 @@ struct Convert {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange range(chunk, n);
-    const From* from = x;
-    To* to = y;
-    team_for(team, range.begin, range.end,
-             [=](std::int64_t i) { to[i] = To(static_cast<float>(from[i])); });
+    team_transform(
+        team, range.begin, range.end, y, [](float value) { return value; }, x);
   }
 };
 

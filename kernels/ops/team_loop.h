@@ -9,9 +9,10 @@
 
 namespace wellspring::ops {
 
-/// Elements per chunk: 16 for each of 256 threads. On the host, the cost of handing out a task is
+/// Elements per chunk: one pack (kernels/runtime/pack.h) for each of 256 threads, so that small
+/// arrays still spread over many multiprocessors. On the host, the cost of handing out a task is
 /// negligible for a chunk of this size.
-inline constexpr std::int64_t kChunk = 4096;
+inline constexpr std::int64_t kChunk = 2048;
 inline constexpr int kChunkTeam = 256;
 
 constexpr std::int64_t chunks(std::int64_t n) {
