@@ -7,8 +7,9 @@ namespace wellspring::ops {
 void bias_activation(Stream& stream, const BiasActivationSpec& spec, const float* bias, void* y) {
   if (bias == nullptr && spec.activation == Activation::none) return;
   visit_float(spec.dtype, [&]<class T>(T) {
-    map(stream, "bias_activation", spec.rows * spec.columns,
-        BiasActivation<T>{static_cast<T*>(y), bias, spec.columns, spec.activation});
+    const std::int64_t n = spec.rows * spec.columns;
+    league(stream, "bias_activation", chunks(n), {kChunkTeam},
+           BiasActivation<T>{static_cast<T*>(y), bias, n, spec.columns, spec.activation});
   });
 }
 

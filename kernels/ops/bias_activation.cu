@@ -1,5 +1,5 @@
 #include "kernels/ops/bias_activation.h"
 #include "kernels/runtime/launch.cuh"
 
-WS_CUDA_MAP(wellspring::ops::BiasActivation<float>);
-WS_CUDA_MAP(wellspring::ops::BiasActivation<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::BiasActivation<float>);
+WS_CUDA_TEAM(wellspring::ops::BiasActivation<wellspring::bf16>);

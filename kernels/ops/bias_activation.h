@@ -3,8 +3,10 @@
 #pragma once
 
 #include "kernels/ops/ops.h"
+#include "kernels/ops/team_loop.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstdint>
@@ -26,15 +28,37 @@ template <class T>
 struct BiasActivation {
   T* y;
   const float* bias;
+  std::int64_t n;
   int columns;
   Activation activation;
 
-  WS_HD void operator()(std::int64_t i) const {
-    float value = static_cast<float>(y[i]);
-    if (bias != nullptr) value += bias[i % columns];
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t chunk) const {
+    const ChunkRange range(chunk, n);
+    T* const values = y;
+    const BiasActivation self = *this;
+    team_for_packs(
+        team, range.begin, range.end,
+        [=](std::int64_t i) {
+          Pack pack = load_pack(values + i);
+          int column = static_cast<int>(i % self.columns);
+          for (int k = 0; k < kPack; ++k) {
+            pack.v[k] = self.result(pack.v[k], column);
+            if (++column == self.columns) column = 0;
+          }
+          store_pack(values + i, pack);
+        },
+        [=](std::int64_t i) {
+          const int column = static_cast<int>(i % self.columns);
+          values[i] = T(self.result(static_cast<float>(values[i]), column));
+        });
+  }
+
+ private:
+  WS_INLINE float result(float value, int column) const {
+    if (bias != nullptr) value += bias[column];
     // Written so that NaN propagates and is detected.
-    if (activation == Activation::relu && value < 0) value = 0;
-    y[i] = T(value);
+    return activation == Activation::relu && value < 0 ? 0.0f : value;
   }
 };
 

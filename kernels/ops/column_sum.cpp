@@ -3,18 +3,29 @@
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace wellspring::ops {
 namespace {
 
-/// At least 64 rows per chunk, so that the partial sums are small compared with the matrix. At most
-/// 1024 chunks, eight for each lane of the second pass.
+/// At least four rows for each lane of a team, and at most 1024 chunks, four for each lane of the
+/// second pass.
 std::int64_t rows_per_chunk(std::int64_t rows) {
-  return std::max<std::int64_t>(64, (rows + 1023) / 1024);
+  return std::max<std::int64_t>(1024, (rows + 1023) / 1024);
 }
 
 std::int64_t chunk_count(std::int64_t rows) {
   return (rows + rows_per_chunk(rows) - 1) / rows_per_chunk(rows);
+}
+
+/// Launches the sums of all chunks.
+template <class T>
+void sum_chunks(Stream& stream, std::string_view name, const ColumnSum<T>& sum) {
+  const std::int64_t chunks = (sum.rows + sum.rows_per_chunk - 1) / sum.rows_per_chunk;
+  const int groups = (sum.columns + kPack - 1) / kPack;
+  const int lanes = reduce_lanes(std::min(sum.rows, sum.rows_per_chunk));
+  league(stream, name, chunks * groups,
+         {std::max(lanes, kWarp), static_cast<std::size_t>(lanes) * sizeof(Pack)}, sum);
 }
 
 }  // namespace
@@ -27,12 +38,13 @@ void column_sum(Stream& stream, const ColumnSumSpec& spec, const void* values, f
                 float* sums) {
   const std::int64_t chunks = chunk_count(spec.rows);
   visit_float(spec.dtype, [&]<class T>(T) {
-    map(stream, "column_chunk_sum", chunks * spec.columns,
-        ColumnChunkSum<T>{static_cast<const T*>(values), partials, spec.rows,
-                          rows_per_chunk(spec.rows), spec.columns});
+    sum_chunks(stream, "column_sum",
+               ColumnSum<T>{static_cast<const T*>(values), chunks == 1 ? sums : partials, spec.rows,
+                            rows_per_chunk(spec.rows), spec.columns});
   });
-  league(stream, "column_total", spec.columns, {kReduceLanes, kReduceLanes * sizeof(float)},
-         ColumnTotal{partials, sums, chunks, spec.columns});
+  if (chunks > 1)
+    sum_chunks(stream, "column_total",
+               ColumnSum<float>{partials, sums, chunks, chunks, spec.columns});
 }
 
 }  // namespace wellspring::ops

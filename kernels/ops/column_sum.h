@@ -1,12 +1,14 @@
 // Sums over the rows of a row-major matrix: the gradient of a bias. Called by the operations that
 // have a bias; host; functors for host and device.
 //
-// Two passes with a fixed order: first each chunk of rows is summed serially, then 128 lanes and a
-// tree add the chunks. The order does not depend on team size, thread count or device.
+// A team sums eight columns over a chunk of rows in the order of kernels/runtime/reduce.h. If there
+// are several chunks, a second pass sums their sums in the same way. The order does not depend on
+// team size, thread count or device.
 #pragma once
 
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/reduce.h"
 #include "kernels/runtime/stream.h"
 
@@ -27,43 +29,35 @@ std::size_t column_sum_partials(const ColumnSumSpec& spec);
 void column_sum(Stream& stream, const ColumnSumSpec& spec, const void* values, float* partials,
                 float* sums);
 
-/// partials [chunks, columns]: the sum of one chunk of one column. A map over chunks * columns, so
-/// neighbouring threads read neighbouring columns.
+/// sums [chunks, columns] of values [rows, columns]. A league over chunks and groups of kPack
+/// columns; groups vary fastest.
 template <class T>
-struct ColumnChunkSum {
+struct ColumnSum {
   const T* values;
-  float* partials;
+  float* sums;
   std::int64_t rows;
   std::int64_t rows_per_chunk;
   int columns;
 
-  WS_HD void operator()(std::int64_t i) const {
-    const std::int64_t chunk = i / columns;
-    const std::int64_t column = i % columns;
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t task) const {
+    const int groups = (columns + kPack - 1) / kPack;
+    const std::int64_t chunk = task / groups;
+    const int first = static_cast<int>(task % groups) * kPack;
+    const int own = columns - first < kPack ? columns - first : kPack;
     const std::int64_t begin = chunk * rows_per_chunk;
     const std::int64_t end = begin + rows_per_chunk < rows ? begin + rows_per_chunk : rows;
-    float sum = 0;
-    for (std::int64_t row = begin; row < end; ++row) {
-      sum += static_cast<float>(values[row * columns + column]);
-    }
-    partials[i] = sum;
-  }
-};
-
-/// sums [columns] from the partial sums; a league over columns.
-struct ColumnTotal {
-  const float* partials;
-  float* sums;
-  std::int64_t chunks;
-  int columns;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t column) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float sum = team_sum(team, lanes, chunks, [&](std::int64_t chunk) {
-      return partials[chunk * columns + column];
+    const T* from = values + begin * columns + first;
+    const int stride = columns;
+    Pack* lanes = team.template scratch<Pack>(reduce_lanes(end - begin));
+    const Pack total = team_sum<Team, Pack>(team, lanes, end - begin, [=](std::int64_t row) {
+      const T* place = from + row * stride;
+      return stride % kPack == 0 ? load_pack(place) : load_part_of_pack(place, own);
     });
-    if (team.rank() == 0) sums[column] = sum;
+    float* to = sums + chunk * columns + first;
+    if (team.rank() == 0) {
+      for (int k = 0; k < own; ++k) to[k] = total.v[k];
+    }
   }
 };
 

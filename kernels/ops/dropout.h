@@ -12,10 +12,12 @@
 #include "kernels/random/philox.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring::ops {
 
@@ -65,16 +67,27 @@ struct DropoutApply {
     const SampleRng rng = dropout_rng(key, state->step, slots[row]);
     const T* from = x + row * columns;
     T* to = y + row * columns;
-    // One block of four words serves four neighbours; chunks begin at multiples of four.
-    for (std::int64_t i = range.begin + 4 * std::int64_t{team.rank()}; i < range.end;
-         i += 4 * std::int64_t{team.size()}) {
-      const Philox4 words = rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4));
-      for (std::int64_t k = 0; k < 4 && i + k < range.end; ++k) {
-        // Uses a product, so that NaN propagates and is detected.
-        const float factor = words.word[k] < threshold ? 0.0f : scale;
-        to[i + k] = T(static_cast<float>(from[i + k]) * factor);
+    const auto apply = [&](auto whole) {
+      for (std::int64_t i = range.begin + kPack * std::int64_t{team.rank()}; i < range.end;
+           i += kPack * std::int64_t{team.size()}) {
+        // One block of four words serves four neighbours; chunks begin at multiples of kPack.
+        const auto block = static_cast<std::uint32_t>(i / 4);
+        const Philox4 words[] = {rng.block(Purpose::dropout, block),
+                                 rng.block(Purpose::dropout, block + 1)};
+        Pack pack = whole ? load_pack(from + i) : load_part_of_pack(from + i, range.end - i);
+        for (int k = 0; k < kPack; ++k) {
+          // Uses a product, so that NaN propagates and is detected.
+          pack.v[k] *= words[k / 4].word[k % 4] < threshold ? 0.0f : scale;
+        }
+        if constexpr (whole) {
+          store_pack(to + i, pack);
+        } else {
+          for (int k = 0; k < kPack && i + k < range.end; ++k) to[i + k] = T(pack.v[k]);
+        }
       }
-    }
+    };
+    // Rows of whole packs are aligned.
+    columns % kPack == 0 ? apply(std::true_type{}) : apply(std::false_type{});
   }
 };
 

@@ -2,11 +2,26 @@
 
 #include "kernels/runtime/launch.h"
 
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
 namespace wellspring::ops {
 namespace {
 
-/// Rows are narrow (some tens of outputs), so a team has four warps.
-constexpr TeamShape kRowTeam{128, kReduceLanes * sizeof(float)};
+/// One thread per output, up to four warps; narrow rows share a warp.
+template <class Loss>
+TeamShape row_team(const HeadSlice& head) {
+  const auto outputs = static_cast<unsigned>(head.outputs);
+  return {static_cast<int>(std::clamp(std::bit_ceil(outputs), 8u, 128u)),
+          static_cast<std::size_t>(reduce_lanes(head.outputs)) * sizeof(typename Loss::Scratch)};
+}
+
+template <class Loss>
+void launch(Stream& stream, std::string_view name, const Loss& loss) {
+  const HeadSlice& head = loss.rows.head;
+  league(stream, name, head.batch, row_team<Loss>(head), loss);
+}
 
 template <class T>
 HeadRows<T> rows_of(const HeadSlice& head, const LossInput& in, const LossResult& out) {
@@ -19,7 +34,7 @@ HeadRows<T> rows_of(const HeadSlice& head, const LossInput& in, const LossResult
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
-    league(stream, "softmax_cross_entropy", head.batch, kRowTeam,
+    launch(stream, "softmax_cross_entropy",
            SoftmaxCrossEntropy<T>{rows_of<T>(head, in, out), labels, smoothing});
   });
 }
@@ -28,7 +43,7 @@ void soft_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& 
                         const float* targets, std::int32_t target_width, float smoothing,
                         const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
-    league(stream, "soft_cross_entropy", head.batch, kRowTeam,
+    launch(stream, "soft_cross_entropy",
            SoftCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width, smoothing});
   });
 }
@@ -37,7 +52,7 @@ void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInpu
                            const float* targets, std::int32_t target_width,
                            PositiveWeight positives, const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
-    league(stream, "sigmoid_cross_entropy", head.batch, kRowTeam,
+    launch(stream, "sigmoid_cross_entropy",
            SigmoidCrossEntropy<T>{rows_of<T>(head, in, out), targets, target_width, positives});
   });
 }
@@ -45,8 +60,7 @@ void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInpu
 void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
                    const RegressionTargets& truth, const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
-    league(stream, "squared_error", head.batch, kRowTeam,
-           SquaredError<T>{rows_of<T>(head, in, out), truth});
+    launch(stream, "squared_error", SquaredError<T>{rows_of<T>(head, in, out), truth});
   });
 }
 

@@ -1,5 +1,6 @@
-// Losses and their gradients. A team processes one row of the batch for one head. Called by
-// kernels/ops/loss.cpp; host and device.
+// Losses and their gradients. A team processes one row of the batch for one head. Heads are narrow,
+// so the time of a row is the latency of its reductions: each loss has at most two, of several
+// values at once. Called by kernels/ops/loss.cpp; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -42,8 +43,8 @@ struct HeadRows {
   WS_INLINE float weight(std::int64_t row) const {
     return weights[row] * head.weight[slots[row].source];
   }
-  WS_INLINE float factor(std::int64_t row) const {
-    return weight(row) / static_cast<float>(head.mean_over());
+  WS_INLINE float factor(float weight) const {
+    return weight / static_cast<float>(head.mean_over());
   }
   WS_INLINE void score(std::int64_t row, std::int32_t index, float value) const {
     scores[index * head.batch + row] = value;
@@ -70,46 +71,55 @@ struct HeadRows {
 /// range is an error upstream: its loss is NaN, which stops the run, and its gradient is 0.
 template <class T>
 struct SoftmaxCrossEntropy {
+  static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   const std::int32_t* labels;
   float smoothing;
 
+  struct Sums {
+    float exp, z;
+    float better;  ///< logits that beat the label's
+    WS_INLINE Sums operator+(const Sums& o) const {
+      return {exp + o.exp, z + o.z, better + o.better};
+    }
+  };
+  using Scratch = Sums;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
+    // All that the row needs is loaded before the first barrier, so that it waits for memory once.
     const std::int32_t label = labels[row], classes = rows.head.outputs;
+    const float weight = rows.weight(row);
+    const float* own = rows.own(row);
+    Sums* lanes = team.template scratch<Sums>(reduce_lanes(classes));
+    const float largest = team_max<Team, float>(team, reinterpret_cast<float*>(lanes), classes,
+                                                -std::numeric_limits<float>::infinity(),
+                                                [=](std::int64_t k) { return own[k]; });
     if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
     if (label < 0 || label >= classes)
       return rows.leave_out(team, row, 1, std::numeric_limits<float>::quiet_NaN());
 
-    const float* own = rows.own(row);
     const float own_label = own[label];
-    const float largest =
-        team_max<Team, float>(team, lanes, classes, -std::numeric_limits<float>::infinity(),
-                              [=](std::int64_t k) { return own[k]; });
-    const float sum = team_sum<Team, float>(
-        team, lanes, classes, [=](std::int64_t k) { return math::exp(own[k] - largest); });
-    const float sum_z = team_sum<Team, float>(team, lanes, classes,
-                                              [=](std::int64_t k) { return own[k] - largest; });
-    // The first of equal logits wins, so the label must exceed all earlier logits and at least
-    // equal the later ones.
-    const float better = team_sum<Team, float>(team, lanes, classes, [=](std::int64_t k) {
+    const Sums sums = team_sum<Team, Sums>(team, lanes, classes, [=](std::int64_t k) {
+      const float z = own[k] - largest;
+      // The first of equal logits wins, so the label must exceed all earlier logits and at least
+      // equal the later ones.
       const bool beats = k < label ? !(own[k] < own_label) : !(own[k] <= own_label);
-      return beats ? 1.0f : 0.0f;
+      return Sums{math::exp(z), z, beats ? 1.0f : 0.0f};
     });
     const float s = smoothing, spread = s / static_cast<float>(classes);
-    const float factor = rows.factor(row);
+    const float factor = rows.factor(weight);
     T* gradient = rows.own_gradient(row);
     team_for(team, 0, classes, [=](std::int64_t k) {
       const float target = (k == label ? 1.0f - s : 0.0f) + spread;
-      gradient[k] = T(factor * (math::exp(own[k] - largest) / sum - target));
+      gradient[k] = T(factor * (math::exp(own[k] - largest) / sums.exp - target));
     });
     if (team.rank() == 0) {
-      const float log_sum = math::log(sum);
-      const float mean_z = sum_z / static_cast<float>(classes);
-      rows.loss[row] = rows.weight(row) *
-                       ((1.0f - s) * (log_sum - (own_label - largest)) + s * (log_sum - mean_z));
-      rows.score(row, 0, better == 0.0f ? 1.0f : 0.0f);
+      const float log_sum = math::log(sums.exp);
+      const float mean_z = sums.z / static_cast<float>(classes);
+      rows.loss[row] =
+          weight * ((1.0f - s) * (log_sum - (own_label - largest)) + s * (log_sum - mean_z));
+      rows.score(row, 0, sums.better == 0.0f ? 1.0f : 0.0f);
     }
   }
 };
@@ -124,15 +134,25 @@ struct SoftmaxCrossEntropy {
 /// first).
 template <class T>
 struct SoftCrossEntropy {
+  static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   const float* targets;  ///< [batch, target_width], the head's classes come first
   std::int32_t target_width;
   float smoothing;
 
+  struct Largest {
+    float logit, target;
+  };
+  struct Sums {
+    float exp, wanted, inner;
+    float guess, truth;  ///< minus the first class with the largest logit or target
+  };
+  using Scratch = Sums;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
     const std::int32_t classes = rows.head.outputs;
+    const float weight = rows.weight(row);
     if (!rows.holds(row)) return rows.leave_out(team, row, 1, 0);
 
     const float* own = rows.own(row);
@@ -140,30 +160,39 @@ struct SoftCrossEntropy {
     const float s = smoothing, spread = s / static_cast<float>(classes);
     const auto wanted = [=](std::int64_t k) { return (1.0f - s) * given[k] + spread; };
     const float lowest = -std::numeric_limits<float>::infinity();
-    const float largest =
-        team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) { return own[k]; });
-    const float sum = team_sum<Team, float>(
-        team, lanes, classes, [=](std::int64_t k) { return math::exp(own[k] - largest); });
-    const float total = team_sum<Team, float>(team, lanes, classes, wanted);
-    const float inner = team_sum<Team, float>(
-        team, lanes, classes, [=](std::int64_t k) { return wanted(k) * (own[k] - largest); });
-    const float likeliest = team_max<Team, float>(team, lanes, classes, lowest,
-                                                  [=](std::int64_t k) { return given[k]; });
-    // Exact: there are fewer than 2^24 classes.
-    const float guess = -team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) {
-      return own[k] == largest ? -static_cast<float>(k) : lowest;
-    });
-    const float truth = -team_max<Team, float>(team, lanes, classes, lowest, [=](std::int64_t k) {
-      return given[k] == likeliest ? -static_cast<float>(k) : lowest;
-    });
-    const float factor = rows.factor(row);
+    const auto larger = [](float a, float b) { return b > a ? b : a; };
+    Sums* lanes = team.template scratch<Sums>(reduce_lanes(classes));
+    const Largest largest = team_reduce(
+        team, reinterpret_cast<Largest*>(lanes), classes, Largest{lowest, lowest},
+        [=](std::int64_t k) {
+          return Largest{own[k], given[k]};
+        },
+        [=](const Largest& a, const Largest& b) {
+          return Largest{larger(a.logit, b.logit), larger(a.target, b.target)};
+        });
+    const Sums sums = team_reduce(
+        team, lanes, classes, Sums{0, 0, 0, lowest, lowest},
+        [=](std::int64_t k) {
+          const float z = own[k] - largest.logit;
+          // Exact: there are fewer than 2^24 classes.
+          const float place = -static_cast<float>(k);
+          return Sums{math::exp(z), wanted(k), wanted(k) * z,
+                      own[k] == largest.logit ? place : lowest,
+                      given[k] == largest.target ? place : lowest};
+        },
+        [=](const Sums& a, const Sums& b) {
+          return Sums{a.exp + b.exp, a.wanted + b.wanted, a.inner + b.inner,
+                      larger(a.guess, b.guess), larger(a.truth, b.truth)};
+        });
+    const float factor = rows.factor(weight);
     T* gradient = rows.own_gradient(row);
     team_for(team, 0, classes, [=](std::int64_t k) {
-      gradient[k] = T(factor * (total * (math::exp(own[k] - largest) / sum) - wanted(k)));
+      const float softmax = math::exp(own[k] - largest.logit) / sums.exp;
+      gradient[k] = T(factor * (sums.wanted * softmax - wanted(k)));
     });
     if (team.rank() == 0) {
-      rows.loss[row] = rows.weight(row) * (total * math::log(sum) - inner);
-      rows.score(row, 0, guess == truth ? 1.0f : 0.0f);
+      rows.loss[row] = weight * (sums.wanted * math::log(sums.exp) - sums.inner);
+      rows.score(row, 0, sums.guess == sums.truth ? 1.0f : 0.0f);
     }
   }
 };
@@ -185,37 +214,48 @@ struct SoftCrossEntropy {
 /// below 1, each label has weight K t, so that the loss tends to the loss of an empty row.
 template <class T>
 struct SigmoidCrossEntropy {
+  static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   const float* targets;  ///< [batch, target_width], the head's outputs come first
   std::int32_t target_width;
   PositiveWeight positives;
 
+  struct Sums {
+    float there, said, both;  ///< labels present, predicted, both
+    float targets;
+    float positive, negative;  ///< the two terms of the loss, for p = 1
+    WS_INLINE Sums operator+(const Sums& o) const {
+      return {there + o.there,     said + o.said,         both + o.both,
+              targets + o.targets, positive + o.positive, negative + o.negative};
+    }
+  };
+  using Scratch = Sums;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
     const std::int32_t labels = rows.head.outputs;
+    const float weight = rows.weight(row);
     if (!rows.holds(row)) return rows.leave_out(team, row, kSigmoidScores, 0);
 
     const float* own = rows.own(row);
     const float* given = targets + row * target_width;
     const float count = static_cast<float>(labels);
-    const auto number = [&](auto counts) {
-      return team_sum<Team, float>(team, lanes, labels,
-                                   [=](std::int64_t k) { return counts(k) ? 1.0f : 0.0f; });
-    };
-    const float there = number([=](std::int64_t k) { return given[k] > 0.5f; });
-    const float said = number([=](std::int64_t k) { return own[k] > 0; });
-    const float both = number([=](std::int64_t k) { return own[k] > 0 && given[k] > 0.5f; });
-    const float total =
-        team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) { return given[k]; });
-    const float positive =
-        positives == PositiveWeight::balanced ? count / (total > 1 ? total : 1.0f) : 1.0f;
-    const float sum = team_sum<Team, float>(team, lanes, labels, [=](std::int64_t k) {
+    Sums* lanes = team.template scratch<Sums>(reduce_lanes(labels));
+    const Sums sums = team_sum<Team, Sums>(team, lanes, labels, [=](std::int64_t k) {
       const float z = own[k], size = z < 0 ? -z : z, t = given[k];
       const float tail = math::log(1.0f + math::exp(-size));
-      return positive * t * ((z < 0 ? size : 0.0f) + tail) + (1 - t) * ((z > 0 ? z : 0.0f) + tail);
+      const float there = t > 0.5f ? 1.0f : 0.0f, said = z > 0 ? 1.0f : 0.0f;
+      return Sums{there,
+                  said,
+                  there * said,
+                  t,
+                  t * ((z < 0 ? size : 0.0f) + tail),
+                  (1 - t) * ((z > 0 ? z : 0.0f) + tail)};
     });
-    const float factor = rows.factor(row) / count;
+    const float positive = positives == PositiveWeight::balanced
+                               ? count / (sums.targets > 1 ? sums.targets : 1.0f)
+                               : 1.0f;
+    const float factor = rows.factor(weight) / count;
     T* gradient = rows.own_gradient(row);
     team_for(team, 0, labels, [=](std::int64_t k) {
       const float z = own[k], e = math::exp(z < 0 ? z : -z), t = given[k];
@@ -224,11 +264,12 @@ struct SigmoidCrossEntropy {
       gradient[k] = T(factor * ((1 - t) * yes - positive * t * no));
     });
     if (team.rank() == 0) {
-      rows.loss[row] = rows.weight(row) * (sum / count);
+      rows.loss[row] = weight * ((positive * sums.positive + sums.negative) / count);
       // An output is wrong if exactly one of the two sets contains its label.
-      rows.score(row, 0, (count - (there + said - 2 * both)) / count);
-      rows.score(row, 1, 2 * both);
-      rows.score(row, 2, there + said);
+      const float marked = sums.there + sums.said;
+      rows.score(row, 0, (count - (marked - 2 * sums.both)) / count);
+      rows.score(row, 1, 2 * sums.both);
+      rows.score(row, 2, marked);
     }
   }
 };
@@ -237,13 +278,16 @@ struct SigmoidCrossEntropy {
 /// and 2k + 1 are the squared and the absolute error of target k in its own unit.
 template <class T>
 struct SquaredError {
+  static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   RegressionTargets truth;
 
+  using Scratch = float;
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
     const std::int32_t targets = rows.head.outputs;
+    const float weight = rows.weight(row);
     if (!rows.holds(row)) return rows.leave_out(team, row, 2 * targets, 0);
 
     const float* own = rows.own(row);
@@ -258,12 +302,13 @@ struct SquaredError {
       const float value = at >= 0 ? latents[first_latent + at] : given[first_target - 1 - at];
       return own[k] - (value - shift[k]) * scale[k];
     };
+    float* lanes = team.template scratch<float>(reduce_lanes(targets));
     const float sum = team_sum<Team, float>(team, lanes, targets, [=](std::int64_t k) {
       const float e = error(k);
       return e * e;
     });
     const float count = static_cast<float>(targets);
-    const float factor = 2.0f * rows.factor(row) / count;
+    const float factor = 2.0f * rows.factor(weight) / count;
     T* gradient = rows.own_gradient(row);
     float* scores = rows.scores + row;
     const std::int64_t batch = rows.head.batch;
@@ -273,7 +318,7 @@ struct SquaredError {
       scores[2 * k * batch] = in_unit * in_unit;
       scores[(2 * k + 1) * batch] = in_unit < 0 ? -in_unit : in_unit;
     });
-    if (team.rank() == 0) rows.loss[row] = rows.weight(row) * (sum / count);
+    if (team.rank() == 0) rows.loss[row] = weight * (sum / count);
   }
 };
 

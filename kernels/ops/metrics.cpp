@@ -5,8 +5,7 @@
 namespace wellspring::ops {
 namespace {
 
-/// One thread per lane.
-constexpr TeamShape kMetricTeam{kMetricLanes, kMetricScratch};
+constexpr TeamShape kMetricTeam{kMetricBound.threads, kMetricScratch};
 
 }  // namespace
 

@@ -118,8 +118,9 @@ struct MetricsRing {
   std::uint32_t size = 1;
 };
 
-/// Sums the batch's measures by source in a fixed order. Writes the step's line, state->loss (the
-/// mean total loss) and the sticky non-finite flag. The batch's `overflow` may be null.
+/// Last node of a step: sums the batch's measures by source in a fixed order, writes the step's line
+/// (its loss is the mean total loss) and the sticky non-finite flag, and increments state->step. The
+/// batch's `overflow` may be null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
                      const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].

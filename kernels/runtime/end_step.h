@@ -1,4 +1,5 @@
-// The last node of a step: advances the step counter. Called by train/step; host and device.
+// Advances the step counter, for steps that collect no metrics. Called by benchmarks of the data part;
+// host and device.
 #pragma once
 
 #include "kernels/runtime/macros.h"

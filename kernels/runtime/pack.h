@@ -16,9 +16,15 @@ namespace wellspring {
 inline constexpr int kPack = 8;
 
 /// The values of a pack in f32, in which all operations compute.
-struct Pack {
+struct alignas(16) Pack {
   float v[kPack];
 };
+
+WS_INLINE Pack operator+(const Pack& a, const Pack& b) {
+  Pack sum;
+  for (int k = 0; k < kPack; ++k) sum.v[k] = a.v[k] + b.v[k];
+  return sum;
+}
 
 namespace detail {
 /// What a thread can access at once.
@@ -38,6 +44,14 @@ WS_INLINE Pack load_pack(const T* from) {
     const Access part = *reinterpret_cast<const Access*>(from + i);
     for (int k = 0; k < Access::kValues; ++k) pack.v[i + k] = static_cast<float>(part.v[k]);
   }
+  return pack;
+}
+
+/// Reads `count` values one by one, and zeros after them; needs no alignment.
+template <class T>
+WS_INLINE Pack load_part_of_pack(const T* from, std::int64_t count) {
+  Pack pack;
+  for (int k = 0; k < kPack; ++k) pack.v[k] = k < count ? static_cast<float>(from[k]) : 0.0f;
   return pack;
 }
 

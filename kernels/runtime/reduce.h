@@ -4,8 +4,9 @@
 //
 // Element i belongs to lane i % 256. A lane combines its elements in order of i; then the 256 lanes
 // are folded as a tree: 128 onto 128, 64 onto 64, and so on. It does not matter which member
-// processes which lane. The error of a sum of n terms grows like n / 256 + 8 roundings instead of
-// n.
+// processes which lane. Lanes without elements are skipped, which does not change a bit: they would
+// only combine the identity. The error of a sum of n terms grows like n / 256 + 8 roundings instead
+// of n.
 #pragma once
 
 #include "kernels/runtime/macros.h"
@@ -15,12 +16,21 @@
 
 namespace wellspring {
 
-/// Number of lanes of a reduction, and its scratch in units of T. Every result's bits depend on it:
-/// never change it.
+/// Number of lanes of a reduction. Every result's bits depend on it: never change it.
 inline constexpr int kReduceLanes = 256;
+/// Lanes that each member of a team folds on its own, which costs less than three barriers.
+inline constexpr int kLastLanes = 8;
+
+/// Lanes that a reduction of n elements uses, and its scratch in units of T: a power of two.
+WS_INLINE constexpr int reduce_lanes(std::int64_t n) {
+  int lanes = kReduceLanes;
+  while (lanes > kLastLanes && lanes / 2 >= n) lanes /= 2;
+  return lanes;
+}
 
 /// combine(... combine(identity, load(0)) ..., load(n - 1)) in the fixed order above. Every member
-/// gets the result. combine(x, identity) must be x. `lanes`: kReduceLanes T of scratch, free again
+/// gets the result. combine(x, identity) must be x for every x that a lane can hold (a lane begins
+/// with the identity, so a sum never holds -0). `lanes`: reduce_lanes(n) T of scratch, free again
 /// after the call. Called by all members.
 template <class Team, class T, class Load, class Combine>
 WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load, Combine combine) {
@@ -29,8 +39,7 @@ WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load,
     // The lanes are a local array, so the compiler knows that no load reads a value that was just
     // written.
     T lane[kReduceLanes];
-    int used = kReduceLanes;  // the others keep the identity
-    while (used > 1 && used / 2 >= n) used /= 2;
+    const int used = reduce_lanes(n);
     for (int l = 0; l < used; ++l) lane[l] = identity;
     const std::int64_t whole = n - n % kReduceLanes;
     for (std::int64_t begin = 0; begin < whole; begin += kReduceLanes) {
@@ -42,21 +51,27 @@ WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load,
     }
     return lane[0];
   } else {
-    for (int l = team.rank(); l < kReduceLanes; l += team.size()) {
+    const int used = reduce_lanes(n);
+    for (int l = team.rank(); l < used; l += team.size()) {
       T value = identity;
       for (std::int64_t i = l; i < n; i += kReduceLanes) value = combine(value, load(i));
       lanes[l] = value;
     }
-    for (int half = kReduceLanes / 2; half > 0; half /= 2) {
+    for (int half = used / 2; half >= kLastLanes; half /= 2) {
       team.sync();
       for (int l = team.rank(); l < half; l += team.size()) {
         lanes[l] = combine(lanes[l], lanes[l + half]);
       }
     }
     team.sync();
-    const T result = lanes[0];
-    team.sync();  // all members have read the result, so the scratch may be reused
-    return result;
+    T last[kLastLanes];
+    for (int l = 0; l < kLastLanes; ++l) last[l] = lanes[l];
+    WS_UNROLL(3)
+    for (int half = kLastLanes / 2; half > 0; half /= 2) {
+      for (int l = 0; l < half; ++l) last[l] = combine(last[l], last[l + half]);
+    }
+    team.sync();  // all members have read the lanes, so the scratch may be reused
+    return last[0];
   }
 }
 
@@ -75,10 +90,10 @@ struct Larger {
 };
 }  // namespace detail
 
-/// load(0) + ... + load(n - 1), 0 for n = 0; T is float, double or an integer.
+/// load(0) + ... + load(n - 1), T{} for n = 0. T is a number or a struct of numbers with operator+.
 template <class Team, class T, class Load>
 WS_HD T team_sum(Team& team, T* lanes, std::int64_t n, Load load) {
-  return team_reduce(team, lanes, n, T(0), load, detail::Adder{});
+  return team_reduce(team, lanes, n, T{}, load, detail::Adder{});
 }
 
 /// The maximum of load(0), ..., load(n - 1) and `lowest`. Ignores NaN.

@@ -11,9 +11,9 @@ struct StepState {
   float learning_rate = 0;      ///< scheduled rate of this step, computed on the device
   float gradient_scale = 1;     ///< clipping factor of this step; 0 skips the update
   float gradient_norm = 0;      ///< before clipping
-  float loss = 0;               ///< mean over the batch
+  float correction1 = 1;        ///< of AdamW's first moment in this step
   std::uint32_t nonfinite = 0;  ///< sticky: 1 + the first step with a non-finite loss or gradient
-  std::uint32_t reserved = 0;
+  float correction2 = 1;        ///< of AdamW's second moment
 };
 
 }  // namespace wellspring

@@ -1,5 +1,7 @@
 #include "kernels/ops/bias_activation.h"
 
+#include "tests/support/host_team.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,6 +40,18 @@ TEST(BiasActivation, PassesNaNsThrough) {
   std::vector<float> y = {std::numeric_limits<float>::quiet_NaN()};
   bias_activation(stream, {1, 1, DType::f32, Activation::relu}, nullptr, y.data());
   EXPECT_TRUE(std::isnan(y[0])) << "a NaN must reach the loss";
+}
+
+TEST(BiasActivation, GivesEqualBitsForAnyTeamSize) {
+  for (const int columns : {3, 8, 100}) {
+    std::vector<float> bias(static_cast<std::size_t>(columns)), y(5000);
+    for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(i % 7) - 40;
+    const auto n = static_cast<std::int64_t>(y.size());
+    wellspring::test::expect_equal_for_all_team_sizes(
+        BiasActivation<float>{y.data(), bias.data(), n, columns, Activation::relu}, chunks(n),
+        {kChunkTeam}, {wellspring::test::bytes_of(y)});
+  }
 }
 
 }  // namespace

@@ -46,18 +46,20 @@ void expect_column_sums(std::int64_t rows, int columns) {
       exact += value;
       magnitude += std::abs(value);
     }
-    // A chunk has at most max(64, rows / 1024 + 1) terms, and the second pass adds at most 4 + 8
-    // roundings; each rounding is half an epsilon (Higham 2002, section 4.2).
-    const double roundings = 64.0 + static_cast<double>(rows) / 1024 + 13;
+    // A lane has at most max(4, rows / 2^18 + 1) terms, and the second pass at most 4; each has a
+    // tree of 8 levels. Each rounding is half an epsilon (Higham 2002, section 4.2).
+    const double roundings = 4 + static_cast<double>(rows) / 0x1p18 + 1 + 4 + 16;
     EXPECT_NEAR(sums[static_cast<std::size_t>(column)], exact, roundings * 0.6e-7 * magnitude)
         << rows << " rows, column " << column;
   }
 }
 
 TEST(ColumnSum, MatchesDoublePrecision) {
-  for (const std::int64_t rows : {1, 63, 64, 65, 1000, 70001}) {
-    expect_column_sums<float>(rows, 5);
-    expect_column_sums<bf16>(rows, 5);
+  for (const std::int64_t rows : {1, 63, 1000, 1024, 1025, 70001}) {
+    for (const int columns : {5, 16}) {  // 16: in packs
+      expect_column_sums<float>(rows, columns);
+      expect_column_sums<bf16>(rows, columns);
+    }
   }
   expect_column_sums<float>(300, 1);
   expect_column_sums<float>(3, 1000);
@@ -70,13 +72,15 @@ TEST(ColumnSum, GivesEqualBitsForAnyThreadCount) {
 }
 
 TEST(ColumnSum, GivesEqualBitsForAnyTeamSize) {
-  constexpr int kColumns = 3;
-  constexpr std::int64_t kChunks = 1000;
-  const auto partials = matrix<float>(kChunks, kColumns);
-  std::vector<float> sums(kColumns);
-  wellspring::test::expect_equal_for_all_team_sizes(
-      ColumnTotal{partials.data(), sums.data(), kChunks, kColumns}, kColumns,
-      {kReduceLanes, kReduceLanes * sizeof(float)}, {wellspring::test::bytes_of(sums)});
+  constexpr std::int64_t kRows = 1000, kRowsPerChunk = 400;
+  for (const int columns : {3, 24, 27}) {
+    const auto values = matrix<bf16>(kRows, columns);
+    std::vector<float> sums(static_cast<std::size_t>(3 * columns));
+    wellspring::test::expect_equal_for_all_team_sizes(
+        ColumnSum<bf16>{values.data(), sums.data(), kRows, kRowsPerChunk, columns},
+        3 * ((columns + kPack - 1) / kPack), {kReduceLanes, kReduceLanes * sizeof(Pack)},
+        {wellspring::test::bytes_of(sums)});
+  }
 }
 
 }  // namespace

@@ -71,14 +71,16 @@ TEST_P(DropoutTest, GivesCopiesOfASampleDifferentMasks) {
 WS_ON_EVERY_BACKEND(DropoutTest);
 
 TEST(DropoutTeams, GiveEqualBitsForAnySize) {
-  const std::vector<float> x(10000, 1);
-  std::vector<float> y(x.size());
-  const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 1, 0, 1}};
-  const StepState state{.step = 3};
-  wellspring::test::expect_equal_for_all_team_sizes(
-      DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, 5000, chunks(5000), 1u << 30,
-                          4.0f / 3},
-      2 * chunks(5000), {kChunkTeam}, {wellspring::test::bytes_of(y)});
+  for (const std::int64_t columns : {5000, 4999}) {  // in packs, and not
+    const std::vector<float> x(10000, 1);
+    std::vector<float> y(x.size());
+    const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 1, 0, 1}};
+    const StepState state{.step = 3};
+    wellspring::test::expect_equal_for_all_team_sizes(
+        DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, columns, chunks(columns),
+                            1u << 30, 4.0f / 3},
+        2 * chunks(columns), {kChunkTeam}, {wellspring::test::bytes_of(y)});
+  }
 }
 
 }  // namespace

@@ -437,32 +437,35 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
 WS_ON_EVERY_BACKEND(LossTest);
 
 TEST(LossTeams, GiveEqualBitsForAnySize) {
-  HeadSlice head = {.batch = 3, .width = 310, .begin = 7, .outputs = 290, .sources = 0b101};
-  head.weight[0] = 1;
-  head.weight[2] = 0.5f;
   const auto outputs = random_values<float>(930, 1, -5, 5),
              given = random_values<float>(930, 2, 0, 1);
   const std::vector<Slot> slots = slots_of({0, 1, 2});
-  const std::vector<std::int32_t> labels = {289, 3, -1};
-  const std::vector<float> weights = {1, 2, 1};
-  std::vector<float> loss(3), scores(3 * 2 * 290), gradient(930);
-  const HeadRows<float> rows = {head,        outputs.data(), slots.data(),   weights.data(),
-                                loss.data(), scores.data(),  gradient.data()};
-  using wellspring::test::bytes_of;
-  const auto check = [&](const auto& functor) {
-    wellspring::test::expect_equal_for_all_team_sizes(
-        functor, 3, {128, kReduceLanes * sizeof(float)},
-        {bytes_of(loss), bytes_of(scores), bytes_of(gradient)});
-  };
-  check(SoftmaxCrossEntropy<float>{rows, labels.data(), 0.1f});
-  check(SoftCrossEntropy<float>{rows, given.data(), 310, 0.1f});
-  check(SigmoidCrossEntropy<float>{rows, given.data(), 310, PositiveWeight::balanced});
-  std::vector<std::int32_t> column(std::size_t{kMaxSources} * 290);
-  for (std::size_t i = 0; i < column.size(); ++i)
-    column[i] = static_cast<std::int32_t>(i % 290) * (i % 2 == 0 ? 1 : -1);
-  const std::vector<float> shift(290, 0.5f), scale(290, 2.0f);
-  check(SquaredError<float>{
-      rows, {given.data(), 310, given.data(), 310, column.data(), shift.data(), scale.data()}});
+  const std::vector<float> weights = {1, 2, 1}, shift(290, 0.5f), scale(290, 2.0f);
+  for (const std::int32_t own : {2, 10, 290}) {  // less than, and more than the lanes of a team
+    SCOPED_TRACE(own);
+    HeadSlice head = {.batch = 3, .width = 310, .begin = 7, .outputs = own, .sources = 0b101};
+    head.weight[0] = 1;
+    head.weight[2] = 0.5f;
+    const std::vector<std::int32_t> labels = {own - 1, 1, -1};
+    std::vector<float> loss(3), scores(3 * 2 * 290), gradient(930);
+    const HeadRows<float> rows = {head,        outputs.data(), slots.data(),   weights.data(),
+                                  loss.data(), scores.data(),  gradient.data()};
+    using wellspring::test::bytes_of;
+    const auto check = [&]<class Loss>(const Loss& functor) {
+      const auto lanes = static_cast<std::size_t>(reduce_lanes(own));
+      wellspring::test::expect_equal_for_all_team_sizes(
+          functor, 3, {128, lanes * sizeof(typename Loss::Scratch)},
+          {bytes_of(loss), bytes_of(scores), bytes_of(gradient)});
+    };
+    check(SoftmaxCrossEntropy<float>{rows, labels.data(), 0.1f});
+    check(SoftCrossEntropy<float>{rows, given.data(), 310, 0.1f});
+    check(SigmoidCrossEntropy<float>{rows, given.data(), 310, PositiveWeight::balanced});
+    std::vector<std::int32_t> column(kMaxSources * static_cast<std::size_t>(own));
+    for (std::size_t i = 0; i < column.size(); ++i)
+      column[i] = static_cast<std::int32_t>(i) % own * (i % 2 == 0 ? 1 : -1);
+    check(SquaredError<float>{
+        rows, {given.data(), 310, given.data(), 310, column.data(), shift.data(), scale.data()}});
+  }
 }
 
 }  // namespace

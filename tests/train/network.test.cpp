@@ -93,8 +93,11 @@ train: {{batch: {}, steps: 200, clip: 0}}
     task_.backward({stream_, batch, slots_.data(), state_.data()});
   }
   void train_step() {
-    ops::begin_step(stream_, {.peak = kRate, .floor = 0, .warmup = 0, .total = 100000},
-                    state_.data());
+    const ops::OptimizerSpec& optimizer = config_.optimizer.spec;
+    ops::begin_step(
+        stream_,
+        {.peak = kRate, .total = 100000, .beta1 = optimizer.beta1, .beta2 = optimizer.beta2},
+        state_.data());
     backward();
     task_.optimize(stream_, state_.data());
     end_step(stream_, state_.data());

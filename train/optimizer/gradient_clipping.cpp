@@ -2,12 +2,9 @@
 
 #include "kernels/runtime/launch.h"
 
+#include <algorithm>
+
 namespace wellspring::ops {
-namespace {
-
-constexpr TeamShape kReduceTeam{kReduceLanes, kReduceLanes * sizeof(float)};
-
-}  // namespace
 
 std::size_t gradient_norm_partials() {
   return static_cast<std::size_t>(kNormParts);
@@ -15,13 +12,17 @@ std::size_t gradient_norm_partials() {
 
 void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
                    StepState* state) {
+  const std::int64_t all = packs(parameters.matrices) + packs(parameters.vectors);
+  const int lanes = reduce_lanes(all / kNormParts + 1);
   visit_float(parameters.compute, [&]<class T>(T) {
-    league(stream, "gradient_squares", kNormParts, kReduceTeam,
+    league(stream, "gradient_squares", kNormParts,
+           {std::max(lanes, kWarp), static_cast<std::size_t>(lanes) * sizeof(Pack)},
            GradientSquares<T>{static_cast<const T*>(parameters.matrix_gradient),
                               parameters.vector_gradient, parameters.matrices, parameters.vectors,
                               partials});
   });
-  league(stream, "gradient_scale", 1, kReduceTeam, GradientScale{partials, clip, state});
+  league(stream, "gradient_scale", 1, {kReduceLanes, kReduceLanes * sizeof(float)},
+         GradientScale{partials, clip, state});
 }
 
 }  // namespace wellspring::ops

@@ -5,6 +5,7 @@
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/reduce.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
@@ -27,7 +28,12 @@ std::size_t gradient_norm_partials();
 /// for one team to add in one pass. It affects the rounding of the norm.
 inline constexpr std::int64_t kNormParts = 256;
 
-/// First of two passes: sums the squares of one of kNormParts equal ranges, matrices first.
+/// Packs of n values, of which the last may be incomplete.
+WS_INLINE constexpr std::int64_t packs(std::int64_t n) {
+  return (n + kPack - 1) / kPack;
+}
+
+/// First of two passes: sums the squares of one of kNormParts equal ranges of packs, matrices first.
 template <class T>
 struct GradientSquares {
   const T* matrix_gradient;
@@ -37,22 +43,29 @@ struct GradientSquares {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t part) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float of_matrices = squares(team, lanes, matrix_gradient, matrices, part);
-    const float of_vectors = squares(team, lanes, vector_gradient, vectors, part);
-    if (team.rank() == 0) partials[part] = of_matrices + of_vectors;
+    const std::int64_t of_matrices = packs(matrices), all = of_matrices + packs(vectors);
+    const std::int64_t begin = all * part / kNormParts, end = all * (part + 1) / kNormParts;
+    Pack* lanes = team.template scratch<Pack>(reduce_lanes(end - begin));
+    const GradientSquares self = *this;
+    const Pack sums = team_sum<Team, Pack>(team, lanes, end - begin, [=](std::int64_t i) {
+      const std::int64_t p = begin + i;
+      return p < of_matrices ? squares(self.matrix_gradient, p, self.matrices)
+                             : squares(self.vector_gradient, p - of_matrices, self.vectors);
+    });
+    if (team.rank() != 0) return;
+    float sum = 0;
+    for (int k = 0; k < kPack; ++k) sum += sums.v[k];
+    partials[part] = sum;
   }
 
  private:
-  template <class Team, class Element>
-  WS_HD static float squares(Team& team, float* lanes, const Element* values, std::int64_t n,
-                             std::int64_t part) {
-    const std::int64_t begin = n * part / kNormParts;
-    const std::int64_t end = n * (part + 1) / kNormParts;
-    return team_sum<Team, float>(team, lanes, end - begin, [=](std::int64_t i) {
-      const float value = static_cast<float>(values[begin + i]);
-      return value * value;
-    });
+  template <class Element>
+  WS_INLINE static Pack squares(const Element* values, std::int64_t pack, std::int64_t n) {
+    const std::int64_t begin = pack * kPack;
+    Pack square = begin + kPack <= n ? load_pack(values + begin)
+                                     : load_part_of_pack(values + begin, n - begin);
+    for (int k = 0; k < kPack; ++k) square.v[k] *= square.v[k];
+    return square;
   }
 };
 
@@ -64,7 +77,8 @@ struct GradientScale {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
+    float* lanes = team.template scratch<float>(reduce_lanes(kNormParts));
+    const StepState now = *state;  // loaded before the barriers
     const float* parts = partials;
     const float sum =
         team_sum<Team, float>(team, lanes, kNormParts, [=](std::int64_t i) { return parts[i]; });
@@ -73,7 +87,7 @@ struct GradientScale {
     state->gradient_norm = norm;
     if (!is_finite(norm)) {
       state->gradient_scale = 0;
-      if (state->nonfinite == 0) state->nonfinite = static_cast<std::uint32_t>(state->step) + 1;
+      if (now.nonfinite == 0) state->nonfinite = static_cast<std::uint32_t>(now.step) + 1;
     } else {
       state->gradient_scale = clip > 0 && norm > clip ? clip / norm : 1.0f;
     }

@@ -5,7 +5,7 @@
 namespace wellspring::ops {
 
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state) {
-  map(stream, "begin_step", 1, BeginStep{schedule, state});
+  league(stream, "begin_step", 1, {kWarp}, BeginStep{schedule, state});
 }
 
 }  // namespace wellspring::ops

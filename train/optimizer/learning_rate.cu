@@ -1,4 +1,4 @@
 #include "kernels/runtime/launch.cuh"
 #include "train/optimizer/learning_rate.h"
 
-WS_CUDA_MAP(wellspring::ops::BeginStep);
+WS_CUDA_TEAM(wellspring::ops::BeginStep);

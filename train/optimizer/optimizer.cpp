@@ -6,14 +6,13 @@ namespace wellspring::ops {
 namespace {
 
 template <class T, class Rule>
-void launch(Stream& stream, const Rule& rule, const ParameterView& p, const StepState* state) {
-  T* working = static_cast<T*>(p.working);
-  if (p.working == p.master) working = nullptr;
-  league(stream, "optimizer_step", chunks(p.matrices + p.vectors),
-         {kChunkTeam, optimizer_scratch<Rule>()},
-         OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.ranges, p.range_count, p.master,
-                                working, static_cast<const T*>(p.matrix_gradient),
-                                p.vector_gradient, state});
+void launch(Stream& stream, const Rule& rule, const ParameterView& p, float* first, float* second,
+            const StepState* state) {
+  league(
+      stream, "optimizer_step", chunks(p.matrices + p.vectors), {kChunkTeam},
+      OptimizerStep<T, Rule>{rule, p.matrices, p.vectors, p.ranges, p.range_count, p.master, first,
+                             second, static_cast<T*>(p.working),
+                             static_cast<const T*>(p.matrix_gradient), p.vector_gradient, state});
 }
 
 }  // namespace
@@ -22,12 +21,14 @@ void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterVi
                     float* first, float* second, const StepState* state) {
   WS_EXPECT(spec.state_arrays() < 1 || first != nullptr);
   WS_EXPECT(spec.state_arrays() < 2 || second != nullptr);
+  WS_EXPECT(parameters.matrices % kPack == 0);
+  WS_EXPECT((parameters.compute == DType::f32) == (parameters.working == parameters.master));
   visit_float(parameters.compute, [&]<class T>(T) {
     if (spec.kind == OptimizerKind::sgd) {
-      float* velocity = spec.momentum != 0 ? first : nullptr;
-      launch<T>(stream, SgdRule{spec.momentum, spec.nesterov, velocity}, parameters, state);
+      launch<T>(stream, SgdRule{spec.momentum, spec.nesterov}, parameters,
+                spec.momentum != 0 ? first : nullptr, nullptr, state);
     } else {
-      launch<T>(stream, AdamWRule{spec.beta1, spec.beta2, spec.epsilon, first, second}, parameters,
+      launch<T>(stream, AdamWRule{spec.beta1, spec.beta2, spec.epsilon}, parameters, first, second,
                 state);
     }
   });

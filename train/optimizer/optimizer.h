@@ -4,12 +4,13 @@
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 #include "train/optimizer/parameter_view.h"
 
-#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring::ops {
 
@@ -23,31 +24,11 @@ struct OptimizerSpec {
   float weight_decay = 0;
   int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
 };
-/// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Bias correction
-/// uses state->step + 1. Rates and weight decay come from parameters.ranges. Writes master and
-/// working copy in one pass.
+/// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Rates and weight
+/// decay come from parameters.ranges, bias corrections from begin_step. Writes master and working
+/// copy in one pass.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
-
-/// base^exponent by squaring. It uses only products in double precision, so host and device agree.
-WS_INLINE constexpr double integer_power(double base, std::uint64_t exponent) {
-  double result = 1;
-  for (; exponent != 0; exponent >>= 1) {
-    if ((exponent & 1) != 0) result *= base;
-    base *= base;
-  }
-  return result;
-}
-
-/// The rule with the factors of one range.
-template <class Rule>
-struct Update {
-  Rule rule;
-  typename Rule::Factors factors;
-  WS_INLINE float operator()(std::int64_t i, float weight, float gradient) const {
-    return rule.updated(factors, i, weight, gradient);
-  }
-};
 
 /// Common part of SGD and AdamW: one team updates one chunk of the arena, range by range. `Rule`:
 /// SgdRule or AdamWRule.
@@ -58,36 +39,27 @@ struct OptimizerStep {
   const UpdateRange* ranges;
   std::int64_t range_count;
   float* master;
-  T* working;  ///< null if the master copy is the working copy
+  float* first;   ///< null: no momentum
+  float* second;  ///< used if the rule has two moments
+  T* working;     ///< used if T is not float
   const T* matrix_gradient;
   const float* vector_gradient;
   const StepState* state;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
-    const float gradient_scale = state->gradient_scale;
-    if (gradient_scale == 0) return;  // skip the update: the gradient is not finite
-    typename Rule::Factors factors;
-    if constexpr (Rule::kScratch > 0) {
-      // One member computes the factors for the whole team.
-      auto* shared = team.template scratch<typename Rule::Factors>(1);
-      if (team.rank() == 0) *shared = rule.factors(*state);
-      team.sync();
-      factors = *shared;
-    } else {
-      factors = rule.factors(*state);
-    }
     const ChunkRange elements(chunk, matrices + vectors);
-    for (std::int64_t r = first_range(elements.begin);
-         r < range_count && ranges[r].begin < elements.end; ++r) {
+    std::int64_t r = first_range(elements.begin);
+    const StepState now = *state;
+    if (now.gradient_scale == 0) return;  // skip the update: the gradient is not finite
+    for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
       const std::int64_t end = range.end < elements.end ? range.end : elements.end;
-      const Update<Rule> update{rule, rule.scaled(factors, range)};
       if (range.begin < matrices) {
-        update_matrices(team, update, begin, end, gradient_scale);
+        update(team, now, range, begin, end, matrix_gradient, 0);
       } else {
-        update_vectors(team, update, begin, end, gradient_scale);
+        update(team, now, range, begin, end, vector_gradient, matrices);
       }
     }
   }
@@ -107,36 +79,41 @@ struct OptimizerStep {
     return low;
   }
 
-  template <class Team>
-  WS_HD void update_matrices(Team& team, const Update<Rule>& update, std::int64_t begin,
-                             std::int64_t end, float gradient_scale) const {
-    float* weights = master;
-    T* copy = working;
-    const T* gradients = matrix_gradient;
-    if (copy != nullptr) {
-      team_for(team, begin, end, [=](std::int64_t i) {
-        const float gradient = static_cast<float>(gradients[i]) * gradient_scale;
-        const float weight = update(i, weights[i], gradient);
-        weights[i] = weight;
-        copy[i] = T(weight);
-      });
-    } else {
-      team_for(team, begin, end, [=](std::int64_t i) {
-        const float gradient = static_cast<float>(gradients[i]) * gradient_scale;
-        weights[i] = update(i, weights[i], gradient);
-      });
-    }
-  }
-
-  template <class Team>
-  WS_HD void update_vectors(Team& team, const Update<Rule>& update, std::int64_t begin,
-                            std::int64_t end, float gradient_scale) const {
-    float* weights = master;
-    const float* gradients = vector_gradient;
-    const std::int64_t first = matrices;
-    team_for(team, begin, end, [=](std::int64_t i) {
-      weights[i] = update(i, weights[i], gradients[i - first] * gradient_scale);
-    });
+  /// Updates elements [begin, end); element i has gradients[i - offset].
+  template <class Team, class Gradient>
+  WS_HD void update(Team& team, const StepState& now, const UpdateRange& range, std::int64_t begin,
+                    std::int64_t end, const Gradient* gradients, std::int64_t offset) const {
+    constexpr bool two_moments = Rule::kMoments == 2;
+    constexpr bool copies = !std::is_same_v<Gradient, float>;
+    const typename Rule::Factors factors = rule.factors(now, range);
+    const float scale = now.gradient_scale;
+    const Rule own = rule;
+    float *const weights = master, *const firsts = first, *const seconds = second;
+    T* const copy = working;
+    const auto on_pack = [=](std::int64_t i) {
+      const Pack gradient = load_pack(gradients + (i - offset));
+      Pack weight = load_pack(weights + i), m = {}, v = {};
+      if (two_moments || firsts != nullptr) m = load_pack(firsts + i);
+      if constexpr (two_moments) v = load_pack(seconds + i);
+      for (int k = 0; k < kPack; ++k)
+        own.update(factors, gradient.v[k] * scale, weight.v[k], m.v[k], v.v[k]);
+      if (two_moments || firsts != nullptr) store_pack(firsts + i, m);
+      if constexpr (two_moments) store_pack(seconds + i, v);
+      store_pack(weights + i, weight);
+      if constexpr (copies) store_pack(copy + i, weight);
+    };
+    const auto on_element = [=](std::int64_t i) {
+      const float gradient = static_cast<float>(gradients[i - offset]) * scale;
+      float weight = weights[i], m = 0, v = 0;
+      if (two_moments || firsts != nullptr) m = firsts[i];
+      if constexpr (two_moments) v = seconds[i];
+      own.update(factors, gradient, weight, m, v);
+      if (two_moments || firsts != nullptr) firsts[i] = m;
+      if constexpr (two_moments) seconds[i] = v;
+      weights[i] = weight;
+      if constexpr (copies) copy[i] = T(weight);
+    };
+    team_for_packs(team, begin, end, on_pack, on_element);
   }
 };
 
@@ -145,27 +122,21 @@ struct OptimizerStep {
 /// momentum in deep learning", ICML 2013, in the variant where v does not include the learning
 /// rate.
 struct SgdRule {
-  float momentum;
+  float momentum;  ///< 0: v is not kept
   bool nesterov;
-  float* velocity;  ///< null: no momentum
 
-  static constexpr int kScratch = 0;
+  static constexpr int kMoments = 1;
   struct Factors {
     float rate, decay;
   };
-  WS_INLINE Factors factors(const StepState& state) const { return {state.learning_rate, 0}; }
-  WS_INLINE Factors scaled(const Factors& f, const UpdateRange& range) const {
-    return {f.rate * range.lr_scale, range.weight_decay};
+  WS_INLINE Factors factors(const StepState& state, const UpdateRange& range) const {
+    return {state.learning_rate * range.lr_scale, range.weight_decay};
   }
-  WS_INLINE float updated(const Factors& f, std::int64_t i, float weight, float gradient) const {
+  WS_INLINE void update(const Factors& f, float gradient, float& weight, float& v,
+                        float& /*second*/) const {
     const float decayed = gradient + f.decay * weight;
-    float direction = decayed;
-    if (velocity != nullptr) {
-      const float v = momentum * velocity[i] + decayed;
-      velocity[i] = v;
-      direction = nesterov ? decayed + momentum * v : v;
-    }
-    return weight - f.rate * direction;
+    v = momentum * v + decayed;
+    weight -= f.rate * (nesterov ? decayed + momentum * v : v);
   }
 };
 
@@ -174,37 +145,22 @@ struct SgdRule {
 /// Regularization", ICLR 2019, algorithm 2.
 struct AdamWRule {
   float beta1, beta2, epsilon;
-  float* first;
-  float* second;
 
-  static constexpr int kScratch = 1;
+  static constexpr int kMoments = 2;
   struct Factors {
     float rate, decay;
     float correction1, correction2;  ///< 1 / (1 - beta^t)
   };
-  WS_INLINE Factors factors(const StepState& state) const {
-    const std::uint64_t t = state.step + 1;
-    return {state.learning_rate, 0,
-            static_cast<float>(1.0 / (1.0 - integer_power(static_cast<double>(beta1), t))),
-            static_cast<float>(1.0 / (1.0 - integer_power(static_cast<double>(beta2), t)))};
+  WS_INLINE Factors factors(const StepState& state, const UpdateRange& range) const {
+    const float rate = state.learning_rate * range.lr_scale;
+    return {rate, rate * range.weight_decay, state.correction1, state.correction2};
   }
-  WS_INLINE Factors scaled(const Factors& f, const UpdateRange& range) const {
-    const float rate = f.rate * range.lr_scale;
-    return {rate, rate * range.weight_decay, f.correction1, f.correction2};
-  }
-  WS_INLINE float updated(const Factors& f, std::int64_t i, float weight, float gradient) const {
-    const float m = beta1 * first[i] + (1.0f - beta1) * gradient;
-    const float v = beta2 * second[i] + (1.0f - beta2) * (gradient * gradient);
-    first[i] = m;
-    second[i] = v;
+  WS_INLINE void update(const Factors& f, float gradient, float& weight, float& m, float& v) const {
+    m = beta1 * m + (1.0f - beta1) * gradient;
+    v = beta2 * v + (1.0f - beta2) * (gradient * gradient);
     const float step = (m * f.correction1) / (math::sqrt(v * f.correction2) + epsilon);
-    return (weight - f.decay * weight) - f.rate * step;
+    weight = (weight - f.decay * weight) - f.rate * step;
   }
 };
-
-template <class Rule>
-constexpr std::size_t optimizer_scratch() {
-  return Rule::kScratch * sizeof(typename Rule::Factors);
-}
 
 }  // namespace wellspring::ops

@@ -17,7 +17,7 @@ struct UpdateRange {
 /// Flat arenas of the trained parameters. Matrices come first, then vectors (biases,
 /// normalisation). An optimizer step is one launch over both.
 struct ParameterView {
-  std::int64_t matrices = 0;            ///< elements of the first segment
+  std::int64_t matrices = 0;            ///< elements of the first segment, a multiple of kPack
   std::int64_t vectors = 0;             ///< elements of the second
   const UpdateRange* ranges = nullptr;  ///< in order, covering both segments
   std::int64_t range_count = 0;

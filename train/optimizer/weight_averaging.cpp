@@ -6,7 +6,8 @@ namespace wellspring::ops {
 
 void average_weights(Stream& stream, std::int64_t n, float decay, const float* weights,
                      float* average, const StepState* state) {
-  map(stream, "average_weights", n, AverageWeights{decay, weights, average, state});
+  league(stream, "average_weights", chunks(n), {kChunkTeam},
+         AverageWeights{decay, weights, average, state, n});
 }
 
 void swap_arrays(Stream& stream, std::int64_t n, float* a, float* b) {

@@ -1,7 +1,9 @@
 // Moving average of a network's weights. Host and device.
 #pragma once
 
+#include "kernels/ops/team_loop.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 
@@ -24,12 +26,18 @@ struct AverageWeights {
   const float* weights;
   float* average;
   const StepState* state;
+  std::int64_t n;
 
-  WS_HD void operator()(std::int64_t i) const {
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const float t = static_cast<float>(state->step);
     const float young = (1.0f + t) / (10.0f + t);
     const float keep = young < decay ? young : decay;
-    average[i] += (1.0f - keep) * (weights[i] - average[i]);
+    const ChunkRange range(chunk, n);
+    team_transform(
+        team, range.begin, range.end, average,
+        [=](float mean, float weight) { return mean + (1.0f - keep) * (weight - mean); },
+        static_cast<const float*>(average), weights);
   }
 };
 

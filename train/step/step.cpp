@@ -1,6 +1,5 @@
 #include "train/step/step.h"
 
-#include "kernels/runtime/end_step.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/source_truth.h"
 
@@ -30,7 +29,7 @@ void TrainingStep::learn(Stream& stream) {
   end(stream);
 }
 
-/// Computes the learning rate of this step.
+/// Computes the learning rate and the bias corrections of this step.
 void TrainingStep::begin(Stream& stream) {
   ops::begin_step(stream, schedule_, state_.data());
 }
@@ -79,7 +78,6 @@ void TrainingStep::optimize(Stream& stream) {
 void TrainingStep::end(Stream& stream) {
   ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
                        state_.data(), ring_.view());
-  end_step(stream, state_.data());
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
@@ -116,6 +114,8 @@ ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {
   schedule.warmup = static_cast<std::uint64_t>(
       std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
   schedule.total = static_cast<std::uint64_t>(config.train.steps);
+  schedule.beta1 = optimizer.spec.beta1;
+  schedule.beta2 = optimizer.spec.beta2;
   return schedule;
 }
 

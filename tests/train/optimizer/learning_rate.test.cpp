@@ -2,6 +2,7 @@
 
 #include "kernels/runtime/end_step.h"
 #include "tests/ops/operation_test.h"
+#include "tests/support/host_team.h"
 #include "tests/train/training_testing.h"
 #include "train/step/step.h"
 
@@ -58,6 +59,22 @@ TEST_P(ScheduleTest, IsExactForStepsBeyondThePrecisionOfFloats) {
   EXPECT_EQ(rate_at(s, std::uint64_t{1} << 40), 1);
 }
 
+TEST_P(ScheduleTest, CorrectsTheBiasOfTheMoments) {
+  ScheduleSpec schedule;
+  schedule.beta1 = 0.9f;
+  schedule.beta2 = 0.999f;
+  for (const std::uint64_t step : {0u, 1u, 999u, 1u << 20}) {
+    const Buffer<StepState> state = buffer(std::vector<StepState>{{.step = step}});
+    begin_step(stream(), schedule, state);
+    const auto exact = [&](float beta) {
+      return 1 / (1 - std::pow(static_cast<double>(beta), static_cast<double>(step + 1)));
+    };
+    // Rounded to float once.
+    EXPECT_NEAR(state.values()[0].correction1, exact(0.9f), 0x1p-24 * exact(0.9f)) << step;
+    EXPECT_NEAR(state.values()[0].correction2, exact(0.999f), 0x1p-24 * exact(0.999f)) << step;
+  }
+}
+
 TEST_P(ScheduleTest, CountsStepsIn64Bits) {
   StepState state;
   state.step = 0xffffffffu;  // 32 bits would overflow
@@ -67,6 +84,14 @@ TEST_P(ScheduleTest, CountsStepsIn64Bits) {
 }
 
 WS_ON_EVERY_BACKEND(ScheduleTest);
+
+TEST(ScheduleTeams, GiveEqualBitsForAnySize) {
+  std::vector<StepState> state(1);
+  state[0].step = 12345;
+  wellspring::test::expect_equal_for_all_team_sizes(
+      BeginStep{{1, 0, 10, 20000, 0.9f, 0.999f}, state.data()}, 1, {32},
+      {wellspring::test::bytes_of(state)});
+}
 
 TEST(ScheduleOfARun, RoundsTheWarmUpToWholeSteps) {
   const auto warmup = [](const char* share) {

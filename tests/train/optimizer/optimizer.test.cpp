@@ -3,7 +3,9 @@
 #include "tests/ops/operation_test.h"
 #include "tests/support/host_team.h"
 #include "train/optimizer/gradient_clipping.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/optimizer/parameter_view.h"
+#include "train/optimizer/weight_averaging.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +17,7 @@ namespace wellspring::ops::test {
 namespace {
 
 /// More than a chunk of each, with the border between them inside a chunk.
-constexpr std::int64_t kMatrices = kChunk + 100, kVectors = kChunk + 7;
+constexpr std::int64_t kMatrices = kChunk + 104, kVectors = kChunk + 7;
 constexpr std::size_t kAll = kMatrices + kVectors;
 
 /// Only matrices decay.
@@ -68,6 +70,8 @@ class OptimizerTest : public test::OperationTest {
  protected:
   Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
     StepState state = {.step = step, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
+    state.correction1 = bias_correction(OptimizerSpec().beta1, step);
+    state.correction2 = bias_correction(OptimizerSpec().beta2, step);
     return buffer(std::vector<StepState>{state});
   }
 
@@ -92,10 +96,14 @@ class OptimizerTest : public test::OperationTest {
     view.ranges = table;
     view.range_count = static_cast<std::int64_t>(ranges.size());
     view.master = master;
-    view.working = working.data();
+    view.compute = DTypeOf<T>::value;
+    if (view.compute == DType::f32) {
+      view.working = master.data();
+    } else {
+      view.working = working.data();
+    }
     view.matrix_gradient = matrices.data();
     view.vector_gradient = vectors;
-    view.compute = DTypeOf<T>::value;
     Reference reference{spec,          ranges,       static_cast<double>(0.01f), in_double(start),
                         Doubles(kAll), Doubles(kAll)};
     for (int t = 1; t <= 50; ++t) {
@@ -117,6 +125,7 @@ class OptimizerTest : public test::OperationTest {
     const double u = test::rounding(DType::f32);
     const double move = spec.kind == OptimizerKind::adamw ? 0.01 : 0.01 * 5;
     expect_within(master.values(), reference.weight, 50 * (5 * u + 32 * u * move), "weights");
+    if (view.compute == DType::f32) return;
     const auto copies = working.values();
     const auto masters = master.values();
     for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -143,8 +152,8 @@ class OptimizerTest : public test::OperationTest {
     for (const double g : in_double(of_matrices)) square += g * g;
     for (const double g : in_double(of_vectors)) square += g * g;
     const StepState result = state.values()[0];
-    // Counts the roundings of a square, at most 33 terms per lane, two trees of 8, and a root,
-    // which halves the error.
+    // Counts the roundings of a square, at most 3 packs per lane, two trees of 8, the 8 lanes of a
+    // pack, and a root, which halves the error.
     const double relative = 32 * 0x1p-24;
     EXPECT_NEAR(result.gradient_norm, std::sqrt(square), relative * std::sqrt(square));
     const double scale =
@@ -230,29 +239,61 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
   state[0].learning_rate = 0.1f;
   using wellspring::test::bytes_of;
   using wellspring::test::expect_equal_for_all_team_sizes;
-  const TeamShape reduce{kReduceLanes, kReduceLanes * sizeof(float)};
   expect_equal_for_all_team_sizes(
       GradientSquares<float>{gradient.data(), gradient.data() + kMatrices, kMatrices, kVectors,
                              partials.data()},
-      3, reduce, {bytes_of(partials)});
-  expect_equal_for_all_team_sizes(GradientScale{partials.data(), 1.0f, state.data()}, 1, reduce,
-                                  {bytes_of(state)});
+      kNormParts, {kReduceLanes, kReduceLanes * sizeof(Pack)}, {bytes_of(partials)});
+  expect_equal_for_all_team_sizes(GradientScale{partials.data(), 1.0f, state.data()}, 1,
+                                  {kReduceLanes, kReduceLanes * sizeof(float)}, {bytes_of(state)});
   const std::vector<UpdateRange> ranges = many_ranges(0.05f);
-  const auto count = static_cast<std::int64_t>(ranges.size());
-  const AdamWRule rule{0.9f, 0.999f, 1e-8f, first.data(), second.data()};
-  expect_equal_for_all_team_sizes(
-      OptimizerStep<float, AdamWRule>{rule, kMatrices, kVectors, ranges.data(), count,
-                                      master.data(), nullptr, gradient.data(),
-                                      gradient.data() + kMatrices, state.data()},
-      chunks(kAll), {kChunkTeam, optimizer_scratch<AdamWRule>()},
-      {bytes_of(master), bytes_of(first), bytes_of(second)});
-  const SgdRule sgd{0.9f, true, first.data()};
-  expect_equal_for_all_team_sizes(
-      OptimizerStep<float, SgdRule>{sgd, kMatrices, kVectors, ranges.data(), count, master.data(),
-                                    nullptr, gradient.data(), gradient.data() + kMatrices,
-                                    state.data()},
-      chunks(kAll), {kChunkTeam, optimizer_scratch<SgdRule>()},
-      {bytes_of(master), bytes_of(first)});
+  const auto step = [&]<class Rule>(const Rule& rule) {
+    expect_equal_for_all_team_sizes(
+        OptimizerStep<float, Rule>{rule, kMatrices, kVectors, ranges.data(),
+                                   static_cast<std::int64_t>(ranges.size()), master.data(),
+                                   first.data(), second.data(), nullptr, gradient.data(),
+                                   gradient.data() + kMatrices, state.data()},
+        chunks(kAll), {kChunkTeam}, {bytes_of(master), bytes_of(first), bytes_of(second)});
+  };
+  step(AdamWRule{0.9f, 0.999f, 1e-8f});
+  step(SgdRule{0.9f, true});
+}
+
+// The copy in bf16, with ranges that begin inside a pack.
+TEST(OptimizerTeams, GiveEqualBitsInBf16) {
+  const auto start = random_values<float>(kAll, 1), gradient = random_values<float>(kAll, 2);
+  const auto of_matrices = random_values<bf16>(kMatrices, 3);
+  std::vector<float> master = start, first(kAll), second(kAll);
+  std::vector<bf16> working(kMatrices);
+  const StepState state = {.learning_rate = 0.1f};
+  const std::vector<UpdateRange> ranges = many_ranges(0.05f);
+  using wellspring::test::bytes_of;
+  wellspring::test::expect_equal_for_all_team_sizes(
+      OptimizerStep<bf16, AdamWRule>{{0.9f, 0.999f, 1e-8f},
+                                     kMatrices,
+                                     kVectors,
+                                     ranges.data(),
+                                     static_cast<std::int64_t>(ranges.size()),
+                                     master.data(),
+                                     first.data(),
+                                     second.data(),
+                                     working.data(),
+                                     of_matrices.data(),
+                                     gradient.data(),
+                                     &state},
+      chunks(kAll), {kChunkTeam},
+      {bytes_of(master), bytes_of(first), bytes_of(second), bytes_of(working)});
+  for (std::size_t i = 0; i < working.size(); ++i)
+    ASSERT_EQ(static_cast<float>(working[i]), static_cast<float>(bf16(master[i]))) << i;
+}
+
+TEST(AverageWeightsTeams, GiveEqualBitsForAnySize) {
+  const auto weights = random_values<float>(kAll, 1);
+  std::vector<float> average = random_values<float>(kAll, 2);
+  const StepState state = {.step = 5};
+  wellspring::test::expect_equal_for_all_team_sizes(
+      AverageWeights{0.999f, weights.data(), average.data(), &state,
+                     static_cast<std::int64_t>(kAll)},
+      chunks(kAll), {kChunkTeam}, {wellspring::test::bytes_of(average)});
 }
 
 }  // namespace
