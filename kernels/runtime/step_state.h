@@ -11,9 +11,9 @@ struct StepState {
   float learning_rate = 0;      ///< scheduled rate of this step, computed on the device
   float gradient_scale = 1;     ///< clipping factor of this step; 0 skips the update
   float gradient_norm = 0;      ///< before clipping
-  float correction1 = 1;        ///< of AdamW's first moment in this step
+  float correction1 = 1;        ///< bias correction of the first moment (AdamW)
   std::uint32_t nonfinite = 0;  ///< sticky: 1 + the first step with a non-finite loss or gradient
-  float correction2 = 1;        ///< of AdamW's second moment
+  float correction2 = 1;        ///< bias correction of the second moment
 };
 
 }  // namespace wellspring

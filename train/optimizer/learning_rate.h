@@ -1,4 +1,4 @@
-// What an optimizer step needs to know about its number, kept in device memory: the learning rate
+// Factors of an optimizer step that follow from its number, kept in device memory: the learning rate
 // and the bias corrections of AdamW. Called by train/step; host and device.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace wellspring::ops {
 struct ScheduleSpec {
   float peak = 1e-3f, floor = 0;
   std::uint64_t warmup = 0, total = 1;
-  float beta1 = 0, beta2 = 0;  ///< of AdamW
+  float beta1 = 0, beta2 = 0;  ///< decay rates of the moments (AdamW)
 };
 /// First node of a step: sets state->learning_rate, correction1 and correction2 from state->step.
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);

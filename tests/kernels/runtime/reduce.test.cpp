@@ -38,7 +38,7 @@ struct Reducer {
 };
 
 TEST(Reduce, GivesEqualBitsForEveryTeamSize) {
-  for (const std::size_t n : {0, 1, 255, 256, 257, 5000}) {
+  for (const std::size_t n : {0, 1, 3, 10, 129, 255, 256, 257, 5000}) {
     SCOPED_TRACE(n);
     const std::vector<float> values = random_values(n);
     std::vector<float> out(2);
@@ -65,6 +65,24 @@ TEST(Reduce, SumsIntegersExactly) {
   std::int64_t* const none = nullptr;  // a team of one needs no scratch
   EXPECT_EQ(team_sum(team, none, 100'000, [](std::int64_t i) { return i; }),
             std::int64_t{100'000} * 99'999 / 2);
+}
+
+// Lanes without elements combine only the identity, so a reduction may use any power of two of
+// lanes from n on. -0 is the only number that adding 0 changes; a lane never holds it.
+TEST(Reduce, SkipsEmptyLanesWithoutChangingBits) {
+  SoloTeam team({});
+  float* const none = nullptr;
+  for (const std::size_t n : {1, 2, 9, 100, 255}) {
+    std::vector<float> values = random_values(n), padded = values;
+    padded.resize(kReduceLanes, 0.0f);
+    const auto sum = [&](const std::vector<float>& x) {
+      return team_sum(team, none, static_cast<std::int64_t>(x.size()),
+                      [&](std::int64_t i) { return x[static_cast<std::size_t>(i)]; });
+    };
+    EXPECT_EQ(sum(values), sum(padded)) << n;
+  }
+  const float zero = team_sum(team, none, 3, [](std::int64_t) { return -0.0f; });
+  EXPECT_FALSE(std::signbit(zero));
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ std::vector<UpdateRange> usual_ranges(float decay) {
 
 /// Ranges that begin and end inside a chunk, at its border, and after a single element.
 std::vector<UpdateRange> many_ranges(float decay) {
-  return {{0, 1, 0.5f, 2 * decay},         {1, 3000, 0.1f, decay},
-          {3000, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
+  return {{0, 1, 0.5f, 2 * decay},         {1, 1003, 0.1f, decay},
+          {1003, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
           {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay}};
 }
 
