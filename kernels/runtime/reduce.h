@@ -39,7 +39,8 @@ WS_HD T team_reduce(Team& team, T* lanes, std::int64_t n, T identity, Load load,
     // The lanes are a local array, so the compiler knows that no load reads a value that was just
     // written.
     T lane[kReduceLanes];
-    const int used = reduce_lanes(n);
+    int used = reduce_lanes(n);
+    while (used > 1 && used / 2 >= n) used /= 2;
     for (int l = 0; l < used; ++l) lane[l] = identity;
     const std::int64_t whole = n - n % kReduceLanes;
     for (std::int64_t begin = 0; begin < whole; begin += kReduceLanes) {
