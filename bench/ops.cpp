@@ -3,7 +3,7 @@
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
-#include "bench/random_memory.h"
+#include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@ struct Pack {
 };
 
 namespace detail {
-/// What a thread can access at once.
+/// One access of a thread.
 template <class T>
 struct alignas(16) Access {
   static constexpr int kValues = 16 / sizeof(T);

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "kernels/ops/conv_tuning.h"
 #include "kernels/ops/cpu/winograd.h"
 #include "kernels/ops/ops.h"
 #include "tests/ops/operation_test.h"
@@ -184,6 +185,35 @@ TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
   if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
   for (const Conv2dSpec& spec : conv_table()) check<bf16>(spec);
 }
+
+#if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
+// Reduced precision or a plan that is wrong for a shape would show here.
+TEST_P(Conv2dTest, FastestPlansAgreeWithDoublePrecision) {
+  if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
+  std::string latest;
+  stream().library<ConvTuning>()->choice = [&latest](const std::string&, const auto& time_plans) {
+    return latest = time_plans();
+  };
+  for (const Conv2dSpec& spec : conv_table()) {
+    SCOPED_TRACE("latest plan: " + latest);
+    check<float>(spec);
+    check<bf16>(spec);
+  }
+}
+
+// The answer may come from a machine with another version of cuDNN.
+TEST_P(Conv2dTest, TimesPlansAgainIfTheAnswerIsUnknown) {
+  if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
+  int asked = 0, timed = 0;
+  stream().library<ConvTuning>()->choice = [&](const std::string&, const auto& time_plans) {
+    ++asked;
+    if (time_plans().starts_with("eng")) ++timed;
+    return std::string("engine of another version");
+  };
+  check<bf16>(images(2, 8, 8, 16, 16));
+  EXPECT_EQ(timed, asked);
+}
+#endif
 
 // Compares the reference's adjoints above with its finite differences.
 TEST(Conv2dOracle, AdjointsAreTheGradients) {
