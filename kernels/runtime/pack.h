@@ -16,7 +16,7 @@ namespace wellspring {
 inline constexpr int kPack = 8;
 
 /// The values of a pack in f32, in which all operations compute.
-struct Pack {
+struct alignas(16) Pack {
   float v[kPack];
 };
 

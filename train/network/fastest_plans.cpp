@@ -60,8 +60,8 @@ std::vector<std::string> plan_notes(const Stream& stream) {
   std::vector<std::string> notes = plans->cache.notes();
   if (plans->timed > 0) {
     notes.push_back(fmt::format(
-        "timed cuDNN's plans for {} in {:.1f} s; {}", counted(plans->timed, "convolution pass", "convolution passes"),
-        plans->seconds,
+        "timed cuDNN's plans for {} in {:.1f} s; {}",
+        counted(plans->timed, "convolution pass", "convolution passes"), plans->seconds,
         plans->cache.folder().empty()
             ? "no folder for caches is set, so the next run times them again"
             : fmt::format("{} keeps the choice for later runs", plans->cache.folder().string())));

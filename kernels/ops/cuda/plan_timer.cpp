@@ -63,8 +63,8 @@ std::optional<std::vector<double>> PlanTimer::seconds_per_run(int windows, doubl
   Stream& stream = memory_.stream;
   MemoryPlan scratch(stream.device());
   const std::size_t bytes = graph_.workspace_bytes();
-  const auto workspace = scratch.reserve<std::byte>("workspace", "convolution",
-                                                    std::max<std::size_t>(bytes, 1));
+  const auto workspace =
+      scratch.reserve<std::byte>("workspace", "convolution", std::max<std::size_t>(bytes, 1));
   scratch.commit();
   const auto run = [&] {
     graph_.run(tensors(), reinterpret_cast<const float*>(bias_.data()), {workspace.data(), bytes});
@@ -78,8 +78,7 @@ std::optional<std::vector<double>> PlanTimer::seconds_per_run(int windows, doubl
   time(run);  // loads modules
   const double first = time(run);
   if (first > give_up_seconds) return std::nullopt;
-  const int runs =
-      std::clamp(static_cast<int>(std::ceil(window_seconds / first)), 1, kRunsOfGraph);
+  const int runs = std::clamp(static_cast<int>(std::ceil(window_seconds / first)), 1, kRunsOfGraph);
   const auto replayed = StepGraph::record(stream, [&](Stream&) {
     for (int i = 0; i < runs; ++i) run();
   });
