@@ -23,8 +23,8 @@ class DirectConv2d final : public Conv2d {
   explicit DirectConv2d(const Conv2dSpec& spec) : spec_(spec) {
     const int line = spec.out_width() * spec.out_channels / kPack;
     forward_ = shape(std::max(1, kForwardItems / line));
-    gradient_ = shape(static_cast<int>(
-        (spec.batch * spec.out_height() + kGradientTeams - 1) / kGradientTeams));
+    gradient_ = shape(
+        static_cast<int>((spec.batch * spec.out_height() + kGradientTeams - 1) / kGradientTeams));
   }
 
   std::size_t workspace_bytes() const override {
@@ -35,10 +35,10 @@ class DirectConv2d final : public Conv2d {
   void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                Workspace /*workspace*/) override {
     visit_float(spec_.compute, [&]<class T>(T) {
-      league(stream, "direct_conv_forward", tasks(forward_), team(forward_.slots()),
-             DirectConvForward<T>{forward_, static_cast<const T*>(x), static_cast<const T*>(w),
-                                  spec_.bias ? bias : nullptr, static_cast<T*>(y),
-                                  spec_.activation});
+      league(
+          stream, "direct_conv_forward", tasks(forward_), team(forward_.slots()),
+          DirectConvForward<T>{forward_, static_cast<const T*>(x), static_cast<const T*>(w),
+                               spec_.bias ? bias : nullptr, static_cast<T*>(y), spec_.activation});
     });
   }
 
@@ -53,8 +53,8 @@ class DirectConv2d final : public Conv2d {
     visit_float(spec_.compute, [&]<class T>(T) {
       league(stream, "direct_conv_weight_rows", tasks(gradient_),
              team(direct_conv_lanes(slots) * slots),
-             DirectConvWeightRows<T>{gradient_, static_cast<const T*>(x),
-                                     static_cast<const T*>(dy), partials});
+             DirectConvWeightRows<T>{gradient_, static_cast<const T*>(x), static_cast<const T*>(dy),
+                                     partials});
       using Total = DirectConvWeightTotal<T>;
       league(stream, "direct_conv_weight_total", slots,
              {Total::kLanes, Total::kLanes * sizeof(Pack)},
@@ -68,9 +68,9 @@ class DirectConv2d final : public Conv2d {
 
  private:
   DirectConvShape shape(int rows) const {
-    return {spec_.in_height, spec_.in_width, spec_.in_channels, spec_.out_height(),
-            spec_.out_width(), spec_.out_channels / kPack, spec_.stride, spec_.padding,
-            std::min(rows, spec_.out_height())};
+    return {spec_.in_height,    spec_.in_width,    spec_.in_channels,
+            spec_.out_height(), spec_.out_width(), spec_.out_channels / kPack,
+            spec_.stride,       spec_.padding,     std::min(rows, spec_.out_height())};
   }
   std::int64_t tasks(const DirectConvShape& shape) const { return spec_.batch * shape.blocks(); }
   std::size_t partials() const {

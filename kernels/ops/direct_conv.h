@@ -87,8 +87,7 @@ struct DirectConvForward {
         // Written so that NaN propagates and is detected.
         for (float& sum : sums.v) sum = sum < 0 ? 0.0f : sum;
       }
-      const std::int64_t pixel =
-          (own.sample * shape.out_height + row) * shape.out_width + column;
+      const std::int64_t pixel = (own.sample * shape.out_height + row) * shape.out_width + column;
       store_pack(y + (pixel * packs + pack) * kPack, sums);
     }
   }
@@ -161,11 +160,10 @@ struct DirectConvWeightRows {
     for (int row = own.begin; row < own.end; ++row) {
       const int h = row * stride + r - shape.padding;
       if (h < 0 || h >= shape.height) continue;
-      const T* line =
-          x + ((own.sample * shape.height + h) * shape.width + shift) * c + tap % c;
-      const T* gradient = dy + ((own.sample * shape.out_height + row) * shape.out_width * packs +
-                                slot % packs) *
-                                   kPack;
+      const T* line = x + ((own.sample * shape.height + h) * shape.width + shift) * c + tap % c;
+      const T* gradient =
+          dy +
+          ((own.sample * shape.out_height + row) * shape.out_width * packs + slot % packs) * kPack;
       for (int column = first + lane; column < end; column += lanes) {
         add_product(sum, static_cast<float>(line[column * stride * c]),
                     load_pack(gradient + column * packs * kPack));
