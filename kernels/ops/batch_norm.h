@@ -10,7 +10,9 @@
 #include "kernels/ops/ops.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstddef>
@@ -100,6 +102,8 @@ struct BatchNormRunning {
 /// constants, or no dx at all. One team per chunk.
 template <class T>
 struct BatchNormFrozenBackward {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};
+
   NormGradient<T> in;
   const float* gamma;
   T* dx;         ///< may be null
@@ -110,29 +114,21 @@ struct BatchNormFrozenBackward {
     const NormChunk chunk(in.shape, index);
     const float *weight = gamma, *rstd = in.rstd;
     const ActivationGradient<T> gradient(in.y + chunk.offset, in.dy + chunk.offset, in.activation);
-    const auto write = [&](T* to, auto scaled) {
+    const auto write = [&](T* to, auto scaled) WS_INLINED {
       if (to == nullptr) return;
       T* target = to + chunk.offset;
       team_for_channels(
           team, chunk.rows, in.shape.channels,
-          [=]<int n>(Width<n>, int k) {
-            Values<n> scale = {};
+          [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, rstd, weight); },
+          [=]<int n>(Width<n>, const Parameters<n, 2>& of, std::int64_t i) WS_INLINED {
+            Values<n> value = gradient.template at<n>(i);
             if constexpr (scaled) {
-              scale = load_values<n>(rstd + k);
-              const Values<n> factor = load_values<n>(weight + k);
-              for (int j = 0; j < n; ++j) scale.v[j] *= factor.v[j];
+              for (int j = 0; j < n; ++j) value.v[j] *= of.of[0].v[j] * of.of[1].v[j];
             }
-            return [=](std::int64_t i) {
-              Values<n> value = gradient.template at<n>(i);
-              if constexpr (scaled) {
-                for (int j = 0; j < n; ++j) value.v[j] *= scale.v[j];
-              }
-              return value;
-            };
+            return value;
           },
-          [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value) {
-            store_values(target + i, value);
-          });
+          [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+              WS_INLINED { store_values(target + i, value); });
     };
     write(dx, std::true_type());
     write(dresidual, std::false_type());

@@ -15,13 +15,6 @@
 #include <cstdint>
 #include <type_traits>
 
-/// Before a loop of unknown count: a device keeps the loads of several iterations in flight.
-#if WS_DEVICE_CODE
-#define WS_UNROLL_SOME _Pragma("unroll 4")
-#else
-#define WS_UNROLL_SOME
-#endif
-
 namespace wellspring::ops {
 
 /// Number of neighbouring channels that a member takes.
@@ -36,7 +29,27 @@ WS_INLINE constexpr int channel_units(int channels) {
 /// Threads of a team for a matrix: one per pack, up to kChunkTeam.
 constexpr int channel_team(std::int64_t rows, int channels) {
   const std::int64_t members = rows * channel_units(channels);
-  return members >= kChunkTeam ? kChunkTeam : static_cast<int>((members + kWarp - 1) / kWarp) * kWarp;
+  return members >= kChunkTeam ? kChunkTeam
+                               : static_cast<int>((members + kWarp - 1) / kWarp) * kWarp;
+}
+
+/// Calls f(0), ..., f(n - 1) without a loop: hosts vectorise only loops that contain no other.
+template <int n, class F>
+WS_INLINE void for_values(const F& f) {
+  if constexpr (n > 0) {
+    for_values<n - 1>(f);
+    f(n - 1);
+  }
+}
+
+/// Values of n neighbouring channels from each of several arrays.
+template <int n, int arrays>
+struct Parameters {
+  Values<n> of[arrays];
+};
+template <int n, class... T>
+WS_INLINE Parameters<n, sizeof...(T)> load_parameters(int channel, const T*... from) {
+  return {{load_values<n>(from + channel)...}};
 }
 
 /// Calls f(std::true_type) or f(std::false_type), so that loops in f contain no branch.
@@ -65,15 +78,18 @@ WS_INLINE void for_own_channels(Team& team, int lanes, int channels, F f) {
 }
 
 /// Element i of channel k is i = row * channels + k. Calls store(Width<n>, i, result) with the
-/// result of compute(Width<n>, k)(i), for n elements at a time. A device computes two results
-/// before it stores the first, so that it waits once for the inputs of both.
-template <class Team, class Compute, class Store>
-WS_INLINE void team_for_channels(Team& team, int rows, int channels, Compute compute, Store store) {
+/// result of compute(Width<n>, parameters, i), for n elements at a time; prepare(Width<n>, k)
+/// returns the parameters. A device computes two results before it stores the first, so that it
+/// waits once for the inputs of both.
+template <class Team, class Prepare, class Compute, class Store>
+WS_INLINE void team_for_channels(Team& team, int rows, int channels, Prepare prepare,
+                                 Compute compute, Store store) {
   const std::int64_t all = std::int64_t{rows} * channels;
   if constexpr (LoneTeam<Team>) {
     for (std::int64_t first = 0; first < all; first += channels) {
       const auto turn = [=](int k) WS_INLINED {
-        store(Width<1>(), first + k, compute(Width<1>(), k)(first + k));
+        const Width<1> width;
+        store(width, first + k, compute(width, prepare(width, k), first + k));
       };
       WS_SIMD
       for (int k = 0; k < channels; ++k) turn(k);
@@ -82,29 +98,29 @@ WS_INLINE void team_for_channels(Team& team, int rows, int channels, Compute com
     const int fitting = team.size() / channel_units(channels);
     const int lanes = fitting > 0 ? fitting : 1;
     const std::int64_t step = std::int64_t{lanes} * channels;
-    for_own_channels(team, lanes, channels, [=]<int n>(Width<n> width, int lane, int k) {
-      const auto computed = compute(width, k);
+    for_own_channels(team, lanes, channels, [=]<int n>(Width<n> width, int lane, int k) WS_INLINED {
+      const auto parameters = prepare(width, k);
       std::int64_t i = std::int64_t{lane} * channels + k;
       for (; i + step < all; i += 2 * step) {
-        const auto one = computed(i), two = computed(i + step);
+        const auto one = compute(width, parameters, i), two = compute(width, parameters, i + step);
         store(width, i, one);
         store(width, i + step, two);
       }
-      if (i < all) store(width, i, computed(i));
+      if (i < all) store(width, i, compute(width, parameters, i));
     });
   }
 }
 
 /// Some rows of all samples' images, for one team: enough to give each member one pack.
 struct ImageRows {
-  std::int64_t all;       ///< rows of all samples
-  int height;             ///< rows of one sample
+  std::int64_t all;  ///< rows of all samples
+  int height;        ///< rows of one sample
   int columns, channels;
-  int each;               ///< rows per team
+  int each;  ///< rows per team
 
   static constexpr ImageRows of(std::int64_t samples, int height, int columns, int channels) {
     const std::int64_t packs = std::int64_t{columns} * channel_units(channels);
-    const std::int64_t fitting = packs < kChunkTeam ? kChunkTeam / packs : 1;
+    const std::int64_t fitting = 0 < packs && packs < kChunkTeam ? kChunkTeam / packs : 1;
     return {samples * height, height, columns, channels, static_cast<int>(fitting)};
   }
   constexpr std::int64_t teams() const { return (all + each - 1) / each; }
@@ -127,10 +143,11 @@ struct ImageRows {
         }
       }
     } else {
-      for_own_channels(team, rows * columns, channels, [=, this]<int n>(Width<n> width, int place, int k) {
-        const int r = first_row + place / columns;
-        body(width, first_sample + r / height, r % height, place % columns, k);
-      });
+      for_own_channels(team, rows * columns, channels,
+                       [=, this]<int n>(Width<n> width, int place, int k) WS_INLINED {
+                         const int r = first_row + place / columns;
+                         body(width, first_sample + r / height, r % height, place % columns, k);
+                       });
     }
   }
 };

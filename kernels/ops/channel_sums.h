@@ -15,6 +15,7 @@
 #include "kernels/runtime/team.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring::ops {
 
@@ -31,24 +32,54 @@ WS_INLINE constexpr int channel_slots(int rows, int channels) {
 
 namespace detail {
 
-/// Adds the lanes of slots [lanes, channels] onto the first.
-template <class Team>
+/// Calls f(i) for i = begin, begin + step, ... below end. The loads of four calls are in flight
+/// together, also if there are only two or three calls.
+template <class F>
+WS_INLINE void for_strided(int begin, int end, int step, F f) {
+  int i = begin;
+  for (; i + 3 * step < end; i += 4 * step) {
+    f(i);
+    f(i + step);
+    f(i + 2 * step);
+    f(i + 3 * step);
+  }
+  for (; i + step < end; i += 2 * step) {
+    f(i);
+    f(i + step);
+  }
+  if (i < end) f(i);
+}
+
+/// Adds the lanes of the sums [count, lanes, channels] onto their first lane.
+template <int count, class Team>
 WS_HD void fold_lanes(Team& team, float* slots, int lanes, int channels) {
   constexpr int kFold = 16;
+  const int stride = lanes * channels;
   for (int left = lanes; left > 1;) {
     const int kept = left > kFold ? left / kFold : 1;
     const int n = kept * channels, end = left * channels;
     if constexpr (LoneTeam<Team>) {
-      for (int other = n; other < end; other += n) {
-        WS_SIMD
-        for (int i = 0; i < n; ++i) slots[i] += slots[other + i];
+      for (int s = 0; s < count; ++s) {
+        float* sums = slots + s * stride;
+        for (int other = n; other < end; other += n) {
+          WS_SIMD
+          for (int i = 0; i < n; ++i) sums[i] += sums[other + i];
+        }
       }
     } else {
       for (int i = team.rank(); i < n; i += team.size()) {
-        float sum = slots[i];
-        WS_UNROLL_SOME
-        for (int other = n; other < end; other += n) sum += slots[other + i];
-        slots[i] = sum;
+        float sums[count];
+        for (int s = 0; s < count; ++s) sums[s] = slots[s * stride + i];
+        const auto add = [&](int other) WS_INLINED {
+          for (int s = 0; s < count; ++s) sums[s] += slots[s * stride + other];
+        };
+        if (left >= kFold) {
+          WS_UNROLL(16)
+          for (int l = 1; l < kFold; ++l) add(i + l * n);
+        } else {
+          for_strided(i + n, end, n, add);
+        }
+        for (int s = 0; s < count; ++s) slots[s * stride + i] = sums[s];
       }
       team.sync();
     }
@@ -58,49 +89,79 @@ WS_HD void fold_lanes(Team& team, float* slots, int lanes, int channels) {
 
 }  // namespace detail
 
-/// Computes `count` sums per channel. For channel k, load(Width<n>, k)(row, sums) adds the terms of
-/// a row to the Values<n> sums[0] to sums[count - 1]. Afterwards sum s of channel k is in
+/// Computes `count` sums per channel. For channel k, add(Width<n>, parameters, row, k, sums) adds the
+/// terms of a row to the Values<n> sums[0] to sums[count - 1]; prepare(Width<n>, k) returns the
+/// parameters. Afterwards sum s of channel k is in
 /// slots[s * channel_slots(rows, channels) + k]. All members call it and may then read the sums.
-template <int count, class Team, class Load>
-WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Load load) {
+template <int count, class Team, class Prepare, class Add>
+WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Prepare prepare,
+                        Add add) {
   const int lanes = channel_lanes(rows, channels), stride = lanes * channels;
   if constexpr (LoneTeam<Team>) {
-    for (int i = 0; i < count * stride; ++i) slots[i] = 0;
-    for (int row = 0; row < rows; ++row) {
+    // Adds one or four rows of a lane, from `row` on, to its slots. Each lane has at least one row.
+    const auto add_rows = [=]<class Four>(int row, Four) WS_INLINED {
       float* lane = slots + (row & (lanes - 1)) * channels;
-      const auto add = [=](int k) WS_INLINED {
-        Values<1> sums[count];
-        for (int s = 0; s < count; ++s) sums[s].v[0] = lane[s * stride + k];
-        load(Width<1>(), k)(row, sums);
-        for (int s = 0; s < count; ++s) lane[s * stride + k] = sums[s].v[0];
-      };
-      WS_SIMD
-      for (int k = 0; k < channels; ++k) add(k);
+      decide(row >= lanes, [=]<class Continued>(Continued) WS_INLINED {
+        const auto turn = [=](int k) WS_INLINED {
+          const Width<1> width;
+          Values<1> sums[count] = {};
+          if constexpr (Continued::value) {
+            for (int s = 0; s < count; ++s) sums[s].v[0] = lane[s * stride + k];
+          }
+          const auto parameters = prepare(width, k);
+          add(width, parameters, row, k, sums);
+          if constexpr (Four::value) {
+            add(width, parameters, row + lanes, k, sums);
+            add(width, parameters, row + 2 * lanes, k, sums);
+            add(width, parameters, row + 3 * lanes, k, sums);
+          }
+          for (int s = 0; s < count; ++s) lane[s * stride + k] = sums[s].v[0];
+        };
+        WS_SIMD
+        for (int k = 0; k < channels; ++k) turn(k);
+      });
+    };
+    for (int i = 0; rows == 0 && i < count * stride; ++i) slots[i] = 0;
+    for (int first = 0; first < rows; first += 4 * lanes) {
+      for (int row = first; row < first + lanes; ++row) {
+        if (row + 3 * lanes < rows) {
+          add_rows(row, std::true_type());
+        } else {
+          for (int r = row; r < rows; r += lanes) add_rows(r, std::false_type());
+        }
+      }
     }
   } else {
     team.sync();  // all members have read the previous contents of the slots
-    for_own_channels(team, lanes, channels, [=]<int n>(Width<n> width, int lane, int k) {
-      const auto add = load(width, k);
+    for_own_channels(team, lanes, channels, [=]<int n>(Width<n> width, int lane, int k) WS_INLINED {
+      const auto parameters = prepare(width, k);
       Values<n> sums[count] = {};
-      WS_UNROLL_SOME
-      for (int row = lane; row < rows; row += lanes) add(row, sums);
+      detail::for_strided(lane, rows, lanes,
+                          [&](int row) WS_INLINED { add(width, parameters, row, k, sums); });
       for (int s = 0; s < count; ++s)
         store_values(slots + s * stride + lane * channels + k, sums[s]);
     });
     team.sync();
   }
-  for (int s = 0; s < count; ++s) detail::fold_lanes(team, slots + s * stride, lanes, channels);
+  detail::fold_lanes<count>(team, slots, lanes, channels);
 }
+
+/// For sums without parameters.
+struct NoParameters {
+  template <int n>
+  WS_INLINE Parameters<n, 1> operator()(Width<n>, int) const {
+    return {};
+  }
+};
 
 /// Sets sums[k] to the sum over the rows of x. `sums` has channel_slots floats.
 template <class Team, class T>
 WS_HD void add_rows(Team& team, float* sums, const T* x, int rows, int channels) {
-  channel_sums<1>(team, sums, rows, channels, [=]<int n>(Width<n>, int k) {
-    return [=](int row, Values<n>* sum) {
-      const Values<n> value = load_values<n>(x + std::int64_t{row} * channels + k);
-      for (int j = 0; j < n; ++j) sum->v[j] += value.v[j];
-    };
-  });
+  channel_sums<1>(team, sums, rows, channels, NoParameters(),
+                  [=]<int n>(Width<n>, const auto&, int row, int k, Values<n>* sum) WS_INLINED {
+                    const Values<n> value = load_values<n>(x + std::int64_t{row} * channels + k);
+                    for (int j = 0; j < n; ++j) sum->v[j] += value.v[j];
+                  });
 }
 
 /// Sets each row of y to from / divisor.
@@ -108,12 +169,14 @@ template <class Team, class T>
 WS_HD void spread_row(Team& team, const T* from, float divisor, int rows, int channels, T* y) {
   team_for_channels(
       team, rows, channels,
-      [=]<int n>(Width<n>, int k) {
+      [=]<int n>(Width<n>, int k) WS_INLINED {
         Values<n> value = load_values<n>(from + k);
         for (int j = 0; j < n; ++j) value.v[j] /= divisor;
-        return [=](std::int64_t) { return value; };
+        return value;
       },
-      [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value) { store_values(y + i, value); });
+      [=]<int n>(Width<n>, const Values<n>& value, std::int64_t) WS_INLINED { return value; },
+      [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+          WS_INLINED { store_values(y + i, value); });
 }
 
 }  // namespace wellspring::ops

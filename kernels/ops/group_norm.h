@@ -9,7 +9,9 @@
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/random/math.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,17 +43,19 @@ struct GroupStatistics {
     const GroupStatistics to = *this;
     for_groups(
         team, shape,
-        [=](int first) {
+        [=](int first) WS_INLINED {
           float sum = 0, square = 0;
+          WS_UNROLL_GROUP
           for (int k = first; k < first + width; ++k) sum += means[k];
           const float mean_of_group = sum / count;
+          WS_UNROLL_GROUP
           for (int k = first; k < first + width; ++k) {
             const float deviation = means[k] - mean_of_group;
             square += squares[k] + rows * deviation * deviation;
           }
           return Moments{mean_of_group, 1.0f / math::sqrt(square / (rows * count) + to.epsilon)};
         },
-        [=](int k, const Moments& moments) {
+        [=](int k, const Moments& moments) WS_INLINED {
           to.centre[k] = moments.mean;
           to.scale[k] = moments.rstd * to.gamma[k];
           if (k % width != 0) return;
@@ -93,6 +97,8 @@ struct GroupNormForward {
 /// Mean and rstd of one sample per team from the moments of its chunks, [samples, chunks,
 /// channels]; for large samples.
 struct GroupNormTotal {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
+
   const float* means;
   const float* squares;
   const float* gamma;

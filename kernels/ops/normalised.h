@@ -19,12 +19,20 @@
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/stream.h"
 #include "kernels/runtime/team.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+/// Before the loop over a group: a device keeps the loads of several iterations in flight.
+#if WS_DEVICE_CODE
+#define WS_UNROLL_GROUP _Pragma("unroll 8")
+#else
+#define WS_UNROLL_GROUP
+#endif
 
 namespace wellspring::ops {
 
@@ -100,17 +108,17 @@ WS_HD void for_groups(Team& team, const NormShape& shape, Reduce reduce, Body bo
 template <class Team, class T>
 WS_HD void channel_moments(Team& team, float* slots, const T* x, int rows, int channels,
                            float* mean, float* squares) {
-  channel_sums<2>(team, slots, rows, channels, [=]<int n>(Width<n>, int k) {
-    const Values<n> pivot = load_values<n>(x + k);
-    return [=](int row, Values<n>* sums) {
-      const Values<n> value = load_values<n>(x + std::int64_t{row} * channels + k);
-      for (int j = 0; j < n; ++j) {
-        const float deviation = value.v[j] - pivot.v[j];
-        sums[0].v[j] += deviation;
-        sums[1].v[j] += deviation * deviation;
-      }
-    };
-  });
+  channel_sums<2>(
+      team, slots, rows, channels,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, x); },
+      [=]<int n>(Width<n>, const auto& pivot, int row, int k, Values<n>* sums) WS_INLINED {
+        const Values<n> value = load_values<n>(x + std::int64_t{row} * channels + k);
+        for (int j = 0; j < n; ++j) {
+          const float deviation = value.v[j] - pivot.of[0].v[j];
+          sums[0].v[j] += deviation;
+          sums[1].v[j] += deviation * deviation;
+        }
+      });
   const float* square_sums = slots + channel_slots(rows, channels);
   for (int k = team.rank(); k < channels; k += team.size()) {
     const float shift = slots[k] / static_cast<float>(rows);
@@ -128,29 +136,28 @@ WS_HD void combine_chunks(Team& team, float* slots, const NormShape& shape, cons
                           const float* squares, int columns, float* mean, float* square) {
   const NormShape all = shape;
   const std::int64_t stride = all.channels;
-  channel_sums<1>(team, slots, all.chunks, columns, [=]<int n>(Width<n>, int k) {
-    return [=](int chunk, Values<n>* sums) {
-      const Values<n> value = load_values<n>(means + chunk * stride + k);
-      const float rows = static_cast<float>(all.rows_of(chunk));
-      for (int j = 0; j < n; ++j) sums->v[j] += rows * value.v[j];
-    };
-  });
+  channel_sums<1>(team, slots, all.chunks, columns, NoParameters(),
+                  [=]<int n>(Width<n>, const auto&, int chunk, int k, Values<n>* sums) WS_INLINED {
+                    const Values<n> value = load_values<n>(means + chunk * stride + k);
+                    const float rows = static_cast<float>(all.rows_of(chunk));
+                    for (int j = 0; j < n; ++j) sums->v[j] += rows * value.v[j];
+                  });
   for (int k = team.rank(); k < columns; k += team.size()) {
     mean[k] = slots[k] / static_cast<float>(all.rows);
   }
   team.sync();
-  channel_sums<1>(team, slots, all.chunks, columns, [=]<int n>(Width<n>, int k) {
-    const Values<n> centre = load_values<n>(mean + k);
-    return [=](int chunk, Values<n>* sums) {
-      const Values<n> value = load_values<n>(means + chunk * stride + k);
-      const Values<n> own = load_values<n>(squares + chunk * stride + k);
-      const float rows = static_cast<float>(all.rows_of(chunk));
-      for (int j = 0; j < n; ++j) {
-        const float deviation = value.v[j] - centre.v[j];
-        sums->v[j] += own.v[j] + rows * deviation * deviation;
-      }
-    };
-  });
+  channel_sums<1>(
+      team, slots, all.chunks, columns,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, mean); },
+      [=]<int n>(Width<n>, const auto& centre, int chunk, int k, Values<n>* sums) WS_INLINED {
+        const Values<n> value = load_values<n>(means + chunk * stride + k);
+        const Values<n> own = load_values<n>(squares + chunk * stride + k);
+        const float rows = static_cast<float>(all.rows_of(chunk));
+        for (int j = 0; j < n; ++j) {
+          const float deviation = value.v[j] - centre.of[0].v[j];
+          sums->v[j] += own.v[j] + rows * deviation * deviation;
+        }
+      });
   for (int k = team.rank(); k < columns; k += team.size()) square[k] = slots[k];
   team.sync();
 }
@@ -163,27 +170,24 @@ WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, cons
                             const float* centre, const float* scale, const float* shift,
                             Activation activation, T* y) {
   const bool rectify = activation == Activation::relu;
-  decide(residual != nullptr, [&]<class Added>(Added) {
+  decide(residual != nullptr, [&]<class Added>(Added) WS_INLINED {
     team_for_channels(
         team, rows, channels,
-        [=]<int n>(Width<n>, int k) {
-          const auto mu = load_values<n>(centre + k), a = load_values<n>(scale + k),
-                     b = load_values<n>(shift + k);
-          return [=](std::int64_t i) {
-            Values<n> value = load_values<n>(x + i), added = {};
-            if constexpr (Added::value) added = load_values<n>(residual + i);
-            for (int j = 0; j < n; ++j) {
-              const float normalised = (value.v[j] - mu.v[j]) * a.v[j] + b.v[j];
-              const float result = Added::value ? normalised + added.v[j] : normalised;
-              // Written so that NaN propagates and is detected.
-              value.v[j] = rectify & (result < 0) ? 0.0f : result;
-            }
-            return value;
-          };
+        [=]<int n>(Width<n>, int k)
+            WS_INLINED { return load_parameters<n>(k, centre, scale, shift); },
+        [=]<int n>(Width<n>, const Parameters<n, 3>& of, std::int64_t i) WS_INLINED {
+          Values<n> value = load_values<n>(x + i), added = {};
+          if constexpr (Added::value) added = load_values<n>(residual + i);
+          for (int j = 0; j < n; ++j) {
+            const float normalised = (value.v[j] - of.of[0].v[j]) * of.of[1].v[j] + of.of[2].v[j];
+            const float result = Added::value ? normalised + added.v[j] : normalised;
+            // Written so that NaN propagates and is detected.
+            value.v[j] = rectify & (result < 0) ? 0.0f : result;
+          }
+          return value;
         },
-        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value) {
-          store_values(y + i, value);
-        });
+        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+            WS_INLINED { store_values(y + i, value); });
   });
 }
 
@@ -214,17 +218,17 @@ WS_HD void gradient_sums(Team& team, float* slots, int rows, int channels, const
                          const ActivationGradient<T>& through, const float* centre,
                          const float* inverse) {
   const ActivationGradient<T> gradient = through;
-  channel_sums<2>(team, slots, rows, channels, [=]<int n>(Width<n>, int k) {
-    const auto mu = load_values<n>(centre + k), rstd = load_values<n>(inverse + k);
-    return [=](int row, Values<n>* sums) {
-      const std::int64_t i = std::int64_t{row} * channels + k;
-      const Values<n> value = load_values<n>(x + i), dy = gradient.template at<n>(i);
-      for (int j = 0; j < n; ++j) {
-        sums[0].v[j] += dy.v[j];
-        sums[1].v[j] += dy.v[j] * ((value.v[j] - mu.v[j]) * rstd.v[j]);
-      }
-    };
-  });
+  channel_sums<2>(
+      team, slots, rows, channels,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, centre, inverse); },
+      [=]<int n>(Width<n>, const auto& of, int row, int k, Values<n>* sums) WS_INLINED {
+        const std::int64_t i = std::int64_t{row} * channels + k;
+        const Values<n> value = load_values<n>(x + i), dy = gradient.template at<n>(i);
+        for (int j = 0; j < n; ++j) {
+          sums[0].v[j] += dy.v[j];
+          sums[1].v[j] += dy.v[j] * ((value.v[j] - of.of[0].v[j]) * of.of[1].v[j]);
+        }
+      });
 }
 
 /// The input gradient as dx = scale dy + constant + slope (x - centre); arrays of [channels].
@@ -252,15 +256,16 @@ struct InputGradient {
     const InputGradient to = *this;
     for_groups(
         team, shape,
-        [=](int first) {
+        [=](int first) WS_INLINED {
           Means sums = {0, 0};
+          WS_UNROLL_GROUP
           for (int k = first; k < first + width; ++k) {
             sums.a += beta_sum[k];
             sums.b += gamma_sum[k];
           }
           return Means{sums.a / count, sums.b / count};
         },
-        [=](int k, const Means& means) {
+        [=](int k, const Means& means) WS_INLINED {
           const float inverse = rstd[k / width];
           to.centre[k] = mean[k / width];
           to.scale[k] = inverse * gamma[k];
@@ -275,24 +280,23 @@ struct InputGradient {
                    const ActivationGradient<T>& through, T* dx, T* dresidual) const {
     const InputGradient from = *this;
     const ActivationGradient<T> gradient = through;
-    decide(dresidual != nullptr, [&]<class Residual>(Residual) {
+    decide(dresidual != nullptr, [&]<class Residual>(Residual) WS_INLINED {
       team_for_channels(
           team, rows, channels,
-          [=]<int n>(Width<n>, int k) {
-            const auto mu = load_values<n>(from.centre + k), a = load_values<n>(from.scale + k),
-                       b = load_values<n>(from.constant + k), c = load_values<n>(from.slope + k);
-            return [=](std::int64_t i) {
-              const Values<n> value = load_values<n>(x + i);
-              Gradients<n> result;
-              result.residual = gradient.template at<n>(i);
-              for (int j = 0; j < n; ++j) {
-                result.input.v[j] =
-                    a.v[j] * result.residual.v[j] + b.v[j] + c.v[j] * (value.v[j] - mu.v[j]);
-              }
-              return result;
-            };
+          [=]<int n>(Width<n>, int k) WS_INLINED {
+            return load_parameters<n>(k, from.centre, from.scale, from.constant, from.slope);
           },
-          [=]<int n>(Width<n>, std::int64_t i, const Gradients<n>& result) {
+          [=]<int n>(Width<n>, const Parameters<n, 4>& of, std::int64_t i) WS_INLINED {
+            const Values<n> value = load_values<n>(x + i);
+            Gradients<n> result;
+            result.residual = gradient.template at<n>(i);
+            for (int j = 0; j < n; ++j) {
+              result.input.v[j] = of.of[1].v[j] * result.residual.v[j] + of.of[2].v[j] +
+                                  of.of[3].v[j] * (value.v[j] - of.of[0].v[j]);
+            }
+            return result;
+          },
+          [=]<int n>(Width<n>, std::int64_t i, const Gradients<n>& result) WS_INLINED {
             store_values(dx + i, result.input);
             if constexpr (Residual::value) store_values(dresidual + i, result.residual);
           });
@@ -329,6 +333,8 @@ struct NormMoments {
 /// Writes y for one chunk per team. Mean and rstd: [samples, groups].
 template <class T>
 struct NormApply {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};
+
   const T* x;
   const float* gamma;
   const float* beta;
@@ -418,16 +424,15 @@ struct NormGradientTotals {
     const std::int64_t sample = index / units, first = index % units * columns;
     const std::int64_t stride = channels, offset = sample * parts * stride + first;
     const float *gammas = gamma_parts + offset, *betas = beta_parts + offset;
-    channel_sums<2>(team, slots, parts, columns, [=]<int n>(Width<n>, int k) {
-      return [=](int part, Values<n>* sums) {
-        const auto beta = load_values<n>(betas + part * stride + k),
-                   gamma = load_values<n>(gammas + part * stride + k);
-        for (int j = 0; j < n; ++j) {
-          sums[0].v[j] += beta.v[j];
-          sums[1].v[j] += gamma.v[j];
-        }
-      };
-    });
+    channel_sums<2>(team, slots, parts, columns, NoParameters(),
+                    [=]<int n>(Width<n>, const auto&, int part, int k, Values<n>* sums) WS_INLINED {
+                      const auto beta = load_values<n>(betas + part * stride + k),
+                                 gamma = load_values<n>(gammas + part * stride + k);
+                      for (int j = 0; j < n; ++j) {
+                        sums[0].v[j] += beta.v[j];
+                        sums[1].v[j] += gamma.v[j];
+                      }
+                    });
     const float* gamma_sum = slots + channel_slots(parts, columns);
     for (int k = team.rank(); k < columns; k += team.size()) {
       beta_sums[sample * stride + first + k] = slots[k];

@@ -58,8 +58,13 @@ void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                                   geometry_of(spec)});
       return;
     }
+    // No window covers the last row or column of an odd side.
+    if (spec.height % 2 != 0 || spec.width % 2 != 0) {
+      const std::int64_t elements = spec.batch * spec.height * spec.width * spec.channels;
+      stream.fill_zero(dx, static_cast<std::size_t>(elements) * sizeof(T), "max_pool_backward");
+    }
     const ImageRows windows =
-        ImageRows::of(spec.batch, (spec.height + 1) / 2, (spec.width + 1) / 2, spec.channels);
+        ImageRows::of(spec.batch, spec.height / 2, spec.width / 2, spec.channels);
     league(stream, "max_pool_backward", windows.teams(), {kChunkTeam},
            MaxPoolBackward<T>{static_cast<const T*>(dy), winner, static_cast<T*>(dx), windows,
                               spec.height, spec.width});

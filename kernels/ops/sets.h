@@ -7,6 +7,7 @@
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstdint>
@@ -82,11 +83,10 @@ struct ItemPoolBackward {
     spread_row(team, dy + row * f, divisor, n, f, to);
     T* absent = to + std::int64_t{n} * f;
     team_for_channels(
-        team, items - n, f,
-        [=]<int w>(Width<w>, int) { return [=](std::int64_t) { return Values<w>{}; }; },
-        [=]<int w>(Width<w>, std::int64_t i, const Values<w>& zero) {
-          store_values(absent + i, zero);
-        });
+        team, items - n, f, NoParameters(),
+        [=]<int w>(Width<w>, const auto&, std::int64_t) WS_INLINED { return Values<w>(); },
+        [=]<int w>(Width<w>, std::int64_t i, const Values<w>& zero)
+            WS_INLINED { store_values(absent + i, zero); });
   }
 };
 
@@ -109,7 +109,7 @@ struct CopyColumns {
     T* target = to;
     const int narrow = columns, wide = width, first = begin;
     const bool widen = into_wide;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) {
+    team_for(team, range.begin, range.end, [=](std::int64_t i) WS_INLINED {
       const std::int64_t beside = i / narrow * wide + first + i % narrow;
       target[widen ? beside : i] = source[widen ? i : beside];
     });
