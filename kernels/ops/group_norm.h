@@ -21,7 +21,7 @@ namespace wellspring::ops {
 /// Most values of a sample that one team processes: 32 packs for each of its 256 members.
 inline constexpr std::int64_t kFusedValues = 65536;
 
-/// Where the statistics of one sample go.
+/// Outputs of the statistics of one sample.
 struct GroupStatistics {
   const float* gamma;
   float* mean;    ///< [groups]

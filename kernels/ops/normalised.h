@@ -69,7 +69,7 @@ struct NormChunk {
                shape.channels) {}
   std::int64_t sample;
   int rows;
-  std::int64_t offset;  ///< of its first element
+  std::int64_t offset;  ///< index of the first element
 };
 
 /// Floats of scratch of a team that has `sums` sums over `rows` rows and `tables` values per

@@ -77,7 +77,7 @@ struct MaxPoolForward {
   T* y;
   std::uint8_t* winner;
   ImageRows out;
-  int height, width;  ///< of the input
+  int height, width;  ///< input shape
   Activation activation;
 
   template <class Team>
@@ -110,7 +110,7 @@ struct MaxPoolBackward {
   const std::uint8_t* winner;
   T* dx;
   ImageRows windows;
-  int height, width;  ///< of dx
+  int height, width;  ///< input shape
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {

@@ -74,7 +74,7 @@ struct MaxWindowBackward {
   const T* dy;
   const std::uint8_t* winner;
   T* dx;
-  ImageRows rows;  ///< of dx
+  ImageRows rows;  ///< input rows
   WindowGeometry in;
 
   template <class Team>

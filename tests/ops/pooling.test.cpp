@@ -188,9 +188,8 @@ TEST(PoolingTeams, GiveEqualBitsForAnySize) {
     expect_equal_for_all_team_sizes(
         MaxPoolForward<float>{x.data(), y.data(), winner.data(), out, h, w, Activation::relu},
         out.teams(), {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
-    const ImageRows windows = ImageRows::of(2, (h + 1) / 2, (w + 1) / 2, c);
     expect_equal_for_all_team_sizes(
-        MaxPoolBackward<float>{dy.data(), winner.data(), dx.data(), windows, h, w}, windows.teams(),
+        MaxPoolBackward<float>{dy.data(), winner.data(), dx.data(), out, h, w}, out.teams(),
         {kChunkTeam}, {bytes_of(dx)});
     const TeamShape shape{kChunkTeam,
                           static_cast<std::size_t>(channel_slots(h * w, c)) * sizeof(float)};
