@@ -98,8 +98,8 @@ WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Prepar
                         Add add) {
   const int lanes = channel_lanes(rows, channels), stride = lanes * channels;
   if constexpr (LoneTeam<Team>) {
-    // Adds one or four rows of a lane, from `row` on, to its slots. Each lane has at least one row.
-    const auto add_rows = [=]<class Four>(int row, Four) WS_INLINED {
+    // Adds one or two rows of a lane, from `row` on, to its slots. Each lane has at least one row.
+    const auto add_rows = [=]<class Two>(int row, Two) WS_INLINED {
       float* lane = slots + (row & (lanes - 1)) * channels;
       decide(row >= lanes, [=]<class Continued>(Continued) WS_INLINED {
         const auto turn = [=](int k) WS_INLINED {
@@ -110,11 +110,7 @@ WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Prepar
           }
           const auto parameters = prepare(width, k);
           add(width, parameters, row, k, sums);
-          if constexpr (Four::value) {
-            add(width, parameters, row + lanes, k, sums);
-            add(width, parameters, row + 2 * lanes, k, sums);
-            add(width, parameters, row + 3 * lanes, k, sums);
-          }
+          if constexpr (Two::value) add(width, parameters, row + lanes, k, sums);
           for (int s = 0; s < count; ++s) lane[s * stride + k] = sums[s].v[0];
         };
         WS_SIMD
@@ -122,12 +118,12 @@ WS_HD void channel_sums(Team& team, float* slots, int rows, int channels, Prepar
       });
     };
     for (int i = 0; rows == 0 && i < count * stride; ++i) slots[i] = 0;
-    for (int first = 0; first < rows; first += 4 * lanes) {
+    for (int first = 0; first < rows; first += 2 * lanes) {
       for (int row = first; row < first + lanes; ++row) {
-        if (row + 3 * lanes < rows) {
+        if (row + lanes < rows) {
           add_rows(row, std::true_type());
-        } else {
-          for (int r = row; r < rows; r += lanes) add_rows(r, std::false_type());
+        } else if (row < rows) {
+          add_rows(row, std::false_type());
         }
       }
     }
