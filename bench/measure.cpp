@@ -1,11 +1,11 @@
 #include "bench/measure.h"
 
 #include "bench/machine.h"
-#include "bench/random_memory.h"
 #include "core/error.h"
 #include "core/measure/ceiling_json.h"
 #include "core/text/text.h"
 #include "core/version.h"
+#include "kernels/random/random_memory.h"
 #include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
-#include "bench/random_memory.h"
+#include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
 
@@ -111,12 +111,14 @@ void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, 
   const auto x = bench.tensor(elements), y = bench.tensor(elements);
   const auto gamma = bench.floats(channels), beta = bench.floats(channels);
   const auto mean = bench.floats(batch * spec.groups), rstd = bench.floats(batch * spec.groups);
+  const auto partials = bench.floats(static_cast<std::int64_t>(ops::group_norm_partials(spec)));
   bench.commit();
   const auto run = [&] {
     ops::group_norm_forward(bench.stream, spec, x.data(), reinterpret_cast<float*>(gamma.data()),
                             reinterpret_cast<float*>(beta.data()), nullptr, y.data(),
                             reinterpret_cast<float*>(mean.data()),
-                            reinterpret_cast<float*>(rstd.data()));
+                            reinterpret_cast<float*>(rstd.data()),
+                            reinterpret_cast<float*>(partials.data()));
   };
   // Minimum traffic: x is read once and y is written once.
   const std::size_t bytes = 2 * static_cast<std::size_t>(elements) * size_of(bench.compute);

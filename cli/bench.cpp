@@ -130,7 +130,8 @@ Command add_bench(CLI::App& parent) {
                   "train only: configuration file (YAML); measures its step with its data, "
                   "alternating with the same step on a resident batch (default: built-in cases)");
   app->add_option("settings", options->settings, "key=value: overrides of the configuration");
-  app->add_option("--filter", options->filter, "only rows whose name matches (extended regex)");
+  app->add_option("--filter", options->filter,
+                  "only generators, or other rows, whose name matches (extended regex)");
   app->add_option("--json", options->json, "also write the rows to this JSON file");
   app->add_option("--device", options->device,
                   "cpu, cuda, cuda:N or auto (default: device of the configuration, or auto)");

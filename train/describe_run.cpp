@@ -1,6 +1,7 @@
 #include "train/describe_run.h"
 
 #include "kernels/runtime/threads.h"
+#include "train/network/fastest_plans.h"
 #include "train/run_samples.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 
 namespace wellspring {
 
-void describe_run(PlanReport& plan, const RunConfig& config, const Device& device,
+void describe_run(PlanReport& plan, const RunConfig& config, const Stream& stream,
                   const Mixture& mixture, const SupervisedTask& task, const MemoryPlan& memory,
                   const RunFolder* folder) {
   plan.name = config.name;
@@ -24,7 +25,8 @@ void describe_run(PlanReport& plan, const RunConfig& config, const Device& devic
           "the file system of {} does not support locks: do not start a second run there",
           folder->path().string()));
   }
-  plan.device = summarise_device(device, config.threads);
+  plan.device = summarise_device(stream.device(), config.threads);
+  for (std::string& note : plan_notes(stream)) plan.notes.push_back(std::move(note));
   plan.precision = to_string(task.compute());
   constexpr std::array kModes = {"off", "on", "check"};
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));

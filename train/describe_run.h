@@ -12,7 +12,7 @@
 namespace wellspring {
 
 /// Fills in `plan`, except for its first step, and appends to its notes. `folder` may be null.
-void describe_run(PlanReport& plan, const RunConfig& config, const Device& device,
+void describe_run(PlanReport& plan, const RunConfig& config, const Stream& stream,
                   const Mixture& mixture, const SupervisedTask& task, const MemoryPlan& memory,
                   const RunFolder* folder);
 

@@ -151,7 +151,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
     plan.notes.push_back(std::move(overlap));
   set_weights();
-  describe_run(plan, config, device_, mixture_, task_, memory_, folder_ ? &*folder_ : nullptr);
+  describe_run(plan, config, stream_, mixture_, task_, memory_, folder_ ? &*folder_ : nullptr);
   plan.first_step = step;
   runner_.on_record([this](const GraphCensus& recorded) {
     census = recorded;

@@ -9,11 +9,10 @@
 // CudnnTarget::described_by), then plans, and {"end": PLANS, "left": CONVOLUTIONS} last; `left`
 // counts those not reached in time. Exit codes: core/error.h.
 #include "bench/gpu/network_convolutions.h"
-#include "bench/random_memory.h"
 #include "core/error.h"
 #include "core/measure/spread.h"
 #include "kernels/ops/cuda/cudnn.h"
-#include "kernels/runtime/step_graph.h"
+#include "kernels/ops/cuda/plan_timer.h"
 #include "train/config/run_config.h"
 
 #include <CLI/CLI.hpp>
@@ -21,9 +20,9 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <cmath>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -36,12 +35,12 @@ using ops::cuda::ConvGraph;
 using ops::cuda::ConvGraphSpec;
 using ops::cuda::ConvPass;
 using ops::cuda::CudnnTarget;
+using ops::cuda::PlanTimer;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRunsOfGraph =
-    20;                      // replayed together, because a launch takes longer than a small kernel
 constexpr int kWindows = 7;  // one more than the minimum for an interval
-constexpr double kShortest = 0.004;  // seconds per window
+constexpr double kWindowSeconds = 0.004;
+constexpr double kForever = std::numeric_limits<double>::infinity();
 
 struct Options {
   std::string device = "cuda:0", described;
@@ -95,98 +94,40 @@ std::vector<ConvGraphSpec> graphs_of(const Conv2dSpec& conv) {
   return graphs;
 }
 
-/// Holds the tensors of a convolution and times the plans of a graph of one of its passes.
-class Timing {
- public:
-  Timing(const Conv2dSpec& conv, Device device)
-      : memory_(device),
-        x_(memory_.tensor(conv.batch * conv.in_height * conv.in_width * conv.in_channels)),
-        w_(memory_.tensor(std::int64_t{conv.out_channels} * conv.kernel * conv.kernel *
-                          conv.in_channels)),
-        y_(memory_.tensor(conv.batch * conv.out_height() * conv.out_width() * conv.out_channels)),
-        bias_(memory_.floats(conv.out_channels)) {
-    memory_.commit();
-  }
+json head_of(const ConvGraphSpec& spec) {
+  return {{"convolution", spec.conv.to_string()},
+          {"bias", spec.conv.bias},
+          {"relu", spec.conv.activation == ops::Activation::relu},
+          {"pass", to_string(spec.pass)}};
+}
 
-  Stream& stream() { return memory_.stream; }
+/// One line; text that is not JSON becomes a string.
+void print_properties(const CudnnTarget& target) {
+  const std::string text = target.description();
+  json description = json::parse(text, nullptr, false);
+  if (description.is_discarded()) description = text;
+  fmt::print("{}\n", json{{"device_properties", description}}.dump());
+}
 
-  /// Times the chosen plan: {"us": ..., "interval": [...]}.
-  json measure(ConvGraph& graph, ConvPass pass) {
-    MemoryPlan scratch(memory_.stream.device());
-    const std::size_t bytes = graph.workspace_bytes();
-    const auto workspace =
-        scratch.reserve<std::byte>("bench", "workspace", std::max<std::size_t>(bytes, 1));
-    scratch.commit();
-    const auto run = [&] {
-      graph.run(tensors(pass), reinterpret_cast<const float*>(bias_.data()),
-                {workspace.data(), bytes});
-    };
-    run();  // loads modules before the capture
-    stream().synchronize();
-    const auto replayed = StepGraph::record(stream(), [&](Stream&) {
-      for (int i = 0; i < kRunsOfGraph; ++i) run();
-    });
-    const auto time = [&](int launches) {
-      const auto begin = Clock::now();
-      for (int i = 0; i < launches; ++i) replayed->launch(stream());
-      stream().synchronize();
-      return seconds_since(begin) / launches;
-    };
-    time(1);
-    const int launches = std::max(1, static_cast<int>(std::ceil(kShortest / time(1))));
-    std::vector<double> microseconds;
-    for (int i = 0; i < kWindows; ++i) microseconds.push_back(1e6 * time(launches) / kRunsOfGraph);
-    const Interval interval = median_interval(microseconds).value();
-    return {{"us", spread_of(microseconds).median}, {"interval", {interval.low, interval.high}}};
-  }
-
- private:
-  std::array<const void*, 3> tensors(ConvPass pass) const {
-    switch (pass) {
-      case ConvPass::forward:
-        return {x_.data(), w_.data(), y_.data()};
-      case ConvPass::backward_data:
-        return {y_.data(), w_.data(), x_.data()};
-      case ConvPass::backward_weights:
-        return {x_.data(), y_.data(), w_.data()};
-    }
-    return {};
-  }
-
-  RandomMemory memory_;
-  Planned<std::byte> x_, w_, y_, bias_;
-};
-
-/// Prints the plans of a graph, with times if there is a device; returns the number of plans.
-std::size_t report_plans(const ConvGraphSpec& spec, const CudnnTarget& target,
-                         std::optional<Timing>& timing) {
-  const json head = {{"convolution", spec.conv.to_string()},
-                     {"bias", spec.conv.bias},
-                     {"relu", spec.conv.activation == ops::Activation::relu},
-                     {"pass", to_string(spec.pass)}};
-  std::optional<ConvGraph> planned;
-  try {
-    planned.emplace(spec, target);
-  } catch (const Error& error) {
-    json line = head;
-    line["unplanned"] = error.what();
-    fmt::print("{}\n", line.dump());
-    return 0;
-  }
-  ConvGraph& graph = *planned;
+/// Prints the plans of a graph, with their times if `timer` is given.
+std::size_t report_plans(const ConvGraphSpec& spec, ConvGraph& graph, PlanTimer* timer) {
   const std::string first_choice = graph.engine();
   for (std::size_t i = 0; i < graph.plan_count(); ++i) {
-    json line = head;
+    json line = head_of(spec);
     line["plan"] = i;
     line["engine"] = graph.plan_engine(i);
-    if (timing) {
+    if (timer != nullptr) {
       try {
         const auto begin = Clock::now();
         graph.choose(i);
         line["build_ms"] = 1e3 * seconds_since(begin);
         line["chosen"] = graph.engine() == first_choice;
         line["workspace_bytes"] = graph.workspace_bytes();
-        line.update(timing->measure(graph, spec.pass));
+        std::vector<double> us = timer->seconds_per_run(kWindows, kWindowSeconds, kForever).value();
+        for (double& value : us) value *= 1e6;
+        const Interval interval = median_interval(us).value();
+        line["us"] = spread_of(us).median;
+        line["interval"] = {interval.low, interval.high};
       } catch (const Error& error) {
         line["refused"] = error.what();
       }
@@ -196,30 +137,42 @@ std::size_t report_plans(const ConvGraphSpec& spec, const CudnnTarget& target,
   return graph.plan_count();
 }
 
+/// The same for a specification; returns the number of plans.
+std::size_t report_plans(const ConvGraphSpec& spec, const CudnnTarget* described, Device device) {
+  try {
+    if (described != nullptr) {
+      ConvGraph graph(spec, *described);
+      return report_plans(spec, graph, nullptr);
+    }
+    PlanTimer timer(spec, device);
+    return report_plans(spec, timer.graph(), &timer);
+  } catch (const Error& error) {
+    json line = head_of(spec);
+    line["unplanned"] = error.what();
+    fmt::print("{}\n", line.dump());
+    return 0;
+  }
+}
+
 void run(const Options& options) {
   const auto begin = Clock::now();
+  std::optional<CudnnTarget> described;
+  Device device = Device::cpu();
+  if (options.described.empty()) {
+    device = Device::parse(options.device);
+    print_properties(CudnnTarget::of(Stream(device)));
+  } else {
+    std::ifstream file(options.described);
+    described = CudnnTarget::described_by(std::string(std::istreambuf_iterator<char>(file), {}));
+    print_properties(*described);
+  }
   const std::vector<Conv2dSpec> convolutions = convolutions_of(options.configs);
   std::size_t plans = 0, done = 0;
-  bool described = false;
   for (const Conv2dSpec& conv : convolutions) {
     if (seconds_since(begin) > options.seconds) break;
-    std::optional<Timing> timing;
-    if (options.described.empty()) timing.emplace(conv, Device::parse(options.device));
-    const auto target_of = [&] {
-      if (timing) return CudnnTarget::of(timing->stream());
-      std::ifstream file(options.described);
-      return CudnnTarget::described_by(std::string(std::istreambuf_iterator<char>(file), {}));
-    };
-    const CudnnTarget target = target_of();
-    if (!described) {
-      // One line; text that is not JSON becomes a string.
-      const std::string text = target.description();
-      json description = json::parse(text, nullptr, false);
-      if (description.is_discarded()) description = text;
-      fmt::print("{}\n", json{{"device_properties", description}}.dump());
+    for (const ConvGraphSpec& spec : graphs_of(conv)) {
+      plans += report_plans(spec, described ? &*described : nullptr, device);
     }
-    described = true;
-    for (const ConvGraphSpec& spec : graphs_of(conv)) plans += report_plans(spec, target, timing);
     std::fflush(stdout);
     ++done;
   }

@@ -1,7 +1,6 @@
 #include "kernels/ops/batch_norm.h"
 
 #include "core/error.h"
-#include "kernels/ops/group_norm.h"
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
@@ -9,24 +8,23 @@
 namespace wellspring::ops {
 namespace {
 
-/// At least 32 rows, so that the partial sums are small compared with the tensor. At most 1024
-/// chunks, four for each lane of the sums over chunks.
-std::int64_t rows_per_chunk(const BatchNormSpec& spec) {
-  return std::max<std::int64_t>(32, (spec.rows + 1023) / 1024);
+/// One sample with one channel per group. Chunks have 2 to 8 packs for each member of a team: small
+/// tensors spread over many multiprocessors, and large ones have few parts to add.
+NormShape shape_of(const BatchNormSpec& spec) {
+  const std::int64_t values =
+      std::clamp<std::int64_t>(spec.rows * spec.channels / 256, 4096, 16384);
+  return norm_shape(spec.rows, spec.channels, spec.channels, values);
 }
 
-std::int64_t chunk_count(const BatchNormSpec& spec) {
-  return (spec.rows + rows_per_chunk(spec) - 1) / rows_per_chunk(spec);
-}
-
-TeamShape chunk_shape(const BatchNormSpec& spec) {
-  return {kChunkTeam, batch_norm_scratch(spec.channels) * sizeof(float)};
+TeamShape team_of(const NormShape& shape) {
+  return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
 }
 
 }  // namespace
 
 std::size_t batch_norm_partials(const BatchNormSpec& spec) {
-  return 2 * static_cast<std::size_t>(chunk_count(spec)) * static_cast<std::size_t>(spec.channels);
+  return 2 * static_cast<std::size_t>(shape_of(spec).chunks) *
+         static_cast<std::size_t>(spec.channels);
 }
 
 void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
@@ -34,16 +32,17 @@ void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void
   if (spec.rows < 2)
     fail(ErrorKind::config, {"batch norm: each channel has only one value",
                              "a variance needs at least two", "use a larger batch"});
-  const std::int64_t chunks = chunk_count(spec), each = rows_per_chunk(spec);
-  float* squares = partials + chunks * spec.channels;
+  const NormShape shape = shape_of(spec);
+  float* squares = partials + std::int64_t{shape.chunks} * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "batch_norm_chunk", chunks, chunk_shape(spec),
-           BatchNormChunk<T>{static_cast<const T*>(x), partials, squares, spec.rows, each,
-                             spec.channels});
+    league(stream, "batch_norm_chunk", shape.chunks, team_of(shape),
+           NormMoments<T>{static_cast<const T*>(x), partials, squares, shape});
   });
-  league(stream, "batch_norm_total", spec.channels, {kChunkTeam, kReduceLanes * sizeof(float)},
-         BatchNormTotal{partials, squares, statistics, spec.rows, each, chunks, spec.channels,
-                        spec.momentum, spec.epsilon});
+  const int columns = channel_width(spec.channels);
+  league(stream, "batch_norm_total", channel_units(spec.channels),
+         {channel_team(shape.chunks, columns),
+          norm_scratch(shape.chunks, columns, 1, 2) * sizeof(float)},
+         BatchNormTotal{partials, squares, statistics, shape, spec.momentum, spec.epsilon});
 }
 
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
@@ -54,41 +53,42 @@ void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
 void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, const float* gamma,
                       const float* beta, const void* residual, void* y,
                       const BatchNormStatistics& statistics) {
+  const NormShape shape = shape_of(spec);
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "batch_norm_apply", chunk_count(spec), chunk_shape(spec),
-           BatchNormApply<T>{static_cast<const T*>(x), gamma, beta, statistics.mean,
-                             statistics.rstd, static_cast<const T*>(residual), static_cast<T*>(y),
-                             spec.rows, rows_per_chunk(spec), spec.channels, spec.activation});
+    league(
+        stream, "batch_norm_apply", shape.chunks, team_of(shape),
+        NormApply<T>{static_cast<const T*>(x), gamma, beta, statistics.mean, statistics.rstd,
+                     static_cast<const T*>(residual), static_cast<T*>(y), shape, spec.activation});
   });
 }
 
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials) {
-  const std::int64_t chunks = chunk_count(spec);
-  float* beta_partial = partials + chunks * spec.channels;
+  const NormShape shape = shape_of(spec);
+  float* beta_parts = partials + std::int64_t{shape.chunks} * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
-    const BatchNormGradient<T> in{static_cast<const T*>(x),
-                                  static_cast<const T*>(y),
-                                  static_cast<const T*>(dy),
-                                  mean,
-                                  rstd,
-                                  spec.rows,
-                                  rows_per_chunk(spec),
-                                  spec.channels,
-                                  spec.activation};
+    const NormGradient<T> in{static_cast<const T*>(x),
+                             static_cast<const T*>(y),
+                             static_cast<const T*>(dy),
+                             mean,
+                             rstd,
+                             shape,
+                             spec.activation};
+    T *input = static_cast<T*>(dx), *added = static_cast<T*>(dresidual);
     if (dgamma != nullptr) {
-      league(stream, "batch_norm_backward_chunk", chunks, chunk_shape(spec),
-             BatchNormBackwardChunk<T>{in, partials, beta_partial});
-      league(
-          stream, "batch_norm_parameter_gradient", spec.channels,
-          {kChunkTeam, kReduceLanes * sizeof(float)},
-          GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, chunks, spec.channels});
+      league(stream, "batch_norm_backward_chunk", shape.chunks, team_of(shape),
+             NormGradientSums<T>{in, partials, beta_parts});
+      norm_gradient_totals(stream, "batch_norm_parameter_gradient", 1,
+                           {partials, beta_parts, dgamma, dbeta, shape.chunks, spec.channels});
     }
-    if (dx == nullptr && dresidual == nullptr) return;
-    league(stream, "batch_norm_backward", chunks, chunk_shape(spec),
-           BatchNormBackward<T>{in, gamma, dgamma, dbeta, static_cast<T*>(dx),
-                                static_cast<T*>(dresidual)});
+    if (dgamma != nullptr && dx != nullptr) {
+      league(stream, "batch_norm_backward", shape.chunks, team_of(shape),
+             NormBackward<T>{in, gamma, dgamma, dbeta, input, added});
+    } else if (dx != nullptr || dresidual != nullptr) {
+      league(stream, "batch_norm_backward", shape.chunks, team_of(shape),
+             BatchNormFrozenBackward<T>{in, gamma, input, added});
+    }
   });
 }
 

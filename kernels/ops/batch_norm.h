@@ -1,32 +1,23 @@
 // Batch normalisation and its gradient. Called by train/network. Functors: host and device.
 //
-// Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2. Over the n
-// rows (pixels of all samples) of one channel, with mean mu, biased variance, rstd = 1 /
-// sqrt(variance + epsilon) and xhat = (x - mu) rstd:
-//
-//   y      = gamma xhat + beta (+ residual), then ReLU
-//   dgamma = sum(dy xhat),  dbeta = sum(dy)
-//   dx     = gamma rstd (dy - dbeta / n - xhat dgamma / n)
-//
-// where dy is masked by the ReLU. Statistics are computed in two steps, in a fixed order. First, a
-// team per chunk of rows computes its sum and its sum of squares around the chunk's mean. Then a
-// team per channel combines the chunks (T. Chan, G. Golub, R. LeVeque, "Updating formulae and a
-// pairwise algorithm", 1979, eq. 2.1). No digits are lost if the mean is large compared with the
-// spread, and x is read from memory once.
+// Source: S. Ioffe, C. Szegedy, "Batch Normalization", ICML 2015, algorithms 1 and 2; the formulas
+// are in normalised.h. First, a team per chunk of rows computes the chunk's moments; then teams
+// combine the chunks. No digits are lost if the mean is large compared with the spread, and x is
+// read from memory once.
 #pragma once
 
-#include "kernels/ops/channel_sums.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
-#include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
-#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace wellspring::ops {
 
@@ -67,83 +58,32 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
 
-/// The rows of one chunk.
-struct RowChunk {
-  WS_INLINE RowChunk(std::int64_t index, std::int64_t rows_per_chunk, std::int64_t rows)
-      : begin(index * rows_per_chunk),
-        count(static_cast<int>(begin + rows_per_chunk < rows ? rows_per_chunk : rows - begin)) {}
-  std::int64_t begin;
-  int count;
-};
-
-/// Floats of scratch for the functors over chunks.
-constexpr std::size_t batch_norm_scratch(int channels) {
-  return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
-}
-
-/// sums and squares [chunks, channels]: a chunk's sum, and its sum of squares around its mean.
-template <class T>
-struct BatchNormChunk {
-  const T* x;
-  float* sums;
-  float* squares;
-  std::int64_t rows, rows_per_chunk;
-  int channels;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const int c = channels;
-    float* slots = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
-    const RowChunk chunk(index, rows_per_chunk, rows);
-    const T* from = x + chunk.begin * c;
-    const float count = static_cast<float>(chunk.count);
-    channel_sums(team, slots, chunk.count, c,
-                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
-    for (int k = team.rank(); k < c; k += team.size()) {
-      sums[index * c + k] = slots[k];
-      centre[k] = slots[k] / count;
-    }
-    team.sync();
-    channel_sums(team, slots, chunk.count, c, [=](std::int64_t i, int k) {
-      const float deviation = static_cast<float>(from[i]) - centre[k];
-      return deviation * deviation;
-    });
-    for (int k = team.rank(); k < c; k += team.size()) squares[index * c + k] = slots[k];
-  }
-};
-
-/// Mean, rstd and running statistics of a channel, from its chunks; one team per channel.
+/// Mean, rstd and running statistics from the moments of the chunks, [chunks, channels]. A team has
+/// neighbouring channels, as many as one pack.
 struct BatchNormTotal {
-  const float* sums;
+  const float* means;
   const float* squares;
   BatchNormStatistics statistics;
-  std::int64_t rows, rows_per_chunk, chunks;
-  int channels;
+  NormShape shape;
   float momentum, epsilon;
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t channel) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float *sum_of = sums + channel, *square_of = squares + channel;
-    const std::int64_t all = rows, each = rows_per_chunk;
-    const int stride = channels;
-    const float n = static_cast<float>(rows);
-    const float total = team_sum<Team, float>(
-        team, lanes, chunks, [=](std::int64_t chunk) { return sum_of[chunk * stride]; });
-    const float centre = total / n;
-    const float square = team_sum<Team, float>(team, lanes, chunks, [=](std::int64_t chunk) {
-      const float count = static_cast<float>(RowChunk(chunk, each, all).count);
-      const float deviation = sum_of[chunk * stride] / count - centre;
-      return square_of[chunk * stride] + count * deviation * deviation;
-    });
-    if (team.rank() != 0) return;
-    statistics.mean[channel] = centre;
-    statistics.rstd[channel] = 1.0f / math::sqrt(square / n + epsilon);
-    float& mean = statistics.running_mean[channel];
-    float& variance = statistics.running_variance[channel];
-    mean = (1 - momentum) * mean + momentum * centre;
-    variance = (1 - momentum) * variance + momentum * (square / (n - 1));
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int columns = channel_width(shape.channels);
+    float* slots = team.template scratch<float>(norm_scratch(shape.chunks, columns, 1, 0));
+    float* centre = team.template scratch<float>(kPack);
+    float* square = team.template scratch<float>(kPack);
+    const std::int64_t first = index * columns;
+    combine_chunks(team, slots, shape, means + first, squares + first, columns, centre, square);
+    const float n = static_cast<float>(shape.rows);
+    for (int k = team.rank(); k < columns; k += team.size()) {
+      statistics.mean[first + k] = centre[k];
+      statistics.rstd[first + k] = 1.0f / math::sqrt(square[k] / n + epsilon);
+      float& mean = statistics.running_mean[first + k];
+      float& variance = statistics.running_variance[first + k];
+      mean = (1 - momentum) * mean + momentum * centre[k];
+      variance = (1 - momentum) * variance + momentum * (square[k] / (n - 1));
+    }
   }
 };
 
@@ -158,128 +98,40 @@ struct BatchNormRunning {
   }
 };
 
-/// One team writes y for one chunk of rows.
+/// The gradient if dx does not depend on sums: dx = gamma rstd dy, because mean and rstd are
+/// constants, or no dx at all. One team per chunk.
 template <class T>
-struct BatchNormApply {
-  const T* x;
+struct BatchNormFrozenBackward {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};
+
+  NormGradient<T> in;
   const float* gamma;
-  const float* beta;
-  const float* mean;
-  const float* rstd;
-  const T* residual;  ///< may be null
-  T* y;
-  std::int64_t rows, rows_per_chunk;
-  int channels;
-  Activation activation;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const int c = channels;
-    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
-    float* scale = team.template scratch<float>(static_cast<std::size_t>(c));
-    for (int k = team.rank(); k < c; k += team.size()) {
-      centre[k] = mean[k];
-      scale[k] = rstd[k] * gamma[k];
-    }
-    team.sync();
-    const RowChunk chunk(index, rows_per_chunk, rows);
-    const std::int64_t offset = chunk.begin * c;
-    write_normalised(team, chunk.count, c, x + offset,
-                     residual != nullptr ? residual + offset : nullptr, centre, scale, beta,
-                     activation, y + offset);
-  }
-};
-
-/// Inputs of the two backward functors.
-template <class T>
-struct BatchNormGradient {
-  const T* x;
-  const T* y;
-  const T* dy;
-  const float* mean;
-  const float* rstd;
-  std::int64_t rows, rows_per_chunk;
-  int channels;
-  Activation activation;
-};
-
-/// gamma_partial and beta_partial [chunks, channels]: contributions of a chunk to the gradients.
-template <class T>
-struct BatchNormBackwardChunk {
-  BatchNormGradient<T> in;
-  float* gamma_partial;
-  float* beta_partial;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const int c = in.channels;
-    float* beta_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    const RowChunk chunk(index, in.rows_per_chunk, in.rows);
-    const std::int64_t offset = chunk.begin * c;
-    const T* from = in.x + offset;
-    const float *centre = in.mean, *inverse = in.rstd;
-    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
-    channel_sums(team, beta_sum, chunk.count, c, [=](std::int64_t i, int) { return gradient(i); });
-    channel_sums(team, gamma_sum, chunk.count, c, [=](std::int64_t i, int k) {
-      return gradient(i) * ((static_cast<float>(from[i]) - centre[k]) * inverse[k]);
-    });
-    for (int k = team.rank(); k < c; k += team.size()) {
-      beta_partial[index * c + k] = beta_sum[k];
-      gamma_partial[index * c + k] = gamma_sum[k];
-    }
-  }
-};
-
-/// One team writes dx and dresidual for one chunk of rows.
-template <class T>
-struct BatchNormBackward {
-  BatchNormGradient<T> in;
-  const float* gamma;
-  const float* dgamma;  ///< null: mean and rstd are constants
-  const float* dbeta;
   T* dx;         ///< may be null
   T* dresidual;  ///< may be null
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    const int c = in.channels;
-    float* shared = team.template scratch<float>(static_cast<std::size_t>(3 * c));
-    float *scale = shared, *along_one = shared + c, *along_xhat = shared + 2 * c;
-    const float n = static_cast<float>(in.rows);
-    const bool constant = dgamma == nullptr;
-    for (int k = team.rank(); k < c; k += team.size()) {
-      scale[k] = gamma[k] * in.rstd[k];
-      along_one[k] = constant ? 0 : dbeta[k] / n;
-      along_xhat[k] = constant ? 0 : dgamma[k] / n;
-    }
-    team.sync();
-    const RowChunk chunk(index, in.rows_per_chunk, in.rows);
-    const std::int64_t offset = chunk.begin * c;
-    const T* from = in.x + offset;
-    const float *centre = in.mean, *inverse = in.rstd;
-    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
-    if (dx != nullptr && constant) {
-      T* to = dx + offset;
-      team_for_grid(team, chunk.count, c, [=](int row, int k) {
-        const std::int64_t i = std::int64_t{row} * c + k;
-        to[i] = T(scale[k] * gradient(i));
-      });
-    } else if (dx != nullptr) {
-      T* to = dx + offset;
-      team_for_grid(team, chunk.count, c, [=](int row, int k) {
-        const std::int64_t i = std::int64_t{row} * c + k;
-        const float xhat = (static_cast<float>(from[i]) - centre[k]) * inverse[k];
-        to[i] = T(scale[k] * (gradient(i) - along_one[k] - xhat * along_xhat[k]));
-      });
-    }
-    if (dresidual != nullptr) {
-      T* to = dresidual + offset;
-      team_for_grid(team, chunk.count, c, [=](int row, int k) {
-        const std::int64_t i = std::int64_t{row} * c + k;
-        to[i] = T(gradient(i));
-      });
-    }
+    const NormChunk chunk(in.shape, index);
+    const float *weight = gamma, *rstd = in.rstd;
+    const ActivationGradient<T> gradient(in.y + chunk.offset, in.dy + chunk.offset, in.activation);
+    const auto write = [&](T* to, auto scaled) WS_INLINED {
+      if (to == nullptr) return;
+      T* target = to + chunk.offset;
+      team_for_channels(
+          team, chunk.rows, in.shape.channels,
+          [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, rstd, weight); },
+          [=]<int n>(Width<n>, const Parameters<n, 2>& of, std::int64_t i) WS_INLINED {
+            Values<n> value = gradient.template at<n>(i);
+            if constexpr (scaled) {
+              for (int j = 0; j < n; ++j) value.v[j] *= of.of[0].v[j] * of.of[1].v[j];
+            }
+            return value;
+          },
+          [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+              WS_INLINED { store_values(target + i, value); });
+    };
+    write(dx, std::true_type());
+    write(dresidual, std::false_type());
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/ops/cpu/winograd_conv2d.h"
+#include "kernels/ops/direct_conv.h"
 #include "kernels/ops/ops.h"
 #include "kernels/ops/plan_log.h"
 
@@ -47,7 +48,9 @@ std::unique_ptr<Conv2d> Conv2d::plan(const Conv2dSpec& spec, const Stream& strea
   check(spec);
   stream.library<PlanLog>()->convolutions.push_back(spec);
 #if WELLSPRING_CUDA
-  if (stream.device().is_cuda()) return cuda::plan_conv2d(spec, stream);
+  if (stream.device().is_cuda()) {
+    return direct_conv_applies(spec) ? plan_direct_conv(spec) : cuda::plan_conv2d(spec, stream);
+  }
 #endif
   return cpu::plan_conv2d(spec, stream);
 }

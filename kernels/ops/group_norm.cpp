@@ -6,7 +6,19 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace wellspring::ops {
+
+void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
+                          const NormGradientTotals& totals) {
+  const int columns = channel_width(totals.channels);
+  league(stream, name, samples * channel_units(totals.channels),
+         {channel_team(totals.parts, columns),
+          norm_scratch(totals.parts, columns, 2, 0) * sizeof(float)},
+         totals);
+}
+
 namespace {
 
 void check(const GroupNormSpec& spec) {
@@ -17,47 +29,87 @@ void check(const GroupNormSpec& spec) {
                            "choose a number of groups that divides the channels"});
 }
 
-TeamShape team_shape(std::size_t floats) {
-  return {kChunkTeam, floats * sizeof(float)};
+/// Chunks have 8 packs for each member. A sample of at most kFusedValues is one chunk.
+NormShape shape_of(const GroupNormSpec& spec) {
+  const std::int64_t rows = std::int64_t{spec.height} * spec.width, all = rows * spec.channels;
+  return norm_shape(rows, spec.channels, spec.groups, all <= kFusedValues ? all : 16384);
+}
+
+TeamShape team_of(const NormShape& shape) {
+  return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
 }
 
 }  // namespace
 
-void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
-                        const float* gamma, const float* beta, const void* residual, void* y,
-                        float* mean, float* rstd) {
-  check(spec);
-  visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "group_norm_forward", spec.batch,
-           team_shape(group_norm_forward_scratch(spec.channels)),
-           GroupNormForward<T>{static_cast<const T*>(x), gamma, beta,
-                               spec.residual ? static_cast<const T*>(residual) : nullptr,
-                               static_cast<T*>(y), mean, rstd, spec.height * spec.width,
-                               spec.channels, spec.groups, spec.epsilon, spec.activation});
-  });
+std::size_t group_norm_partials(const GroupNormSpec& spec) {
+  const NormShape shape = shape_of(spec);
+  const std::int64_t sums = shape.chunks > 1 ? shape.chunks + 1 : 1;
+  return static_cast<std::size_t>(2 * spec.batch * sums * spec.channels);
 }
 
-std::size_t group_norm_partials(const GroupNormSpec& spec) {
-  return 2 * static_cast<std::size_t>(spec.batch) * static_cast<std::size_t>(spec.channels);
+void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
+                        const float* gamma, const float* beta, const void* residual, void* y,
+                        float* mean, float* rstd, float* partials) {
+  check(spec);
+  const NormShape shape = shape_of(spec);
+  const std::int64_t chunks = spec.batch * shape.chunks;
+  visit_float(spec.compute, [&]<class T>(T) {
+    const T *from = static_cast<const T*>(x),
+            *added = spec.residual ? static_cast<const T*>(residual) : nullptr;
+    if (shape.chunks == 1) {
+      league(stream, "group_norm_forward", spec.batch, team_of(shape),
+             GroupNormForward<T>{from, gamma, beta, added, static_cast<T*>(y), mean, rstd, shape,
+                                 spec.epsilon, spec.activation});
+      return;
+    }
+    float* squares = partials + chunks * spec.channels;
+    league(stream, "group_norm_chunk", chunks, team_of(shape),
+           NormMoments<T>{from, partials, squares, shape});
+    league(stream, "group_norm_total", spec.batch,
+           {channel_team(shape.chunks, spec.channels),
+            norm_scratch(shape.chunks, spec.channels, 1, 4) * sizeof(float)},
+           GroupNormTotal{partials, squares, gamma, mean, rstd, shape, spec.epsilon});
+    league(stream, "group_norm_apply", chunks, team_of(shape),
+           NormApply<T>{from, gamma, beta, mean, rstd, added, static_cast<T*>(y), shape,
+                        spec.activation});
+  });
 }
 
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials) {
   check(spec);
-  float* beta_partial = partials + spec.batch * spec.channels;
+  const NormShape shape = shape_of(spec);
+  const std::int64_t chunks = spec.batch * shape.chunks, size = spec.batch * spec.channels;
+  float *gamma_sums = partials, *beta_sums = partials + size;
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "group_norm_backward", spec.batch,
-           team_shape(group_norm_backward_scratch(spec.channels)),
-           GroupNormBackward<T>{
-               static_cast<const T*>(x), static_cast<const T*>(y), static_cast<const T*>(dy), gamma,
-               mean, rstd, static_cast<T*>(dx), static_cast<T*>(dresidual), partials, beta_partial,
-               spec.height * spec.width, spec.channels, spec.groups, spec.activation});
+    const NormGradient<T> in{static_cast<const T*>(x),
+                             static_cast<const T*>(y),
+                             static_cast<const T*>(dy),
+                             mean,
+                             rstd,
+                             shape,
+                             spec.activation};
+    if (shape.chunks == 1) {
+      league(stream, "group_norm_backward", spec.batch, team_of(shape),
+             GroupNormBackward<T>{in, gamma, static_cast<T*>(dx), static_cast<T*>(dresidual),
+                                  gamma_sums, beta_sums});
+      return;
+    }
+    float *gamma_parts = beta_sums + size, *beta_parts = gamma_parts + chunks * spec.channels;
+    league(stream, "group_norm_backward_chunk", chunks, team_of(shape),
+           NormGradientSums<T>{in, gamma_parts, beta_parts});
+    norm_gradient_totals(
+        stream, "group_norm_backward_total", spec.batch,
+        {gamma_parts, beta_parts, gamma_sums, beta_sums, shape.chunks, spec.channels});
+    league(stream, "group_norm_backward", chunks, team_of(shape),
+           NormBackward<T>{in, gamma, gamma_sums, beta_sums, static_cast<T*>(dx),
+                           static_cast<T*>(dresidual)});
   });
   if (dgamma == nullptr) return;
-  league(
-      stream, "group_norm_parameter_gradient", spec.channels, team_shape(kReduceLanes),
-      GroupNormParameterGradient{partials, beta_partial, dgamma, dbeta, spec.batch, spec.channels});
+  norm_gradient_totals(
+      stream, "group_norm_parameter_gradient", 1,
+      {gamma_sums, beta_sums, dgamma, dbeta, static_cast<int>(spec.batch), spec.channels});
 }
 
 }  // namespace wellspring::ops

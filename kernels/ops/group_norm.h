@@ -1,51 +1,71 @@
-// Group normalisation and its gradient. Called by kernels/ops/group_norm.cpp; host and device.
+// Group normalisation and its gradient; the formulas are in normalised.h. Called by
+// kernels/ops/group_norm.cpp; host and device.
 //
-// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018. With m values per group, mean mu, rstd =
-// 1 / sqrt(variance + epsilon) and xhat = (x - mu) rstd:
-//
-//   y  = gamma xhat + beta (+ residual), then ReLU
-//   dx = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
-//
-// where dy is masked by the ReLU, and sums are over the group. A team processes one sample and
-// reads its values three times, only the first time from memory.
+// Source: Y. Wu, K. He, "Group Normalization", ECCV 2018. A team processes a sample, whose values
+// it reads twice, the second time from the cache. Samples of more than kFusedValues are divided
+// into chunks.
 #pragma once
 
-#include "kernels/ops/channel_sums.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
-#include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
-#include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
-#include "kernels/runtime/reduce.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wellspring::ops {
 
-/// Number of scratch floats that each functor needs, forward and backward.
-constexpr std::size_t group_norm_forward_scratch(int channels) {
-  return static_cast<std::size_t>(channel_slots(channels) + 2 * channels);
-}
-constexpr std::size_t group_norm_backward_scratch(int channels) {
-  return static_cast<std::size_t>(2 * channel_slots(channels) + 2 * channels);
-}
+/// Most values of a sample that one team processes: 32 packs for each of its 256 members.
+inline constexpr std::int64_t kFusedValues = 65536;
 
-/// Sets group_total[c], for all c, to the sum of value(k) over the channels k of c's group, in
-/// order.
-template <class Team, class Value>
-WS_HD void spread_group_sums(Team& team, float* group_total, int channels, int groups,
-                             Value value) {
-  const int width = channels / groups;
-  for (int g = team.rank(); g < groups; g += team.size()) {
-    float sum = 0;
-    for (int c = g * width; c < (g + 1) * width; ++c) sum += value(c);
-    for (int c = g * width; c < (g + 1) * width; ++c) group_total[c] = sum;
+/// Outputs of the statistics of one sample.
+struct GroupStatistics {
+  const float* gamma;
+  float* mean;    ///< [groups]
+  float* rstd;    ///< [groups]
+  float* centre;  ///< [channels], the mean
+  float* scale;   ///< [channels], rstd gamma
+  float epsilon;
+
+  /// Combines the moments of a sample's channels, means and squares [channels]. All members
+  /// call it.
+  template <class Team>
+  WS_HD void fill(Team& team, const NormShape& shape, const float* means,
+                  const float* squares) const {
+    struct Moments {
+      float mean, rstd;
+    };
+    const int width = shape.group_width();
+    const float rows = static_cast<float>(shape.rows), count = static_cast<float>(width);
+    const GroupStatistics to = *this;
+    for_groups(
+        team, shape,
+        [=](int first) WS_INLINED {
+          float sum = 0, square = 0;
+          WS_UNROLL_GROUP
+          for (int k = first; k < first + width; ++k) sum += means[k];
+          const float mean_of_group = sum / count;
+          WS_UNROLL_GROUP
+          for (int k = first; k < first + width; ++k) {
+            const float deviation = means[k] - mean_of_group;
+            square += squares[k] + rows * deviation * deviation;
+          }
+          return Moments{mean_of_group, 1.0f / math::sqrt(square / (rows * count) + to.epsilon)};
+        },
+        [=](int k, const Moments& moments) WS_INLINED {
+          to.centre[k] = moments.mean;
+          to.scale[k] = moments.rstd * to.gamma[k];
+          if (k % width != 0) return;
+          to.mean[k / width] = moments.mean;
+          to.rstd[k / width] = moments.rstd;
+        });
   }
-  team.sync();
-}
+};
 
+/// One team per sample. Mean and rstd: [samples, groups].
 template <class T>
 struct GroupNormForward {
   const T* x;
@@ -55,145 +75,86 @@ struct GroupNormForward {
   T* y;
   float* mean;
   float* rstd;
-  int pixels, channels, groups;
+  NormShape shape;
   float epsilon;
   Activation activation;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
-    const int c = channels;
-    float* sums = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
-    float* scale = team.template scratch<float>(static_cast<std::size_t>(c));
-    const T* from = x + sample * pixels * c;
-    const float count = static_cast<float>(pixels) * static_cast<float>(c / groups);
-
-    channel_sums(team, sums, pixels, c,
-                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
-    spread_group_sums(team, centre, c, groups, [=](int k) { return sums[k]; });
-    for (int k = team.rank(); k < c; k += team.size()) centre[k] /= count;
-    team.sync();
-    // A second pass, because a one-pass variance loses its digits if the mean is large.
-    channel_sums(team, sums, pixels, c, [=](std::int64_t i, int k) {
-      const float deviation = static_cast<float>(from[i]) - centre[k];
-      return deviation * deviation;
-    });
-    spread_group_sums(team, scale, c, groups, [=](int k) { return sums[k]; });
-    for (int k = team.rank(); k < c; k += team.size()) {
-      const float inverse = 1.0f / math::sqrt(scale[k] / count + epsilon);
-      const int group = k / (c / groups);
-      if (k % (c / groups) == 0) {
-        mean[sample * groups + group] = centre[k];
-        rstd[sample * groups + group] = inverse;
-      }
-      scale[k] = inverse * gamma[k];
-    }
-    team.sync();
-    const std::int64_t offset = sample * pixels * c;
-    write_normalised(team, pixels, c, x + offset, residual != nullptr ? residual + offset : nullptr,
+    const int c = shape.channels, rows = static_cast<int>(shape.rows);
+    float* slots = team.template scratch<float>(norm_scratch(rows, c, 2, 0));
+    float* table = team.template scratch<float>(static_cast<std::size_t>(4 * c));
+    float *means = table, *squares = table + c, *centre = table + 2 * c, *scale = table + 3 * c;
+    const std::int64_t offset = sample * rows * c, groups = sample * shape.groups;
+    channel_moments(team, slots, x + offset, rows, c, means, squares);
+    GroupStatistics{gamma, mean + groups, rstd + groups, centre, scale, epsilon}.fill(
+        team, shape, means, squares);
+    write_normalised(team, rows, c, x + offset, residual != nullptr ? residual + offset : nullptr,
                      centre, scale, beta, activation, y + offset);
   }
 };
 
-/// Writes dx, dresidual, and this sample's part of dgamma and dbeta.
-template <class T>
-struct GroupNormBackward {
-  const T* x;
-  const T* y;
-  const T* dy;
+/// Mean and rstd of one sample per team from the moments of its chunks, [samples, chunks,
+/// channels]; for large samples.
+struct GroupNormTotal {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
+
+  const float* means;
+  const float* squares;
   const float* gamma;
-  const float* mean;
-  const float* rstd;
-  T* dx;
-  T* dresidual;          ///< or null
-  float* gamma_partial;  ///< [batch, channels]
-  float* beta_partial;   ///< [batch, channels]
-  int pixels, channels, groups;
-  Activation activation;
+  float* mean;
+  float* rstd;
+  NormShape shape;
+  float epsilon;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
-    const int c = channels, width = channels / groups;
-    float* beta_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(channel_slots(c)));
-    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
-    float* inverse = team.template scratch<float>(static_cast<std::size_t>(c));
-    const std::int64_t offset = sample * pixels * c;
-    const T* from = x + offset;
-    const ActivationGradient<T> gradient(y + offset, dy + offset, activation);
-
-    for (int k = team.rank(); k < c; k += team.size()) {
-      centre[k] = mean[sample * groups + k / width];
-      inverse[k] = rstd[sample * groups + k / width];
-    }
-    team.sync();
-    channel_sums(team, beta_sum, pixels, c, [=](std::int64_t i, int) { return gradient(i); });
-    channel_sums(team, gamma_sum, pixels, c, [=](std::int64_t i, int k) {
-      return gradient(i) * ((static_cast<float>(from[i]) - centre[k]) * inverse[k]);
-    });
-    for (int k = team.rank(); k < c; k += team.size()) {
-      beta_partial[sample * c + k] = beta_sum[k];
-      gamma_partial[sample * c + k] = gamma_sum[k];
-    }
-    team.sync();
-    // From here on, these variables hold the sums of the group.
-    const float* weight = gamma;
-    const float count = static_cast<float>(pixels) * static_cast<float>(width);
-    sum_within_groups(team, beta_sum, weight);
-    sum_within_groups(team, gamma_sum, weight);
-    T* to = dx + offset;
-    T* to_residual = dresidual != nullptr ? dresidual + offset : nullptr;
-    const auto backward = [=](std::int64_t i, int k) {
-      const float xhat = (static_cast<float>(from[i]) - centre[k]) * inverse[k];
-      return inverse[k] *
-             (weight[k] * gradient(i) - beta_sum[k] / count - xhat * (gamma_sum[k] / count));
-    };
-    if (to_residual != nullptr) {
-      team_for_grid(team, pixels, c, [=](int pixel, int k) {
-        const std::int64_t i = std::int64_t{pixel} * c + k;
-        const float through = gradient(i);
-        to[i] = T(backward(i, k));
-        to_residual[i] = T(through);
-      });
-    } else {
-      team_for_grid(team, pixels, c, [=](int pixel, int k) {
-        const std::int64_t i = std::int64_t{pixel} * c + k;
-        to[i] = T(backward(i, k));
-      });
-    }
-  }
-
- private:
-  /// Replaces sums[c] with the sum of weight * sums over c's group.
-  template <class Team>
-  WS_HD void sum_within_groups(Team& team, float* sums, const float* weight) const {
-    spread_group_sums(team, sums, channels, groups, [=](int k) { return weight[k] * sums[k]; });
+    const int c = shape.channels;
+    float* slots = team.template scratch<float>(norm_scratch(shape.chunks, c, 1, 0));
+    float* table = team.template scratch<float>(static_cast<std::size_t>(4 * c));
+    const std::int64_t offset = sample * shape.chunks * c, groups = sample * shape.groups;
+    combine_chunks(team, slots, shape, means + offset, squares + offset, c, table, table + c);
+    GroupStatistics{gamma, mean + groups, rstd + groups, table + 2 * c, table + 3 * c, epsilon}
+        .fill(team, shape, table, table + c);
   }
 };
 
-/// dgamma and dbeta from the samples' parts; one team per channel.
-struct GroupNormParameterGradient {
-  const float* gamma_partial;
-  const float* beta_partial;
-  float* dgamma;
-  float* dbeta;
-  std::int64_t batch;
-  int channels;
+/// Writes dx, dresidual, and the sample's sums of dy xhat and of dy, [samples, channels]. One team
+/// per sample.
+template <class T>
+struct GroupNormBackward {
+  NormGradient<T> in;
+  const float* gamma;
+  T* dx;
+  T* dresidual;  ///< may be null
+  float* gamma_sums;
+  float* beta_sums;
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t channel) const {
-    float* lanes = team.template scratch<float>(kReduceLanes);
-    const float* gammas = gamma_partial + channel;
-    const float* betas = beta_partial + channel;
-    const int stride = channels;
-    const float gamma_sum = team_sum<Team, float>(
-        team, lanes, batch, [=](std::int64_t n) { return gammas[n * stride]; });
-    const float beta_sum = team_sum<Team, float>(team, lanes, batch,
-                                                 [=](std::int64_t n) { return betas[n * stride]; });
-    if (team.rank() == 0) {
-      dgamma[channel] = gamma_sum;
-      dbeta[channel] = beta_sum;
+  WS_HD void operator()(Team& team, std::int64_t sample) const {
+    const NormShape& shape = in.shape;
+    const int c = shape.channels, width = shape.group_width(), rows = static_cast<int>(shape.rows);
+    float* beta_sum = team.template scratch<float>(norm_scratch(rows, c, 2, 0));
+    float* gamma_sum = beta_sum + channel_slots(rows, c);
+    const InputGradient table(team, c);
+    const std::int64_t offset = sample * rows * c, groups = sample * shape.groups;
+    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      table.centre[k] = in.mean[groups + k / width];
+      table.scale[k] = in.rstd[groups + k / width];
     }
+    team.sync();
+    gradient_sums(team, beta_sum, rows, c, in.x + offset, gradient, table.centre, table.scale);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      beta_sums[sample * c + k] = beta_sum[k];
+      gamma_sums[sample * c + k] = gamma_sum[k];
+      beta_sum[k] *= gamma[k];
+      gamma_sum[k] *= gamma[k];
+    }
+    team.sync();
+    table.fill(team, shape, in.mean + groups, in.rstd + groups, gamma, gamma_sum, beta_sum);
+    table.write(team, rows, c, in.x + offset, gradient, dx + offset,
+                dresidual != nullptr ? dresidual + offset : nullptr);
   }
 };
 

@@ -1,52 +1,478 @@
-// Common part of both normalisations once mean and standard deviation are known: the output, and
-// the gradient through the activation. Called by batch_norm.h and group_norm.h; host and device.
+// Common parts of batch and group normalisation. Called by batch_norm.h and group_norm.h; functors:
+// host and device.
+//
+// Batch normalisation is group normalisation of one sample that has the rows (pixels) of the whole
+// batch, and one channel per group. With m values per group, mean mu, biased variance, rstd = 1 /
+// sqrt(variance + epsilon) and xhat = (x - mu) rstd:
+//
+//   y      = gamma xhat + beta (+ residual), then ReLU
+//   dgamma = sum(dy xhat),  dbeta = sum(dy), over the rows of all samples
+//   dx     = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
+//
+// where dy is masked by the ReLU, and the sums in dx are over the group. Sums over many rows are
+// divided: a team per chunk of rows writes its part, and other teams add the parts in order.
 #pragma once
 
+#include "kernels/ops/channel_loop.h"
+#include "kernels/ops/channel_sums.h"
 #include "kernels/ops/ops.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
-#include "kernels/runtime/team_loop.h"
+#include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
+#include "kernels/runtime/stream.h"
+#include "kernels/runtime/team.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+
+/// Before the loop over a group: a device keeps the loads of several iterations in flight.
+#if WS_DEVICE_CODE
+#define WS_UNROLL_GROUP _Pragma("unroll 8")
+#else
+#define WS_UNROLL_GROUP
+#endif
 
 namespace wellspring::ops {
 
-/// Called by all members. Computes y = activation((x - centre) scale + shift (+ residual)) for
-/// `rows` rows of `channels` values, starting at the pointers; `residual` may be null. Centre,
-/// scale and shift: [channels].
+/// Samples of `rows` rows, each in `chunks` chunks.
+struct NormShape {
+  std::int64_t rows = 1;
+  int rows_per_chunk = 1;
+  int chunks = 1;
+  int channels = 1, groups = 1;
+
+  WS_INLINE constexpr int group_width() const { return channels / groups; }
+  WS_INLINE constexpr int rows_of(int chunk) const {
+    const std::int64_t left = rows - std::int64_t{chunk} * rows_per_chunk;
+    return left < rows_per_chunk ? static_cast<int>(left) : rows_per_chunk;
+  }
+};
+
+/// The shape of samples whose chunks have about `values` elements. A sample has at most 2048
+/// chunks, so that few parts are left to add.
+constexpr NormShape norm_shape(std::int64_t rows, int channels, int groups, std::int64_t values) {
+  const std::int64_t wanted = values / channels, least = (rows + 2047) / 2048;
+  std::int64_t each = wanted > least ? wanted : least;
+  if (each > rows) each = rows;
+  return {rows, static_cast<int>(each), static_cast<int>((rows + each - 1) / each), channels,
+          groups};
+}
+
+/// One chunk of one sample; `index` counts the chunks of all samples.
+struct NormChunk {
+  WS_INLINE NormChunk(const NormShape& shape, std::int64_t index)
+      : sample(index / shape.chunks),
+        rows(shape.rows_of(static_cast<int>(index % shape.chunks))),
+        offset((sample * shape.rows + index % shape.chunks * shape.rows_per_chunk) *
+               shape.channels) {}
+  std::int64_t sample;
+  int rows;
+  std::int64_t offset;  ///< index of the first element
+};
+
+/// Floats of scratch of a team that has `sums` sums over `rows` rows and `tables` values per
+/// channel.
+constexpr std::size_t norm_scratch(int rows, int channels, int sums, int tables) {
+  return static_cast<std::size_t>(sums * channel_slots(rows, channels) + tables * channels);
+}
+/// Enough for every functor that has one team per chunk.
+constexpr std::size_t norm_scratch(const NormShape& shape) {
+  return norm_scratch(shape.rows_per_chunk, shape.channels, 2, 4);
+}
+
+/// Calls body(k, reduce(first)) for all channels k, where `first` is the first channel of k's
+/// group. Members of a device team reduce a group repeatedly, which saves a barrier.
+template <class Team, class Reduce, class Body>
+WS_HD void for_groups(Team& team, const NormShape& shape, Reduce reduce, Body body) {
+  const int width = shape.group_width();
+  if constexpr (LoneTeam<Team>) {
+    for (int first = 0; first < shape.channels; first += width) {
+      const auto reduced = reduce(first);
+      for (int k = first; k < first + width; ++k) body(k, reduced);
+    }
+  } else {
+    for (int k = team.rank(); k < shape.channels; k += team.size()) {
+      body(k, reduce(k / width * width));
+    }
+    team.sync();
+  }
+}
+
+/// Mean, and sum of squared deviations from it, of each channel of x [rows, channels]. Reads x
+/// once: sums are of deviations from the first row. The square of the mean deviation is at most
+/// `rows` times the variance, because the first row is one of the values, so it cancels no more
+/// than a sum of `rows` terms loses (T. Chan, G. Golub, R. LeVeque, "Algorithms for computing the
+/// sample variance", 1983, section 3: shifted data). Slots for two sums. All members call it.
+template <class Team, class T>
+WS_HD void channel_moments(Team& team, float* slots, const T* x, int rows, int channels,
+                           float* mean, float* squares) {
+  channel_sums<2>(
+      team, slots, rows, channels,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, x); },
+      [=]<int n>(Width<n>, const auto& pivot, int row, int k, Values<n>* sums) WS_INLINED {
+        const Values<n> value = load_values<n>(x + std::int64_t{row} * channels + k);
+        for (int j = 0; j < n; ++j) {
+          const float deviation = value.v[j] - pivot.of[0].v[j];
+          sums[0].v[j] += deviation;
+          sums[1].v[j] += deviation * deviation;
+        }
+      });
+  const float* square_sums = slots + channel_slots(rows, channels);
+  for (int k = team.rank(); k < channels; k += team.size()) {
+    const float shift = slots[k] / static_cast<float>(rows);
+    const float square = square_sums[k] - slots[k] * shift;
+    mean[k] = static_cast<float>(x[k]) + shift;
+    squares[k] = square < 0 ? 0.0f : square;  // passes NaN through
+  }
+  team.sync();
+}
+
+/// Combines the moments of the chunks of one sample, means and squares [chunks, stride], for
+/// `columns` channels (Chan, Golub, LeVeque 1983, eq. 2.1). Slots for one sum. All members call it.
+template <class Team>
+WS_HD void combine_chunks(Team& team, float* slots, const NormShape& shape, const float* means,
+                          const float* squares, int columns, float* mean, float* square) {
+  const NormShape all = shape;
+  const std::int64_t stride = all.channels;
+  channel_sums<1>(team, slots, all.chunks, columns, NoParameters(),
+                  [=]<int n>(Width<n>, const auto&, int chunk, int k, Values<n>* sums) WS_INLINED {
+                    const Values<n> value = load_values<n>(means + chunk * stride + k);
+                    const float rows = static_cast<float>(all.rows_of(chunk));
+                    for (int j = 0; j < n; ++j) sums->v[j] += rows * value.v[j];
+                  });
+  for (int k = team.rank(); k < columns; k += team.size()) {
+    mean[k] = slots[k] / static_cast<float>(all.rows);
+  }
+  team.sync();
+  channel_sums<1>(
+      team, slots, all.chunks, columns,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, mean); },
+      [=]<int n>(Width<n>, const auto& centre, int chunk, int k, Values<n>* sums) WS_INLINED {
+        const Values<n> value = load_values<n>(means + chunk * stride + k);
+        const Values<n> own = load_values<n>(squares + chunk * stride + k);
+        const float rows = static_cast<float>(all.rows_of(chunk));
+        for (int j = 0; j < n; ++j) {
+          const float deviation = value.v[j] - centre.of[0].v[j];
+          sums->v[j] += own.v[j] + rows * deviation * deviation;
+        }
+      });
+  for (int k = team.rank(); k < columns; k += team.size()) square[k] = slots[k];
+  team.sync();
+}
+
+/// Computes y = activation((x - centre) scale + shift (+ residual)) for [rows, channels] values,
+/// starting at the pointers; `residual` may be null. Centre, scale and shift: [channels]. All
+/// members call it.
 template <class Team, class T>
 WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, const T* residual,
                             const float* centre, const float* scale, const float* shift,
                             Activation activation, T* y) {
   const bool rectify = activation == Activation::relu;
-  const auto normalised = [=](std::int64_t i, int k) {
-    return (static_cast<float>(x[i]) - centre[k]) * scale[k] + shift[k];
-  };
-  // Written so that NaN propagates and is detected.
-  const auto activated = [=](float value) { return rectify & (value < 0) ? 0.0f : value; };
-  if (residual != nullptr) {
-    team_for_grid(team, rows, channels, [=](int row, int k) {
-      const std::int64_t i = std::int64_t{row} * channels + k;
-      y[i] = T(activated(normalised(i, k) + static_cast<float>(residual[i])));
-    });
-  } else {
-    team_for_grid(team, rows, channels, [=](int row, int k) {
-      const std::int64_t i = std::int64_t{row} * channels + k;
-      y[i] = T(activated(normalised(i, k)));
-    });
-  }
+  decide(residual != nullptr, [&]<class Added>(Added) WS_INLINED {
+    team_for_channels(
+        team, rows, channels,
+        [=]<int n>(Width<n>, int k)
+            WS_INLINED { return load_parameters<n>(k, centre, scale, shift); },
+        [=]<int n>(Width<n>, const Parameters<n, 3>& of, std::int64_t i) WS_INLINED {
+          Values<n> value = load_values<n>(x + i), added = {};
+          if constexpr (Added::value) added = load_values<n>(residual + i);
+          for (int j = 0; j < n; ++j) {
+            const float normalised = (value.v[j] - of.of[0].v[j]) * of.of[1].v[j] + of.of[2].v[j];
+            const float result = Added::value ? normalised + added.v[j] : normalised;
+            // Written so that NaN propagates and is detected.
+            value.v[j] = rectify & (result < 0) ? 0.0f : result;
+          }
+          return value;
+        },
+        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+            WS_INLINED { store_values(y + i, value); });
+  });
 }
 
-/// The gradient before the activation, from the gradient dy after it and the output y.
+/// The gradient before the activation, from the gradient dy after it and the output y. Without an
+/// activation, y is not read.
 template <class T>
 struct ActivationGradient {
-  const T *y, *dy;
+  const T *gate, *dy;
   bool rectify;
 
-  WS_HD ActivationGradient(const T* output, const T* arriving, Activation activation)
-      : y(output), dy(arriving), rectify(activation == Activation::relu) {}
-  WS_INLINE float operator()(std::int64_t i) const {
-    const float value = static_cast<float>(dy[i]);
-    return !rectify | (static_cast<float>(y[i]) > 0) ? value : 0.0f;
+  WS_HD ActivationGradient(const T* y, const T* arriving, Activation activation)
+      : gate(activation == Activation::relu ? y : arriving),
+        dy(arriving),
+        rectify(activation == Activation::relu) {}
+  template <int n>
+  WS_INLINE Values<n> at(std::int64_t i) const {
+    const Values<n> output = load_values<n>(gate + i);
+    Values<n> value = load_values<n>(dy + i);
+    for (int j = 0; j < n; ++j) value.v[j] = !rectify | (output.v[j] > 0) ? value.v[j] : 0.0f;
+    return value;
+  }
+};
+
+/// Sums of dy (slot 0) and dy xhat (slot 1) over the rows of each channel. Centre and inverse:
+/// [channels], mean and rstd. All members call it.
+template <class Team, class T>
+WS_HD void gradient_sums(Team& team, float* slots, int rows, int channels, const T* x,
+                         const ActivationGradient<T>& through, const float* centre,
+                         const float* inverse) {
+  const ActivationGradient<T> gradient = through;
+  channel_sums<2>(
+      team, slots, rows, channels,
+      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, centre, inverse); },
+      [=]<int n>(Width<n>, const auto& of, int row, int k, Values<n>* sums) WS_INLINED {
+        const std::int64_t i = std::int64_t{row} * channels + k;
+        const Values<n> value = load_values<n>(x + i), dy = gradient.template at<n>(i);
+        for (int j = 0; j < n; ++j) {
+          sums[0].v[j] += dy.v[j];
+          sums[1].v[j] += dy.v[j] * ((value.v[j] - of.of[0].v[j]) * of.of[1].v[j]);
+        }
+      });
+}
+
+/// The input gradient as dx = scale dy + constant + slope (x - centre); arrays of [channels].
+struct InputGradient {
+  static constexpr int kTables = 4;
+  float *centre, *scale, *constant, *slope;
+
+  template <class Team>
+  WS_HD InputGradient(Team& team, int channels)
+      : centre(team.template scratch<float>(static_cast<std::size_t>(kTables * channels))),
+        scale(centre + channels),
+        constant(scale + channels),
+        slope(constant + channels) {}
+
+  /// Fills the arrays for one sample. Mean and rstd: [groups]. The sums over the rows, of dy xhat
+  /// and of dy, times gamma: [channels]. All members call it, after a barrier.
+  template <class Team>
+  WS_HD void fill(Team& team, const NormShape& shape, const float* mean, const float* rstd,
+                  const float* gamma, const float* gamma_sum, const float* beta_sum) const {
+    struct Means {
+      float a, b;
+    };
+    const int width = shape.group_width();
+    const float count = static_cast<float>(shape.rows) * static_cast<float>(width);
+    const InputGradient to = *this;
+    for_groups(
+        team, shape,
+        [=](int first) WS_INLINED {
+          Means sums = {0, 0};
+          WS_UNROLL_GROUP
+          for (int k = first; k < first + width; ++k) {
+            sums.a += beta_sum[k];
+            sums.b += gamma_sum[k];
+          }
+          return Means{sums.a / count, sums.b / count};
+        },
+        [=](int k, const Means& means) WS_INLINED {
+          const float inverse = rstd[k / width];
+          to.centre[k] = mean[k / width];
+          to.scale[k] = inverse * gamma[k];
+          to.constant[k] = -inverse * means.a;
+          to.slope[k] = -inverse * inverse * means.b;
+        });
+  }
+
+  /// Writes dx and, if it is not null, dresidual, for [rows, channels] values.
+  template <class Team, class T>
+  WS_HD void write(Team& team, int rows, int channels, const T* x,
+                   const ActivationGradient<T>& through, T* dx, T* dresidual) const {
+    const InputGradient from = *this;
+    const ActivationGradient<T> gradient = through;
+    decide(dresidual != nullptr, [&]<class Residual>(Residual) WS_INLINED {
+      team_for_channels(
+          team, rows, channels,
+          [=]<int n>(Width<n>, int k) WS_INLINED {
+            return load_parameters<n>(k, from.centre, from.scale, from.constant, from.slope);
+          },
+          [=]<int n>(Width<n>, const Parameters<n, 4>& of, std::int64_t i) WS_INLINED {
+            const Values<n> value = load_values<n>(x + i);
+            Gradients<n> result;
+            result.residual = gradient.template at<n>(i);
+            for (int j = 0; j < n; ++j) {
+              result.input.v[j] = of.of[1].v[j] * result.residual.v[j] + of.of[2].v[j] +
+                                  of.of[3].v[j] * (value.v[j] - of.of[0].v[j]);
+            }
+            return result;
+          },
+          [=]<int n>(Width<n>, std::int64_t i, const Gradients<n>& result) WS_INLINED {
+            store_values(dx + i, result.input);
+            if constexpr (Residual::value) store_values(dresidual + i, result.residual);
+          });
+    });
+  }
+
+ private:
+  template <int n>
+  struct Gradients {
+    Values<n> input, residual;
+  };
+};
+
+/// means and squares [samples, chunks, channels]: the moments of a chunk; one team per chunk.
+template <class T>
+struct NormMoments {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 4};
+
+  const T* x;
+  float* means;
+  float* squares;
+  NormShape shape;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = shape.channels;
+    float* slots = team.template scratch<float>(norm_scratch(shape.rows_per_chunk, c, 2, 0));
+    const NormChunk chunk(shape, index);
+    channel_moments(team, slots, x + chunk.offset, chunk.rows, c, means + index * c,
+                    squares + index * c);
+  }
+};
+
+/// Writes y for one chunk per team. Mean and rstd: [samples, groups].
+template <class T>
+struct NormApply {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};
+
+  const T* x;
+  const float* gamma;
+  const float* beta;
+  const float* mean;
+  const float* rstd;
+  const T* residual;  ///< may be null
+  T* y;
+  NormShape shape;
+  Activation activation;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int c = shape.channels, width = shape.group_width();
+    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
+    float* scale = team.template scratch<float>(static_cast<std::size_t>(c));
+    const NormChunk chunk(shape, index);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      const std::int64_t group = chunk.sample * shape.groups + k / width;
+      centre[k] = mean[group];
+      scale[k] = rstd[group] * gamma[k];
+    }
+    team.sync();
+    write_normalised(team, chunk.rows, c, x + chunk.offset,
+                     residual != nullptr ? residual + chunk.offset : nullptr, centre, scale, beta,
+                     activation, y + chunk.offset);
+  }
+};
+
+/// Inputs of the backward functors. Mean and rstd: [samples, groups].
+template <class T>
+struct NormGradient {
+  const T* x;
+  const T* y;
+  const T* dy;
+  const float* mean;
+  const float* rstd;
+  NormShape shape;
+  Activation activation;
+};
+
+/// gamma_parts and beta_parts [samples, chunks, channels]: the sums of dy xhat and of dy over a
+/// chunk; one team per chunk.
+template <class T>
+struct NormGradientSums {
+  NormGradient<T> in;
+  float* gamma_parts;
+  float* beta_parts;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const NormShape& shape = in.shape;
+    const int c = shape.channels, width = shape.group_width();
+    float* slots = team.template scratch<float>(norm_scratch(shape.rows_per_chunk, c, 2, 0));
+    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
+    float* inverse = team.template scratch<float>(static_cast<std::size_t>(c));
+    const NormChunk chunk(shape, index);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      const std::int64_t group = chunk.sample * shape.groups + k / width;
+      centre[k] = in.mean[group];
+      inverse[k] = in.rstd[group];
+    }
+    team.sync();
+    gradient_sums(team, slots, chunk.rows, c, in.x + chunk.offset,
+                  ActivationGradient<T>(in.y + chunk.offset, in.dy + chunk.offset, in.activation),
+                  centre, inverse);
+    const float* gamma_sum = slots + channel_slots(chunk.rows, c);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      beta_parts[index * c + k] = slots[k];
+      gamma_parts[index * c + k] = gamma_sum[k];
+    }
+  }
+};
+
+/// gamma_sums and beta_sums [samples, channels] from the parts [samples, parts, channels]. A team
+/// has neighbouring channels of one sample, as many as one pack.
+struct NormGradientTotals {
+  const float* gamma_parts;
+  const float* beta_parts;
+  float* gamma_sums;
+  float* beta_sums;
+  int parts, channels;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const int columns = channel_width(channels), units = channel_units(channels);
+    float* slots = team.template scratch<float>(norm_scratch(parts, columns, 2, 0));
+    const std::int64_t sample = index / units, first = index % units * columns;
+    const std::int64_t stride = channels, offset = sample * parts * stride + first;
+    const float *gammas = gamma_parts + offset, *betas = beta_parts + offset;
+    channel_sums<2>(team, slots, parts, columns, NoParameters(),
+                    [=]<int n>(Width<n>, const auto&, int part, int k, Values<n>* sums) WS_INLINED {
+                      const auto beta = load_values<n>(betas + part * stride + k),
+                                 gamma = load_values<n>(gammas + part * stride + k);
+                      for (int j = 0; j < n; ++j) {
+                        sums[0].v[j] += beta.v[j];
+                        sums[1].v[j] += gamma.v[j];
+                      }
+                    });
+    const float* gamma_sum = slots + channel_slots(parts, columns);
+    for (int k = team.rank(); k < columns; k += team.size()) {
+      beta_sums[sample * stride + first + k] = slots[k];
+      gamma_sums[sample * stride + first + k] = gamma_sum[k];
+    }
+  }
+};
+
+/// Launches the functor, for all channels of `samples` samples.
+void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
+                          const NormGradientTotals& totals);
+
+/// Writes dx and dresidual for one chunk per team, from the sums [samples, channels].
+template <class T>
+struct NormBackward {
+  NormGradient<T> in;
+  const float* gamma;
+  const float* gamma_sums;
+  const float* beta_sums;
+  T* dx;
+  T* dresidual;  ///< may be null
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const NormShape& shape = in.shape;
+    const int c = shape.channels;
+    float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(c));
+    float* beta_sum = team.template scratch<float>(static_cast<std::size_t>(c));
+    const InputGradient table(team, c);
+    const NormChunk chunk(shape, index);
+    const std::int64_t groups = chunk.sample * shape.groups, first = chunk.sample * c;
+    for (int k = team.rank(); k < c; k += team.size()) {
+      gamma_sum[k] = gamma[k] * gamma_sums[first + k];
+      beta_sum[k] = gamma[k] * beta_sums[first + k];
+    }
+    team.sync();
+    table.fill(team, shape, in.mean + groups, in.rstd + groups, gamma, gamma_sum, beta_sum);
+    table.write(team, chunk.rows, c, in.x + chunk.offset,
+                ActivationGradient<T>(in.y + chunk.offset, in.dy + chunk.offset, in.activation),
+                dx + chunk.offset, dresidual != nullptr ? dresidual + chunk.offset : nullptr);
   }
 };
 

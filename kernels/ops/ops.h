@@ -104,13 +104,13 @@ struct GroupNormSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Writes mean and rstd [batch, groups] for the backward pass.
+/// Writes mean and rstd [batch, groups] for the backward pass. Here and there, `partials` holds
+/// group_norm_partials(spec) floats.
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
-                        float* mean, float* rstd);
+                        float* mean, float* rstd, float* partials);
 /// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
-/// dresidual may be null, and so may both dgamma and dbeta. `partials` holds
-/// group_norm_partials(spec) floats.
+/// dresidual may be null, and so may both dgamma and dbeta.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
                          void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);

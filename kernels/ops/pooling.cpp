@@ -34,14 +34,17 @@ void max_pool_forward(Stream& stream, const PoolSpec& spec, const void* x, void*
                       std::uint8_t* winner) {
   visit_float(spec.compute, [&]<class T>(T) {
     if (!tiles_of_two(spec)) {
-      league(stream, "max_window_forward", spec.batch * spec.out_height(), {kChunkTeam},
-             MaxWindowForward<T>{static_cast<const T*>(x), static_cast<T*>(y), winner,
-                                 geometry_of(spec), spec.activation});
+      const WindowGeometry in = geometry_of(spec);
+      const ImageRows out = ImageRows::of(spec.batch, in.out_height, in.out_width, spec.channels);
+      league(stream, "max_window_forward", out.teams(), {kChunkTeam},
+             MaxWindowForward<T>{static_cast<const T*>(x), static_cast<T*>(y), winner, out, in,
+                                 spec.activation});
       return;
     }
-    league(stream, "max_pool_forward", spec.batch * (spec.height / 2), {kChunkTeam},
-           MaxPoolForward<T>{static_cast<const T*>(x), static_cast<T*>(y), winner, spec.height,
-                             spec.width, spec.channels, spec.activation});
+    const ImageRows out = ImageRows::of(spec.batch, spec.height / 2, spec.width / 2, spec.channels);
+    league(stream, "max_pool_forward", out.teams(), {kChunkTeam},
+           MaxPoolForward<T>{static_cast<const T*>(x), static_cast<T*>(y), winner, out, spec.height,
+                             spec.width, spec.activation});
   });
 }
 
@@ -49,31 +52,43 @@ void max_pool_backward(Stream& stream, const PoolSpec& spec, const void* dy,
                        const std::uint8_t* winner, void* dx) {
   visit_float(spec.compute, [&]<class T>(T) {
     if (!tiles_of_two(spec)) {
-      league(stream, "max_window_backward", spec.batch * spec.height, {kChunkTeam},
-             MaxWindowBackward<T>{static_cast<const T*>(dy), winner, static_cast<T*>(dx),
+      const ImageRows in = ImageRows::of(spec.batch, spec.height, spec.width, spec.channels);
+      league(stream, "max_window_backward", in.teams(), {kChunkTeam},
+             MaxWindowBackward<T>{static_cast<const T*>(dy), winner, static_cast<T*>(dx), in,
                                   geometry_of(spec)});
       return;
     }
-    league(stream, "max_pool_backward", spec.batch * ((spec.height + 1) / 2), {kChunkTeam},
-           MaxPoolBackward<T>{static_cast<const T*>(dy), winner, static_cast<T*>(dx), spec.height,
-                              spec.width, spec.channels});
+    // No window covers the last row or column of an odd side.
+    if (spec.height % 2 != 0 || spec.width % 2 != 0) {
+      const std::int64_t elements = spec.batch * spec.height * spec.width * spec.channels;
+      stream.fill_zero(dx, static_cast<std::size_t>(elements) * sizeof(T), "max_pool_backward");
+    }
+    const ImageRows windows =
+        ImageRows::of(spec.batch, spec.height / 2, spec.width / 2, spec.channels);
+    league(stream, "max_pool_backward", windows.teams(), {kChunkTeam},
+           MaxPoolBackward<T>{static_cast<const T*>(dy), winner, static_cast<T*>(dx), windows,
+                              spec.height, spec.width});
   });
 }
 
 void global_mean_forward(Stream& stream, const PoolSpec& spec, const void* x, void* y) {
-  const auto scratch = static_cast<std::size_t>(channel_slots(spec.channels)) * sizeof(float);
+  const int pixels = spec.height * spec.width;
+  const TeamShape team{
+      channel_team(pixels, spec.channels),
+      static_cast<std::size_t>(channel_slots(pixels, spec.channels)) * sizeof(float)};
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "global_mean_forward", spec.batch, {kChunkTeam, scratch},
-           GlobalMeanForward<T>{static_cast<const T*>(x), static_cast<T*>(y),
-                                spec.height * spec.width, spec.channels});
+    league(
+        stream, "global_mean_forward", spec.batch, team,
+        GlobalMeanForward<T>{static_cast<const T*>(x), static_cast<T*>(y), pixels, spec.channels});
   });
 }
 
 void global_mean_backward(Stream& stream, const PoolSpec& spec, const void* dy, void* dx) {
+  const int pixels = spec.height * spec.width;
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "global_mean_backward", spec.batch, {kChunkTeam},
-           GlobalMeanBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx),
-                                 spec.height * spec.width, spec.channels});
+    league(stream, "global_mean_backward", spec.batch, {channel_team(pixels, spec.channels)},
+           GlobalMeanBackward<T>{static_cast<const T*>(dy), static_cast<T*>(dx), pixels,
+                                 spec.channels});
   });
 }
 

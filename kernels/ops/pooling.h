@@ -2,99 +2,139 @@
 // kernels/ops/pooling.cpp; host and device.
 #pragma once
 
+#include "kernels/ops/channel_loop.h"
 #include "kernels/ops/channel_sums.h"
 #include "kernels/ops/ops.h"
-#include "kernels/ops/team_loop.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
 
 #include <cstdint>
 
 namespace wellspring::ops {
 
-/// One team writes one row of a sample's output.
+/// Winners of neighbouring windows: positions within the window, read and written at once.
+template <int n>
+struct alignas(n) Winners {
+  std::uint8_t v[n];
+};
+template <int n>
+WS_INLINE Winners<n> load_winners(const std::uint8_t* from) {
+  if constexpr (n == 1) {
+    return {{*from}};
+  } else {
+    return *reinterpret_cast<const Winners<n>*>(from);
+  }
+}
+template <int n>
+WS_INLINE void store_winners(std::uint8_t* to, const Winners<n>& winners) {
+  if constexpr (n == 1) {
+    *to = winners.v[0];
+  } else {
+    *reinterpret_cast<Winners<n>*>(to) = winners;
+  }
+}
+
+/// The largest value of each of n neighbouring windows. The first of equal values wins. NaN wins,
+/// so that it is detected.
+template <int n>
+struct Maxima {
+  Values<n> best;
+  int which[n];
+
+  WS_INLINE void begin(const Values<n>& values, int place) {
+    best = values;
+    for_values<n>([&](int j) WS_INLINED { which[j] = place; });
+  }
+  WS_INLINE void challenge(const Values<n>& values, int place) {
+    for_values<n>([&](int j) WS_INLINED {
+      const float value = values.v[j];
+      const bool wins = (value > best.v[j]) | (value != value);
+      best.v[j] = wins ? value : best.v[j];
+      which[j] = wins ? place : which[j];
+    });
+  }
+  /// Writes values and winners; with `rectify`, 0 and `none` for windows without a positive value.
+  template <class T>
+  WS_INLINE void write(bool rectify, int none, T* y, std::uint8_t* winner) const {
+    Values<n> value;
+    Winners<n> place;
+    for_values<n>([&](int j) WS_INLINED {
+      const bool blocked = rectify & (best.v[j] <= 0);
+      value.v[j] = blocked ? 0.0f : best.v[j];
+      place.v[j] = static_cast<std::uint8_t>(blocked ? none : which[j]);
+    });
+    store_values(y, value);
+    store_winners(winner, place);
+  }
+};
+
+/// A team writes some rows of the output.
 template <class T>
 struct MaxPoolForward {
   const T* x;
   T* y;
   std::uint8_t* winner;
-  int height, width, channels;
+  ImageRows out;
+  int height, width;  ///< input shape
   Activation activation;
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t sample_row) const {
-    const int out_width = width / 2, c = channels;
-    const std::int64_t sample = sample_row / (height / 2);
-    const std::int64_t row = sample_row % (height / 2);
-    const std::int64_t line = std::int64_t{width} * channels;
-    const T* above = x + (sample * height + 2 * row) * line;
-    const T* below = above + line;
-    const std::int64_t offset = sample_row * out_width * channels;
-    T* out = y + offset;
-    std::uint8_t* out_winner = winner + offset;
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const MaxPoolForward self = *this;
     const bool rectify = activation == Activation::relu;
-    team_for_grid(team, out_width, c, [=](int column, int channel) {
-      const int left = 2 * column * c + channel;
-      float best = static_cast<float>(above[left]);
-      int which = 0;
-      const auto challenge = [&](float value, int index) {
-        // NaN wins, so that it is detected.
-        const bool wins = (value > best) | (value != value);
-        best = wins ? value : best;
-        which = wins ? index : which;
-      };
-      challenge(static_cast<float>(above[left + c]), 1);
-      challenge(static_cast<float>(below[left]), 2);
-      challenge(static_cast<float>(below[left + c]), 3);
-      const bool blocked = rectify & (best <= 0);
-      out[column * c + channel] = T(blocked ? 0.0f : best);
-      out_winner[column * c + channel] = static_cast<std::uint8_t>(blocked ? kNoWinner : which);
-    });
+    out.visit(team, index,
+              [=]<int n>(Width<n>, std::int64_t sample, int row, int column, int k) WS_INLINED {
+                const int c = self.out.channels;
+                const std::int64_t line = std::int64_t{self.width} * c;
+                const T* above =
+                    self.x + (sample * self.height + 2 * row) * line + 2 * column * c + k;
+                const T* below = above + line;
+                Maxima<n> maxima;
+                maxima.begin(load_values<n>(above), 0);
+                maxima.challenge(load_values<n>(above + c), 1);
+                maxima.challenge(load_values<n>(below), 2);
+                maxima.challenge(load_values<n>(below + c), 3);
+                const std::int64_t i =
+                    ((sample * self.out.height + row) * self.out.columns + column) * c + k;
+                maxima.write(rectify, kNoWinner, self.y + i, self.winner + i);
+              });
   }
 };
 
-/// One team writes two rows of a sample's gradient, or the last row if the height is odd. It writes
-/// every element of dx once: the gradient at the winner, 0 elsewhere.
+/// A team writes some rows of windows of the gradient: that of y at the winner, 0 elsewhere.
 template <class T>
 struct MaxPoolBackward {
   const T* dy;
   const std::uint8_t* winner;
   T* dx;
-  int height, width, channels;
+  ImageRows windows;
+  int height, width;  ///< input shape
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t task) const {
-    const int c = channels;
-    const int tasks = (height + 1) / 2, out_height = height / 2, out_width = width / 2;
-    const std::int64_t sample = task / tasks;
-    const std::int64_t row = task % tasks;
-    const std::int64_t line = std::int64_t{width} * channels;
-    T* above = dx + (sample * height + 2 * row) * line;
-    if (row == out_height) {  // no window covers the odd row
-      team_for(team, std::int64_t{0}, line, [=](std::int64_t i) { above[i] = T(0.0f); });
-      return;
-    }
-    T* below = above + line;
-    const std::int64_t offset = (sample * out_height + row) * out_width * channels;
-    const T* gradient = dy + offset;
-    const std::uint8_t* won = winner + offset;
-    team_for_grid(team, out_width, c, [=](int column, int channel) {
-      const int left = 2 * column * c + channel;
-      const float value = static_cast<float>(gradient[column * c + channel]);
-      const int which = won[column * c + channel];
-      above[left] = T(which == 0 ? value : 0.0f);
-      above[left + c] = T(which == 1 ? value : 0.0f);
-      below[left] = T(which == 2 ? value : 0.0f);
-      below[left + c] = T(which == 3 ? value : 0.0f);
-    });
-    if (width % 2 == 1) {
-      T* right_above = above + (width - 1) * c;
-      T* right_below = below + (width - 1) * c;
-      team_for(team, std::int64_t{0}, std::int64_t{c}, [=](std::int64_t i) {
-        right_above[i] = T(0.0f);
-        right_below[i] = T(0.0f);
-      });
-    }
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const MaxPoolBackward self = *this;
+    windows.visit(
+        team, index,
+        [=]<int n>(Width<n>, std::int64_t sample, int row, int column, int k) WS_INLINED {
+          const int c = self.windows.channels;
+          const std::int64_t i =
+              ((sample * self.windows.height + row) * self.windows.columns + column) * c + k;
+          const Values<n> gradient = load_values<n>(self.dy + i);
+          const Winners<n> won = load_winners<n>(self.winner + i);
+          const std::int64_t line = std::int64_t{self.width} * c;
+          T* above = self.dx + (sample * self.height + 2 * row) * line + 2 * column * c + k;
+          const auto write = [=](T* to, int place) WS_INLINED {
+            Values<n> value;
+            for (int j = 0; j < n; ++j) value.v[j] = won.v[j] == place ? gradient.v[j] : 0.0f;
+            store_values(to, value);
+          };
+          write(above, 0);
+          write(above + c, 1);
+          write(above + line, 2);
+          write(above + line + c, 3);
+        });
   }
 };
 
@@ -107,10 +147,8 @@ struct GlobalMeanForward {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
-    float* sums = team.template scratch<float>(channel_slots(channels));
-    const T* from = x + sample * pixels * channels;
-    channel_sums(team, sums, pixels, channels,
-                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
+    float* sums = team.template scratch<float>(channel_slots(pixels, channels));
+    add_rows(team, sums, x + sample * pixels * channels, pixels, channels);
     T* to = y + sample * channels;
     const float count = static_cast<float>(pixels);
     for (int c = team.rank(); c < channels; c += team.size()) to[c] = T(sums[c] / count);
@@ -126,13 +164,8 @@ struct GlobalMeanBackward {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
-    const int c = channels;
-    const T* from = dy + sample * channels;
-    T* to = dx + sample * pixels * channels;
-    const float count = static_cast<float>(pixels);
-    team_for_grid(team, pixels, c, [=](int pixel, int channel) {
-      to[std::int64_t{pixel} * c + channel] = T(static_cast<float>(from[channel]) / count);
-    });
+    spread_row(team, dy + sample * channels, static_cast<float>(pixels), pixels, channels,
+               dx + sample * pixels * channels);
   }
 };
 

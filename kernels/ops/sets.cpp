@@ -6,9 +6,11 @@ namespace wellspring::ops {
 
 void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                        const void* x, void* y) {
-  const auto scratch = static_cast<std::size_t>(channel_slots(spec.features)) * sizeof(float);
+  const TeamShape team{
+      channel_team(spec.items, spec.features),
+      static_cast<std::size_t>(channel_slots(spec.items, spec.features)) * sizeof(float)};
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "item_pool_forward", spec.rows, {kChunkTeam, scratch},
+    league(stream, "item_pool_forward", spec.rows, team,
            ItemPoolForward<T>{static_cast<const T*>(x), count, static_cast<T*>(y), spec.items,
                               spec.features, spec.mean});
   });
@@ -17,7 +19,7 @@ void item_pool_forward(Stream& stream, const ItemPoolSpec& spec, const std::int3
 void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int32_t* count,
                         const void* dy, void* dx) {
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "item_pool_backward", spec.rows, {kChunkTeam},
+    league(stream, "item_pool_backward", spec.rows, {channel_team(spec.items, spec.features)},
            ItemPoolBackward<T>{static_cast<const T*>(dy), count, static_cast<T*>(dx), spec.items,
                                spec.features, spec.mean});
   });

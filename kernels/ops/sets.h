@@ -6,6 +6,8 @@
 #include "kernels/ops/team_loop.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
+#include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstdint>
@@ -55,11 +57,9 @@ struct ItemPoolForward {
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
     const int f = features;
-    float* sums = team.template scratch<float>(static_cast<std::size_t>(channel_slots(f)));
-    const T* from = x + row * items * f;
+    float* sums = team.template scratch<float>(channel_slots(items, f));
     const int n = existing_items(count, row, items);
-    channel_sums(team, sums, n, f,
-                 [=](std::int64_t i, int) { return static_cast<float>(from[i]); });
+    add_rows(team, sums, x + row * items * f, n, f);
     const float divisor = mean && n > 0 ? static_cast<float>(n) : 1.0f;
     T* to = y + row * f;
     for (int k = team.rank(); k < f; k += team.size()) to[k] = T(sums[k] / divisor);
@@ -79,11 +79,14 @@ struct ItemPoolBackward {
   WS_HD void operator()(Team& team, std::int64_t row) const {
     const int f = features, n = existing_items(count, row, items);
     const float divisor = mean && n > 0 ? static_cast<float>(n) : 1.0f;
-    const T* from = dy + row * f;
     T* to = dx + row * items * f;
-    team_for_grid(team, items, f, [=](int item, int k) {
-      to[std::int64_t{item} * f + k] = T(item < n ? static_cast<float>(from[k]) / divisor : 0.0f);
-    });
+    spread_row(team, dy + row * f, divisor, n, f, to);
+    T* absent = to + std::int64_t{n} * f;
+    team_for_channels(
+        team, items - n, f, NoParameters(),
+        [=]<int w>(Width<w>, const auto&, std::int64_t) WS_INLINED { return Values<w>(); },
+        [=]<int w>(Width<w>, std::int64_t i, const Values<w>& zero)
+            WS_INLINED { store_values(absent + i, zero); });
   }
 };
 
@@ -106,7 +109,7 @@ struct CopyColumns {
     T* target = to;
     const int narrow = columns, wide = width, first = begin;
     const bool widen = into_wide;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) {
+    team_for(team, range.begin, range.end, [=](std::int64_t i) WS_INLINED {
       const std::int64_t beside = i / narrow * wide + first + i % narrow;
       target[widen ? beside : i] = source[widen ? i : beside];
     });

@@ -15,10 +15,16 @@ namespace wellspring {
 /// Values per pack: one access in bf16, two in f32.
 inline constexpr int kPack = 8;
 
-/// The values of a pack in f32, in which all operations compute.
-struct alignas(16) Pack {
-  float v[kPack];
+/// Neighbouring values in f32, in which all operations compute.
+template <int n>
+struct alignas(n == kPack ? 16 : alignof(float)) Values {
+  float v[n];
 };
+using Pack = Values<kPack>;
+
+/// Tells a generic lambda how many neighbouring values it processes at once: kPack or 1.
+template <int n>
+struct Width {};
 
 WS_INLINE Pack operator+(const Pack& a, const Pack& b) {
   Pack sum;
@@ -27,7 +33,7 @@ WS_INLINE Pack operator+(const Pack& a, const Pack& b) {
 }
 
 namespace detail {
-/// What a thread can access at once.
+/// One access of a thread.
 template <class T>
 struct alignas(16) Access {
   static constexpr int kValues = 16 / sizeof(T);
@@ -63,6 +69,26 @@ WS_INLINE void store_pack(T* to, const Pack& pack) {
     Access part;
     for (int k = 0; k < Access::kValues; ++k) part.v[k] = T(pack.v[i + k]);
     *reinterpret_cast<Access*>(to + i) = part;
+  }
+}
+
+/// Reads or writes a pack, or a single value at any address.
+template <int n, class T>
+WS_INLINE Values<n> load_values(const T* from) {
+  static_assert(n == kPack || n == 1);
+  if constexpr (n == kPack) {
+    return load_pack(from);
+  } else {
+    return {{static_cast<float>(*from)}};
+  }
+}
+template <int n, class T>
+WS_INLINE void store_values(T* to, const Values<n>& values) {
+  static_assert(n == kPack || n == 1);
+  if constexpr (n == kPack) {
+    store_pack(to, values);
+  } else {
+    *to = T(values.v[0]);
   }
 }
 

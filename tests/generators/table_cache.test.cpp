@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/io/files.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -131,38 +132,14 @@ TEST(TableCache, PassesExceptionsThrough) {
   EXPECT_EQ(ask(cache).computed, 1) << "nothing must have been stored";
 }
 
-/// Sets an environment variable for its lifetime.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    const char* const before = std::getenv(name);
-    had_ = before != nullptr;
-    if (had_) before_ = before;
-    set(value);
-  }
-  ~Variable() { set(had_ ? before_.c_str() : nullptr); }
-  Variable(const Variable&) = delete;
-
- private:
-  void set(const char* value) {
-    if (value == nullptr) {
-      unsetenv(name_);
-    } else {
-      setenv(name_, value, 1);
-    }
-  }
-  const char* name_;
-  bool had_;
-  std::string before_;
-};
-
 TEST(TableCache, ReadsItsFolderFromTheEnvironment) {
-  const Variable home("HOME", "/h");
-  const Variable none("WELLSPRING_CACHE", nullptr), no_xdg("XDG_CACHE_HOME", nullptr);
+  const test::EnvironmentVariable home("HOME", "/h");
+  const test::EnvironmentVariable none("WELLSPRING_CACHE", nullptr),
+      no_xdg("XDG_CACHE_HOME", nullptr);
   EXPECT_EQ(TableCache().folder(), "/h/.cache/wellspring");
-  const Variable xdg("XDG_CACHE_HOME", "/x");
+  const test::EnvironmentVariable xdg("XDG_CACHE_HOME", "/x");
   EXPECT_EQ(TableCache().folder(), "/x/wellspring");
-  const Variable own("WELLSPRING_CACHE", "/own");
+  const test::EnvironmentVariable own("WELLSPRING_CACHE", "/own");
   EXPECT_EQ(TableCache().folder(), "/own");
 }
 

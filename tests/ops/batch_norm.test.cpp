@@ -1,7 +1,6 @@
 #include "kernels/ops/batch_norm.h"
 
 #include "core/error.h"
-#include "kernels/ops/group_norm.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/host_team.h"
 
@@ -50,48 +49,35 @@ TEST_P(BatchNormTest, RefusesOneRow) {
 
 WS_ON_EVERY_BACKEND(BatchNormTest);
 
+// The other functors of batch normalisation are tested in group_norm.test.cpp.
 TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
-  constexpr int kRows = 70, kChannels = 6, kEach = 32, kChunks = 3;
-  constexpr std::size_t kSize = kRows * kChannels;
-  const auto x = random_values<float>(kSize, 1), y = random_values<float>(kSize, 2),
-             dy = random_values<float>(kSize, 3), residual = random_values<float>(kSize, 4),
-             gamma = random_values<float>(kChannels, 5), beta = random_values<float>(kChannels, 6);
-  std::vector<float> sums(kChunks * kChannels), squares(kChunks * kChannels), mean(kChannels),
-      rstd(kChannels), running_mean(kChannels), running_variance(kChannels), out(kSize), dx(kSize),
-      dresidual(kSize);
-  using wellspring::test::bytes_of;
-  using wellspring::test::expect_equal_for_all_team_sizes;
-  const TeamShape shape{kChunkTeam, batch_norm_scratch(kChannels) * sizeof(float)};
-  expect_equal_for_all_team_sizes(
-      BatchNormChunk<float>{x.data(), sums.data(), squares.data(), kRows, kEach, kChannels},
-      kChunks, shape, {bytes_of(sums), bytes_of(squares)});
-  // Without momentum, the running statistics do not depend on their old values.
-  expect_equal_for_all_team_sizes(
-      BatchNormTotal{sums.data(),
-                     squares.data(),
-                     {mean.data(), rstd.data(), running_mean.data(), running_variance.data()},
-                     kRows,
-                     kEach,
-                     kChunks,
-                     kChannels,
-                     1.0f,
-                     1e-5f},
-      kChannels, {kChunkTeam, kReduceLanes * sizeof(float)},
-      {bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
-  expect_equal_for_all_team_sizes(
-      BatchNormApply<float>{x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
-                            residual.data(), out.data(), kRows, kEach, kChannels, Activation::relu},
-      kChunks, shape, {bytes_of(out)});
-  const BatchNormGradient<float> gradient{x.data(),    y.data(),    dy.data(),
-                                          mean.data(), rstd.data(), kRows,
-                                          kEach,       kChannels,   Activation::relu};
-  expect_equal_for_all_team_sizes(
-      BatchNormBackwardChunk<float>{gradient, sums.data(), squares.data()}, kChunks, shape,
-      {bytes_of(sums), bytes_of(squares)});
-  expect_equal_for_all_team_sizes(
-      BatchNormBackward<float>{gradient, gamma.data(), mean.data(), rstd.data(), dx.data(),
-                               dresidual.data()},
-      kChunks, shape, {bytes_of(dx), bytes_of(dresidual)});
+  for (const int channels : {3, 8, 24}) {
+    SCOPED_TRACE(std::to_string(channels) + " channels");
+    const NormShape shape = {70, 8, 9, channels, channels};
+    const auto c = static_cast<std::size_t>(channels), n = 70 * c;
+    const auto y = random_values<float>(n, 2), dy = random_values<float>(n, 3),
+               gamma = random_values<float>(c, 5), means = random_values<float>(9 * c, 6),
+               squares = random_values<float>(9 * c, 7, 0, 1);
+    std::vector<float> mean(c), rstd(c), running_mean(c), running_variance(c), dx(n), dresidual(n);
+    using wellspring::test::bytes_of;
+    using wellspring::test::expect_equal_for_all_team_sizes;
+    const TeamShape team{kChunkTeam, norm_scratch(shape) * sizeof(float)};
+    // Without momentum, the running statistics do not depend on their old values.
+    expect_equal_for_all_team_sizes(
+        BatchNormTotal{means.data(),
+                       squares.data(),
+                       {mean.data(), rstd.data(), running_mean.data(), running_variance.data()},
+                       shape,
+                       1.0f,
+                       1e-5f},
+        channel_units(channels), team,
+        {bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
+    const NormGradient<float> in{nullptr,     y.data(), dy.data(),       mean.data(),
+                                 rstd.data(), shape,    Activation::relu};
+    expect_equal_for_all_team_sizes(
+        BatchNormFrozenBackward<float>{in, gamma.data(), dx.data(), dresidual.data()}, shape.chunks,
+        team, {bytes_of(dx), bytes_of(dresidual)});
+  }
 }
 
 }  // namespace

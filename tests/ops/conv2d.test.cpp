@@ -1,8 +1,11 @@
 #include "core/error.h"
+#include "kernels/ops/conv_tuning.h"
 #include "kernels/ops/cpu/winograd.h"
+#include "kernels/ops/direct_conv.h"
 #include "kernels/ops/ops.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_team.h"
 
 #include <gtest/gtest.h>
 
@@ -124,7 +127,15 @@ const std::vector<Conv2dSpec>& conv_table() {
       images(2, 9, 8, 16, 32, {.stride = 2}),
       images(2, 8, 8, 16, 32, {.kernel = 1, .stride = 2, .padding = 0, .bias = false}),
       images(1, 9, 9, 4, 8, {.kernel = 5, .padding = 2}),
+      // First layers, which a GPU computes directly if it can (direct_conv_applies).
       images(2, 6, 6, 3, 16, {.input_gradient = false}),
+      images(3, 7, 5, 3, 8, {.activation = relu, .input_gradient = false}),
+      images(2, 9, 8, 1, 64, {.stride = 2, .input_gradient = false}),
+      images(2, 5, 9, 4, 24, {.padding = 0, .bias = false, .input_gradient = false}),
+      images(1, 3, 70, 3, 32, {.stride = 3, .padding = 2, .input_gradient = false}),
+      images(5, 2, 1, 2, 8, {.input_gradient = false}),
+      images(2, 6, 6, 3, 72, {.input_gradient = false}),
+      images(2, 6, 6, 3, 12, {.input_gradient = false}),
       images(1, 6, 5, 7, 9, {.kernel = 2, .stride = 2, .padding = 0}),
   };
   return specs;
@@ -184,6 +195,35 @@ TEST_P(Conv2dTest, AgreesWithDoublePrecisionBf16) {
   if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
   for (const Conv2dSpec& spec : conv_table()) check<bf16>(spec);
 }
+
+#if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
+// Reduced precision or a plan that is wrong for a shape would show here.
+TEST_P(Conv2dTest, FastestPlansAgreeWithDoublePrecision) {
+  if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
+  std::string latest;
+  stream().library<ConvTuning>()->choice = [&latest](const std::string&, const auto& time_plans) {
+    return latest = time_plans();
+  };
+  for (const Conv2dSpec& spec : conv_table()) {
+    SCOPED_TRACE("latest plan: " + latest);
+    check<float>(spec);
+    check<bf16>(spec);
+  }
+}
+
+// The answer may come from a machine with another version of cuDNN.
+TEST_P(Conv2dTest, TimesPlansAgainIfTheAnswerIsUnknown) {
+  if (!on_gpu()) GTEST_SKIP() << "only cuDNN has several plans";
+  int asked = 0, timed = 0;
+  stream().library<ConvTuning>()->choice = [&](const std::string&, const auto& time_plans) {
+    ++asked;
+    if (time_plans().starts_with("eng")) ++timed;
+    return std::string("engine of another version");
+  };
+  check<bf16>(images(2, 8, 8, 16, 16));
+  EXPECT_EQ(timed, asked);
+}
+#endif
 
 // Compares the reference's adjoints above with its finite differences.
 TEST(Conv2dOracle, AdjointsAreTheGradients) {
@@ -283,6 +323,39 @@ TEST(Conv2dPlan, SharesConvolutionsWithMoreWeightsThanPixels) {
   EXPECT_FALSE(Conv2d::better_shared(s, 2)) << "Winograd's algorithm does not apply";
   s.stride = 0;
   EXPECT_THROW(Conv2d::better_shared(s, 2), Error);
+}
+
+TEST(DirectConvTeams, GiveEqualBitsForAnySize) {
+  using wellspring::test::bytes_of;
+  using wellspring::test::expect_equal_for_all_team_sizes;
+  for (const int channels : {1, 3}) {
+    const DirectConvShape shape = {.height = 5,
+                                   .width = 9,
+                                   .channels = channels,
+                                   .out_height = 5,
+                                   .out_width = 9,
+                                   .packs = 2,
+                                   .stride = 1,
+                                   .padding = 1,
+                                   .rows = 2};
+    const auto n = static_cast<std::size_t>(channels);
+    const auto x = random_values<float>(2 * 45 * n, 1), w = random_values<float>(16 * 9 * n, 2),
+               bias = random_values<float>(16, 3), dy = random_values<float>(2 * 45 * 16, 4);
+    std::vector<float> y(2 * 45 * 16), dw(16 * 9 * n);
+    const std::int64_t tasks = 2 * shape.blocks();
+    std::vector<Pack> partials(static_cast<std::size_t>(tasks * shape.slots()));
+    const auto scratch =
+        static_cast<std::size_t>(direct_conv_lanes(shape.slots()) * shape.slots()) * sizeof(Pack);
+    expect_equal_for_all_team_sizes(DirectConvForward<float>{shape, x.data(), w.data(), bias.data(),
+                                                             y.data(), Activation::relu},
+                                    tasks, {256, scratch}, {bytes_of(y)});
+    expect_equal_for_all_team_sizes(
+        DirectConvWeightRows<float>{shape, x.data(), dy.data(), partials.data()}, tasks,
+        {256, scratch}, {bytes_of(partials)});
+    using Total = DirectConvWeightTotal<float>;
+    expect_equal_for_all_team_sizes(Total{shape, partials.data(), tasks, dw.data()}, shape.slots(),
+                                    {Total::kLanes, Total::kLanes * sizeof(Pack)}, {bytes_of(dw)});
+  }
 }
 
 TEST(Conv2dPlan, RefusesImpossibleConvolutions) {

@@ -175,23 +175,29 @@ TEST_P(PoolingTest, PassesNaNsThrough) {
 WS_ON_EVERY_BACKEND(PoolingTest);
 
 TEST(PoolingTeams, GiveEqualBitsForAnySize) {
-  PoolSpec s = {.batch = 2, .height = 5, .width = 7, .channels = 3};
-  const auto x = random_values<float>(in_size(s), 1), dy = random_values<float>(out_size(s), 2);
-  std::vector<float> y(out_size(s)), dx(in_size(s)), mean(6);
-  std::vector<std::uint8_t> winner(out_size(s));
-  wellspring::test::expect_equal_for_all_team_sizes(
-      MaxPoolForward<float>{x.data(), y.data(), winner.data(), 5, 7, 3, Activation::relu}, 4,
-      {kChunkTeam}, {wellspring::test::bytes_of(y), wellspring::test::bytes_of(winner)});
-  wellspring::test::expect_equal_for_all_team_sizes(
-      MaxPoolBackward<float>{dy.data(), winner.data(), dx.data(), 5, 7, 3}, 6, {kChunkTeam},
-      {wellspring::test::bytes_of(dx)});
-  const TeamShape shape{kChunkTeam, static_cast<std::size_t>(channel_slots(3)) * sizeof(float)};
-  wellspring::test::expect_equal_for_all_team_sizes(
-      GlobalMeanForward<float>{x.data(), mean.data(), 35, 3}, 2, shape,
-      {wellspring::test::bytes_of(mean)});
-  wellspring::test::expect_equal_for_all_team_sizes(
-      GlobalMeanBackward<float>{mean.data(), dx.data(), 35, 3}, 2, shape,
-      {wellspring::test::bytes_of(dx)});
+  using wellspring::test::bytes_of;
+  using wellspring::test::expect_equal_for_all_team_sizes;
+  for (const auto& [h, w, c] : {std::tuple{5, 7, 3}, std::tuple{7, 5, 8}, std::tuple{4, 6, 24},
+                                std::tuple{3, 3, 64}, std::tuple{3, 5, 10}}) {
+    SCOPED_TRACE(std::to_string(c) + " channels");
+    PoolSpec s = {.batch = 2, .height = h, .width = w, .channels = c};
+    const auto x = random_values<float>(in_size(s), 1), dy = random_values<float>(out_size(s), 2);
+    std::vector<float> y(out_size(s)), dx(in_size(s)), mean(static_cast<std::size_t>(2 * c));
+    std::vector<std::uint8_t> winner(out_size(s));
+    const ImageRows out = ImageRows::of(2, h / 2, w / 2, c);
+    expect_equal_for_all_team_sizes(
+        MaxPoolForward<float>{x.data(), y.data(), winner.data(), out, h, w, Activation::relu},
+        out.teams(), {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
+    expect_equal_for_all_team_sizes(
+        MaxPoolBackward<float>{dy.data(), winner.data(), dx.data(), out, h, w}, out.teams(),
+        {kChunkTeam}, {bytes_of(dx)});
+    const TeamShape shape{kChunkTeam,
+                          static_cast<std::size_t>(channel_slots(h * w, c)) * sizeof(float)};
+    expect_equal_for_all_team_sizes(GlobalMeanForward<float>{x.data(), mean.data(), h * w, c}, 2,
+                                    shape, {bytes_of(mean)});
+    expect_equal_for_all_team_sizes(GlobalMeanBackward<float>{mean.data(), dx.data(), h * w, c}, 2,
+                                    {kChunkTeam}, {bytes_of(dx)});
+  }
 }
 
 }  // namespace

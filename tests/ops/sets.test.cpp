@@ -43,19 +43,23 @@ TEST_P(SetsTest, ConcatenatesAndSplits) {
 WS_ON_EVERY_BACKEND(SetsTest);
 
 TEST(SetsTeams, GiveEqualBitsForAnySize) {
-  constexpr int kItems = 9, kFeatures = 5, kSets = 3;
-  const auto x = random_values<float>(kSets * kItems * kFeatures, 1);
-  const std::vector<std::int32_t> count = {9, 0, 4};
-  std::vector<float> y(kSets * kFeatures), dx(x.size());
-  using wellspring::test::bytes_of;
-  using wellspring::test::expect_equal_for_all_team_sizes;
-  expect_equal_for_all_team_sizes(
-      ItemPoolForward<float>{x.data(), count.data(), y.data(), kItems, kFeatures, true}, kSets,
-      {kChunkTeam, static_cast<std::size_t>(channel_slots(kFeatures)) * sizeof(float)},
-      {bytes_of(y)});
-  expect_equal_for_all_team_sizes(
-      ItemPoolBackward<float>{y.data(), count.data(), dx.data(), kItems, kFeatures, true}, kSets,
-      {kChunkTeam}, {bytes_of(dx)});
+  constexpr int kItems = 9, kSets = 3;
+  for (const int features : {5, 8, 24}) {
+    SCOPED_TRACE(std::to_string(features) + " features");
+    const auto f = static_cast<std::size_t>(features);
+    const auto x = random_values<float>(kSets * kItems * f, 1);
+    const std::vector<std::int32_t> count = {9, 0, 4};
+    std::vector<float> y(kSets * f), dx(x.size());
+    using wellspring::test::bytes_of;
+    using wellspring::test::expect_equal_for_all_team_sizes;
+    expect_equal_for_all_team_sizes(
+        ItemPoolForward<float>{x.data(), count.data(), y.data(), kItems, features, true}, kSets,
+        {kChunkTeam, static_cast<std::size_t>(channel_slots(kItems, features)) * sizeof(float)},
+        {bytes_of(y)});
+    expect_equal_for_all_team_sizes(
+        ItemPoolBackward<float>{y.data(), count.data(), dx.data(), kItems, features, true}, kSets,
+        {kChunkTeam}, {bytes_of(dx)});
+  }
 }
 
 }  // namespace

@@ -53,19 +53,24 @@ TEST_P(WindowPoolingTest, RefusesImpossibleWindows) {
 WS_ON_EVERY_BACKEND(WindowPoolingTest);
 
 TEST(WindowPoolingTeams, GiveEqualBitsForAnySize) {
-  constexpr WindowGeometry kIn{7, 5, 3, 4, 3, 3, 2, 1};
-  const auto x = random_values<float>(2 * 7 * 5 * 3, 1),
-             dy = random_values<float>(2 * 4 * 3 * 3, 2);
-  std::vector<float> y(dy.size()), dx(x.size());
-  std::vector<std::uint8_t> winner(dy.size());
   using wellspring::test::bytes_of;
   using wellspring::test::expect_equal_for_all_team_sizes;
-  expect_equal_for_all_team_sizes(
-      MaxWindowForward<float>{x.data(), y.data(), winner.data(), kIn, Activation::relu}, 2 * 4,
-      {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
-  expect_equal_for_all_team_sizes(
-      MaxWindowBackward<float>{dy.data(), winner.data(), dx.data(), kIn}, 2 * 7, {kChunkTeam},
-      {bytes_of(dx)});
+  for (const int c : {3, 8, 24}) {
+    SCOPED_TRACE(std::to_string(c) + " channels");
+    const WindowGeometry in{7, 5, c, 4, 3, 3, 2, 1};
+    const auto channels = static_cast<std::size_t>(c);
+    const auto x = random_values<float>(2 * 7 * 5 * channels, 1),
+               dy = random_values<float>(2 * 4 * 3 * channels, 2);
+    std::vector<float> y(dy.size()), dx(x.size());
+    std::vector<std::uint8_t> winner(dy.size());
+    const ImageRows out = ImageRows::of(2, 4, 3, c), rows = ImageRows::of(2, 7, 5, c);
+    expect_equal_for_all_team_sizes(
+        MaxWindowForward<float>{x.data(), y.data(), winner.data(), out, in, Activation::relu},
+        out.teams(), {kChunkTeam}, {bytes_of(y), bytes_of(winner)});
+    expect_equal_for_all_team_sizes(
+        MaxWindowBackward<float>{dy.data(), winner.data(), dx.data(), rows, in}, rows.teams(),
+        {kChunkTeam}, {bytes_of(dx)});
+  }
 }
 
 }  // namespace

@@ -41,7 +41,9 @@ kernels/random/gamma.h
 kernels/runtime/kernel_handle.h
 kernels/runtime/launch_bound.h
 kernels/runtime/macros.h
+kernels/runtime/pack.h
 kernels/random/math.h
+kernels/ops/channel_loop.h
 kernels/ops/channel_sums.h
 kernels/ops/team_loop.h
 kernels/random/philox.h

@@ -15,7 +15,7 @@ import unittest
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
 # These programs answer like the real ones on a healthy GPU; `fault` selects what is broken.
-HEAD = f"#!{sys.executable} -IS\nimport json, os, pathlib, struct, sys, time, zipfile\nfault = os.environ.get('FAULT', '')\n"
+HEAD = f"#!{sys.executable} -IS\nimport json, os, pathlib, re, struct, sys, time, zipfile\nfault = os.environ.get('FAULT', '')\n"
 PROGRAM = r"""
 command = sys.argv[1]
 def option(name):
@@ -74,6 +74,8 @@ elif command == "train":
         pathlib.Path(trace).write_text(text[:300] if fault == "cut trace" else text)
     sys.exit(fault == "graph" and option("--graph") == "check")
 elif command == "bench":
+    if sys.argv[2] == "generators" and not re.search(option("--filter"), "shapes"):
+        sys.exit("error: no benchmark matches")
     name = "three convolutions 32x32 batch 128 shapes" if sys.argv[2] == "train" else "shapes 224x224x3 bf16"
     text = json.dumps({"rows": [{"name": name, "unit": "images/s", "rate": 0 if fault == "rate of zero" else 1.5e6,
                                  "spread": 1e3, "ceiling": {"what": "memory write", "rate": 3e6}}]})

@@ -88,6 +88,11 @@ const ParamTable<TrainConfig>& train_table() {
           .choice("graph", &TrainConfig::graph,
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
                   "on: record the step once and replay it; check: also compare with eager steps")
+          .may_change()
+          .choice("convolutions", &TrainConfig::convolutions,
+                  {{"fastest", ConvolutionPlans::fastest}, {"first", ConvolutionPlans::first}},
+                  "plans of convolutions on a GPU; fastest: time cuDNN's plans once per machine "
+                  "and use the fastest; first: use the one that cuDNN suggests first")
           .may_change();
   return table;
 }

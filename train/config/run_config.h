@@ -32,6 +32,12 @@ enum class Precision : std::uint8_t { automatic, f32, bf16 };
 /// Weights to evaluate and export, if the run keeps an average.
 enum class WeightChoice : std::uint8_t { average, trained };
 
+/// How cuDNN's plan for a convolution is chosen on a GPU.
+enum class ConvolutionPlans : std::uint8_t {
+  fastest,  ///< train/network/fastest_plans.h
+  first,    ///< cuDNN's first suggestion
+};
+
 struct TrainConfig {
   std::int64_t batch = 128;
   std::int64_t steps = 0;      ///< 0 until settle_epochs, if `epochs` is given
@@ -49,6 +55,7 @@ struct TrainConfig {
   std::string keep_best;      ///< a held-out figure, see train/keep_best.h; "": none
   std::int64_t patience = 0;  ///< evaluations without a better figure; 0: no early stopping
   GraphMode graph = GraphMode::on;
+  ConvolutionPlans convolutions = ConvolutionPlans::fastest;
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };

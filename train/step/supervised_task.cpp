@@ -1,5 +1,6 @@
 #include "train/step/supervised_task.h"
 
+#include "train/network/fastest_plans.h"
 #include "train/optimizer/gradient_clipping.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
@@ -21,6 +22,7 @@ SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, Me
   int outputs = 0;
   for (const HeadSpec& head : input_.heads) outputs += head.outputs();
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
+  if (config.train.convolutions == ConvolutionPlans::fastest) use_fastest_plans(stream);
   network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
                                        NetworkSpec{.batch = config.train.batch,
                                                    .compute = compute,

@@ -3,8 +3,13 @@
 #include "core/error.h"
 #include "kernels/ops/bias_activation.h"
 #include "kernels/ops/column_sum.h"
+#include "kernels/ops/conv_tuning.h"
 #include "kernels/ops/cuda/cudnn.h"
+#include "kernels/ops/cuda/plan_timer.h"
 #include "kernels/ops/cuda/pointers.h"
+#include "kernels/ops/cuda/versions.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -22,6 +27,19 @@ ConvGraphSpec graph_spec(const Conv2dSpec& conv, ConvPass pass, Epilogue epilogu
   return spec;
 }
 
+/// Makes a pass use the plan that the stream's ConvTuning chooses.
+void tune(ConvGraph& graph, const Stream& stream) {
+  const auto& choice = stream.library<ConvTuning>()->choice;
+  if (!choice) return;
+  const ConvGraphSpec& spec = graph.spec();
+  const std::string question =
+      fmt::format("{}, at most {} bytes of workspace, cuDNN {}, {}", spec.to_string(),
+                  spec.workspace_limit, cudnn_version(), describe(stream.device()).name);
+  const auto time_plans = [&] { return PlanTimer(spec, stream.device()).fastest(); };
+  // The answer may come from a machine on which cuDNN has other plans.
+  if (!graph.choose(choice(question, time_plans))) graph.choose(time_plans());
+}
+
 class CudnnConv2d final : public Conv2d {
  public:
   CudnnConv2d(const Conv2dSpec& spec, const Stream& stream) : spec_(spec) {
@@ -32,6 +50,9 @@ class CudnnConv2d final : public Conv2d {
     }
     backward_weights_.emplace(graph_spec(spec_, ConvPass::backward_weights, Epilogue::fused),
                               target);
+    for (std::optional<ConvGraph>* pass : {&forward_, &backward_data_, &backward_weights_}) {
+      if (*pass) tune(**pass, stream);
+    }
   }
 
   std::size_t workspace_bytes() const override {

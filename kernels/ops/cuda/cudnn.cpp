@@ -89,8 +89,9 @@ std::string_view to_string(ConvPass pass) {
 }
 
 std::string ConvGraphSpec::to_string() const {
-  return fmt::format("{} of {}, result {}", cuda::to_string(pass), conv.to_string(),
-                     wellspring::to_string(result));
+  return fmt::format("{} of {}, result {}{}", cuda::to_string(pass), conv.to_string(),
+                     wellspring::to_string(result),
+                     epilogue == Epilogue::separate ? ", separate epilogue" : "");
 }
 
 std::string cudnn_version() {
@@ -319,6 +320,9 @@ ConvGraph::ConvGraph(const ConvGraphSpec& spec, const CudnnTarget& target)
 ConvGraph::~ConvGraph() = default;
 ConvGraph::ConvGraph(ConvGraph&&) noexcept = default;
 ConvGraph& ConvGraph::operator=(ConvGraph&&) noexcept = default;
+const ConvGraphSpec& ConvGraph::spec() const {
+  return impl_->spec;
+}
 std::size_t ConvGraph::workspace_bytes() const {
   return impl_->workspace_bytes;
 }
@@ -335,6 +339,18 @@ std::string ConvGraph::plan_engine(std::size_t index) const {
 }
 void ConvGraph::choose(std::size_t index) {
   impl_->choose(index);
+}
+bool ConvGraph::choose(std::string_view engine) {
+  for (std::size_t i = 0; i < plan_count(); ++i) {
+    if (plan_engine(i) != engine) continue;
+    try {
+      choose(i);
+      return true;
+    } catch (const Error&) {  // the memory limit or cuDNN's version excludes it
+      return false;
+    }
+  }
+  return false;
 }
 void ConvGraph::run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
   impl_->run(tensors, bias, workspace);

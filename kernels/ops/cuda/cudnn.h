@@ -62,6 +62,8 @@ class ConvGraph {
   ConvGraph(ConvGraph&&) noexcept;
   ConvGraph& operator=(ConvGraph&&) noexcept;
 
+  const ConvGraphSpec& spec() const;
+
   /// Bytes of scratch of the chosen plan; 0 for a described target.
   std::size_t workspace_bytes() const;
   /// cuDNN's name of the chosen engine, for reports; "" for a described target.
@@ -75,6 +77,9 @@ class ConvGraph {
   /// Builds and chooses plan `index`, to compare plans. Live targets only. If the plan is excluded
   /// or cannot be built, keeps the previous choice and throws a device error with cuDNN's reason.
   void choose(std::size_t index);
+  /// Builds and chooses the plan whose engine has this name. False, and no change, if this target
+  /// has none or cannot run it.
+  bool choose(std::string_view engine);
 
   /// Enqueues the pass on its stream. `tensors` is {x, w, y}, {dy, w, dx} or {x, dy, dw}, depending
   /// on the pass; `bias` is used only if the forward graph has one. Throws device errors.

@@ -1,6 +1,7 @@
 #include "kernels/runtime/device.h"
 
 #include "core/error.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>
@@ -14,16 +15,6 @@ namespace {
 std::string refusal(ErrorKind kind, std::string_view text) {
   return test::message_of(kind, [&] { static_cast<void>(Device::parse(text)); });
 }
-
-/// Sets an environment variable for one test.
-class ScopedEnvironment {
- public:
-  ScopedEnvironment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~ScopedEnvironment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 TEST(Device, ParsesNames) {
   EXPECT_EQ(Device::parse("cpu"), Device::cpu());
@@ -53,7 +44,7 @@ TEST(Device, ListsTheGpusForAnIndexOutOfRange) {
 }
 
 TEST(Device, HidesGpusByEnvironment) {
-  const ScopedEnvironment hidden("WELLSPRING_DISABLE_CUDA", "1");
+  const test::EnvironmentVariable hidden("WELLSPRING_DISABLE_CUDA", "1");
   EXPECT_EQ(cuda_status().device_count, 0);
   EXPECT_EQ(Device::parse("auto"), Device::cpu());
   const std::string message = refusal(ErrorKind::device, "cuda");

@@ -54,7 +54,7 @@ class GroupNormLayer : public Layer {
   void forward(const LayerRun& run) override {
     ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
                             residual(run), run.output, floats(run.saved[kMean]),
-                            floats(run.saved[kRstd]));
+                            floats(run.saved[kRstd]), floats(run.workspace.data));
   }
 
   void backward(const LayerRun& run) override {

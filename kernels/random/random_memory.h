@@ -1,4 +1,5 @@
-// Tensors for timed operations, filled with random numbers. Called by the benchmarks; host only.
+// Tensors for timed operations, filled with random numbers. Called by the benchmarks and by the
+// choice of convolution plans; host only.
 #pragma once
 
 #include "kernels/random/philox.h"
@@ -11,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace wellspring::bench {
+namespace wellspring {
 
 /// `bytes` bytes of random numbers, different for each `sample`. Read as bf16 or f32, they have
 /// both signs and magnitudes from 2^-7 to 2.
@@ -42,22 +43,29 @@ class RandomMemory {
   void commit() {
     memory_.commit();
     std::uint64_t sample = 0;
-    for (const auto& block : blocks_) {
-      const std::vector<std::uint16_t> values = ordinary_numbers(block.bytes(), sample++);
-      stream.copy(
-          block.data(), values.data(), block.bytes(),
-          stream.device().is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
-          "values");
-      stream.synchronize();
-    }
+    for (const auto& block : blocks_) fill(block, sample++);
   }
 
   Stream stream;
   DType compute;
 
  private:
+  /// Large blocks repeat their first part.
+  void fill(const Planned<std::byte>& block, std::uint64_t sample) {
+    constexpr std::size_t kPart = std::size_t{4} << 20;
+    const std::vector<std::uint16_t> values =
+        ordinary_numbers(std::min(block.bytes(), kPart), sample);
+    for (std::size_t begin = 0; begin < block.bytes(); begin += kPart) {
+      stream.copy(
+          block.data() + begin, values.data(), std::min(kPart, block.bytes() - begin),
+          stream.device().is_cuda() ? CopyDirection::host_to_device : CopyDirection::on_device,
+          "values");
+    }
+    stream.synchronize();
+  }
+
   MemoryPlan memory_;
   std::vector<Planned<std::byte>> blocks_;
 };
 
-}  // namespace wellspring::bench
+}  // namespace wellspring

@@ -1,0 +1,72 @@
+#include "train/network/fastest_plans.h"
+
+#include "core/text/plural.h"
+#include "generators/table_cache.h"
+#include "kernels/ops/conv_tuning.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+
+namespace wellspring {
+namespace {
+
+/// Version of the choice: increase it if other plans are timed, or in another way.
+constexpr int kVersion = 1;
+
+std::vector<std::byte> bytes_of_text(const std::string& text) {
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+/// The cache of a stream, and what was timed.
+struct PlanCache {
+  explicit PlanCache(const Stream&) {}
+  TableCache cache;
+  int timed = 0;
+  double seconds = 0;
+
+  std::string choose(const std::string& question, const std::function<std::string()>& time_plans) {
+    const auto measure = [&] {
+      using Clock = std::chrono::steady_clock;
+      const auto begin = Clock::now();
+      const std::string fastest = time_plans();
+      seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+      ++timed;
+      return bytes_of_text(fastest);
+    };
+    const std::vector<std::byte> answer = cache.get({"cudnn", kVersion, "plan", question}, measure);
+    return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+  }
+};
+
+}  // namespace
+
+void use_fastest_plans(const Stream& stream) {
+  if (stream.device().is_cpu()) return;
+  // The stream keeps both objects, so the plain pointer stays valid.
+  PlanCache* const plans = stream.library<PlanCache>().get();
+  stream.library<ops::ConvTuning>()->choice = [plans](const std::string& question,
+                                                      const auto& time_plans) {
+    return plans->choose(question, time_plans);
+  };
+}
+
+std::vector<std::string> plan_notes(const Stream& stream) {
+  const auto plans = stream.library<PlanCache>();
+  std::vector<std::string> notes = plans->cache.notes();
+  if (plans->timed > 0) {
+    notes.push_back(fmt::format(
+        "timed cuDNN's plans for {} in {:.1f} s; {}",
+        counted(plans->timed, "convolution pass", "convolution passes"), plans->seconds,
+        plans->cache.folder().empty()
+            ? "no folder for caches is set, so the next run times them again"
+            : fmt::format("{} keeps the choice for later runs", plans->cache.folder().string())));
+  }
+  return notes;
+}
+
+}  // namespace wellspring
