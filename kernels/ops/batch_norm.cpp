@@ -16,10 +16,6 @@ NormShape shape_of(const BatchNormSpec& spec) {
   return norm_shape(spec.rows, spec.channels, spec.channels, values);
 }
 
-TeamShape team_of(const NormShape& shape) {
-  return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
-}
-
 }  // namespace
 
 std::size_t batch_norm_partials(const BatchNormSpec& spec) {
@@ -35,7 +31,7 @@ void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void
   const NormShape shape = shape_of(spec);
   float* squares = partials + std::int64_t{shape.chunks} * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "batch_norm_chunk", shape.chunks, team_of(shape),
+    league(stream, "batch_norm_chunk", shape.chunks, norm_team(shape),
            NormMoments<T>{static_cast<const T*>(x), partials, squares, shape});
   });
   const int columns = channel_width(spec.channels);
@@ -56,7 +52,7 @@ void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, 
   const NormShape shape = shape_of(spec);
   visit_float(spec.compute, [&]<class T>(T) {
     league(
-        stream, "batch_norm_apply", shape.chunks, team_of(shape),
+        stream, "batch_norm_apply", shape.chunks, norm_team(shape),
         NormApply<T>{static_cast<const T*>(x), gamma, beta, statistics.mean, statistics.rstd,
                      static_cast<const T*>(residual), static_cast<T*>(y), shape, spec.activation});
   });
@@ -77,16 +73,16 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
                              spec.activation};
     T *input = static_cast<T*>(dx), *added = static_cast<T*>(dresidual);
     if (dgamma != nullptr) {
-      league(stream, "batch_norm_backward_chunk", shape.chunks, team_of(shape),
+      league(stream, "batch_norm_backward_chunk", shape.chunks, norm_team(shape),
              NormGradientSums<T>{in, partials, beta_parts});
       norm_gradient_totals(stream, "batch_norm_parameter_gradient", 1,
                            {partials, beta_parts, dgamma, dbeta, shape.chunks, spec.channels});
     }
     if (dgamma != nullptr && dx != nullptr) {
-      league(stream, "batch_norm_backward", shape.chunks, team_of(shape),
+      league(stream, "batch_norm_backward", shape.chunks, norm_team(shape),
              NormBackward<T>{in, gamma, dgamma, dbeta, input, added});
     } else if (dx != nullptr || dresidual != nullptr) {
-      league(stream, "batch_norm_backward", shape.chunks, team_of(shape),
+      league(stream, "batch_norm_backward", shape.chunks, norm_team(shape),
              BatchNormFrozenBackward<T>{in, gamma, input, added});
     }
   });

@@ -10,6 +10,10 @@
 
 namespace wellspring::ops {
 
+TeamShape norm_team(const NormShape& shape) {
+  return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
+}
+
 void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
                           const NormGradientTotals& totals) {
   const int columns = channel_width(totals.channels);
@@ -35,10 +39,6 @@ NormShape shape_of(const GroupNormSpec& spec) {
   return norm_shape(rows, spec.channels, spec.groups, all <= kFusedValues ? all : 16384);
 }
 
-TeamShape team_of(const NormShape& shape) {
-  return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
-}
-
 }  // namespace
 
 std::size_t group_norm_partials(const GroupNormSpec& spec) {
@@ -57,19 +57,19 @@ void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x
     const T *from = static_cast<const T*>(x),
             *added = spec.residual ? static_cast<const T*>(residual) : nullptr;
     if (shape.chunks == 1) {
-      league(stream, "group_norm_forward", spec.batch, team_of(shape),
+      league(stream, "group_norm_forward", spec.batch, norm_team(shape),
              GroupNormForward<T>{from, gamma, beta, added, static_cast<T*>(y), mean, rstd, shape,
                                  spec.epsilon, spec.activation});
       return;
     }
     float* squares = partials + chunks * spec.channels;
-    league(stream, "group_norm_chunk", chunks, team_of(shape),
+    league(stream, "group_norm_chunk", chunks, norm_team(shape),
            NormMoments<T>{from, partials, squares, shape});
     league(stream, "group_norm_total", spec.batch,
            {channel_team(shape.chunks, spec.channels),
             norm_scratch(shape.chunks, spec.channels, 1, 4) * sizeof(float)},
            GroupNormTotal{partials, squares, gamma, mean, rstd, shape, spec.epsilon});
-    league(stream, "group_norm_apply", chunks, team_of(shape),
+    league(stream, "group_norm_apply", chunks, norm_team(shape),
            NormApply<T>{from, gamma, beta, mean, rstd, added, static_cast<T*>(y), shape,
                         spec.activation});
   });
@@ -91,18 +91,18 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
                              shape,
                              spec.activation};
     if (shape.chunks == 1) {
-      league(stream, "group_norm_backward", spec.batch, team_of(shape),
+      league(stream, "group_norm_backward", spec.batch, norm_team(shape),
              GroupNormBackward<T>{in, gamma, static_cast<T*>(dx), static_cast<T*>(dresidual),
                                   gamma_sums, beta_sums});
       return;
     }
     float *gamma_parts = beta_sums + size, *beta_parts = gamma_parts + chunks * spec.channels;
-    league(stream, "group_norm_backward_chunk", chunks, team_of(shape),
+    league(stream, "group_norm_backward_chunk", chunks, norm_team(shape),
            NormGradientSums<T>{in, gamma_parts, beta_parts});
     norm_gradient_totals(
         stream, "group_norm_backward_total", spec.batch,
         {gamma_parts, beta_parts, gamma_sums, beta_sums, shape.chunks, spec.channels});
-    league(stream, "group_norm_backward", chunks, team_of(shape),
+    league(stream, "group_norm_backward", chunks, norm_team(shape),
            NormBackward<T>{in, gamma, gamma_sums, beta_sums, static_cast<T*>(dx),
                            static_cast<T*>(dresidual)});
   });

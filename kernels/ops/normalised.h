@@ -34,6 +34,10 @@
 #define WS_UNROLL_GROUP
 #endif
 
+namespace wellspring {
+struct TeamShape;
+}  // namespace wellspring
+
 namespace wellspring::ops {
 
 /// Samples of `rows` rows, each in `chunks` chunks.
@@ -441,6 +445,8 @@ struct NormGradientTotals {
   }
 };
 
+/// Team of the functors that have one team per chunk; host only.
+TeamShape norm_team(const NormShape& shape);
 /// Launches the functor, for all channels of `samples` samples.
 void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
                           const NormGradientTotals& totals);
