@@ -37,6 +37,13 @@ int run(const ExportArguments& options) {
     print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",
                              options.samples.out, counted(report.abandoned, "folder"))});
   }
+  const ExportLayout& layout = find_export_layout(options.layout, *feed, options.samples.out);
+  if (options.layout.empty() && !layout.generators.empty()) {
+    print_notes(
+        {fmt::format("layout {}, the default in HDF5 for these samples, stores {}; --layout "
+                     "columns stores the values as generated",
+                     layout.name, layout.arrays)});
+  }
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out and counted in the metadata"});

@@ -111,6 +111,24 @@ TEST_F(Predictions, ReplaceNoInput) {
   refused({"eval", "runs/arrays", "--predictions", "link.npz"}, "a.npz", {"would replace it"});
 }
 
+TEST_F(Predictions, PreviewsReplaceAndJoinNoImageOfADataSet) {
+  const fs::path some = fs::directory_iterator(folder_ / "photos/class0")->path();
+  const std::string before = slurp(some);
+  fs::create_directory_symlink("photos/class0", folder_ / "link");
+  for (const std::string& out :
+       {"photos/class0/" + some.filename().string(), std::string("photos/class0/new.png"),
+        std::string("link/new.png"), (folder_ / "photos/class1/../class0/new.png").string()}) {
+    const Outcome outcome = run({"preview", "photos.yaml", "--out", out});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    expect_parts(outcome.err, {out, "belong to the data set photos", "in another folder"});
+  }
+  EXPECT_EQ(slurp(some), before);
+  EXPECT_FALSE(fs::exists(folder_ / "photos/class0/new.png"));
+  // Next to the class folders, a picture is not in the data set; a preview replaces its own.
+  for (int turn = 0; turn < 2; ++turn)
+    EXPECT_EQ(run({"preview", "photos.yaml", "--out", "photos/p.png"}).exit_code, 0);
+}
+
 TEST_F(Predictions, CheckTheOutputFirst) {
   fs::create_directory(folder_ / "dd.csv");
   const auto refused = [&](const std::vector<std::string>& command,
