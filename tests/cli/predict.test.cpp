@@ -115,18 +115,24 @@ TEST_F(Predictions, PreviewsReplaceAndJoinNoImageOfADataSet) {
   const fs::path some = fs::directory_iterator(folder_ / "photos/class0")->path();
   const std::string before = slurp(some);
   fs::create_directory_symlink("photos/class0", folder_ / "link");
-  for (const std::string& out :
-       {"photos/class0/" + some.filename().string(), std::string("photos/class0/new.png"),
-        std::string("link/new.png"), (folder_ / "photos/class1/../class0/new.png").string()}) {
+  const std::vector<std::string> names = {
+      "photos/class0/" + some.filename().string(), "photos/class0/new.png", "link/new.png",
+      (folder_ / "photos/class1/../class0/new.png").string(), "photos/new.png"};
+  for (const std::string& out : names) {
     const Outcome outcome = run({"preview", "photos.yaml", "--out", out});
     EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
-    expect_parts(outcome.err, {out, "belong to the data set photos", "in another folder"});
+    expect_parts(outcome.err, {out, "data set photos reads all images", "in another folder"});
   }
   EXPECT_EQ(slurp(some), before);
   EXPECT_FALSE(fs::exists(folder_ / "photos/class0/new.png"));
-  // Next to the class folders, a picture is not in the data set; a preview replaces its own.
-  for (int turn = 0; turn < 2; ++turn)
-    EXPECT_EQ(run({"preview", "photos.yaml", "--out", "photos/p.png"}).exit_code, 0);
+  // A preview elsewhere replaces an older one, also next to the folder of the split that is read.
+  fs::create_directory(folder_ / "all");
+  fs::rename(folder_ / "photos", folder_ / "all/train");
+  for (int turn = 0; turn < 2; ++turn) {
+    const Outcome outcome = run({"preview", "photos.yaml", "--out", "all/p.png",
+                                 "data.sources.0.path=all", "data.sources.0.split=train"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
 }
 
 TEST_F(Predictions, CheckTheOutputFirst) {

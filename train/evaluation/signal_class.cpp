@@ -30,10 +30,13 @@ std::optional<std::size_t> class_in(const HeadSpec& head, const std::string& ent
 
 [[noreturn]] void refuse_unknown(const std::string& entry, std::span<const HeadSpec> heads) {
   std::vector<std::string> known;
-  for (const char* const separator : {"", "/"})
-    for (const HeadSpec& head : heads)
-      for (std::size_t k = 0; has_signal(head) && k < head.classes.size(); ++k)
-        known.push_back((*separator == 0 ? "" : head.name + separator) + head.classes[k]);
+  const auto add = [&](const HeadSpec& head, const std::string& prefix) {
+    for (std::size_t k = 0; has_signal(head) && k < head.classes.size(); ++k)
+      known.push_back(prefix + head.classes[k]);
+  };
+  for (const HeadSpec& head : heads) add(head, "");
+  for (const HeadSpec& head : heads)
+    if (heads.size() > 1) add(head, head.name + "/");
   if (known.empty())
     fail(ErrorKind::config,
          {fmt::format("eval.signal: no head has a signal '{}'", entry),
