@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
+#include "cli/terminal.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "export/export_layout.h"
@@ -13,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 namespace wellspring::cli {
 namespace {
@@ -37,19 +39,20 @@ int run(const ExportArguments& options) {
     print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",
                              options.samples.out, counted(report.abandoned, "folder"))});
   }
-  const ExportLayout& layout = find_export_layout(options.layout, *feed, options.samples.out);
-  if (options.layout.empty() && !layout.generators.empty()) {
-    print_notes(
-        {fmt::format("layout {}, the default in HDF5 for these samples, stores {}; --layout "
-                     "columns stores the values as generated",
-                     layout.name, layout.arrays)});
-  }
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out and counted in the metadata"});
   }
   fmt::print("{}: {}, arrays {}\n", printable(options.samples.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));
+  const ExportLayout& layout = find_export_layout(options.layout, *feed, options.samples.out);
+  if (options.layout.empty() && !layout.generators.empty()) {
+    const std::string text = fmt::format(
+        "layout {}, the default in HDF5 for these samples, stores {}; --layout columns stores the "
+        "values as generated",
+        layout.name, layout.arrays);
+    fmt::print("{}\n", fit(text, STDOUT_FILENO, 4));
+  }
   return 0;
 }
 

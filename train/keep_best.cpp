@@ -83,7 +83,7 @@ std::string held_out_sets(const EvaluationConfig& evaluation) {
   return config_yaml(entries);
 }
 
-std::optional<double> find(const HeldOutFigure& figure, const EvaluationReport& report) {
+std::optional<double> value_of(const HeldOutFigure& figure, const EvaluationReport& report) {
   for (const EvaluationResult& result : report.results) {
     if (result.name != figure.source) continue;
     if (figure.what == kLoss && figure.head.empty()) return result.loss;
@@ -119,7 +119,7 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
 
 /// Error (data) if no evaluation will have the figure or, at the last one, none had a finite value.
 void require_figure(const HeldOutFigure& figure, const EvaluationReport& report, bool last) {
-  std::string why = find(figure, report) ? "" : why_missing(figure, report);
+  std::string why = value_of(figure, report) ? "" : why_missing(figure, report);
   if (why.empty() && last) why = "it was not finite in any evaluation";
   if (why.empty()) return;
   fail(ErrorKind::data, {fmt::format("train.keep_best: there is no {}", figure.name()), why,
@@ -133,7 +133,7 @@ std::string HeldOutFigure::name() const {
 }
 
 std::optional<double> HeldOutFigure::value_in(const EvaluationReport& report) const {
-  const std::optional<double> value = find(*this, report);
+  const std::optional<double> value = value_of(*this, report);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

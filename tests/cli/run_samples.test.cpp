@@ -207,18 +207,19 @@ train: {batch: 32, steps: 10}
 }
 
 TEST_F(RunSamples, ExportsNameALayoutThatIsNotTheSamples) {
-  const auto notes = [&](std::vector<std::string> more) {
+  const auto layout = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"export", "ginkgo", "momentum_low=300", "momentum_high=500",
                                "--count", "4", "--out"});
     const Outcome outcome = run(more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out.substr(outcome.out.find('\n') + 1);
   };
-  expect_parts(notes({"jets.h5"}), {"layout jetnet, the default", "relative to the jet",
-                                    "--layout columns stores the values as generated"});
-  EXPECT_EQ(notes({"jets.h5", "--layout", "columns"}), "");
-  EXPECT_EQ(notes({"jets.h5", "--layout", "jetnet"}), "") << "as asked";
-  EXPECT_EQ(notes({"jets.npz"}), "");
+  expect_parts(layout({"jets.h5"}), {"layout jetnet, the default", "relative to the jet",
+                                     "--layout columns stores the values as generated"});
+  EXPECT_EQ(layout({"jets.h5", "--layout", "columns"}), "");
+  EXPECT_EQ(layout({"jets.h5", "--layout", "jetnet"}), "") << "as asked";
+  EXPECT_EQ(layout({"jets.npz"}), "");
 }
 
 TEST_F(RunSamples, PreviewsEventsAndSets) {
