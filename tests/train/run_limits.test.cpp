@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <thread>
 
 namespace wellspring::test {
@@ -290,8 +291,8 @@ TEST(KeepBest, EndsAtTheFirstEvaluationWithoutTheFigure) {
     for (int i = 0; i < 16; ++i) label[static_cast<std::size_t>(i)] = i % classes;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 64) / 64;
     NpzWriter file(folder / name);
-    file.add("x", {ElementType::f32, {16, 4}}, bytes_of(x));
-    file.add("label", {ElementType::i32, {16}}, bytes_of(label));
+    file.add("x", {ElementType::f32, {16, 4}}, std::as_bytes(std::span(x)));
+    file.add("label", {ElementType::i32, {16}}, std::as_bytes(std::span(label)));
     file.commit();
   };
   write("train.npz", 2);

@@ -10,8 +10,8 @@
 namespace wellspring::test {
 namespace {
 
-HeadSpec head(const std::string& name, std::vector<std::string> classes,
-              LossKind loss = LossKind::class_label) {
+HeadSpec head_with(const std::string& name, std::vector<std::string> classes,
+                   LossKind loss = LossKind::class_label) {
   HeadSpec spec;
   spec.name = name;
   spec.loss = loss;
@@ -20,45 +20,49 @@ HeadSpec head(const std::string& name, std::vector<std::string> classes,
 }
 
 /// Two heads with a signal, and one of each kind without.
-std::vector<HeadSpec> heads() {
-  return {head("jet", {"quark", "gluon"}), head("tags", {"b", "c"}, LossKind::multi_label),
-          head("charge", {"1", "0"}, LossKind::soft_label), head("digit", {"0", "1", "2"}),
-          head("mass", {}, LossKind::regression)};
+std::vector<HeadSpec> several_heads() {
+  return {head_with("jet", {"quark", "gluon"}),
+          head_with("tags", {"b", "c"}, LossKind::multi_label),
+          head_with("charge", {"1", "0"}, LossKind::soft_label),
+          head_with("digit", {"0", "1", "2"}), head_with("mass", {}, LossKind::regression)};
 }
 
-std::vector<std::size_t> of(const std::vector<std::string>& wanted) {
-  return signal_classes(wanted, heads());
+std::vector<std::size_t> signals_of(const std::vector<std::string>& wanted) {
+  return signal_classes(wanted, several_heads());
 }
 
-std::string refused(const std::vector<std::string>& wanted, const std::vector<HeadSpec>& all) {
+std::string refused_signal(const std::vector<std::string>& wanted,
+                           const std::vector<HeadSpec>& all) {
   return message_of(ErrorKind::config, [&] { signal_classes(wanted, all); });
 }
 
 TEST(SignalClass, IsNamedOrNumbered) {
   using List = std::vector<std::size_t>;
-  EXPECT_EQ(of({}), (List{1, 1, 1, 1, 1}));
-  EXPECT_EQ(of({"quark"}), (List{0, 1, 1, 1, 1}));
-  EXPECT_EQ(of({"jet/quark", "charge/1"}), (List{0, 1, 0, 1, 1}));
-  EXPECT_EQ(of({"jet/0"}), (List{0, 1, 1, 1, 1}));
+  EXPECT_EQ(signals_of({}), (List{1, 1, 1, 1, 1}));
+  EXPECT_EQ(signals_of({"quark"}), (List{0, 1, 1, 1, 1}));
+  EXPECT_EQ(signals_of({"jet/quark", "charge/1"}), (List{0, 1, 0, 1, 1}));
+  EXPECT_EQ(signals_of({"jet/0"}), (List{0, 1, 1, 1, 1}));
   // In every head: the class named 0, else the class of that index.
-  EXPECT_EQ(of({"0"}), (List{0, 1, 1, 1, 1}));
-  EXPECT_EQ(of({"1"}), (List{1, 1, 0, 1, 1}));
+  EXPECT_EQ(signals_of({"0"}), (List{0, 1, 1, 1, 1}));
+  EXPECT_EQ(signals_of({"1"}), (List{1, 1, 0, 1, 1}));
 }
 
 TEST(SignalClass, RefusesUnknownAndRepeatedNames) {
-  expect_parts(refused({"gluonn"}, {head("jet", {"quark", "gluon"})}),
+  expect_parts(refused_signal({"gluonn"}, {head_with("jet", {"quark", "gluon"})}),
                {"eval.signal", "'gluonn'", "did you mean 'gluon'?"});
-  expect_parts(refused({"jet/qark"}, heads()), {"'jet/qark'", "did you mean 'jet/quark'?"});
-  EXPECT_NE(refused({"digit/2"}, heads()), "");
-  EXPECT_NE(refused({"b"}, heads()), "") << "labels of multi_label are independent";
-  expect_parts(refused({"gluon", "jet/quark"}, heads()),
+  expect_parts(refused_signal({"jet/qark"}, several_heads()),
+               {"'jet/qark'", "did you mean 'jet/quark'?"});
+  EXPECT_NE(refused_signal({"digit/2"}, several_heads()), "");
+  EXPECT_NE(refused_signal({"b"}, several_heads()), "") << "labels of multi_label are independent";
+  expect_parts(refused_signal({"gluon", "jet/quark"}, several_heads()),
                {"'gluon' and 'jet/quark'", "head 'jet'", "HEAD/CLASS"});
-  expect_parts(refused({"2"}, {heads()[3], heads()[4]}),
+  expect_parts(refused_signal({"2"}, {several_heads()[3], several_heads()[4]}),
                {"no head has a signal '2'", "two classes", "remove eval.signal"});
 }
 
 /// The scores of head `noise`, and the signal that they name.
-std::map<std::string, double> scores_of(const EvaluationReport& report, const std::string& signal) {
+std::map<std::string, double> noise_scores(const EvaluationReport& report,
+                                           const std::string& signal) {
   std::map<std::string, double> scores;
   for (const HeadReport& head : report.results.at(1).heads) {
     EXPECT_EQ(head.head, "noise");
@@ -86,7 +90,7 @@ TEST(SignalClass, MayChangeOnResumeAndInEvaluations) {
     listener.interrupt_at = 12;
     Trainer(config("noise/uniform"), listener, quick()).run();
     ASSERT_EQ(listener.evaluations.size(), 2u);
-    scores_of(listener.evaluations.back(), "uniform");
+    noise_scores(listener.evaluations.back(), "uniform");
   }
   Listener listener;
   Trainer trainer(config("1"), listener, quick());
@@ -94,7 +98,7 @@ TEST(SignalClass, MayChangeOnResumeAndInEvaluations) {
   const FinishReport finish = trainer.run();
   for (const std::string& note : trainer.plan().notes)
     EXPECT_EQ(note.find("starts again"), std::string::npos) << note;
-  const auto usual = scores_of(*finish.evaluation, "gaussian");
+  const auto usual = noise_scores(*finish.evaluation, "gaussian");
   expect_parts(slurp(folder / "report.html"),
                {"ROC curve (signal: gaussian)", "(signal: gaussian)"});
   expect_parts(slurp(folder / "metrics.jsonl"),
@@ -103,8 +107,8 @@ TEST(SignalClass, MayChangeOnResumeAndInEvaluations) {
   const auto again = [&](const std::string& signal) {
     return evaluate_checkpoint(folder.path(), config(signal), listener, folder / (signal + ".csv"));
   };
-  EXPECT_EQ(scores_of(again("gaussian"), "gaussian"), usual);
-  const auto other = scores_of(again("uniform"), "uniform");
+  EXPECT_EQ(noise_scores(again("gaussian"), "gaussian"), usual);
+  const auto other = noise_scores(again("uniform"), "uniform");
   EXPECT_EQ(other.at("area under the curve"), usual.at("area under the curve"));
   EXPECT_NE(other, usual) << "rejections";
   EXPECT_EQ(slurp(folder / "uniform.csv"), slurp(folder / "gaussian.csv"));
