@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"
+#include "cli/terminal.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "export/export_layout.h"
@@ -13,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 namespace wellspring::cli {
 namespace {
@@ -43,6 +45,14 @@ int run(const ExportArguments& options) {
   }
   fmt::print("{}: {}, arrays {}\n", printable(options.samples.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));
+  const ExportLayout& layout = find_export_layout(options.layout, *feed, options.samples.out);
+  if (options.layout.empty() && !layout.generators.empty()) {
+    const std::string text = fmt::format(
+        "layout {}, the default in HDF5 for these samples, stores {}; --layout columns stores the "
+        "values as generated",
+        layout.name, layout.arrays);
+    fmt::print("{}\n", fit(text, STDOUT_FILENO, 4));
+  }
   return 0;
 }
 

@@ -72,10 +72,12 @@ void require_png_name(const std::string& out) {
 
 int run(const PreviewArguments& options) {
   require_png_name(options.out);
-  const auto feed = open_samples(options.samples, usual_count);
   const std::string out = options.out.empty()
                               ? std::filesystem::path(options.samples.what).stem().string() + ".png"
                               : options.out;
+  SampleOptions samples = options.samples;
+  samples.out = out;
+  const auto feed = open_samples(samples, usual_count);
   require_creatable(out);
   Preview picture;
   const bool done =

@@ -125,7 +125,7 @@ DataSurvey survey_data(const fs::path& path, const std::vector<ParamSetting>& gi
   } else if (images) {
     detail::survey_images(survey, watch);
   } else {
-    detail::survey_arrays(survey, format);
+    detail::survey_arrays(survey, format, watch);
   }
   const auto data = survey.open(watch);
   survey.rows = data->size();

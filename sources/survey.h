@@ -68,7 +68,7 @@ std::vector<std::filesystem::path> held_out_siblings(const std::filesystem::path
 
 /// Add keys to `survey`; errors (data).
 void survey_images(DataSurvey& survey, const WorkWatch& watch);
-void survey_arrays(DataSurvey& survey, const std::string& format);
+void survey_arrays(DataSurvey& survey, const std::string& format, const WorkWatch& watch);
 
 }  // namespace detail
 }  // namespace wellspring

@@ -1,6 +1,7 @@
 // Files of arrays: which array holds the rows, which the labels or regression targets, and which
 // are held out.
 #include "core/error.h"
+#include "core/signals.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "sources/files/array_images.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,8 +31,8 @@ struct FoundArray {
 
 class ArraySurvey {
  public:
-  ArraySurvey(DataSurvey& survey, const std::string& format)
-      : survey_(survey), npy_(format == "npy") {
+  ArraySurvey(DataSurvey& survey, const std::string& format, const WorkWatch& watch)
+      : survey_(survey), watch_(watch), npy_(format == "npy") {
     if (npy_) {
       file_ = open_npy_input(survey.path);
     } else {
@@ -39,7 +41,8 @@ class ArraySurvey {
     for (const std::string& name : npy_ ? neighbours() : file_->names()) {
       try {
         arrays_.push_back({file_->array(name), words_of(name)});
-      } catch (const Error&) {  // text or an empty array: not rows or labels
+      } catch (const Error&) {  // strings or an empty array: not rows
+        unreadable_.push_back(name);
       }
     }
   }
@@ -55,7 +58,10 @@ class ArraySurvey {
     if (!given && (npy_ || !file_->has("label"))) {
       truth = find_truth(*rows, count);
       if (truth != nullptr) add_truth(*truth, count);
+      if (truth == nullptr) expect_readable_truth(*rows);
     }
+    expect_finite(rows->array);
+    if (truth != nullptr) expect_finite(truth->array);
     add_held_out(*rows, truth);
     add_classes();
   }
@@ -104,6 +110,50 @@ class ArraySurvey {
     return best;
   }
 
+  /// Reads labels again that could not be read, so that the error says why.
+  void expect_readable_truth(const FoundArray& rows) const {
+    for (const std::string& name : unreadable_) {
+      const DataName words = words_of(name);
+      if (words.role == DataName::Role::labels && words.part == rows.words.part &&
+          words.rest == rows.words.rest)
+        file_->array(name);
+    }
+  }
+
+  /// Refuses NaN and infinity now, rather than in training. Masked items of JetNet are not read.
+  void expect_finite(const NumberArray& array) const {
+    constexpr std::size_t kBlock = std::size_t{1} << 20;  // numbers
+    if (array.is_whole() || array.rows() == 0 || array.name() == "particle_features") return;
+    std::size_t width = 1;
+    for (const std::int64_t extent : std::span(array.shape()).subspan(1))
+      width *= static_cast<std::size_t>(extent);
+    const auto rows = static_cast<std::int64_t>(
+        std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, width)));
+    std::vector<float> values;
+    std::int64_t first = -1, count = 0;
+    for (std::int64_t begin = 0; begin < array.rows(); begin += rows) {
+      stop_if_interrupted();
+      const std::int64_t size = std::min(rows, array.rows() - begin);
+      values.resize(static_cast<std::size_t>(size) * width);
+      array.read(begin, size, values.data());
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto row = std::span(values).subspan(static_cast<std::size_t>(i) * width, width);
+        if (std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) continue;
+        if (count++ == 0) first = begin + i;
+      }
+      if (watch_)
+        watch_("reading " + array.name(), static_cast<std::uint64_t>(begin + size),
+               static_cast<std::uint64_t>(array.rows()));
+    }
+    if (count == 0) return;
+    file_->refuse(array.name(),
+                  fmt::format("is NaN or infinite (as f32) in {} of {} rows, first in row {}",
+                              count, array.rows(), first),
+                  "a non-finite value spoils training permanently",
+                  "remove these rows from all arrays: keep = "
+                  "np.isfinite(x).reshape(len(x), -1).all(1); or replace the values");
+  }
+
   /// Sets `range` for images of real numbers that are not all in [0, 1].
   void add_range(const FoundArray& rows) {
     const std::vector<std::int64_t>& shape = rows.array.shape();
@@ -123,6 +173,12 @@ class ArraySurvey {
       low = std::min(low, *std::ranges::min_element(values));
       high = std::max(high, *std::ranges::max_element(values));
     }
+    if (low < -1 || (low < 0 && high > 1) || high > 255)
+      file_->refuse(rows.array,
+                    fmt::format("the values of {} are from {:g} to {:g}, but images are from 0 to "
+                                "1, -1 to 1 or 0 to 255",
+                                counted(count, "row"), low, high),
+                    kRangeAdvice);
     const char* const range = low >= 0 && high <= 1    ? "0..1"
                               : low >= -1 && high <= 1 ? "-1..1"
                                                        : "0..255";
@@ -149,11 +205,31 @@ class ArraySurvey {
     return fitting == 1 && !npy_ ? only : nullptr;
   }
 
-  /// Integers and one-hot rows are classes; other numbers are regression targets.
+  /// True for whole numbers that are few enough to be classes. Refuses integers that may be targets.
+  bool are_classes(const NumberArray& array, bool images) const {
+    constexpr std::size_t kRowsPerClass = 10;  // in the mean, of floats that count as classes
+    std::vector<double> values(static_cast<std::size_t>(array.rows()));
+    array.read(0, array.rows(), values.data());
+    const bool whole = std::ranges::all_of(
+        values, [](double value) { return value >= 0 && std::floor(value) == value; });
+    std::ranges::sort(values);
+    const std::size_t rows = values.size();
+    const auto repeated = std::ranges::unique(values);
+    const std::size_t distinct = rows - repeated.size();
+    if (images) return array.is_whole() || whole;  // images have no targets
+    if (!array.is_whole()) return whole && distinct * kRowsPerClass <= rows;
+    if (distinct == 1 || 2 * distinct <= rows) return true;
+    file_->refuse(array.name(), fmt::format("has {} different integers in {} rows", distinct, rows),
+                  "they may be classes or targets of a regression",
+                  fmt::format("say which: labels={0}, or latents=[{0}]", array.name()));
+  }
+
+  /// Whole numbers and one-hot rows are classes; other numbers are regression targets.
   void add_truth(const FoundArray& truth, std::int64_t count) {
     const NumberArray& array = truth.array;
     const bool wide = array.shape().size() == 2 && array.shape()[1] > 1;
-    bool classes = array.is_whole();
+    const bool images = survey_.open()->layout().type == ElementType::u8;
+    bool classes = wide ? array.is_whole() : are_classes(array, images);
     if (!classes && wide) {
       try {
         read_class_labels(*file_, array, count, "");
@@ -163,10 +239,13 @@ class ArraySurvey {
       }
     }
     if (classes) {
-      survey_.keys.push_back({"labels", array.name(), "one class per row, " + array.text()});
+      std::string reason = "one class per row, " + array.text();
+      if (!array.is_whole() && !wide && !images)
+        reason += fmt::format("; for a regression: init with latents=[{}]", array.name());
+      survey_.keys.push_back({"labels", array.name(), reason});
       return;
     }
-    if (survey_.open()->layout().type == ElementType::u8)
+    if (images)
       file_->refuse(array, "regression targets are read for events and sets only",
                     "store class indices, integers [rows]");
     const std::string names[] = {array.name()};
@@ -201,6 +280,8 @@ class ArraySurvey {
     survey_.held_out = {{npy_ ? "path" : "array",
                          npy_ ? (survey_.path.parent_path() / name).string() : name,
                          "held-out rows, " + other->array.text()}};
+    expect_finite(other->array);
+    expect_finite(other_truth->array);
     const std::string names[] = {other_truth->array.name()};
     const bool classes = survey_.find("labels") != nullptr;
     survey_.held_out.push_back({classes ? "labels" : "latents",
@@ -227,16 +308,18 @@ class ArraySurvey {
   }
 
   DataSurvey& survey_;
+  const WorkWatch& watch_;
   bool npy_;
   std::unique_ptr<ArrayInput> file_;
   std::vector<FoundArray> arrays_;
+  std::vector<std::string> unreadable_;
 };
 
 }  // namespace
 
-void survey_arrays(DataSurvey& survey, const std::string& format) {
+void survey_arrays(DataSurvey& survey, const std::string& format, const WorkWatch& watch) {
   survey.size_reason = "the size of the images";
-  ArraySurvey(survey, format).run();
+  ArraySurvey(survey, format, watch).run();
 }
 
 }  // namespace wellspring::detail

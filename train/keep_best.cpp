@@ -19,12 +19,13 @@ namespace {
 using Better = HeldOutFigure::Better;
 
 constexpr const char* kLoss = "loss";
+constexpr const char* kDetermination = "R^2";
 
 /// The scores of a head (docs/results.md) whose presence does not depend on its predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
   for (const HeadTarget& target : head.targets)
-    for (const char* const what : {"rmse", "mae", "resolution", "R^2"})
+    for (const char* const what : {"rmse", "mae", "resolution", kDetermination})
       scores.push_back(fmt::format("{} of {}", what, target.name));
   if (head.loss == LossKind::regression) return scores;
   scores.emplace_back("accuracy");
@@ -34,11 +35,7 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
     if (head.classes.size() >= kFewestForTop5) scores.emplace_back(kTop5Accuracy);
     scores.emplace_back(kCalibrationError);
   }
-  if (head.loss == LossKind::multi_label || head.classes.size() != 2) {
-    scores.emplace_back(kMeanArea);
-  } else {
-    scores.emplace_back(kArea);
-  }
+  scores.emplace_back(has_signal(head) ? kArea : kMeanArea);
   return scores;
 }
 
@@ -74,13 +71,59 @@ std::string without_single_head(std::string name, const std::vector<HeadSpec>& h
   return name;
 }
 
-/// The held-out sets of a run, as text.
+/// The held-out sets of a run, as text. The signal class is not a part of them: no figure to keep
+/// depends on it, because both classes of a head have the same area under the curve.
 std::string held_out_sets(const EvaluationConfig& evaluation) {
   ConfigWriter writer;
   write_evaluation(writer, evaluation);
   std::vector<ConfigEntry> entries = writer.entries();
-  std::erase_if(entries, [](const ConfigEntry& e) { return e.path_text() == "eval.every"; });
+  std::erase_if(entries, [](const ConfigEntry& e) {
+    return e.path_text() == "eval.every" || e.path_text() == "eval.signal";
+  });
   return config_yaml(entries);
+}
+
+std::optional<double> value_of(const HeldOutFigure& figure, const EvaluationReport& report) {
+  for (const EvaluationResult& result : report.results) {
+    if (result.name != figure.source) continue;
+    if (figure.what == kLoss && figure.head.empty()) return result.loss;
+    for (const HeadReport& entry : result.heads) {
+      if (!figure.head.empty() && entry.head != figure.head) continue;
+      if (figure.what == kLoss) return entry.loss;
+      for (const Score& score : entry.scores)
+        if (score.what == figure.what) return score.value;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Why no evaluation of the run will have a figure that this one lacks; "" if one may have it.
+std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& report) {
+  for (const EvaluationResult& result : report.results) {
+    if (result.name != figure.source) continue;
+    if (!std::isfinite(result.loss)) return "";  // outputs that are NaN have no area
+    for (const HeadReport& entry : result.heads) {
+      const bool area = figure.what == kArea || figure.what == kMeanArea;
+      if (!area || !entry.classifier || (!figure.head.empty() && entry.head != figure.head))
+        continue;
+      const auto present = std::ranges::count_if(
+          entry.classifier->classes, [](const ClassReport& one) { return one.samples > 0; });
+      return present < 2 ? "all held-out samples are of one class"
+                         : "no class has samples and others too, or the scores of so many are not "
+                           "kept in memory";
+    }
+  }
+  return figure.what.starts_with(kDetermination) ? "all held-out samples have the same target"
+                                                 : "the held-out samples do not train that head";
+}
+
+/// Error (data) if no evaluation will have the figure or, at the last one, none had a finite value.
+void require_figure(const HeldOutFigure& figure, const EvaluationReport& report, bool last) {
+  std::string why = value_of(figure, report) ? "" : why_missing(figure, report);
+  if (why.empty() && last) why = "it was not finite in any evaluation";
+  if (why.empty()) return;
+  fail(ErrorKind::data, {fmt::format("train.keep_best: there is no {}", figure.name()), why,
+                         "set another train.keep_best, or change the held-out samples"});
 }
 
 }  // namespace
@@ -90,20 +133,8 @@ std::string HeldOutFigure::name() const {
 }
 
 std::optional<double> HeldOutFigure::value_in(const EvaluationReport& report) const {
-  const auto finite = [](double value) {
-    return std::isfinite(value) ? std::optional(value) : std::nullopt;
-  };
-  for (const EvaluationResult& result : report.results) {
-    if (result.name != source) continue;
-    if (what == kLoss && head.empty()) return finite(result.loss);
-    for (const HeadReport& entry : result.heads) {
-      if (!head.empty() && entry.head != head) continue;
-      if (what == kLoss) return finite(entry.loss);
-      for (const Score& score : entry.scores)
-        if (score.what == what) return finite(score.value);
-    }
-  }
-  return std::nullopt;
+  const std::optional<double> value = value_of(*this, report);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
@@ -169,8 +200,9 @@ bool BestKeeper::compare(const EvaluationReport& report) {
   const bool scheduled = every_ > 0 && report.step % every_ == 0;
   if (!figure_ || report.step == progress_.evaluated || !(scheduled || report.step == steps_))
     return false;
-  progress_.evaluated = report.step;
   const std::optional<double> value = figure_->value_in(report);
+  if (!value && !progress_.best) require_figure(*figure_, report, report.step == steps_);
+  progress_.evaluated = report.step;
   const bool better = value && (!progress_.best || (figure_->better == Better::larger
                                                         ? *value > progress_.best->value
                                                         : *value < progress_.best->value));

@@ -47,7 +47,8 @@ class BestKeeper {
               std::vector<std::string>& notes);
   /// Compares an evaluation with the best one, unless that was done before. Returns true if it is
   /// better. Ignores an additional evaluation at a time limit, so that a run that goes on from
-  /// there equals an uninterrupted one.
+  /// there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not appeared
+  /// by the last step.
   bool compare(const EvaluationReport& report);
   bool out_of_patience() const { return patience_ > 0 && progress_.since_best >= patience_; }
   /// Without training_seconds.

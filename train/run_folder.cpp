@@ -134,6 +134,9 @@ void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
   metrics_->write(finish);
   metrics_->sync();
   finish.folder = path_;
+  if (!finish.checkpoint)
+    finish.checkpoint = CheckpointReport{finish.step, checkpoints_.path_of(finish.step), 0, 0};
+  if (std::filesystem::exists(checkpoints_.best())) finish.best_checkpoint = checkpoints_.best();
   finish.report = path_ / kReportFile;
   if (std::filesystem::exists(path_ / kPreviewFile)) finish.preview = path_ / kPreviewFile;
   ReportInput input;

@@ -152,6 +152,9 @@ class Writer {
       line(fmt::format("      fraction: {}", kFraction), "no held-out files found: not trained on");
     for (const SourceKey& key : survey_.held_out)
       line(fmt::format("      {}: {}", key.name, key.yaml()), key.reason);
+    if (survey_.targets.empty() && survey_.classes.size() == 2)
+      line("  signal: " + yaml_list(std::vector{survey_.classes[1]}),
+           "of ROC curves and background rejections; or " + survey_.classes[0]);
     line("");
   }
 

@@ -223,11 +223,7 @@ FinishReport Trainer::Impl::run() {
   finish.step = step;
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;
-  if (!finish.checkpoint && folder_)
-    finish.checkpoint = CheckpointReport{step, folder_->checkpoints().path_of(step), 0, 0};
   finish.best = best_.progress().best;
-  if (folder_ && fs::exists(folder_->checkpoints().best()))
-    finish.best_checkpoint = folder_->checkpoints().best();
   finish.seconds = seconds_since(began_);
   if (folder_) folder_->write_report(config, plan, finish);
   observer_.on_finish(finish);
@@ -385,7 +381,11 @@ void Trainer::Impl::evaluate_and_keep() {
 
 /// Writes a checkpoint if the last evaluation is the best of the run.
 void Trainer::Impl::keep_if_best() {
-  if (best_.compare(*last_evaluation_) && folder_) checkpoint();
+  try {
+    if (best_.compare(*last_evaluation_) && folder_) checkpoint();
+  } catch (const Error& error) {
+    fail_data(error);
+  }
 }
 
 std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {

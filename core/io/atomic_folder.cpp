@@ -159,16 +159,33 @@ void remove_folder(const fs::path& path) {
 }
 
 void replace_link(const fs::path& link, const fs::path& target) {
-  std::error_code error;
-  if (fs::read_symlink(link, error) == target && !error) return;
+  if (read_link(link) == target) return;
   const fs::path temporary = temporary_name(link);
-  if (::symlink(target.c_str(), temporary.c_str()) != 0) fail_write(link, "create the link", errno);
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) {
+    const int reason = errno;
+    const bool has_links = reason != EPERM && reason != EOPNOTSUPP && reason != ENOSYS;
+    if (has_links) fail_write(link, "create the link", reason);
+    return write_file(link, target.string() + "\n");
+  }
   if (::rename(temporary.c_str(), link.c_str()) != 0) {
     const int reason = errno;
     ::unlink(temporary.c_str());
     fail_write(link, "replace the link", reason);
   }
   sync_folder(folder_of(link));
+}
+
+std::optional<fs::path> read_link(const fs::path& link) {
+  constexpr std::uintmax_t kLongest = 256;  // a name and the end of the line
+  std::error_code error;
+  const fs::path target = fs::read_symlink(link, error);
+  if (!error) return target;
+  if (!fs::is_regular_file(link, error) || fs::file_size(link, error) > kLongest || error)
+    return std::nullopt;
+  std::string name = read_text(link);
+  if (!name.ends_with('\n')) return std::nullopt;
+  name.pop_back();
+  return fs::path(name);
 }
 
 int remove_abandoned_folders(const fs::path& path,

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace wellspring {
@@ -38,9 +39,12 @@ class AtomicFolder {
 /// folder or a stale temporary remains. Throws a runtime error if it cannot be removed.
 void remove_folder(const std::filesystem::path& path);
 
-/// Makes `link` a symbolic link to `target`, atomically. Throws a runtime error, for example
-/// because `link` is a folder.
+/// Makes `link` a symbolic link to `target`, a name in the same folder, atomically. On a file system
+/// without symbolic links, a text file with that name. Throws a runtime error, for example because
+/// `link` is a folder.
 void replace_link(const std::filesystem::path& link, const std::filesystem::path& target);
+/// The name in a link or file of replace_link. nullopt if `link` is anything else.
+std::optional<std::filesystem::path> read_link(const std::filesystem::path& link);
 
 /// Removes leftovers of AtomicFile and AtomicFolder from killed runs in this folder; only its
 /// single writer may call it. Returns the number removed.

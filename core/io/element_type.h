@@ -6,6 +6,12 @@
 
 namespace wellspring {
 
+/// Advice in errors on arrays of strings.
+inline constexpr const char* kStringsAdvice =
+    "turn class names into class indices: names, y = np.unique(y, return_inverse=True); a text "
+    "file "
+    "of the names, one per line, can be given as class_names:";
+
 enum class ElementType { u8, i32, i64, f16, bf16, f32, f64 };
 
 constexpr std::size_t element_size(ElementType type) {

@@ -500,6 +500,8 @@ Hdf5Array Hdf5File::array(const std::string& name) const {
   if (!type || !space || !creation) refuse_damaged(name);
   const H5T_class_t kind = H5Tget_class(type.id());
   const std::size_t element = H5Tget_size(type.id());
+  if (kind == H5T_STRING)
+    refuse(name, "contains strings", "arrays must hold integers or floats", kStringsAdvice);
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element == 0 || element > 8)
     refuse(name, "does not contain numbers",
            "arrays must hold integers or floats of at most 64 bits", "store numbers");

@@ -309,6 +309,11 @@ NpyNumbers numbers_of(std::string_view quoted, const std::string& name) {
   if (quoted.size() > 2 && quoted.front() == '\'' && quoted.back() == '\'') {
     if (const auto numbers = npy_numbers(quoted.substr(1, quoted.size() - 2))) return *numbers;
   }
+  // Kinds of strings: numpy.dtype.kind.
+  const std::size_t kind = quoted.find_first_of("USOT");
+  if (quoted.starts_with('\'') && kind <= 2)
+    fail_npy(name, fmt::format("its type is {}: strings or Python objects", quoted),
+             kStringsAdvice);
   fail_npy(name, fmt::format("its type is {}", quoted),
            "store integers or floats: x.astype('int64'), x.astype('float32')");
 }

@@ -126,7 +126,7 @@ class JetNetArrays final : public ValueArrays {
 
 ExportLayout jetnet() {
   return {kJetNet,
-          "particle_features and jet_features",
+          "particle_features (relative to the jet) and jet_features",
           &make_arrays<JetNetArrays>,
           {"ginkgo", "lund_shower"},
           [](const SampleInfo& info) {

@@ -26,6 +26,22 @@ double percent_of(std::int64_t row) {
   return static_cast<double>(z >> 11) * 0x1p-53 * 100;
 }
 
+/// A set of fewer rows is divided evenly: by the rank of the hash instead of its value, which would
+/// give a part of 20 % of n rows a standard deviation of 0.4 sqrt(n), 9 rows of 100 at this size.
+constexpr std::int64_t kFewestByHash = 500;
+
+/// Evenly spaced values in (0, 100) for the rows of a small set, in the order of percent_of.
+std::vector<double> even_percents(std::int64_t size) {
+  std::vector<std::pair<double, std::int64_t>> order;
+  for (std::int64_t row = 0; row < size; ++row) order.emplace_back(percent_of(row), row);
+  std::ranges::sort(order);
+  std::vector<double> percents(order.size());
+  for (std::size_t rank = 0; rank < order.size(); ++rank)
+    percents[static_cast<std::size_t>(order[rank].second)] =
+        100 * (static_cast<double>(rank) + 0.5) / static_cast<double>(size);
+  return percents;
+}
+
 std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -133,9 +149,12 @@ std::vector<std::int64_t> RowRange::rows(std::int64_t size) const {
   };
   const bool hashed = !numbers && by == RowOrder::hash;
   const std::int64_t first = hashed ? 0 : position(begin), last = hashed ? size : position(end);
+  const std::vector<double> even =
+      hashed && size < kFewestByHash ? even_percents(size) : std::vector<double>();
   std::vector<std::int64_t> rows;
   for (std::int64_t row = first; row < last; ++row) {
-    const double at = hashed ? percent_of(row) : begin;
+    double at = begin;
+    if (hashed) at = even.empty() ? percent_of(row) : even[static_cast<std::size_t>(row)];
     if (at >= begin && at < end) rows.push_back(row);
   }
   return rows;

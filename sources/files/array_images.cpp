@@ -81,7 +81,7 @@ void ArrayImages::read(const NumberArray& array, std::int64_t row, const std::st
       fail(ErrorKind::data,
            {fmt::format("{}: a pixel has the value {:g}", location, values[i]),
             fmt::format("values are from {:g} (black) to {:g} (white)", black, white),
-            "set range: to the range of the values (0..1, -1..1 or 0..255), or convert them"});
+            std::isnan(values[i]) ? "remove the row or replace the value" : kRangeAdvice});
     }
     const std::size_t to = planar_ ? i % plane * channels + i / plane : i;
     out[to] = static_cast<std::uint8_t>(std::min(255.0, std::floor(scaled + 0.5)));
@@ -118,12 +118,22 @@ ClassLabels read_class_labels(const ArrayInput& file, const NumberArray& array, 
                             what, rows),
                 "store the labels of these rows");
   if (shape.size() == 2 && shape[1] > 1) return {read_one_hot(file, array), shape[1]};
-  if (!array.is_whole())
-    file.refuse(array, "labels must be integers",
-                "convert them: y.astype('int64'); read targets of a regression with latents:");
   ClassLabels labels;
   labels.label.resize(static_cast<std::size_t>(rows));
-  array.read(0, rows, labels.label.data());
+  if (array.is_whole()) {
+    array.read(0, rows, labels.label.data());
+    return labels;
+  }
+  std::vector<double> values(labels.label.size());
+  array.read(0, rows, values.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    constexpr double kMost = 0x1p53;
+    if (std::floor(values[i]) != values[i] || !(std::abs(values[i]) <= kMost))
+      file.refuse(array.name(), fmt::format("of row {} is {:g}", i, values[i]),
+                  "labels must be integers",
+                  "convert them: y.astype('int64'); read targets of a regression with latents:");
+    labels.label[i] = static_cast<std::int64_t>(values[i]);
+  }
   return labels;
 }
 

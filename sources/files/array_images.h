@@ -13,6 +13,12 @@
 
 namespace wellspring {
 
+/// Advice in errors on pixels outside the range.
+inline constexpr const char* kRangeAdvice =
+    "set range: -1..1 or 0..255 if that is the range of all values; standardised images have no "
+    "such range: undo it, x * std + mean, or scale, (x - x.min()) / (x.max() - x.min()); runs "
+    "standardise pixels themselves (data.normalise)";
+
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;  ///< per side
 
 /// Position of the channels in the shape of an image.

@@ -237,6 +237,26 @@ TEST_F(FaultInjection, AFailedSyncOfACheckpointEndsTheRun) {
   EXPECT_NE(outcome.err.find(std::strerror(EIO)), std::string::npos) << outcome.err;
 }
 
+TEST_F(FaultInjection, WithoutSymbolicLinksAFileNamesTheBestCheckpoint) {
+  const RunFolder run(pictures_.path());
+  const fs::path config = run.folder() / "small.yaml", best = "runs/small/checkpoints/best";
+  std::string text = slurp(config);
+  spill(config, text.replace(text.find("every: 5, samples"), 8, "every: 20"));
+  const Outcome outcome =
+      run.train_with(fmt::format("link:1:{}", EPERM), run.run_folder() / "checkpoints/.tmp-best");
+  EXPECT_FALSE(slurp(run.log()).empty()) << "no fault";
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(slurp(run.folder() / best), "step-20\n");
+  EXPECT_NE(outcome.out.find(best.string()), std::string::npos) << outcome.out;
+  for (const std::vector<std::string>& reader :
+       {std::vector<std::string>{"eval", best.string()},
+        {"train", "small.yaml", "out=again", "init.from=" + best.string()},
+        {"train", "small.yaml", "out=there", "--resume", best.string()}}) {
+    const Outcome read = wellspring(reader, run.folder().path());
+    EXPECT_EQ(read.exit_code, 0) << read.err;
+  }
+}
+
 /// A run makes about 100,000 allocations, so even the full sweep tries only a sample of them. Half
 /// of the sample is among the first 6000.
 TEST_F(FaultInjection, FailingAllocationsLeaveAWholeCheckpoint) {

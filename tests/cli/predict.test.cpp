@@ -111,6 +111,30 @@ TEST_F(Predictions, ReplaceNoInput) {
   refused({"eval", "runs/arrays", "--predictions", "link.npz"}, "a.npz", {"would replace it"});
 }
 
+TEST_F(Predictions, PreviewsReplaceAndJoinNoImageOfADataSet) {
+  const fs::path some = fs::directory_iterator(folder_ / "photos/class0")->path();
+  const std::string before = slurp(some);
+  fs::create_directory_symlink("photos/class0", folder_ / "link");
+  const std::vector<std::string> names = {
+      "photos/class0/" + some.filename().string(), "photos/class0/new.png", "link/new.png",
+      (folder_ / "photos/class1/../class0/new.png").string(), "photos/new.png"};
+  for (const std::string& out : names) {
+    const Outcome outcome = run({"preview", "photos.yaml", "--out", out});
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    expect_parts(outcome.err, {out, "data set photos reads all images", "in another folder"});
+  }
+  EXPECT_EQ(slurp(some), before);
+  EXPECT_FALSE(fs::exists(folder_ / "photos/class0/new.png"));
+  // A preview elsewhere replaces an older one, also next to the folder of the split that is read.
+  fs::create_directory(folder_ / "all");
+  fs::rename(folder_ / "photos", folder_ / "all/train");
+  for (int turn = 0; turn < 2; ++turn) {
+    const Outcome outcome = run({"preview", "photos.yaml", "--out", "all/p.png",
+                                 "data.sources.0.path=all", "data.sources.0.split=train"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+}
+
 TEST_F(Predictions, CheckTheOutputFirst) {
   fs::create_directory(folder_ / "dd.csv");
   const auto refused = [&](const std::vector<std::string>& command,

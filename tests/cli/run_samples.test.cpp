@@ -206,6 +206,22 @@ train: {batch: 32, steps: 10}
   EXPECT_EQ(run({"preview", "events.yaml", "--split", "eval", "--count", "100"}).exit_code, 0);
 }
 
+TEST_F(RunSamples, ExportsNameALayoutThatIsNotTheSamples) {
+  const auto layout = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"export", "ginkgo", "momentum_low=300", "momentum_high=500",
+                               "--count", "4", "--out"});
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out.substr(outcome.out.find('\n') + 1);
+  };
+  expect_parts(layout({"jets.h5"}), {"layout jetnet, the default", "relative to the jet",
+                                     "--layout columns stores the values as generated"});
+  EXPECT_EQ(layout({"jets.h5", "--layout", "columns"}), "");
+  EXPECT_EQ(layout({"jets.h5", "--layout", "jetnet"}), "") << "as asked";
+  EXPECT_EQ(layout({"jets.npz"}), "");
+}
+
 TEST_F(RunSamples, PreviewsEventsAndSets) {
   const std::string config = (source_folder() / "configs/ee_mumu.yaml").string();
   const Outcome events = run({"preview", config, "--count", "300"});

@@ -101,7 +101,17 @@ TEST_F(Train, ReportsOverflowAndTheAreaUnderTheCurve) {
   ASSERT_NE(warning, std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("did not fit", warning + 1), std::string::npos)
       << "the sum at the end";
-  expect_parts(outcome.out, {"area under the curve 0."});
+  EXPECT_TRUE(
+      std::regex_search(outcome.out, std::regex("area under the curve 0\\.[0-9]+ \\(signal: W\\)")))
+      << outcome.out;
+  const Outcome other = run({"eval", "runs/ginkgo", "eval.signal=QCD"});
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  expect_parts(other.out, {" (signal: QCD), ", "background rejection at 30 %"});
+  const Outcome json = run({"eval", "runs/ginkgo", "--json", "eval.signal=1"});
+  expect_parts(json.out, {"\"signal\":\"QCD\""});
+  const Outcome unknown = run({"eval", "runs/ginkgo", "eval.signal=qcd"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_parts(unknown.err, {"'qcd'", "did you mean 'QCD'"});
   const Outcome preview = shell(suggestions(outcome.out).at(1), folder());
   EXPECT_EQ(preview.exit_code, 0) << preview.err;
   expect_parts(read_text(folder() / "runs/ginkgo/metrics.jsonl"), {"\"overflow\":{\"samples\":"});

@@ -85,6 +85,14 @@ std::string npy_file(const ArraySpec& spec, const std::vector<T>& values) {
   return npy_header(spec) + std::string(text_of(bytes_of(values)));
 }
 
+/// A .npy file of strings of one ASCII character each, NumPy's type <U1.
+inline std::string npy_strings(const std::string& characters) {
+  std::string file = npy_header({ElementType::i32, {static_cast<std::int64_t>(characters.size())}});
+  file.replace(file.find("<i4"), 3, "<U1");
+  for (const char c : characters) append_number<std::uint32_t>(file, static_cast<std::uint8_t>(c));
+  return file;
+}
+
 /// The same file with a header of version 2 or 3, whose length field has four bytes.
 inline std::string with_version(std::string file, int version) {
   file[6] = static_cast<char>(version);

@@ -45,10 +45,7 @@ TEST(ParameterRules, ResumeToEqualBytes) {
     EXPECT_EQ(second.step(), 13u);
     second.run();
     EXPECT_EQ(second.state_bytes(), whole.state_bytes());
-    for (const char* name : {"model.safetensors", "state.safetensors"})
-      EXPECT_EQ(slurp(straight.path() / "checkpoints/step-30" / name),
-                slurp(broken.path() / "checkpoints/step-30" / name))
-          << name;
+    expect_same_checkpoints(straight.path(), broken.path());
   }
 }
 

@@ -1,13 +1,17 @@
 // train.keep_best, train.patience and train.max_time, also over resumes.
+#include "core/io/npy.h"
 #include "core/signals.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/keep_best.h"
 #include "train/metrics/metrics_log.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <thread>
 
 namespace wellspring::test {
@@ -152,6 +156,19 @@ TEST(KeepBest, RepairsItsMark) {
   ASSERT_EQ(until(6), 6u);
   EXPECT_EQ(best_folder(folder.path()), "step-2");
   EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{2, 6}));
+  // A text file, as on file systems without symbolic links.
+  const fs::path best = folder / "checkpoints/best";
+  fs::remove(best);
+  spill(best, "step-2\n");
+  ASSERT_EQ(until(8), 8u);
+  EXPECT_FALSE(fs::is_symlink(best));
+  EXPECT_EQ(CheckpointStore(folder.path()).steps(), (std::vector<std::uint64_t>{2, 8}));
+  EXPECT_EQ(find_checkpoint(best), folder / "checkpoints/step-2");
+  EXPECT_EQ(find_model_file(best), folder / "checkpoints/step-2/model.safetensors");
+  spill(best, "step-4\n");
+  expect_parts(message_of(ErrorKind::data, [&] { find_model_file(best); }), {"step-4"});
+  spill(best, "notes of mine\n");
+  EXPECT_EQ(find_model_file(best), best) << "some file, refused when it is read";
 }
 
 TEST(KeepBest, KeepsTheMarkWhenItIsTurnedOffAndStartsAgainForAnotherFigure) {
@@ -264,6 +281,44 @@ TEST(MaxTime, StopsARunThatAHigherOneContinues) {
   EXPECT_EQ(covered, 30u) << "each step is in one window";
 }
 
+// Held out is one class, so that there is no area. The progress so far is kept, and another figure
+// continues the run.
+TEST(KeepBest, EndsAtTheFirstEvaluationWithoutTheFigure) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, std::int32_t classes) {
+    std::vector<float> x(64);
+    std::vector<std::int32_t> label(16);
+    for (int i = 0; i < 16; ++i) label[static_cast<std::size_t>(i)] = i % classes;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 64) / 64;
+    NpzWriter file(folder / name);
+    file.add("x", {ElementType::f32, {16, 4}}, std::as_bytes(std::span(x)));
+    file.add("label", {ElementType::i32, {16}}, std::as_bytes(std::span(label)));
+    file.commit();
+  };
+  write("train.npz", 2);
+  write("val.npz", 1);
+  const auto run = [&](const std::string& figure) {
+    const RunConfig config = RunConfig::parse(
+        fmt::format("out: {0}/run\ndevice: cpu\nthreads: 1\n"
+                    "data: {{sources: [{{name: a, kind: files, path: {0}/train.npz}}]}}\n"
+                    "eval: {{every: 3, sources: [{{of: a, path: {0}/val.npz, classes: 2}}]}}\n"
+                    "model: {{name: mlp, widths: [4]}}\n"
+                    "train: {{batch: 4, steps: 7, keep_best: {1}}}\n",
+                    folder.path().string(), figure),
+        "run.yaml");
+    Listener listener;
+    return Trainer(config, listener, quick()).run();
+  };
+  const auto refused = [&] {
+    return message_of(ErrorKind::data, [&] { run("area under the curve"); });
+  };
+  const std::string message = refused();
+  expect_parts(message, {"step 3: train.keep_best", "a.area under the curve", "of one class",
+                         "another train.keep_best", "checkpoints/step-3"});
+  expect_parts(refused(), {"step 3: train.keep_best"});
+  EXPECT_TRUE(run("loss").best.has_value());
+}
+
 class Keeper : public testing::Test {
  protected:
   static BestKeeper of(const std::string& figure, const std::string& patience = "0") {
@@ -302,6 +357,36 @@ TEST_F(Keeper, NeverPrefersValuesThatAreNotFinite) {
   EXPECT_TRUE(keeper.compare(evaluation(30, 5, 0)));
   EXPECT_FALSE(keeper.compare(evaluation(40, nan, 0)));
   EXPECT_EQ(keeper.progress().best->step, 30u);
+}
+
+TEST_F(Keeper, RefusesAFigureThatIsNeverThere) {
+  const auto refused = [](BestKeeper& keeper, const EvaluationReport& report) {
+    return message_of(ErrorKind::data, [&] { keeper.compare(report); });
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  // One class only: the area is missing.
+  EvaluationReport one_class = evaluation(10, 1, 0.5), many = one_class, diverged = one_class;
+  ClassifierReport classes;
+  classes.classes = {{"a", 20}, {"b", 0}};
+  one_class.results[0].heads[0].classifier = classes;
+  classes.classes[1].samples = 20;
+  many.results[0].heads[0].classifier = classes;
+  diverged.results[0].heads[0].classifier = classes;
+  diverged.results[0].loss = nan;
+  BestKeeper area = of("area under the curve");
+  EXPECT_FALSE(area.compare(diverged)) << "may appear later";
+  one_class.step = many.step = 20;
+  const std::string message = refused(area, one_class);
+  expect_parts(message, {"train.keep_best", "shapes.area under the curve", "of one class"});
+  EXPECT_EQ(refused(area, one_class), message) << "also when a resumed run reads it again";
+  expect_parts(refused(area, many), {"not kept in memory"});
+  // Never finite: refused at the last step, 30.
+  BestKeeper loss = of("loss");
+  EXPECT_FALSE(loss.compare(evaluation(20, nan)));
+  expect_parts(refused(loss, evaluation(30, nan)), {"shapes.loss", "not finite in any evaluation"});
+  BestKeeper better = of("loss");
+  EXPECT_TRUE(better.compare(evaluation(20, 1)));
+  EXPECT_FALSE(better.compare(evaluation(30, nan)));
 }
 
 TEST_F(Keeper, CountsEachScheduledEvaluationOnce) {
@@ -343,6 +428,8 @@ TEST_F(Keeper, StartsAgainWithOtherHeldOutSets) {
   EXPECT_FALSE(other.progress().best.has_value());
   EXPECT_FALSE(other.compare(evaluation(10, 0.5, 0))) << "of the former sets";
   EXPECT_TRUE(other.compare(evaluation(20, 3, 0)));
+  BestKeeper other_signal = changed("eval.signal=a");
+  EXPECT_EQ(resumed(other_signal, before.progress()), "") << "the area is the same";
   BestKeeper more_patient = changed("train.patience=5");
   EXPECT_EQ(resumed(more_patient, before.progress()), "");
 }

@@ -7,10 +7,12 @@
 #include "export/export.h"
 #include "export/sample_reader.h"
 #include "tests/support/dataset_fixtures.h"
+#include "tests/support/npz_fixtures.h"
 #include "tests/train/training_testing.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -263,6 +265,78 @@ TEST_F(SuggestedConfig, ReadsTheFormatThatIsGiven) {
   write_as_tar(path("set.bundle"), labelled_noise(2, 8, 16));
   EXPECT_EQ(config_of(path("set.bundle"), {{"format", "tar", {}}}).data.sources[0].spec.format,
             "tar");
+}
+
+TEST_F(SuggestedConfig, TakesFewWholeNumbersAsClasses) {
+  write_npy("x.npy", {ElementType::f32, {60, 3}}, spread_values<float>(180, 0, 1));
+  const auto floats = [&](std::int64_t classes) {
+    const auto whole = classes_of(60, classes);
+    write_npy("y.npy", {ElementType::f64, {60}}, std::vector<double>(whole.begin(), whole.end()));
+    return config_of(path("x.npy"));
+  };
+  EXPECT_EQ(floats(6).heads.at(0).loss, LossKind::class_label);
+  expect_parts(text_, {"labels: y.npy", "for a regression: init with latents=[y.npy]"});
+  EXPECT_EQ(floats(7).heads.at(0).loss, LossKind::regression) << "fewer than 10 rows per class";
+  // As many integers as rows.
+  write_npy("y.npy", {ElementType::i64, {60}}, classes_of(60, 31));
+  expect_parts(refused(path("x.npy")),
+               {"y.npy has 31 different integers in 60 rows", "labels=y.npy, or latents=[y.npy]"});
+  EXPECT_EQ(config_of(path("x.npy"), {{"labels", "y.npy", {}}}).heads.at(0).loss,
+            LossKind::class_label);
+  EXPECT_EQ(config_of(path("x.npy"), {{"latents", "[y.npy]", {}}}).heads.at(0).loss,
+            LossKind::regression);
+  write_npy("y.npy", {ElementType::i64, {60}}, classes_of(60, 30));
+  EXPECT_EQ(config_of(path("x.npy")).heads.at(0).loss, LossKind::class_label);
+}
+
+TEST_F(SuggestedConfig, NamesTheSignalOfTwoClasses) {
+  write_npy("x.npy", {ElementType::f32, {60, 3}}, spread_values<float>(180, 0, 1));
+  write_npy("y.npy", {ElementType::i64, {60}}, classes_of(60, 2));
+  spill(path("names.txt"), "quark\ngluon, or b\n");
+  const RunConfig config = config_of(path("x.npy"), {{"class_names", "names.txt", {}}});
+  EXPECT_EQ(config.evaluation.signal, std::vector<std::string>{"gluon, or b"}) << text_;
+  expect_parts(text_, {"background rejections; or quark"});
+}
+
+TEST_F(SuggestedConfig, RefusesValuesThatAreNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  auto x = spread_values<float>(180, 0, 1);
+  write_npy("y.npy", {ElementType::i64, {60}}, classes_of(60, 4));
+  x[17 * 3 + 1] = x[17 * 3 + 2] = nan;
+  x[40 * 3] = std::numeric_limits<float>::infinity();
+  write_npy("x.npy", {ElementType::f32, {60, 3}}, x);
+  expect_parts(refused(path("x.npy")),
+               {"x.npy is NaN or infinite (as f32) in 2 of 60 rows, first in row 17", "isfinite"});
+  write_npy("x.npy", {ElementType::f32, {60, 3}}, spread_values<float>(180, 0, 1));
+  std::vector<double> targets = spread_values<double>(60, 0, 1);
+  targets[59] = 1e300;  // beyond f32
+  write_npy("y.npy", {ElementType::f64, {60}}, targets);
+  expect_parts(refused(path("x.npy")), {"y.npy is NaN or infinite", "1 of 60 rows", "row 59"});
+  // Held-out arrays of the same file.
+  NpzWriter file(path("set.npz"));
+  const auto y = classes_of(60, 3);
+  for (const char* const part : {"train", "val"}) {
+    const std::string end = std::string("_") + part;
+    x[40 * 3] = 0;
+    if (part == std::string("train")) x[17 * 3 + 1] = x[17 * 3 + 2] = 0;
+    if (part == std::string("val")) x[3] = nan;
+    file.add("x" + end, {ElementType::f32, {60, 3}}, std::as_bytes(std::span(x)));
+    file.add("y" + end, {ElementType::i64, {60}}, std::as_bytes(std::span(y)));
+  }
+  file.commit();
+  expect_parts(refused(path("set.npz")), {"'x_val' is NaN or infinite", "1 of 60 rows", "row 1"});
+}
+
+TEST_F(SuggestedConfig, RefusesStringsAndStandardisedImages) {
+  write_npy("x.npy", {ElementType::f32, {3, 2}}, spread_values<float>(6, 0, 1));
+  spill(path("y.npy"), npy_strings("cat"));
+  expect_parts(refused(path("x.npy")), {"y.npy", "strings", "np.unique(y, return_inverse=True)"});
+  write_npy("x.npy", {ElementType::f32, {30, 16, 16, 3}},
+            spread_values<float>(std::size_t{30} * 768, -2.1, 2.6));
+  write_npy("y.npy", {ElementType::i64, {30}}, classes_of(30, 3));
+  expect_parts(refused(path("x.npy")),
+               {"x.npy is an array of F32 [30, 16, 16, 3]", "from -2.1 to 2.6",
+                "0 to 1, -1 to 1 or 0 to 255", "x * std + mean", "data.normalise"});
 }
 
 TEST_F(SuggestedConfig, RefusesDataWithoutLabels) {

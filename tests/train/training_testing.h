@@ -77,6 +77,15 @@ inline TrainerOptions quick(ResumeChoice resume = {}) {
   return options;
 }
 
+/// Compares the files of two runs' checkpoints after their last step, 30.
+inline void expect_same_checkpoints(const std::filesystem::path& run,
+                                    const std::filesystem::path& other) {
+  for (const char* name : {"model.safetensors", "state.safetensors"})
+    EXPECT_EQ(slurp(run / "checkpoints/step-30" / name),
+              slurp(other / "checkpoints/step-30" / name))
+        << name;
+}
+
 /// Options for a run without a folder.
 inline TrainerOptions in_memory() {
   TrainerOptions options = quick();

@@ -263,15 +263,14 @@ void CheckpointStore::mark_best(const std::optional<BestReport>& best) const {
   std::error_code error;
   if (best && fs::exists(path_of(best->step) / kCheckpointHeaderFile, error))
     replace_link(this->best(), path_of(best->step).filename());
-  else if (fs::is_symlink(this->best(), error))
+  else if (read_link(this->best()))
     fs::remove(this->best());
 }
 
 /// Removes incomplete checkpoints and, of those up to `step`, all but the newest `keep` and the
 /// best.
 void CheckpointStore::remove_all_but(std::uint64_t step, std::int64_t keep) const {
-  std::error_code none;
-  const fs::path marked = fs::read_symlink(best(), none);
+  const std::optional<fs::path> marked = read_link(best());
   std::vector<fs::path> rest = incomplete();
   std::vector<std::uint64_t> all = steps();
   std::erase_if(all, [step](std::uint64_t other) { return other > step; });
@@ -375,7 +374,20 @@ ResumeReport resume_checkpoint(const fs::path& checkpoint, const RunConfig& conf
   return report;
 }
 
-fs::path find_checkpoint(const fs::path& where) {
+namespace {
+
+/// The checkpoint that a link `best` names on file systems without symbolic links; other paths stay.
+fs::path followed(const fs::path& where) {
+  std::error_code unreadable;  // then it is reported when it is opened
+  if (!fs::is_regular_file(where, unreadable)) return where;
+  const std::optional<fs::path> named = read_link(where);
+  return named && step_of(*named) ? where.parent_path() / *named : where;
+}
+
+}  // namespace
+
+fs::path find_checkpoint(const fs::path& path) {
+  const fs::path where = followed(path);
   std::error_code unreadable;  // ignored: require_folder reports it
   if (fs::exists(where / kCheckpointHeaderFile, unreadable)) return where;
   if (const auto newest = CheckpointStore(where).newest()) return *newest;
@@ -384,7 +396,8 @@ fs::path find_checkpoint(const fs::path& where) {
                          "give a run folder with checkpoints, or a checkpoint folder"});
 }
 
-fs::path find_model_file(const fs::path& where) {
+fs::path find_model_file(const fs::path& path) {
+  const fs::path where = followed(path);
   std::error_code unreadable;  // ignored: find_checkpoint reports it
   if (fs::is_regular_file(where, unreadable)) return where;
   if (fs::exists(where / kModelFile, unreadable)) return where / kModelFile;

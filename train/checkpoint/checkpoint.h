@@ -44,7 +44,7 @@ struct ResumeReport {
 /// rehearse: writes all files and removes them again, so that failures show early.
 enum class CheckpointWriting : std::uint8_t { keep, rehearse };
 
-/// The checkpoints of one run folder, and the symbolic link `best` to one of them.
+/// The checkpoints of one run folder, and the link `best` (see replace_link) to one of them.
 class CheckpointStore {
  public:
   explicit CheckpointStore(const std::filesystem::path& run_folder);
@@ -86,11 +86,11 @@ ResumeReport resume_checkpoint(const std::filesystem::path& checkpoint, const Ru
                                ParameterArena& parameters, const std::vector<StateBlock>& state,
                                const std::vector<std::string>& may_begin_anew, Stream& stream);
 
-/// The checkpoint folder at `where`: that folder itself, or the newest checkpoint of a run folder.
+/// The checkpoint folder at `where`: that folder itself, the one that a link `best` names, or the
+/// newest checkpoint of a run folder.
 /// Error (data) if none exists.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
-/// The model file at `where`: a run folder (its newest checkpoint), a checkpoint folder or a
-/// model.safetensors. Error (data) if none exists.
+/// The model file at `where`: of find_checkpoint, or a safetensors file itself. Error (data) if none exists.
 std::filesystem::path find_model_file(const std::filesystem::path& where);
 /// Restores only the weights; the network must be the same. Errors as in resume_checkpoint.
 void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& stream);

@@ -27,6 +27,11 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
           .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",
                    "held-out samples per generator (ids from 2^48); of files, all held-out rows "
                    "are used")
+          .may_change()
+          .text_list("signal", &EvaluationConfig::signal,
+                     "the class that is the signal in ROC curves and background rejections, by "
+                     "name or index, for heads with two classes (default: class 1); HEAD/CLASS for "
+                     "one of several heads")
           .may_change();
   return table;
 }

@@ -13,11 +13,13 @@ namespace wellspring {
 /// as class_names. They need not exist.
 std::vector<std::filesystem::path> files_read(const RunConfig& config);
 
-/// Adds a data set, and each setting that could be the name of a file in its folder.
+/// Adds a data set, or the part of it that the setting `split` names, and each setting that could be
+/// the name of a file next to it.
 void add_files(std::vector<std::filesystem::path>& files, const std::filesystem::path& data,
                const std::vector<ParamSetting>& settings);
 
-/// Error (config) if `output` is one of the `inputs`, under this or another name.
+/// Error (config) if `output` is one of the `inputs`, under this or another name, or a picture among
+/// the images of one.
 void require_not_an_input(const std::filesystem::path& output,
                           const std::vector<std::filesystem::path>& inputs);
 

@@ -84,8 +84,8 @@ std::size_t index_of_largest(std::span<const float> values) {
 }
 
 ClassifierScores::ClassifierScores(const HeadSpec& head, std::uint64_t samples, MemoryPlan& memory,
-                                   std::uint64_t most_bytes)
-    : head_(head), classes_(head.classes.size()), probabilities_(classes_) {
+                                   std::size_t signal, std::uint64_t most_bytes)
+    : head_(head), classes_(head.classes.size()), signal_(signal), probabilities_(classes_) {
   std::uint64_t per_sample = sizeof(RankedSample) + sizeof(float) + classes_ * sizeof(float);
   per_sample += is_multi_label() ? classes_ : sizeof(std::int32_t);
   if (samples > most_bytes / per_sample) {
@@ -245,18 +245,21 @@ void ClassifierScores::rank(HeadReport& report, ClassifierReport& classifier) {
     classifier.classes[k].area = curve->area;
     sum += curve->area;
     ++areas;
-    if (classes_ != 2 || k != 1 || is_multi_label()) continue;
-    report.scores.push_back({kArea, curve->area});
+    if (!has_signal(head_) || k != signal_) continue;
+    Score area{kArea, curve->area};
+    area.signal = head_.classes[signal_];
+    report.scores.push_back(area);
     for (std::size_t i = 0; i < kSignalEfficiencies.size(); ++i) {
       if (!(curve->background[i] > 0)) continue;  // no limit
       Score score{fmt::format("{} at {:.0f} %", kRejection, 100 * kSignalEfficiencies[i]),
                   1 / curve->background[i]};
       score.detail = true;
+      score.signal = head_.classes[signal_];
       report.scores.push_back(score);
     }
     classifier.roc_curve = std::move(curve->points);
   }
-  if ((classes_ == 2 && !is_multi_label()) || areas == 0) return;
+  if (has_signal(head_) || areas == 0) return;
   Score score{kMeanArea, sum / areas};
   score.detail = true;
   report.scores.push_back(score);

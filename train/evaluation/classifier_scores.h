@@ -5,6 +5,7 @@
 #include "kernels/runtime/memory_plan.h"
 #include "train/evaluation/network_pass.h"
 #include "train/evaluation/roc_curve.h"
+#include "train/evaluation/signal_class.h"
 #include "train/heads/heads.h"
 #include "train/metrics/observer.h"
 
@@ -40,9 +41,10 @@ std::size_t index_of_largest(std::span<const float> values);
 
 class ClassifierScores {
  public:
-  /// Plans the memory of the scores of up to `samples` samples. `most_bytes`: smaller only in tests.
+  /// Plans the memory of the scores of up to `samples` samples. `signal`: see signal_classes.
+  /// `most_bytes`: smaller only in tests.
   ClassifierScores(const HeadSpec& head, std::uint64_t samples, MemoryPlan& memory,
-                   std::uint64_t most_bytes = kMostRankingBytes);
+                   std::size_t signal = kUsualSignal, std::uint64_t most_bytes = kMostRankingBytes);
 
   /// Starts over, for the samples of another source.
   void clear();
@@ -64,7 +66,7 @@ class ClassifierScores {
   std::vector<CalibrationBin> calibration() const;
 
   HeadSpec head_;
-  std::size_t classes_;
+  std::size_t classes_, signal_;
   std::string note_;
 
   struct Bin {

@@ -55,6 +55,7 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
                          : SampleInfo());
   }
   trained_on_.resize(samples_.size());
+  const auto signals = signal_classes(config.evaluation.signal, task.heads());
   if (empty()) return;
   truth_ = held_out_truth(config, mixture_);
   feeds_ = feed_heads(task.heads(), config.heads, truth_);
@@ -66,11 +67,12 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);
   host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
-  plan_scores(task.heads(), memory);
+  plan_scores(task.heads(), signals, memory);
   mixture_.plan(memory, config.train.batch, 1);
 }
 
-void Evaluator::plan_scores(const std::vector<HeadSpec>& heads, MemoryPlan& memory) {
+void Evaluator::plan_scores(const std::vector<HeadSpec>& heads,
+                            const std::vector<std::size_t>& signals, MemoryPlan& memory) {
   classifiers_.resize(heads.size());
   regressions_.resize(heads.size());
   for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -81,7 +83,7 @@ void Evaluator::plan_scores(const std::vector<HeadSpec>& heads, MemoryPlan& memo
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
     else
-      classifiers_[h].emplace(heads[h], most, memory);
+      classifiers_[h].emplace(heads[h], most, memory, signals[h]);
   }
 }
 

@@ -54,7 +54,8 @@ class Evaluator {
   std::vector<std::string> notes() const;
 
  private:
-  void plan_scores(const std::vector<HeadSpec>& heads, MemoryPlan& memory);
+  void plan_scores(const std::vector<HeadSpec>& heads, const std::vector<std::size_t>& signals,
+                   MemoryPlan& memory);
   EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
                                    const WorkWatch& watch,
                                    const std::function<void(const PredictedRows&)>& use);

@@ -349,8 +349,17 @@ std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_m
   std::vector<std::string> parts;
   for (const HeadReport& head : heads) {
     std::vector<std::string> scores;
-    for (const Score& score : head.scores)
-      if (!score.detail) scores.push_back(score_text(score, plus_minus));
+    std::string signal;
+    const auto name_signal = [&](const std::string& next) {  // after its last score
+      if (!signal.empty() && next != signal) scores.back() += fmt::format(" (signal: {})", signal);
+      signal = next;
+    };
+    for (const Score& score : head.scores) {
+      if (score.detail) continue;
+      name_signal(score.signal);
+      scores.push_back(score_text(score, plus_minus));
+    }
+    name_signal("");
     parts.push_back((heads.size() > 1 ? head.head + ": " : "") + join(scores));
   }
   return join(parts, "; ");

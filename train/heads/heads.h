@@ -115,7 +115,8 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);
 
 /// "accuracy 98.10 +- 0.30 % (best possible 99.00 %)", "rmse of x 0.0123 mm (best possible 0.01
-/// mm), mae of x 0.009 mm"; preceded by the head's name if there are several heads.
+/// mm), mae of x 0.009 mm", "area under the curve 0.75 (signal: gluon)"; preceded by the head's name
+/// if there are several heads.
 std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus = kPlusMinus);
 
 /// Layout of losses and scores in Measures and in the sums of metrics: all heads' losses, then all

@@ -54,6 +54,7 @@ Json to_json(const std::vector<HeadReport>& heads) {
       if (score.error) scores.back()["error"] = *score.error;
       if (score.best) scores.back()["best"] = *score.best;
       if (score.detail) scores.back()["detail"] = true;
+      if (!score.signal.empty()) scores.back()["signal"] = score.signal;
     }
     list.push_back({{"head", head.head}, {"loss", head.loss}, {"scores", std::move(scores)}});
     if (head.classifier) list.back().update(to_json(*head.classifier));
@@ -91,7 +92,7 @@ std::vector<HeadReport> heads_from(const Json& list) {
     for (const Json& score : entry.at("scores"))
       head.scores.push_back({score.at("what"), score.at("value"), score.at("unit"),
                              number_from(score, "error"), number_from(score, "best"),
-                             score.value("detail", false)});
+                             score.value("detail", false), score.value("signal", "")});
     if (entry.contains("classes")) head.classifier = classifier_from(entry);
     heads.push_back(std::move(head));
   }

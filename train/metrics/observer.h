@@ -48,6 +48,7 @@ struct Score {
   std::optional<double> error = {};  ///< standard error of an accuracy, see share_error
   std::optional<double> best = {};   ///< best value that any predictor can reach, if known
   bool detail = false;               ///< left out of one-line summaries
+  std::string signal = {};           ///< class that counts as signal; "": does not matter
 };
 
 /// One class of a classifier against the others. A value is missing if it is 0 / 0.

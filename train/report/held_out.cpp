@@ -51,14 +51,26 @@ Chart recall_chart(const ClassifierReport& report) {
       "Recall of each class", "classes, from the lowest recall", "recall, %", {line}, true, 100};
 }
 
-Chart roc_chart(const ClassifierReport& report) {
+Chart roc_chart(const HeadReport& head) {
+  const ClassifierReport& report = *head.classifier;
+  const auto named = std::ranges::find_if(head.scores, [](const Score& score) {
+    return !score.signal.empty();  // absent from runs of earlier versions
+  });
+  const bool first = named != head.scores.end() && named->signal == report.classes[0].name;
+  const std::string& signal = report.classes[first ? 0 : 1].name;
+  const std::string& background = report.classes[first ? 1 : 0].name;
   ChartSeries line, chance;
-  line.name = report.classes[1].name + " against " + report.classes[0].name;
+  line.name = signal + " against " + background;
   line.points = report.roc_curve;
   chance.name = "chance";
   chance.style = LineStyle::dotted;
   chance.points = {{0, 0}, {1, 1}};
-  return {"ROC curve", "background efficiency", "signal efficiency", {line, chance}, true, 1};
+  return {fmt::format("ROC curve (signal: {})", signal),
+          fmt::format("background efficiency ({})", background),
+          fmt::format("signal efficiency ({})", signal),
+          {line, chance},
+          true,
+          1};
 }
 
 Chart calibration_chart(const ClassifierReport& report) {
@@ -73,13 +85,14 @@ Chart calibration_chart(const ClassifierReport& report) {
   return {"Calibration", "mean confidence", "accuracy", {line, ideal}, true, 1};
 }
 
-std::string classifier_html(const ClassifierReport& report) {
+std::string classifier_html(const HeadReport& head) {
+  const ClassifierReport& report = *head.classifier;
   std::string out;
   if (report.classes.size() > kMostClasses)
     out += to_html(recall_chart(report));
   else if (!report.confusion.empty())
     out += confusion_html(report);
-  if (!report.roc_curve.empty()) out += to_html(roc_chart(report));
+  if (!report.roc_curve.empty()) out += to_html(roc_chart(head));
   if (!report.calibration.empty()) out += to_html(calibration_chart(report));
   return out;
 }
@@ -90,7 +103,7 @@ std::string held_out_html(const EvaluationReport& report) {
   std::string out;
   for (const EvaluationResult& result : report.results)
     for (const HeadReport& head : result.heads) {
-      const std::string charts = head.classifier ? classifier_html(*head.classifier) : "";
+      const std::string charts = head.classifier ? classifier_html(head) : "";
       if (charts.empty()) continue;
       out += fmt::format("<h2>Held out: {}{}</h2>\n<div class=\"charts\">\n{}</div>\n",
                          html_escape(result.name),

@@ -142,7 +142,7 @@ TEST(Hdf5, RefusesAbsentNamesAndSuggestsTheNearestOne) {
   expect_parts(message_of(ErrorKind::data, [&] { file.array("lable"); }),
                {"a.h5: 'lable' is not in the file", "did you mean 'label'?"});
   expect_parts(message_of(ErrorKind::data, [&] { file.array("metadata"); }),
-               {"'metadata' does not contain numbers"});
+               {"'metadata' contains strings"});
   expect_parts(message_of(ErrorKind::data, [&] { file.text("x"); }),
                {"'x' is not a readable string"});
   expect_parts(message_of(ErrorKind::data, [&] { Hdf5File(folder / "b.h5"); }),

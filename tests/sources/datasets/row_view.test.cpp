@@ -43,9 +43,22 @@ TEST(RowRange, DividesAnyNumberOfRows) {
 
 // Pins the hash, because a run that a later version resumes must have the same rows.
 TEST(RowRange, SelectsARandomPartByHash) {
-  EXPECT_EQ(hashed("0%..20%").rows(20), (std::vector<std::int64_t>{3, 10, 18}));
+  const auto rows = hashed("0%..1%").rows(500);
+  EXPECT_EQ(rows, (std::vector<std::int64_t>{196, 295, 472}));
   // The count is binomial; for 10000 rows at 20 %, six standard deviations are 240.
   EXPECT_NEAR(static_cast<double>(hashed("0%..20%").rows(10'000).size()), 2000, 240);
+}
+
+TEST(RowRange, DividesSmallSetsEvenly) {
+  EXPECT_EQ(hashed("80%..100%").rows(10), (std::vector<std::int64_t>{0, 6}));
+  for (std::int64_t size = 1; size < 500; ++size) {
+    const auto held_out = hashed("80%..100%").rows(size);
+    EXPECT_NEAR(static_cast<double>(held_out.size()), 0.2 * static_cast<double>(size), 0.5) << size;
+  }
+  // Not by position: of 80 rows of 400, 40 +- 4.0 are in each half (hypergeometric); six deviations.
+  const auto part = hashed("80%..100%").rows(400);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count_if(part, [](auto row) { return row < 200; })),
+              40, 24);
 }
 
 TEST(RowRange, RefusesMalformedRanges) {

@@ -117,7 +117,8 @@ TEST_F(ArrayFiles, RefusePixelsOutOfRange) {
     return message_of(ErrorKind::data, [&] { row_of(*data, 1); });
   };
   expect_parts(refusal(17, {}), {"x.npy: row 1: a pixel has the value 17", "set range:"});
-  expect_parts(refusal(-0.5f, {}), {"value -0.5", "0 (black) to 1 (white)"});
+  expect_parts(refusal(-0.5f, {}),
+               {"value -0.5", "0 (black) to 1 (white)", "range: -1..1", "x * std + mean"});
   expect_parts(refusal(std::numeric_limits<float>::quiet_NaN(), {{"range", "-1..1"}}), {"nan"});
 }
 
@@ -132,6 +133,7 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   const std::vector<std::int32_t> expected = {1, 0, 2};
   EXPECT_EQ(labels({ElementType::i64, {3, 1}}, std::vector<std::int64_t>{1, 0, 2}), expected);
   EXPECT_EQ(labels({ElementType::u8, {3}}, std::vector<std::uint8_t>{1, 0, 2}), expected);
+  EXPECT_EQ(labels({ElementType::f64, {3}}, std::vector<double>{1, 0, 2}), expected);
   const std::vector<float> one_hot = {0, 1, 0, 1, 0, 0, 0, 0, 1};
   EXPECT_EQ(labels({ElementType::f32, {3, 3}}, one_hot), expected);
   std::vector<float> two = one_hot;
@@ -144,6 +146,31 @@ TEST_F(ArrayFiles, ReadLabelsOfAllKinds) {
   ASSERT_EQ(data->latents().size(), 3u);
   EXPECT_EQ(data->latents()[1].name, "y1");
   expect_parts(refused("x.npy", {{"labels", "z.npy"}}), {"z.npy: no such file"});
+}
+
+TEST_F(ArrayFiles, RefuseLabelsThatAreNoIndices) {
+  write("x.npy", {ElementType::f64, {3, 2}}, std::vector<double>{0, 1, 2, 3, 4, 5});
+  const auto labels = [&](const std::vector<double>& values) {
+    write("y.npy", {ElementType::f64, {3}}, values);
+    return refused("x.npy", {{"labels", "y.npy"}});
+  };
+  expect_parts(labels({0, 1, 1.5}),
+               {"y.npy of row 2 is 1.5", "labels must be integers", "latents:"});
+  EXPECT_NE(labels({0, std::numeric_limits<double>::quiet_NaN(), 1}), "");
+  EXPECT_NE(labels({0, 1, 1e300}), "");
+  // Strings, in each kind of file.
+  const char* const advice = "np.unique(y, return_inverse=True)";
+  test::spill(path("y.npy"), test::npy_strings("cat"));
+  expect_parts(refused("x.npy", {{"labels", "y.npy"}}), {"y.npy", "'<U1': strings", advice});
+  test::write_compressed_npz(path("a.npz"),
+                             {{"x", npy_file({ElementType::f32, {3, 1}}, std::vector<float>(3))},
+                              {"kind", test::npy_strings("cat")}});
+  expect_parts(refused("a.npz", {{"labels", "kind"}}), {"a.npz: 'kind'", "strings", advice});
+  write_hdf5(path("a.h5"), [](Hdf5Writer& file) {
+    add(file, "x", ElementType::f32, {3, 1}, std::vector<float>(3));
+    file.add_text("kind", "cat");
+  });
+  expect_parts(refused("a.h5", {{"labels", "kind"}}), {"a.h5: 'kind' contains strings", advice});
 }
 
 /// Plans the source on the CPU and returns the total size of its host blocks.

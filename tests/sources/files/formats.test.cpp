@@ -266,8 +266,8 @@ TEST_F(DatasetFormats, RefuseDamagedArrays) {
   expect_parts(refused("x.npy", labels), {"y.npy: no such file"});
   write_array(path("y.npy"), ElementType::i64, {2}, std::vector<std::int64_t>{0, 1});
   expect_parts(refused("x.npy", labels), {"y.npy is an array of I64 [2]", "'x.npy' has 3 rows"});
-  write_array(path("y.npy"), ElementType::f32, {3}, std::vector<float>{0, 1, 2});
-  expect_parts(refused("x.npy", labels), {"y.npy is an array of F32 [3]", "astype('int64')"});
+  write_array(path("y.npy"), ElementType::f32, {3}, std::vector<float>{0, 1.5, 2});
+  expect_parts(refused("x.npy", labels), {"y.npy of row 1 is 1.5", "astype('int64')"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, -1, 2});
   expect_parts(refused("x.npy", labels), {"y.npy: row 1 has label -1", "3 classes, 0 to 2"});
   write_array(path("y.npy"), ElementType::i64, {3}, std::vector<std::int64_t>{0, 1, 2});

@@ -223,8 +223,8 @@ TEST_F(Hdf5Format, RefusesBadShapesUnitsLabelsAndWeights) {
   };
   expect_parts(truth("label", ElementType::i32, std::vector<std::int32_t>(19, 0)),
                {"'label' is an array of I32 [19]", "'x' has 20 rows", "the shape must be [20]"});
-  expect_parts(truth("label", ElementType::f32, std::vector<float>(20, 0)),
-               {"'label' is an array of F32 [20]", "must be integers"});
+  expect_parts(truth("label", ElementType::f32, std::vector<float>(20, 0.5f)),
+               {"'label' of row 0 is 0.5", "must be integers"});
   std::vector<std::int32_t> labels(20, 0);
   labels[4] = -1;
   expect_parts(truth("label", ElementType::i32, labels), {"'label': row 4 has label -1"});

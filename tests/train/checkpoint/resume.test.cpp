@@ -40,10 +40,7 @@ TEST(TrainerTest, ResumesToEqualBytes) {
     EXPECT_GT(second.step(), 0u);
     second.run();
     EXPECT_EQ(second.state_bytes(), whole.state_bytes());
-    for (const char* name : {"model.safetensors", "state.safetensors"})
-      EXPECT_EQ(slurp(straight.path() / "checkpoints/step-30" / name),
-                slurp(broken.path() / "checkpoints/step-30" / name))
-          << name;
+    expect_same_checkpoints(straight.path(), broken.path());
   }
 }
 

@@ -52,11 +52,11 @@ struct Samples {
   }
 };
 
-HeadReport report_of(Samples samples, LossKind loss = LossKind::class_label,
-                     std::int64_t batch = 4) {
+HeadReport report_of(Samples samples, LossKind loss = LossKind::class_label, std::int64_t batch = 4,
+                     std::size_t signal = kUsualSignal) {
   MemoryPlan memory(Device::cpu());
   ClassifierScores scores(head_of(samples.classes, loss),
-                          static_cast<std::uint64_t>(samples.size()), memory);
+                          static_cast<std::uint64_t>(samples.size()), memory, signal);
   memory.commit();
   HeadReport report{"h", 0, {{"accuracy", 0.125, ""}}};
   for (int turn = 0; turn < 2; ++turn) {  // a second source must not see the first one's samples
@@ -218,6 +218,34 @@ TEST(ClassifierScores, OfTwoClassesHaveACurveAndRejections) {
   EXPECT_EQ(score(report_of(perfect), "background rejection at 30 %"), std::nullopt) << "no limit";
 }
 
+// The other class as signal: same area, the curve mirrored, rejections counted on the other side.
+TEST(ClassifierScores, OfTwoClassesFollowTheSignal) {
+  Samples samples{2, {}, {}, {}, {}};
+  for (int i = 0; i < 10; ++i) samples.add({0, static_cast<float>(i)}, 1);
+  for (int i = 0; i < 4; ++i) samples.add({0, 2.5f * static_cast<float>(i) + 0.2f}, 0);
+  for (const LossKind loss : {LossKind::class_label, LossKind::soft_label}) {
+    samples.target.clear();
+    for (const std::int32_t label : samples.label)
+      samples.target.insert(samples.target.end(), {label == 0 ? 1.f : 0.f, label == 0 ? 0.f : 1.f});
+    const HeadReport usual = report_of(samples, loss), other = report_of(samples, loss, 4, 0);
+    EXPECT_EQ(score(usual, "area under the curve"), score(other, "area under the curve"));
+    // The second of four has the log-odds -2.7; 0, -1 and -2 of ten are above it.
+    EXPECT_EQ(score(other, "background rejection at 30 %"), 1 / 0.3);
+    EXPECT_EQ(score(other, "background rejection at 50 %"), 1 / 0.3);
+    for (const HeadReport* report : {&usual, &other})
+      for (const Score& one : report->scores) {
+        const bool either = one.what.find("area") == 0 || one.what.find("background") == 0;
+        EXPECT_EQ(one.signal, !either ? "" : report == &usual ? "c1" : "c0") << one.what;
+      }
+    const auto &points = usual.classifier->roc_curve, &mirrored = other.classifier->roc_curve;
+    ASSERT_EQ(points.size(), mirrored.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_DOUBLE_EQ(points[i].first, 1 - mirrored[points.size() - 1 - i].second);
+      EXPECT_DOUBLE_EQ(points[i].second, 1 - mirrored[points.size() - 1 - i].first);
+    }
+  }
+}
+
 // Very sure networks: all probabilities of class 1 round to 1, their log-odds do not.
 TEST(ClassifierScores, RankSaturatedProbabilities) {
   Samples samples{2, {}, {}, {}, {}};
@@ -255,7 +283,7 @@ TEST(ClassifierScores, LeaveOutTheRankingAboveTheLimit) {
   Samples samples{2, {}, {}, {}, {}};
   for (int i = 0; i < 100; ++i) samples.add({0, static_cast<float>(i)}, i % 2);
   MemoryPlan memory(Device::cpu());
-  ClassifierScores scores(head_of(2), 100, memory, 1000);
+  ClassifierScores scores(head_of(2), 100, memory, kUsualSignal, 1000);
   memory.commit();
   scores.clear();
   samples.pass(scores, 16);

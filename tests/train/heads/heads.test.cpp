@@ -227,6 +227,12 @@ TEST(Heads, ReportAccuraciesAndErrorsInTheirUnits) {
             "shapes: accuracy 75 \u00b1 22 % (best possible 80.00 %); p: rmse of x 0.5 mm (best "
             "possible 0.25 mm)");
   EXPECT_TRUE(report_heads(heads, feeds, layout, sums.data(), 1).empty()) << "no samples";
+  HeadReport roc{"jets", 0, {{"area under the curve", 0.75}, {"rejection", 4}, {"error", 0.5}}};
+  roc.scores[0].signal = roc.scores[1].signal = "gluon";
+  EXPECT_EQ(scores_text({roc}),
+            "area under the curve 0.75, rejection 4 (signal: gluon), error 0.5");
+  roc.scores[1].detail = roc.scores[2].detail = true;
+  EXPECT_EQ(scores_text({roc}), "area under the curve 0.75 (signal: gluon)");
 }
 
 std::vector<HeadConfig> read(const std::string& yaml) {

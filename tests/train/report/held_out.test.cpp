@@ -46,9 +46,16 @@ TEST(HeldOut, DrawsCurves) {
   ClassifierReport& classifier = *report.results[0].heads[0].classifier;
   classifier.roc_curve = {{0, 0}, {0.25, 0.5}, {1, 1}};
   classifier.calibration = {{0.5, 0.75, 0.6}, {0.5, 0.95, 0.9}};
+  test::expect_parts(
+      held_out_html(report),
+      {"<figcaption>ROC curve (signal: &lt;c1&gt;)<", "&lt;c1&gt; against &lt;c0&gt;",
+       "signal efficiency (&lt;c1&gt;)", "background efficiency (&lt;c0&gt;)", ">chance<",
+       "<figcaption>Calibration<", ">calibrated<"});
+  report.results[0].heads[0].scores = {{"accuracy", 0.5}, {"area under the curve", 0.7}};
+  report.results[0].heads[0].scores[1].signal = "<c0>";
   test::expect_parts(held_out_html(report),
-                     {"<figcaption>ROC curve<", "&lt;c1&gt; against &lt;c0&gt;", ">chance<",
-                      "<figcaption>Calibration<", ">calibrated<"});
+                     {"ROC curve (signal: &lt;c0&gt;)", "&lt;c0&gt; against &lt;c1&gt;",
+                      "signal efficiency (&lt;c0&gt;)", "background efficiency (&lt;c1&gt;)"});
   EXPECT_EQ(held_out_html(EvaluationReport{}), "");
 }
 
