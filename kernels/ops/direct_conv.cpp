@@ -9,36 +9,70 @@
 namespace wellspring::ops {
 namespace {
 
-constexpr int kTeam = 256;
 constexpr int kMostChannels = 4, kMostOutputs = 64;
-/// Packs of outputs per forward team: two for each thread, so that the team reads its weights
-/// seldom and small batches still spread over all multiprocessors.
-constexpr int kForwardItems = 512;
+/// Floats of a tile for one output row: leaves room for two teams per multiprocessor.
+constexpr int kMostTileFloats = 10240;
+/// Floats of a tile of several rows.
+constexpr int kTileFloats = 4096;
+/// Results (pack, group of columns) per forward team: two for each thread.
+constexpr int kForwardTeam = 128, kForwardItems = 2 * kForwardTeam;
 /// Teams of the gradient: about four per multiprocessor of a large GPU. More of them write and read
 /// more partial sums.
 constexpr std::int64_t kGradientTeams = 512;
 
+DirectConvShape shape_of(const Conv2dSpec& spec) {
+  return {.height = spec.in_height,
+          .width = spec.in_width,
+          .channels = spec.in_channels,
+          .out_height = spec.out_height(),
+          .out_width = spec.out_width(),
+          .outputs = spec.out_channels,
+          .padding = spec.padding,
+          .rows = 1,
+          .tile_rows = 1};
+}
+
+/// Output rows whose input fits into kTileFloats, at most `rows`.
+int tile_rows(const DirectConvShape& shape, int rows) {
+  return std::clamp(kTileFloats / shape.tile_line() - (shape.kKernel - 1), 1, rows);
+}
+
+DirectConvShape forward_shape(const Conv2dSpec& spec) {
+  DirectConvShape shape = shape_of(spec);
+  const int line = shape.column_groups() * shape.packs();
+  shape.rows = tile_rows(shape, std::clamp(kForwardItems / line, 1, shape.out_height));
+  shape.tile_rows = shape.rows;
+  return shape;
+}
+
+DirectConvShape gradient_shape(const Conv2dSpec& spec) {
+  DirectConvShape shape = shape_of(spec);
+  const std::int64_t rows = spec.batch * shape.out_height;
+  shape.rows = static_cast<int>(
+      std::clamp<std::int64_t>((rows + kGradientTeams - 1) / kGradientTeams, 1, shape.out_height));
+  shape.tile_rows = tile_rows(shape, shape.rows);
+  return shape;
+}
+
 class DirectConv2d final : public Conv2d {
  public:
-  explicit DirectConv2d(const Conv2dSpec& spec) : spec_(spec) {
-    const int line = spec.out_width() * spec.out_channels / kPack;
-    forward_ = shape(std::max(1, kForwardItems / line));
-    gradient_ = shape(
-        static_cast<int>((spec.batch * spec.out_height() + kGradientTeams - 1) / kGradientTeams));
-  }
+  explicit DirectConv2d(const Conv2dSpec& spec)
+      : spec_(spec), forward_(forward_shape(spec)), gradient_(gradient_shape(spec)) {}
 
   std::size_t workspace_bytes() const override {
-    return std::max(partials() * sizeof(Pack),
+    const auto slots = static_cast<std::size_t>(gradient_.taps() * gradient_.packs());
+    return std::max(static_cast<std::size_t>(tasks(gradient_)) * slots * sizeof(Pack),
                     column_sum_partials(gradient_columns()) * sizeof(float));
   }
 
   void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                Workspace /*workspace*/) override {
     visit_float(spec_.compute, [&]<class T>(T) {
-      league(
-          stream, "direct_conv_forward", tasks(forward_), team(forward_.slots()),
-          DirectConvForward<T>{forward_, static_cast<const T*>(x), static_cast<const T*>(w),
-                               spec_.bias ? bias : nullptr, static_cast<T*>(y), spec_.activation});
+      using Forward = DirectConvForward<T>;
+      const std::size_t scratch = (Forward::scratch_floats(forward_) / kPack + 1) * sizeof(Pack);
+      league(stream, "direct_conv_forward", tasks(forward_), {kForwardTeam, scratch},
+             Forward{forward_, static_cast<const T*>(x), static_cast<const T*>(w),
+                     spec_.bias ? bias : nullptr, static_cast<T*>(y), spec_.activation});
     });
   }
 
@@ -49,16 +83,16 @@ class DirectConv2d final : public Conv2d {
   void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
                         Workspace workspace) override {
     auto* partials = static_cast<Pack*>(workspace.data);
-    const int slots = gradient_.slots();
+    const int taps = gradient_.taps(), packs = gradient_.packs();
     visit_float(spec_.compute, [&]<class T>(T) {
+      using Rows = DirectConvWeightRows<T>;
       league(stream, "direct_conv_weight_rows", tasks(gradient_),
-             team(direct_conv_lanes(slots) * slots),
-             DirectConvWeightRows<T>{gradient_, static_cast<const T*>(x), static_cast<const T*>(dy),
-                                     partials});
+             {Rows::kMembers, Rows::scratch_packs(gradient_) * sizeof(Pack)},
+             Rows{gradient_, static_cast<const T*>(x), static_cast<const T*>(dy), partials});
       using Total = DirectConvWeightTotal<T>;
-      league(stream, "direct_conv_weight_total", slots,
+      league(stream, "direct_conv_weight_total", taps * packs,
              {Total::kLanes, Total::kLanes * sizeof(Pack)},
-             Total{gradient_, partials, tasks(gradient_), static_cast<T*>(dw)});
+             Total{partials, tasks(gradient_), taps, packs, static_cast<T*>(dw)});
     });
     // The bias gradient comes later on the same stream, so the two share the workspace.
     if (dbias != nullptr) {
@@ -67,18 +101,7 @@ class DirectConv2d final : public Conv2d {
   }
 
  private:
-  DirectConvShape shape(int rows) const {
-    return {spec_.in_height,    spec_.in_width,    spec_.in_channels,
-            spec_.out_height(), spec_.out_width(), spec_.out_channels / kPack,
-            spec_.stride,       spec_.padding,     std::min(rows, spec_.out_height())};
-  }
   std::int64_t tasks(const DirectConvShape& shape) const { return spec_.batch * shape.blocks(); }
-  std::size_t partials() const {
-    return static_cast<std::size_t>(tasks(gradient_) * gradient_.slots());
-  }
-  static TeamShape team(int packs_of_scratch) {
-    return {kTeam, static_cast<std::size_t>(packs_of_scratch) * sizeof(Pack)};
-  }
   ColumnSumSpec gradient_columns() const {
     return {spec_.batch * spec_.out_height() * spec_.out_width(), spec_.out_channels,
             spec_.compute};
@@ -92,8 +115,9 @@ class DirectConv2d final : public Conv2d {
 
 bool direct_conv_applies(const Conv2dSpec& spec) {
   return !spec.input_gradient && spec.in_channels <= kMostChannels &&
-         spec.kernel == DirectConvShape::kKernel && spec.out_channels % kPack == 0 &&
-         spec.out_channels <= kMostOutputs;
+         spec.kernel == DirectConvShape::kKernel && spec.stride == 1 &&
+         spec.out_channels % kPack == 0 && spec.out_channels <= kMostOutputs &&
+         shape_of(spec).tile_floats() <= kMostTileFloats;
 }
 
 std::unique_ptr<Conv2d> plan_direct_conv(const Conv2dSpec& spec) {

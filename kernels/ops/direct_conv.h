@@ -6,8 +6,9 @@
 //   y[n,p,q,k]  = bias[k] + sum over r, s, c of x[n, p stride + r - padding, ..., c] w[k,r,s,c]
 //   dw[k,r,s,c] = sum over n, p, q of x[n, p stride + r - padding, ..., c] dy[n,p,q,k]
 //
-// A thread computes a pack of output channels (kernels/runtime/pack.h). Sums are in f32, in an
-// order that does not depend on the team's size.
+// A team copies the input of some output rows to scratch, in f32 and with zeros around the image, so
+// that threads wait for memory once and need no bounds. Sums are in f32, in an order that does not
+// depend on the team's size.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -21,25 +22,32 @@
 
 namespace wellspring::ops {
 
-/// True for a first layer (no gradient of the input) with at most 4 input channels, 3x3 weights and
-/// 8 to 64 output channels, a multiple of 8.
+/// True for a first layer (no gradient of the input) with at most 4 input channels, 3x3 weights,
+/// stride 1, and 8 to 64 output channels, a multiple of 8.
 bool direct_conv_applies(const Conv2dSpec& spec);
 /// Plans a convolution to which direct_conv_applies().
 std::unique_ptr<Conv2d> plan_direct_conv(const Conv2dSpec& spec);
 
-/// Shape of a direct convolution. Teams take `rows` output rows of a sample.
+/// Shape of a direct convolution.
 struct DirectConvShape {
   int height, width, channels;
-  int out_height, out_width, packs;  ///< packs of output channels
-  int stride, padding;
-  int rows;
+  int out_height, out_width, outputs;  ///< outputs: channels of y
+  int padding;
+  int rows;       ///< output rows per team
+  int tile_rows;  ///< output rows whose input a team holds at once
 
   static constexpr int kKernel = 3;
+  static constexpr int kColumns = 4;  ///< output columns that a thread computes together
   /// Weights per output channel; weight (r, s, c) has the index (3 r + s) channels + c.
-  WS_INLINE int taps() const { return kKernel * kKernel * channels; }
-  /// Sums of a pack of output channels in the gradient of the weights: slot = tap * packs + pack.
-  WS_INLINE int slots() const { return taps() * packs; }
-  WS_INLINE int blocks() const { return (out_height + rows - 1) / rows; }
+  WS_INLINE constexpr int taps() const { return kKernel * kKernel * channels; }
+  WS_INLINE constexpr int packs() const { return outputs / kPack; }
+  WS_INLINE constexpr int column_groups() const { return (out_width + kColumns - 1) / kColumns; }
+  WS_INLINE constexpr int blocks() const { return (out_height + rows - 1) / rows; }
+  /// Floats per row of a tile.
+  WS_INLINE constexpr int tile_line() const {
+    return (column_groups() * kColumns + kKernel - 1) * channels;
+  }
+  WS_INLINE constexpr int tile_floats() const { return (tile_rows + kKernel - 1) * tile_line(); }
 };
 
 /// The output rows [begin, end) of one sample that team `task` takes.
@@ -52,11 +60,27 @@ struct DirectConvRows {
   int begin, end;
 };
 
+/// Fills the tile for the output rows that begin with `row`. All members call it.
+template <class Team, class T>
+WS_HD void load_tile(Team& team, const DirectConvShape& shape, const T* x, std::int64_t sample,
+                     int row, float* tile) {
+  const int line = shape.tile_line(), image_line = shape.width * shape.channels;
+  const T* image = x + sample * shape.height * image_line;
+  WS_UNROLL_LOADS
+  for (int i = team.rank(); i < shape.tile_floats(); i += team.size()) {
+    const int h = row + i / line - shape.padding, at = i % line - shape.padding * shape.channels;
+    const bool inside = (h >= 0) & (h < shape.height) & (at >= 0) & (at < image_line);
+    tile[i] = inside ? static_cast<float>(image[h * image_line + at]) : 0.0f;
+  }
+  team.sync();
+}
+
 /// Adds value * factors to the sums.
 WS_INLINE void add_product(Pack& sums, float value, const Pack& factors) {
   for (int k = 0; k < kPack; ++k) sums.v[k] = math::fma(value, factors.v[k], sums.v[k]);
 }
 
+/// A thread computes a pack of output channels for kColumns neighbouring pixels.
 template <class T>
 struct DirectConvForward {
   DirectConvShape shape;
@@ -66,58 +90,68 @@ struct DirectConvForward {
   T* y;
   Activation activation;
 
-  static constexpr LaunchBound kLaunchBound = {256, 3};
+  static constexpr LaunchBound kLaunchBound = {128, 4};
+  static constexpr std::size_t scratch_floats(const DirectConvShape& shape) {
+    return static_cast<std::size_t>(shape.taps() * shape.outputs + shape.tile_floats());
+  }
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t task) const {
-    const int packs = shape.packs, taps = shape.taps();
-    Pack* weights = team.template scratch<Pack>(static_cast<std::size_t>(shape.slots()));
-    for (int slot = team.rank(); slot < shape.slots(); slot += team.size()) {
-      const T* first = w + slot % packs * kPack * taps + slot / packs;
-      for (int k = 0; k < kPack; ++k) weights[slot].v[k] = static_cast<float>(first[k * taps]);
+    const int outputs = shape.outputs, taps = shape.taps(), packs = shape.packs();
+    Pack* scratch = team.template scratch<Pack>(scratch_floats(shape) / kPack + 1);
+    auto* weights = reinterpret_cast<float*>(scratch);  // [taps, outputs]
+    float* tile = weights + taps * outputs;
+    for (int i = team.rank(); i < taps * outputs; i += team.size()) {
+      weights[i % taps * outputs + i / taps] = static_cast<float>(w[i]);
     }
-    team.sync();
     const DirectConvRows own(shape, task);
-    const int line = shape.out_width * packs;
+    load_tile(team, shape, x, own.sample, own.begin, tile);
+    const int line = shape.column_groups() * packs;
     for (int i = team.rank(); i < (own.end - own.begin) * line; i += team.size()) {
-      const int row = own.begin + i / line, column = i % line / packs, pack = i % packs;
-      Pack sums = bias != nullptr ? load_pack(bias + pack * kPack) : Pack{};
-      add_window(sums, own.sample, row, column, weights + pack);
-      if (activation == Activation::relu) {
-        // Written so that NaN propagates and is detected.
-        for (float& sum : sums.v) sum = sum < 0 ? 0.0f : sum;
-      }
-      const std::int64_t pixel = (own.sample * shape.out_height + row) * shape.out_width + column;
-      store_pack(y + (pixel * packs + pack) * kPack, sums);
+      const int row = i / line, column = i % line / packs * shape.kColumns, pack = i % packs;
+      Pack sums[DirectConvShape::kColumns];
+      const Pack first = bias != nullptr ? load_pack(bias + pack * kPack) : Pack{};
+      for (Pack& sum : sums) sum = first;
+      add_windows(sums, tile + row * shape.tile_line() + column * shape.channels,
+                  weights + pack * kPack);
+      const std::int64_t pixel =
+          (own.sample * shape.out_height + own.begin + row) * shape.out_width + column;
+      store(sums, y + pixel * outputs + pack * kPack, shape.out_width - column);
     }
   }
 
  private:
-  WS_INLINE void add_window(Pack& sums, std::int64_t sample, int row, int column,
-                            const Pack* weights) const {
-    const int c = shape.channels;
-    for (int r = 0; r < shape.kKernel; ++r) {
-      const int h = row * shape.stride + r - shape.padding;
-      if (h < 0 || h >= shape.height) continue;
-      const T* line = x + (sample * shape.height + h) * shape.width * c;
-      for (int s = 0; s < shape.kKernel; ++s) {
-        const int at = column * shape.stride + s - shape.padding;
-        if (at < 0 || at >= shape.width) continue;
-        const Pack* weight = weights + (r * shape.kKernel + s) * c * shape.packs;
-        for (int k = 0; k < c; ++k) {
-          add_product(sums, static_cast<float>(line[at * c + k]), weight[k * shape.packs]);
+  WS_INLINE void add_windows(Pack* sums, const float* tile, const float* weights) const {
+    constexpr int kColumns = DirectConvShape::kColumns, kKernel = DirectConvShape::kKernel;
+    const int c = shape.channels, outputs = shape.outputs;
+    for (int r = 0; r < kKernel; ++r) {
+      for (int k = 0; k < c; ++k) {
+        float value[kColumns + kKernel - 1];
+        for (int i = 0; i < kColumns + kKernel - 1; ++i) {
+          value[i] = tile[r * shape.tile_line() + i * c + k];
+        }
+        for (int s = 0; s < kKernel; ++s) {
+          const Pack weight = load_pack(weights + ((r * kKernel + s) * c + k) * outputs);
+          for (int i = 0; i < kColumns; ++i) add_product(sums[i], value[i + s], weight);
         }
       }
     }
   }
+
+  /// Writes the first `count` sums.
+  WS_INLINE void store(Pack* sums, T* to, int count) const {
+    for (int i = 0; i < DirectConvShape::kColumns; ++i) {
+      if (activation == Activation::relu) {
+        // Written so that NaN propagates and is detected.
+        for (float& sum : sums[i].v) sum = sum < 0 ? 0.0f : sum;
+      }
+      if (i < count) store_pack(to + i * shape.outputs, sums[i]);
+    }
+  }
 };
 
-/// Lanes of a team that share the columns of a row, so that about 256 threads have work.
-WS_INLINE constexpr int direct_conv_lanes(int slots) {
-  return slots >= 256 ? 1 : 256 / slots;
-}
-
-/// partials [tasks, slots]: the gradient of the weights over the rows of each team.
+/// partials [tasks, taps, packs]: the gradient of the weights over the rows of each team. A unit is
+/// (r, c, pack) and has three sums, one per s. The lanes of a unit share the columns of a tile.
 template <class T>
 struct DirectConvWeightRows {
   DirectConvShape shape;
@@ -125,89 +159,116 @@ struct DirectConvWeightRows {
   const T* dy;
   Pack* partials;
 
-  static constexpr LaunchBound kLaunchBound = {256, 4};
+  static constexpr LaunchBound kLaunchBound = {256, 2};
+  static constexpr int kMembers = 256;
+  static constexpr int kSegment = 8;  ///< columns that a lane takes at a time
+
+  static constexpr int units(const DirectConvShape& shape) {
+    return shape.kKernel * shape.channels * shape.packs();
+  }
+  static constexpr int lanes(const DirectConvShape& shape) {
+    return units(shape) < kMembers ? kMembers / units(shape) : 1;
+  }
+  static constexpr std::size_t scratch_packs(const DirectConvShape& shape) {
+    return static_cast<std::size_t>(lanes(shape) * units(shape) * shape.kKernel +
+                                    shape.tile_floats() / kPack + 1);
+  }
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t task) const {
-    const int slots = shape.slots(), lanes = direct_conv_lanes(slots);
-    Pack* lane_sums = team.template scratch<Pack>(static_cast<std::size_t>(lanes * slots));
+    constexpr int kKernel = DirectConvShape::kKernel;
+    const int units = DirectConvWeightRows::units(shape),
+              lanes = DirectConvWeightRows::lanes(shape);
+    Pack* sums = team.template scratch<Pack>(scratch_packs(shape));  // [lanes, units, s]
+    auto* tile = reinterpret_cast<float*>(sums + lanes * units * kKernel);
+    for (int i = team.rank(); i < lanes * units * kKernel; i += team.size()) sums[i] = {};
     const DirectConvRows own(shape, task);
-    for (int i = team.rank(); i < lanes * slots; i += team.size()) {
-      lane_sums[i] = sum_rows(own, i % slots, i / slots, lanes);
+    for (int row = own.begin; row < own.end; row += shape.tile_rows) {
+      team.sync();  // all members have read the previous tile
+      load_tile(team, shape, x, own.sample, row, tile);
+      const int rows = own.end - row < shape.tile_rows ? own.end - row : shape.tile_rows;
+      for (int i = team.rank(); i < lanes * units; i += team.size()) {
+        add_tile(sums + i * kKernel, tile, own.sample, row, rows, i % units, i / units, lanes);
+      }
     }
     team.sync();
+    // Slot (tap, pack) of the result belongs to unit (r, c, pack) and s.
+    const int packs = shape.packs(), slots = shape.taps() * packs;
     Pack* to = partials + task * slots;
     for (int slot = team.rank(); slot < slots; slot += team.size()) {
-      Pack sum = lane_sums[slot];
-      for (int lane = 1; lane < lanes; ++lane) {
-        for (int k = 0; k < kPack; ++k) sum.v[k] += lane_sums[lane * slots + slot].v[k];
-      }
+      const int tap = slot / packs, c = tap % shape.channels, s = tap / shape.channels % kKernel,
+                r = tap / shape.channels / kKernel;
+      const int from = ((r * shape.channels + c) * packs + slot % packs) * kKernel + s;
+      Pack sum = sums[from];
+      for (int lane = 1; lane < lanes; ++lane) sum = sum + sums[lane * units * kKernel + from];
       to[slot] = sum;
     }
   }
 
  private:
-  /// The sum over every lanes-th column that this weight multiplies inside the image.
-  WS_INLINE Pack sum_rows(const DirectConvRows& own, int slot, int lane, int lanes) const {
-    const int c = shape.channels, stride = shape.stride, packs = shape.packs;
-    const int tap = slot / packs, s = tap / c % shape.kKernel, r = tap / c / shape.kKernel;
-    const int shift = s - shape.padding;
-    const int first = shift < 0 ? (stride - 1 - shift) / stride : 0;
-    const int inside = shape.width - shift;  // columns * stride must be smaller
-    const int last = inside <= 0 ? 0 : (inside - 1) / stride + 1;
-    const int end = last < shape.out_width ? last : shape.out_width;
-    Pack sum = {};
-    for (int row = own.begin; row < own.end; ++row) {
-      const int h = row * stride + r - shape.padding;
-      if (h < 0 || h >= shape.height) continue;
-      const T* line = x + ((own.sample * shape.height + h) * shape.width + shift) * c + tap % c;
+  WS_INLINE void add_tile(Pack* sums, const float* tile, std::int64_t sample, int first_row,
+                          int rows, int unit, int lane, int lanes) const {
+    const int channels = shape.channels, packs = shape.packs(), outputs = shape.outputs;
+    const int c = unit / packs % channels, r = unit / packs / channels;
+    const int segments = (shape.out_width + kSegment - 1) / kSegment;
+    Pack sum0 = sums[0], sum1 = sums[1], sum2 = sums[2];
+    for (int i = lane; i < rows * segments; i += lanes) {
+      const int row = i / segments, column = i % segments * kSegment;
+      const int left = shape.out_width - column, count = left < kSegment ? left : kSegment;
+      const float* line = tile + (row + r) * shape.tile_line() + column * channels + c;
       const T* gradient =
           dy +
-          ((own.sample * shape.out_height + row) * shape.out_width * packs + slot % packs) * kPack;
-      for (int column = first + lane; column < end; column += lanes) {
-        add_product(sum, static_cast<float>(line[column * stride * c]),
-                    load_pack(gradient + column * packs * kPack));
+          ((sample * shape.out_height + first_row + row) * shape.out_width + column) * outputs +
+          unit % packs * kPack;
+      float value0 = line[0], value1 = line[channels];
+      WS_UNROLL_LOADS
+      for (int k = 0; k < count; ++k) {
+        const float value2 = line[(k + 2) * channels];
+        const Pack factors = load_pack(gradient + k * outputs);
+        add_product(sum0, value0, factors);
+        add_product(sum1, value1, factors);
+        add_product(sum2, value2, factors);
+        value0 = value1;
+        value1 = value2;
       }
     }
-    return sum;
+    sums[0] = sum0;
+    sums[1] = sum1;
+    sums[2] = sum2;
   }
 };
 
-/// dw from the partial sums of all tasks; one team per slot.
+/// dw from the partial sums of all tasks; one team per slot (tap, pack).
 template <class T>
 struct DirectConvWeightTotal {
-  DirectConvShape shape;
   const Pack* partials;
   std::int64_t tasks;
+  int taps, packs;
   T* dw;
 
-  static constexpr int kLanes = 64;
+  static constexpr int kLanes = 128;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t slot) const {
     Pack* lanes = team.template scratch<Pack>(kLanes);
-    const int slots = shape.slots(), packs = shape.packs, taps = shape.taps();
+    const std::int64_t slots = std::int64_t{taps} * packs;
     for (int lane = team.rank(); lane < kLanes; lane += team.size()) {
       Pack sum = {};
+      WS_UNROLL_LOADS
       for (std::int64_t task = lane; task < tasks; task += kLanes) {
-        add(sum, partials[task * slots + slot]);
+        sum = sum + partials[task * slots + slot];
       }
       lanes[lane] = sum;
     }
     for (int half = kLanes / 2; half > 0; half /= 2) {
       team.sync();
       for (int lane = team.rank(); lane < half; lane += team.size()) {
-        add(lanes[lane], lanes[lane + half]);
+        lanes[lane] = lanes[lane] + lanes[lane + half];
       }
     }
     team.sync();
     T* to = dw + slot % packs * kPack * taps + slot / packs;
     for (int k = team.rank(); k < kPack; k += team.size()) to[k * taps] = T(lanes[0].v[k]);
-  }
-
- private:
-  WS_INLINE static void add(Pack& sum, const Pack& other) {
-    for (int k = 0; k < kPack; ++k) sum.v[k] += other.v[k];
   }
 };
 

@@ -45,10 +45,10 @@ struct GroupStatistics {
         team, shape,
         [=](int first) WS_INLINED {
           float sum = 0, square = 0;
-          WS_UNROLL_GROUP
+          WS_UNROLL_LOADS
           for (int k = first; k < first + width; ++k) sum += means[k];
           const float mean_of_group = sum / count;
-          WS_UNROLL_GROUP
+          WS_UNROLL_LOADS
           for (int k = first; k < first + width; ++k) {
             const float deviation = means[k] - mean_of_group;
             square += squares[k] + rows * deviation * deviation;

@@ -27,13 +27,6 @@
 #include <cstdint>
 #include <string_view>
 
-/// Before the loop over a group: a device keeps the loads of several iterations in flight.
-#if WS_DEVICE_CODE
-#define WS_UNROLL_GROUP _Pragma("unroll 8")
-#else
-#define WS_UNROLL_GROUP
-#endif
-
 namespace wellspring {
 struct TeamShape;
 }  // namespace wellspring
@@ -262,7 +255,7 @@ struct InputGradient {
         team, shape,
         [=](int first) WS_INLINED {
           Means sums = {0, 0};
-          WS_UNROLL_GROUP
+          WS_UNROLL_LOADS
           for (int k = first; k < first + width; ++k) {
             sums.a += beta_sum[k];
             sums.b += gamma_sum[k];

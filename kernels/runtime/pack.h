@@ -10,6 +10,13 @@
 
 #include <cstdint>
 
+/// Before a loop of which a device shall keep the loads of several iterations in flight.
+#if WS_DEVICE_CODE
+#define WS_UNROLL_LOADS _Pragma("unroll 8")
+#else
+#define WS_UNROLL_LOADS
+#endif
+
 namespace wellspring {
 
 /// Values per pack: one access in bf16, two in f32.

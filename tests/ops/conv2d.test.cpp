@@ -130,9 +130,12 @@ const std::vector<Conv2dSpec>& conv_table() {
       // First layers, which a GPU computes directly if it can (direct_conv_applies).
       images(2, 6, 6, 3, 16, {.input_gradient = false}),
       images(3, 7, 5, 3, 8, {.activation = relu, .input_gradient = false}),
-      images(2, 9, 8, 1, 64, {.stride = 2, .input_gradient = false}),
+      images(2, 9, 8, 1, 64, {.input_gradient = false}),
+      images(2, 9, 8, 3, 16, {.stride = 2, .input_gradient = false}),
       images(2, 5, 9, 4, 24, {.padding = 0, .bias = false, .input_gradient = false}),
-      images(1, 3, 70, 3, 32, {.stride = 3, .padding = 2, .input_gradient = false}),
+      images(1, 3, 70, 3, 32, {.padding = 2, .input_gradient = false}),
+      images(1, 600, 3, 3, 8, {.input_gradient = false}),   // several tiles per team
+      images(1, 2, 700, 3, 24, {.input_gradient = false}),  // a tile of one row
       images(5, 2, 1, 2, 8, {.input_gradient = false}),
       images(2, 6, 6, 3, 72, {.input_gradient = false}),
       images(2, 6, 6, 3, 12, {.input_gradient = false}),
@@ -334,32 +337,39 @@ TEST(DirectConvTeams, GiveEqualBitsForAnySize) {
   using wellspring::test::bytes_of;
   using wellspring::test::expect_equal_for_all_team_sizes;
   for (const int channels : {1, 3}) {
+    // The gradient takes its three rows in tiles of two.
     const DirectConvShape shape = {.height = 5,
                                    .width = 9,
                                    .channels = channels,
                                    .out_height = 5,
                                    .out_width = 9,
-                                   .packs = 2,
-                                   .stride = 1,
+                                   .outputs = 16,
                                    .padding = 1,
-                                   .rows = 2};
+                                   .rows = 3,
+                                   .tile_rows = 2};
+    DirectConvShape whole = shape;
+    whole.tile_rows = shape.rows;
     const auto n = static_cast<std::size_t>(channels);
     const auto x = random_values<float>(2 * 45 * n, 1), w = random_values<float>(16 * 9 * n, 2),
-               bias = random_values<float>(16, 3), dy = random_values<float>(2 * 45 * 16, 4);
-    std::vector<float> y(2 * 45 * 16), dw(16 * 9 * n);
+               dy = random_values<float>(2 * 45 * 16, 4);
+    const std::vector<Pack> bias(2, Pack{{1, 2, 3, 4, 5, 6, 7, 8}});  // aligned
+    std::vector<Pack> y(2 * 45 * 2);
+    std::vector<float> dw(16 * 9 * n);
     const std::int64_t tasks = 2 * shape.blocks();
-    std::vector<Pack> partials(static_cast<std::size_t>(tasks * shape.slots()));
-    const auto scratch =
-        static_cast<std::size_t>(direct_conv_lanes(shape.slots()) * shape.slots()) * sizeof(Pack);
-    expect_equal_for_all_team_sizes(DirectConvForward<float>{shape, x.data(), w.data(), bias.data(),
-                                                             y.data(), Activation::relu},
-                                    tasks, {256, scratch}, {bytes_of(y)});
+    std::vector<Pack> partials(static_cast<std::size_t>(tasks * shape.taps() * shape.packs()));
+    using Forward = DirectConvForward<float>;
     expect_equal_for_all_team_sizes(
-        DirectConvWeightRows<float>{shape, x.data(), dy.data(), partials.data()}, tasks,
-        {256, scratch}, {bytes_of(partials)});
+        Forward{whole, x.data(), w.data(), bias[0].v, y[0].v, Activation::relu}, tasks,
+        {128, (Forward::scratch_floats(whole) / kPack + 1) * sizeof(Pack)}, {bytes_of(y)});
+    using Rows = DirectConvWeightRows<float>;
+    expect_equal_for_all_team_sizes(Rows{shape, x.data(), dy.data(), partials.data()}, tasks,
+                                    {Rows::kMembers, Rows::scratch_packs(shape) * sizeof(Pack)},
+                                    {bytes_of(partials)});
     using Total = DirectConvWeightTotal<float>;
-    expect_equal_for_all_team_sizes(Total{shape, partials.data(), tasks, dw.data()}, shape.slots(),
-                                    {Total::kLanes, Total::kLanes * sizeof(Pack)}, {bytes_of(dw)});
+    expect_equal_for_all_team_sizes(
+        Total{partials.data(), tasks, shape.taps(), shape.packs(), dw.data()},
+        shape.taps() * shape.packs(), {Total::kLanes, Total::kLanes * sizeof(Pack)},
+        {bytes_of(dw)});
   }
 }
 
