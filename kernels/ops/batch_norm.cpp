@@ -35,10 +35,10 @@ void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void
            NormMoments<T>{static_cast<const T*>(x), partials, squares, shape});
   });
   const int columns = channel_width(spec.channels);
-  league(stream, "batch_norm_total", channel_units(spec.channels),
-         {channel_team(shape.chunks, columns),
-          norm_scratch(shape.chunks, columns, 1, 2) * sizeof(float)},
-         BatchNormTotal{partials, squares, statistics, shape, spec.momentum, spec.epsilon});
+  league(
+      stream, "batch_norm_total", channel_units(spec.channels),
+      {channel_team(shape.chunks, columns), BatchNormTotal::scratch_floats(shape) * sizeof(float)},
+      BatchNormTotal{partials, squares, statistics, shape, spec.momentum, spec.epsilon});
 }
 
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,

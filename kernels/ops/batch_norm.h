@@ -67,12 +67,16 @@ struct BatchNormTotal {
   NormShape shape;
   float momentum, epsilon;
 
+  static constexpr std::size_t scratch_floats(const NormShape& shape) {
+    return norm_scratch(shape.chunks, channel_width(shape.channels), 1, 2);
+  }
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const int columns = channel_width(shape.channels);
-    float* slots = team.template scratch<float>(norm_scratch(shape.chunks, columns, 1, 0));
-    float* centre = team.template scratch<float>(kPack);
-    float* square = team.template scratch<float>(kPack);
+    float* slots = team.template scratch<float>(scratch_floats(shape));
+    float* centre = slots + channel_slots(shape.chunks, columns);
+    float* square = centre + columns;
     const std::int64_t first = index * columns;
     combine_chunks(team, slots, shape, means + first, squares + first, columns, centre, square);
     const float n = static_cast<float>(shape.rows);

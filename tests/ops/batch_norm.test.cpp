@@ -70,7 +70,8 @@ TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
                        shape,
                        1.0f,
                        1e-5f},
-        channel_units(channels), team,
+        channel_units(channels),
+        {kChunkTeam, BatchNormTotal::scratch_floats(shape) * sizeof(float)},
         {bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
     const NormGradient<float> in{nullptr,     y.data(), dy.data(),       mean.data(),
                                  rstd.data(), shape,    Activation::relu};

@@ -207,12 +207,9 @@ TEST_P(Conv2dTest, FastestPlansAgreeWithDoublePrecision) {
   stream().library<ConvTuning>()->choice = [&latest](const std::string&, const auto& time_plans) {
     return latest = time_plans();
   };
-  // Timing plans takes a second per shape.
-  for (const Conv2dSpec& spec :
-       {images(4, 8, 8, 32, 64, {.activation = Activation::relu}),
-        images(9, 16, 14, 160, 32, {.stride = 2}),
-        images(1, 9, 9, 4, 8, {.kernel = 5, .padding = 2}),
-        images(2, 8, 8, 16, 32, {.kernel = 1, .stride = 2, .padding = 0, .bias = false})}) {
+  // Timing plans takes seconds per shape.
+  for (const Conv2dSpec& spec : {images(4, 8, 8, 32, 64, {.activation = Activation::relu}),
+                                 images(2, 9, 8, 16, 32, {.stride = 2})}) {
     SCOPED_TRACE("latest plan: " + latest);
     check<float>(spec);
     check<bf16>(spec);
