@@ -26,6 +26,7 @@ void describe_run(PlanReport& plan, const RunConfig& config, const Stream& strea
           folder->path().string()));
   }
   plan.device = summarise_device(stream.device(), config.threads);
+  plan.plans = plans_digest(stream);
   for (std::string& note : plan_notes(stream)) plan.notes.push_back(std::move(note));
   plan.precision = to_string(task.compute());
   constexpr std::array kModes = {"off", "on", "check"};

@@ -196,7 +196,7 @@ void Trainer::Impl::resume(const fs::path& checkpoint) {
   if (resumed.steps != steps())
     plan.notes.push_back(
         fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
-  add_resume_notes(plan.notes, checkpoint, step, device_);
+  add_resume_notes(plan.notes, checkpoint, step, stream_);
 }
 
 // ---------------------------------------------------------------------------------------------

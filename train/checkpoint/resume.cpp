@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "train/metrics/metrics_log.h"
+#include "train/network/fastest_plans.h"
 
 #include <fmt/format.h>
 
@@ -27,13 +28,14 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
 }
 
 void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
-                      std::uint64_t step, const Device& device) {
+                      std::uint64_t step, const Stream& stream) {
   notes.push_back(fmt::format("resumed at step {} from {}", step, checkpoint.string()));
   const CheckpointStore store(checkpoint.parent_path().parent_path());
   for (const std::filesystem::path& folder : store.incomplete())
     notes.push_back(fmt::format("{} is incomplete and was not used", folder.string()));
   const std::string before = instruction_set_before(store.run_folder(), step);
-  const std::string now = computing_instruction_set(device.to_string());
+  const std::string now =
+      computing_instruction_set(stream.device().to_string(), plans_digest(stream));
   if (!before.empty() && before != now)
     notes.push_back(
         fmt::format("the steps before {} were computed with {}, later steps use {}: the weights "

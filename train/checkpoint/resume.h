@@ -29,8 +29,8 @@ std::optional<std::filesystem::path> checkpoint_to_resume(const ResumeChoice& ch
                                                           const CheckpointStore* own);
 
 /// Adds notes on a run resumed at `step` from `checkpoint`: the checkpoint, incomplete checkpoints
-/// next to it, and a change of instruction set.
+/// next to it, and a change of instruction set or convolution plans.
 void add_resume_notes(std::vector<std::string>& notes, const std::filesystem::path& checkpoint,
-                      std::uint64_t step, const Device& device);
+                      std::uint64_t step, const Stream& stream);
 
 }  // namespace wellspring

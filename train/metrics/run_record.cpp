@@ -17,8 +17,9 @@ std::string utc_text(std::time_t time) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::string computing_instruction_set(const std::string& device) {
-  return device.starts_with("cpu") ? ops::cpu::instruction_set() : "cuda";
+std::string computing_instruction_set(const std::string& device, const std::string& plans) {
+  if (device.starts_with("cpu")) return ops::cpu::instruction_set();
+  return plans.empty() ? "cuda" : "cuda, convolution plans " + plans;
 }
 
 RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
@@ -37,7 +38,7 @@ RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
   record.parameters = plan.parameters;
   record.batch = plan.batch;
   record.last_step = plan.steps;
-  record.instruction_set = computing_instruction_set(plan.device);
+  record.instruction_set = computing_instruction_set(plan.device, plan.plans);
   return record;
 }
 

@@ -1,5 +1,7 @@
 #include "train/network/fastest_plans.h"
 
+#include "core/io/bytes.h"
+#include "core/io/sha256.h"
 #include "core/text/plural.h"
 #include "generators/table_cache.h"
 #include "kernels/ops/conv_tuning.h"
@@ -9,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <map>
 
 namespace wellspring {
 namespace {
@@ -26,6 +29,7 @@ std::vector<std::byte> bytes_of_text(const std::string& text) {
 struct PlanCache {
   explicit PlanCache(const Stream&) {}
   TableCache cache;
+  std::map<std::string, std::string> chosen;  ///< by question
   int timed = 0;
   double seconds = 0;
 
@@ -39,7 +43,7 @@ struct PlanCache {
       return bytes_of_text(fastest);
     };
     const std::vector<std::byte> answer = cache.get({"cudnn", kVersion, "plan", question}, measure);
-    return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+    return chosen[question] = {reinterpret_cast<const char*>(answer.data()), answer.size()};
   }
 };
 
@@ -53,6 +57,15 @@ void use_fastest_plans(const Stream& stream) {
                                                       const auto& time_plans) {
     return plans->choose(question, time_plans);
   };
+}
+
+std::string plans_digest(const Stream& stream) {
+  const auto plans = stream.library<PlanCache>();
+  if (plans->chosen.empty()) return {};
+  Sha256 hash;
+  for (const auto& [question, plan] : plans->chosen)
+    hash.update(bytes_of(question + "\n" + plan + "\n"));
+  return hash.hex().substr(0, 16);
 }
 
 std::vector<std::string> plan_notes(const Stream& stream) {

@@ -14,6 +14,10 @@ namespace wellspring {
 /// Without effect on a CPU.
 void use_fastest_plans(const Stream& stream);
 
+/// A short digest of the plans that the stream's network uses, which decide the bits of its results;
+/// "" if none was chosen. It is the same for the same plans on any machine.
+std::string plans_digest(const Stream& stream);
+
 /// Notes to the user about the plans of a stream's network: how many passes were timed, and
 /// problems with the cache.
 std::vector<std::string> plan_notes(const Stream& stream);

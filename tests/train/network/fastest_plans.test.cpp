@@ -25,6 +25,7 @@ TEST(FastestPlans, AreLeftToTheLibraryOnACpu) {
   use_fastest_plans(stream);
   EXPECT_FALSE(stream.library<ops::ConvTuning>()->choice);
   EXPECT_TRUE(plan_notes(stream).empty());
+  EXPECT_EQ(plans_digest(stream), "");
 }
 
 class FastestPlansOnAGpu : public ::testing::Test {
@@ -51,6 +52,23 @@ TEST_F(FastestPlansOnAGpu, AreTheSameInLaterRuns) {
   use_fastest_plans(second);
   EXPECT_EQ(chosen_plan(second, "forward", "eng1"), "eng22");
   EXPECT_TRUE(plan_notes(second).empty());
+}
+
+// A resumed run compares the digests and says that its bits may differ.
+TEST_F(FastestPlansOnAGpu, HaveADigestThatDependsOnEachChoice) {
+  const EnvironmentVariable none("WELLSPRING_CACHE", nullptr), xdg("XDG_CACHE_HOME", nullptr),
+      home("HOME", nullptr);
+  const auto digest = [](const std::string& forward, const std::string& backward) {
+    const Stream stream(Device::cuda(0));
+    use_fastest_plans(stream);
+    chosen_plan(stream, "forward", forward);
+    chosen_plan(stream, "backward", backward);
+    return plans_digest(stream);
+  };
+  EXPECT_EQ(digest("eng1", "eng2").size(), 16u);
+  EXPECT_EQ(digest("eng1", "eng2"), digest("eng1", "eng2"));
+  EXPECT_NE(digest("eng1", "eng2"), digest("eng2", "eng2"));
+  EXPECT_NE(digest("eng1", "eng2"), digest("eng2", "eng1"));
 }
 
 TEST_F(FastestPlansOnAGpu, AreTimedInEveryRunWithoutACache) {
