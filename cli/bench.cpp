@@ -71,10 +71,23 @@ std::optional<RunConfig> config_of(const BenchArguments& options) {
   return RunConfig::load(options.config, overrides);
 }
 
+void write_json(const bench::Report& report, const std::string& path) {
+  OutputFile file(path, OutputFile::Mode::replace);
+  file.write(bench::to_json(report).dump(2) + "\n");
+  file.finish();
+}
+
 int run(const BenchArguments& options) {
   const std::optional<RunConfig> config = config_of(options);
   bench::Report report{Device::parse(config ? config->device : options.device.value_or("auto")),
                        print_row};
+  if (!options.json.empty()) {
+    // After each row, so that nothing is lost when the time runs out.
+    report.on_row = [&](const bench::Row& row) {
+      print_row(row);
+      write_json(report, options.json);
+    };
+  }
   const bench::Filter filter(options.filter);
   if (!options.json.empty()) require_creatable(options.json);
   print_header(report.device);
@@ -109,11 +122,6 @@ int run(const BenchArguments& options) {
              fit("rates: medians with 95 % intervals; shares and times: medians over pairs of "
                  "adjacent windows, so that a row and its bound run under the same load",
                  STDOUT_FILENO, 0));
-  if (!options.json.empty()) {
-    OutputFile file(options.json, OutputFile::Mode::replace);
-    file.write(bench::to_json(report).dump(2) + "\n");
-    file.finish();
-  }
   return 0;
 }
 
