@@ -54,7 +54,7 @@ class ArraySurvey {
     const std::int64_t count = survey_.open()->size();
     const bool given = survey_.find("labels") != nullptr || survey_.find("latents") != nullptr ||
                        survey_.find("label") != nullptr;
-    const FoundArray* truth = nullptr;
+    const FoundArray* truth = given_truth();
     if (!given && (npy_ || !file_->has("label"))) {
       truth = find_truth(*rows, count);
       if (truth != nullptr) add_truth(*truth, count);
@@ -110,6 +110,15 @@ class ArraySurvey {
     return best;
   }
 
+  /// The array of labels, or the only array of targets, that the user has named.
+  const FoundArray* given_truth() const {
+    const SourceKey* const labels = survey_.find("labels");
+    if (labels != nullptr) return named(labels->value);
+    const SourceKey* const latents = survey_.find("latents");
+    const auto names = latents == nullptr ? std::nullopt : split_yaml_list(latents->value);
+    return names && names->size() == 1 ? named(names->front()) : nullptr;
+  }
+
   /// Reads labels again that could not be read, so that the error says why.
   void expect_readable_truth(const FoundArray& rows) const {
     for (const std::string& name : unreadable_) {
@@ -118,6 +127,14 @@ class ArraySurvey {
           words.rest == rows.words.rest)
         file_->array(name);
     }
+  }
+
+  void expect_rows(const FoundArray& truth, const FoundArray& rows, std::int64_t count) const {
+    if (truth.array.shape()[0] == count) return;
+    file_->refuse(truth.array,
+                  fmt::format("it has {}, but {} has {}", counted(truth.array.shape()[0], "row"),
+                              rows.array.name(), count),
+                  "store one label or target per row, or rename the array");
   }
 
   /// Refuses NaN and infinity now, rather than in training. Masked items of JetNet are not read.
@@ -146,12 +163,14 @@ class ArraySurvey {
                static_cast<std::uint64_t>(array.rows()));
     }
     if (count == 0) return;
-    file_->refuse(array.name(),
-                  fmt::format("is NaN or infinite (as f32) in {} of {} rows, first in row {}",
-                              count, array.rows(), first),
-                  "a non-finite value spoils training permanently",
-                  "remove these rows from all arrays: keep = "
-                  "np.isfinite(x).reshape(len(x), -1).all(1); or replace the values");
+    file_->refuse(
+        array.name(),
+        fmt::format("is NaN or infinite (as f32) in {} of {} rows, first in row {}", count,
+                    array.rows(), first),
+        "a non-finite value spoils training permanently",
+        fmt::format("remove these rows from all arrays: keep = "
+                    "np.isfinite({0}).reshape(len({0}), -1).all(1); or replace the values",
+                    words_of(array.name()).role == DataName::Role::labels ? "y" : "x"));
   }
 
   /// Sets `range` for images of real numbers that are not all in [0, 1].
@@ -194,11 +213,12 @@ class ArraySurvey {
     int fitting = 0;
     for (const FoundArray& found : arrays_) {
       const auto& shape = found.array.shape();
-      if (&found == &rows || shape.size() > 2 || shape[0] != count ||
-          found.words.part != rows.words.part)
-        continue;
-      if (found.words.role == DataName::Role::labels && found.words.rest == rows.words.rest)
+      if (&found == &rows || shape.size() > 2 || found.words.part != rows.words.part) continue;
+      if (found.words.role == DataName::Role::labels && found.words.rest == rows.words.rest) {
+        expect_rows(found, rows, count);
         return &found;
+      }
+      if (shape[0] != count) continue;
       ++fitting;
       only = &found;
     }
@@ -273,19 +293,26 @@ class ArraySurvey {
     };
     const FoundArray* const other = held_out(rows);
     const FoundArray* const other_truth = truth == nullptr ? nullptr : held_out(*truth);
-    if (other == nullptr || other_truth == nullptr ||
-        other_truth->array.rows() != other->array.rows())
-      return;
+    if (other == nullptr) return;
+    if (other_truth == nullptr) {
+      expect_readable_truth(*other);
+      return;  // unlabelled rows
+    }
+    expect_rows(*other_truth, *other, other->array.rows());
     const std::string& name = other->array.name();
     survey_.held_out = {{npy_ ? "path" : "array",
                          npy_ ? (survey_.path.parent_path() / name).string() : name,
                          "held-out rows, " + other->array.text()}};
     expect_finite(other->array);
     expect_finite(other_truth->array);
-    const std::string names[] = {other_truth->array.name()};
     const bool classes = survey_.find("labels") != nullptr;
+    const std::string& truth_name = other_truth->array.name();
+    // Targets are found by their names, which are those of the training rows.
+    const std::string own = truth->array.name();
+    const std::string names[] = {(npy_ ? fs::path(own).stem().string() : own) + "=" + truth_name};
     survey_.held_out.push_back({classes ? "labels" : "latents",
-                                classes ? names[0] : yaml_list(names), other_truth->array.text()});
+                                classes ? truth_name : yaml_list(names),
+                                other_truth->array.text()});
   }
 
   /// Sets `classes` if the held-out rows have other classes than the training rows.

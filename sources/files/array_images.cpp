@@ -129,9 +129,11 @@ ClassLabels read_class_labels(const ArrayInput& file, const NumberArray& array, 
   for (std::size_t i = 0; i < values.size(); ++i) {
     constexpr double kMost = 0x1p53;
     if (std::floor(values[i]) != values[i] || !(std::abs(values[i]) <= kMost))
-      file.refuse(array.name(), fmt::format("of row {} is {:g}", i, values[i]),
-                  "labels must be integers",
-                  "convert them: y.astype('int64'); read targets of a regression with latents:");
+      file.refuse(
+          array.name(), fmt::format("of row {} is {:g}", i, values[i]), "labels must be integers",
+          std::isfinite(values[i])
+              ? "convert them: y.astype('int64'); read targets of a regression with latents:"
+              : "remove the rows without a label from all arrays");
     labels.label[i] = static_cast<std::int64_t>(values[i]);
   }
   return labels;

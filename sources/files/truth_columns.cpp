@@ -227,8 +227,14 @@ TruthColumns read_columns(const ArrayInput& file, const std::string& name, std::
                           const std::string& what, const std::vector<LatentInfo>& known) {
   std::vector<ValueInfo> names;
   for (const LatentInfo& column : known) names.push_back({column.name, column.unit});
-  TruthColumns truth = read_columns(file, name, rows, what, names);
+  const std::size_t equals = file.has(name) ? std::string::npos : name.find('=');
+  const std::string array = equals == std::string::npos ? name : name.substr(equals + 1);
+  TruthColumns truth = read_columns(file, array, rows, what, names);
   if (!known.empty()) truth.columns = known;
+  if (equals == std::string::npos) return truth;
+  const std::string own = column_name(file.array(array));
+  for (LatentInfo& column : truth.columns)
+    if (column.name.starts_with(own)) column.name.replace(0, own.size(), name, 0, equals);
   return truth;
 }
 

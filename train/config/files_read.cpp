@@ -44,7 +44,8 @@ bool is_picture_of(const std::filesystem::path& output, const std::filesystem::p
   std::error_code missing;  // then they are different
   if (output.extension() != ".png" || !std::filesystem::is_directory(folder, missing)) return false;
   const std::filesystem::path below =
-      weakly_canonical(output, missing).lexically_relative(weakly_canonical(folder, missing));
+      weakly_canonical(absolute(output), missing)
+          .lexically_relative(weakly_canonical(absolute(folder), missing));
   return !below.empty() && *below.begin() != "..";
 }
 

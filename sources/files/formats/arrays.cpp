@@ -106,7 +106,7 @@ const ParamTable<NpySettings>& npy_table() {
             "empty: all rows have the label `label`")
         .text_list("latents", &NpySettings::latents,
                    ".npy files [rows] or [rows, columns] of regression targets; a column is named "
-                   "after its file")
+                   "after its file, or after NAME if NAME=FILE is given")
         .text("class_names", &NpySettings::class_names,
               "text file of class names, one per line; empty: 0, 1, 2...");
     return add_shared(rows);
@@ -136,7 +136,8 @@ ParamTable<ArraySettings> own_rows() {
       .text("globals", &ArraySettings::globals,
             "sets: array [rows, numbers] of per-set values, if present")
       .text_list("latents", &ArraySettings::latents,
-                 "names of arrays [rows] or [rows, columns] to use as regression targets; []: the "
+                 "names of arrays [rows] or [rows, columns] to use as regression targets; "
+                 "NAME=ARRAY: with columns named as those of an array NAME; []: the "
                  "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
       .text("labels", &ArraySettings::labels,
             "array of class indices, one per row, or one-hot; without it all rows have the "
