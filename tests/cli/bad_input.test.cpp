@@ -186,7 +186,7 @@ TEST_F(TrainInput, SavesACheckpointAtADamagedStreamedImage) {
   spill(file, sound.substr(0, sound.size() - 60));
   expect_refused(3,
                  {"step 2: images/class1/001.jpg: damaged JPEG",
-                  "saved in runs/files/checkpoints/step-2", "run the same command again to resume"},
+                  "saved in runs/files/checkpoints/step-2", "the same command resumes it"},
                  streamed);
   spill(file, sound);
   const Outcome resumed = train(streamed);

@@ -123,6 +123,11 @@ TEST_F(Predictions, PreviewsReplaceAndJoinNoImageOfADataSet) {
     EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
     expect_parts(outcome.err, {out, "data set photos reads all images", "in another folder"});
   }
+  const Outcome inside =
+      wellspring({"preview", "../photos.yaml", "data.sources.0.path=.", "--out", "new.png"},
+                 folder_ / "photos");
+  EXPECT_EQ(inside.exit_code, 2) << inside.out;
+  EXPECT_FALSE(fs::exists(folder_ / "photos/new.png"));
   EXPECT_EQ(slurp(some), before);
   EXPECT_FALSE(fs::exists(folder_ / "photos/class0/new.png"));
   // A preview elsewhere replaces an older one, also next to the folder of the split that is read.

@@ -235,6 +235,42 @@ TEST_F(SuggestedConfig, PairsArraysOfTrainingAndTest) {
   EXPECT_EQ(held_out_key(config, "labels"), "y_test");
 }
 
+TEST_F(SuggestedConfig, PairsTargetsOfTrainingAndTest) {
+  for (const std::int64_t columns : {1, 2}) {
+    const std::string name = "targets" + std::to_string(columns) + ".npz";
+    NpzWriter file(path(name));
+    for (const auto& [part, rows] : {std::pair{"train", 60}, std::pair{"test", 20}}) {
+      const auto x = spread_values<float>(static_cast<std::size_t>(rows) * 3, 0, 1);
+      const auto y = spread_values<float>(static_cast<std::size_t>(rows * columns), 0, 2);
+      file.add(std::string("x_") + part, {ElementType::f32, {rows, 3}},
+               std::as_bytes(std::span(x)));
+      file.add(std::string("y_") + part, {ElementType::f32, {rows, columns}},
+               std::as_bytes(std::span(y)));
+    }
+    file.commit();
+    const RunConfig config = config_of(path(name));
+    EXPECT_EQ(held_out_key(config, "array"), "x_test");
+    EXPECT_EQ(held_out_key(config, "latents"), "[y_train=y_test]");
+    EXPECT_EQ(held_out_key(config_of(path(name), {{"latents", "[y_train]"}}), "array"), "x_test");
+  }
+}
+
+TEST_F(SuggestedConfig, RefusesLabelsOfOtherRows) {
+  const auto x = spread_values<float>(180, 0, 1);
+  for (const auto& [rows, other] : {std::pair{59, 60}, std::pair{60, 59}}) {
+    NpzWriter file(path("set.npz"));
+    file.add("x_train", {ElementType::f32, {60, 3}}, std::as_bytes(std::span(x)));
+    file.add("x_test", {ElementType::f32, {60, 3}}, std::as_bytes(std::span(x)));
+    const auto whole = classes_of(60, 3);
+    file.add("y_train", {ElementType::i64, {rows}},
+             std::as_bytes(std::span(whole).first(static_cast<std::size_t>(rows))));
+    file.add("y_test", {ElementType::i64, {other}},
+             std::as_bytes(std::span(whole).first(static_cast<std::size_t>(other))));
+    file.commit();
+    expect_parts(refused(path("set.npz")), {rows == 59 ? "y_train" : "y_test", "59 rows", "60"});
+  }
+}
+
 TEST_F(SuggestedConfig, ReadsExports) {
   export_to("jets.npz", "lund_shower", 1, 40);
   EXPECT_EQ(config_of(path("jets.npz")).model.name, "deepset");
