@@ -307,7 +307,7 @@ class ArraySurvey {
     expect_finite(other_truth->array);
     const bool classes = survey_.find("labels") != nullptr;
     const std::string& truth_name = other_truth->array.name();
-    // Targets are found by their names, which are those of the training rows.
+    // A head finds targets by name, so held-out columns are named like training columns.
     const std::string own = truth->array.name();
     const std::string names[] = {(npy_ ? fs::path(own).stem().string() : own) + "=" + truth_name};
     survey_.held_out.push_back({classes ? "labels" : "latents",

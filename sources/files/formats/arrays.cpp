@@ -137,7 +137,7 @@ ParamTable<ArraySettings> own_rows() {
             "sets: array [rows, numbers] of per-set values, if present")
       .text_list("latents", &ArraySettings::latents,
                  "names of arrays [rows] or [rows, columns] to use as regression targets; "
-                 "NAME=ARRAY: with columns named as those of an array NAME; []: the "
+                 "NAME=ARRAY: name the columns as if the array were called NAME; []: the "
                  "exported latents, or jet_features of jetnet, or azimuth and zenith of icecube")
       .text("labels", &ArraySettings::labels,
             "array of class indices, one per row, or one-hot; without it all rows have the "
