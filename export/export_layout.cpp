@@ -56,6 +56,20 @@ std::unique_ptr<ValueArrays> make_values(const ExportLayout& layout, const Sampl
                            "these samples are events or sets", "remove the options"});
 }
 
+namespace {
+
+/// False if parameters of the samples do not fit the layout.
+bool can_make(const ExportLayout& layout, const SampleReader& feed) {
+  try {
+    return layout.make(feed) != nullptr;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
 const ExportLayout& find_export_layout(const std::string& name, const SampleReader& feed,
                                        const std::filesystem::path& path) {
   const std::vector<ExportLayout>& all = export_layouts();
@@ -66,7 +80,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleRead
     const auto own = std::ranges::find_if(all, [&](const ExportLayout& layout) {
       return std::ranges::count(layout.generators, info.name) > 0 && layout.fits(info);
     });
-    return own == all.end() ? columns : *own;
+    return own != all.end() && can_make(*own, feed) ? *own : columns;
   }
   const auto found = std::ranges::find(all, name, &ExportLayout::name);
   if (found == all.end()) {

@@ -255,6 +255,12 @@ TEST(ExportLayout, WritesIceCubePulsesSortedByTime) {
   EXPECT_TRUE(Hdf5File(folder / "b.h5").has("x")) << "without sensor ids, columns are the default";
 }
 
+TEST(ExportLayout, FallsBackToColumnsIfTheDefaultDoesNotFit) {
+  const test::TemporaryFolder folder;
+  export_to(folder / "rest.h5", "ginkgo", {{"frame", "rest", {}}});
+  EXPECT_TRUE(Hdf5File(folder / "rest.h5").has("x"));
+}
+
 TEST(ExportLayout, RefusesSamplesThatDoNotFitALayout) {
   const test::TemporaryFolder folder;
   const auto refused = [&](const std::string& name, const std::string& generator,
