@@ -64,13 +64,7 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
   const NormShape shape = shape_of(spec);
   float* beta_parts = partials + std::int64_t{shape.chunks} * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
-    const NormGradient<T> in{static_cast<const T*>(x),
-                             static_cast<const T*>(y),
-                             static_cast<const T*>(dy),
-                             mean,
-                             rstd,
-                             shape,
-                             spec.activation};
+    const auto in = NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation);
     T *input = static_cast<T*>(dx), *added = static_cast<T*>(dresidual);
     if (dgamma != nullptr) {
       league(stream, "batch_norm_backward_chunk", shape.chunks, norm_team(shape),

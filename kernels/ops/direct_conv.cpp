@@ -69,8 +69,8 @@ class DirectConv2d final : public Conv2d {
                Workspace /*workspace*/) override {
     visit_float(spec_.compute, [&]<class T>(T) {
       using Forward = DirectConvForward<T>;
-      const std::size_t scratch = (Forward::scratch_floats(forward_) / kPack + 1) * sizeof(Pack);
-      league(stream, "direct_conv_forward", tasks(forward_), {kForwardTeam, scratch},
+      league(stream, "direct_conv_forward", tasks(forward_),
+             {kForwardTeam, Forward::scratch_packs(forward_) * sizeof(Pack)},
              Forward{forward_, static_cast<const T*>(x), static_cast<const T*>(w),
                      spec_.bias ? bias : nullptr, static_cast<T*>(y), spec_.activation});
     });

@@ -7,8 +7,8 @@
 //   dw[k,r,s,c] = sum over n, p, q of x[n, p stride + r - padding, ..., c] dy[n,p,q,k]
 //
 // A team copies the input of some output rows to scratch, in f32 and with zeros around the image, so
-// that threads wait for memory once and need no bounds. Sums are in f32, in an order that does not
-// depend on the team's size.
+// that threads wait for memory once and need no bounds. Sums are in f32; their order is the same for
+// teams of any size.
 #pragma once
 
 #include "kernels/ops/ops.h"
@@ -91,14 +91,15 @@ struct DirectConvForward {
   Activation activation;
 
   static constexpr LaunchBound kLaunchBound = {128, 4};
-  static constexpr std::size_t scratch_floats(const DirectConvShape& shape) {
-    return static_cast<std::size_t>(shape.taps() * shape.outputs + shape.tile_floats());
+  static constexpr std::size_t scratch_packs(const DirectConvShape& shape) {
+    return static_cast<std::size_t>((shape.taps() * shape.outputs + shape.tile_floats()) / kPack +
+                                    1);
   }
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t task) const {
     const int outputs = shape.outputs, taps = shape.taps(), packs = shape.packs();
-    Pack* scratch = team.template scratch<Pack>(scratch_floats(shape) / kPack + 1);
+    Pack* scratch = team.template scratch<Pack>(scratch_packs(shape));
     auto* weights = reinterpret_cast<float*>(scratch);  // [taps, outputs]
     float* tile = weights + taps * outputs;
     for (int i = team.rank(); i < taps * outputs; i += team.size()) {

@@ -83,13 +83,7 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
   const std::int64_t chunks = spec.batch * shape.chunks, size = spec.batch * spec.channels;
   float *gamma_sums = partials, *beta_sums = partials + size;
   visit_float(spec.compute, [&]<class T>(T) {
-    const NormGradient<T> in{static_cast<const T*>(x),
-                             static_cast<const T*>(y),
-                             static_cast<const T*>(dy),
-                             mean,
-                             rstd,
-                             shape,
-                             spec.activation};
+    const auto in = NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation);
     if (shape.chunks == 1) {
       league(stream, "group_norm_backward", spec.batch, norm_team(shape),
              GroupNormBackward<T>{in, gamma, static_cast<T*>(dx), static_cast<T*>(dresidual),

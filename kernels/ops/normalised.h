@@ -370,6 +370,17 @@ struct NormGradient {
   const float* rstd;
   NormShape shape;
   Activation activation;
+
+  static NormGradient of(const void* x, const void* y, const void* dy, const float* mean,
+                         const float* rstd, const NormShape& shape, Activation activation) {
+    return {static_cast<const T*>(x),
+            static_cast<const T*>(y),
+            static_cast<const T*>(dy),
+            mean,
+            rstd,
+            shape,
+            activation};
+  }
 };
 
 /// gamma_parts and beta_parts [samples, chunks, channels]: the sums of dy xhat and of dy over a

@@ -357,7 +357,7 @@ TEST(DirectConvTeams, GiveEqualBitsForAnySize) {
     using Forward = DirectConvForward<float>;
     expect_equal_for_all_team_sizes(
         Forward{whole, x.data(), w.data(), bias[0].v, y[0].v, Activation::relu}, tasks,
-        {128, (Forward::scratch_floats(whole) / kPack + 1) * sizeof(Pack)}, {bytes_of(y)});
+        {128, Forward::scratch_packs(whole) * sizeof(Pack)}, {bytes_of(y)});
     using Rows = DirectConvWeightRows<float>;
     expect_equal_for_all_team_sizes(Rows{shape, x.data(), dy.data(), partials.data()}, tasks,
                                     {Rows::kMembers, Rows::scratch_packs(shape) * sizeof(Pack)},

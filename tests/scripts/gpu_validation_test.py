@@ -99,6 +99,14 @@ class GpuValidation(unittest.TestCase):
         self.assertIn("cut-off.json is not JSON", result.stderr)
         self.assertEqual((self.root / "docs/gpu-validation.md").read_text(), PAGE)
 
+    def test_the_parts_name_programs_that_gpu_check_runs(self):
+        source = pathlib.Path(SCRIPT).parent
+        listing = subprocess.run([sys.executable, source / "device-tests"], capture_output=True, text=True, check=True)
+        programs = {"test_" + line.split()[0] for line in listing.stdout.splitlines()}
+        named = re.findall(r"`Device tests/(\w+)`", (source.parent / "docs/gpu-validation.md").read_text())
+        self.assertTrue(named)
+        self.assertEqual(set(named) - programs, set())
+
 
 if __name__ == "__main__":
     unittest.main()
