@@ -37,6 +37,14 @@ std::string prediction_text(const HeadSpec& head, std::span<const float> outputs
       parts.push_back(fmt::format("{} {:.4g}{}", head.targets[k].name,
                                   predicted_target(head.targets[k], outputs[k]),
                                   head.targets[k].unit.empty() ? "" : " " + head.targets[k].unit));
+  } else if (head.is_dense()) {
+    std::vector<std::size_t> pixels(head.classes.size());
+    for (std::size_t at = 0; at < outputs.size(); at += pixels.size())
+      ++pixels[index_of_largest(outputs.subspan(at, pixels.size()))];
+    for (std::size_t k = 0; k < pixels.size(); ++k)
+      if (pixels[k] > 0)
+        parts.push_back(head.classes[k] + " " +
+                        percent(static_cast<double>(pixels[k]) / head.positions));
   } else if (head.loss == LossKind::multi_label) {
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k] > 0) parts.push_back(head.classes[k] + " " + percent(sigmoid(outputs[k])));

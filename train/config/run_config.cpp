@@ -324,6 +324,12 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   throw std::logic_error("no source is called '" + of + "'");
 }
 
+DenseLabels RunConfig::dense_labels() const {
+  const bool wanted = std::ranges::any_of(
+      heads, [](const HeadConfig& head) { return head.loss == LossKind::pixel_class; });
+  return wanted ? DenseLabels::plane : DenseLabels::none;
+}
+
 Mixture RunConfig::open_training(const WorkWatch& watch, DenseLabels dense) const {
   Mixture mixture(seed);
   for (const SourceConfig& source : data.sources) {

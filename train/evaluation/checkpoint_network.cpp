@@ -80,7 +80,7 @@ CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConf
       device(Device::parse(config.device)),
       stream(device, static_cast<int>(config.threads)),
       memory(device),
-      mixture(config.open_held_out(observer.watch())),
+      mixture(config.open_held_out(observer.watch(), config.dense_labels())),
       task(config, stream, memory, config.compute_type(device),
            input_of(model, config, mixture.layout(), observer)) {
   normalise_as(model, config, mixture);

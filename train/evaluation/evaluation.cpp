@@ -82,7 +82,7 @@ void Evaluator::plan_scores(const std::vector<HeadSpec>& heads,
     if (most == 0) continue;
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
-    else
+    else if (!heads[h].is_dense())
       classifiers_[h].emplace(heads[h], most, memory, signals[h]);
   }
 }

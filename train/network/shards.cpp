@@ -24,6 +24,8 @@ Cost cost_of(const Node& node) {
     const std::int64_t weights = std::int64_t{in.channels} * dense->width;
     return {in.positions() * weights, weights};
   }
+  if (std::holds_alternative<Attention>(node.operation))
+    return {2 * out.positions() * out.elements(), 0};
   return {out.elements(), 0};
 }
 

@@ -149,6 +149,47 @@ const std::vector<OperationCase>& cases() {
        [](Tape& t) {
          return t.dropout(t.dense(t.input(), "a", {.width = 13}), "d", {.rate = 0.25f});
        }},
+      {"upsample", odd,
+       [](Tape& t) {
+         return t.conv(t.upsample(t.conv(t.input(), "a", {.channels = 4})), "b", {.channels = 3});
+       },
+       160},
+      {"drop_path", vector,
+       [](Tape& t) {
+         return t.drop_path(t.dense(t.input(), "a", {.width = 13}), "d", {.rate = 0.25f});
+       }},
+      {"gelu", vector, [](Tape& t) { return t.gelu(t.dense(t.input(), "a", {.width = 8})); }, 64,
+       2},
+      {"silu", vector, [](Tape& t) { return t.silu(t.dense(t.input(), "a", {.width = 8})); }, 64,
+       2},
+      {"layer_norm", image,
+       [](Tape& t) { return t.layer_norm(t.conv(t.input(), "a", {.channels = 9}), "n"); }, 160, 4},
+      {"add_values", image,
+       [](Tape& t) {
+         return t.add(t.input(), Parameter{"p", {1, 6, 6, 3}, Init::normal(0.5f)});
+       }},
+      {"scale", image,
+       [](Tape& t) {
+         return t.scale(t.input(), Parameter{"s", {3}, Init::constant(0.1f)});
+       }},
+      {"prepend_and_select", image,
+       [](Tape& t) {
+         const Tensor x =
+             t.prepend({"cls", {1, 2, 3}, Init::normal(0.5f)}, Tape::tokens(t.input()));
+         return t.dense(t.select(x, 1, 4), "a", {.width = 5});
+       }},
+      {"attention", image,
+       [](Tape& t) {
+         const Tensor x = t.dense(Tape::tokens(t.input()), "a", {.width = 3 * 2 * 5});
+         return t.attention(x, {.heads = 2});
+       },
+       160, 4},
+      {"attention_among_items", set,
+       [](Tape& t) {
+         const Tensor x = t.dense(t.input(), "a", {.width = 3 * 2 * 4});
+         return t.item_mean(t.attention(x, {.heads = 2}));
+       },
+       96, 4},
       {"item_mean", set,
        [](Tape& t) { return t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))); }},
       {"item_sum_and_globals", set,

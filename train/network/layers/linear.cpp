@@ -89,7 +89,7 @@ class DenseLayer : public Layer {
     spec_.bias = operation.bias;
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
-    spec_.output = operation.head ? DType::f32 : planner.compute();
+    spec_.output = !operation.output.empty() ? DType::f32 : planner.compute();
     spec_.input_gradient = planner.input_gradient(0);
     dense_ = ops::Dense::plan(spec_, planner.stream());
     planner.workspace(dense_->workspace_bytes());
