@@ -1,11 +1,11 @@
-// Compares resnet18 with PyTorch's on the same weights, which come from a file of another program,
-// in both modes, forward and backward.
+// Compares models with those of torchvision and timm on the same weights, which come from a file of
+// another program, in both modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/plain_safetensors.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/network/resnet18_reference.h"
+#include "tests/train/network/published_models_reference.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/models/model.h"
 
@@ -35,7 +35,7 @@ std::vector<double> formula(const std::string& name, std::size_t count) {
 
 /// In the memory order of PyTorch's files.
 std::vector<float> formula_tensor(const ParameterTensor& tensor) {
-  const bool matrix = tensor.layout != TensorLayout::vector;
+  const bool matrix = tensor.shape.size() > 1;
   const bool about_one = tensor.name.ends_with("weight") || tensor.name.ends_with("running_var");
   const double offset = !matrix && about_one ? 1 : 0;
   const double spread = matrix ? std::sqrt(6 / static_cast<double>(tensor.fan_in())) : 0.25;
@@ -47,35 +47,48 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
 
 /// Writes a file as users of torchvision and timm do.
 void write_weights(const ParameterArena& arena, const std::filesystem::path& path) {
-  std::vector<test::PlainTensor> tensors = {test::batch_count("bn1")};
+  std::vector<test::PlainTensor> tensors;
   for (const ParameterTensor& tensor : arena.tensors()) {
     const std::vector<float> values = formula_tensor(tensor);
     const Bytes bytes = bytes_of(values);
+    if (tensor.name == "bn1.running_mean") tensors.push_back(test::batch_count("bn1"));
     tensors.push_back(
         {tensor.name, ElementType::f32, tensor.file_shape(), {bytes.begin(), bytes.end()}});
   }
   test::write_plain_safetensors(path, tensors);
 }
 
-class Resnet18Test : public ops::test::OperationTest {};
+class PublishedModels : public ops::test::OperationTest {};
 
-// The rounding error of a sum of n terms with random signs grows as sqrt(n) u. The longest sums
-// have 512 * 9 terms, and the errors of 20 layers add in quadrature: sqrt(4608 * 20) u = 1.8e-5 of
-// the largest logit. The tolerance is eight times that. Rounding does not exceed it, but a wrong
-// constant does (an epsilon of 1e-3 instead of 1e-5 moves the logits by at least 1e-3). Gradients
-// pass through the layers twice and are divided by each normalisation's standard deviation, so
-// their tolerance is eight times as large again.
-TEST_P(Resnet18Test, AgreesWithPyTorch) {
-  const double bound = 8 * std::sqrt(4608.0 * 20) * ops::test::rounding(DType::f32);
-  for (const Resnet18Reference& expected : test::resnet18_reference()) {
-    SCOPED_TRACE(expected.stem);
+/// The rounding error of a sum of n terms with random signs grows as sqrt(n) u, and the errors of
+/// the layers add in quadrature. The tolerance is eight times that, relative to the largest logit.
+/// Rounding does not exceed it, but a wrong constant does: an epsilon of 1e-3 instead of 1e-5 moves
+/// the logits by at least 1e-3.
+double bound_of(const ParameterArena& arena) {
+  double longest = 1, layers = 0;
+  for (const ParameterTensor& tensor : arena.tensors()) {
+    if (tensor.shape.size() < 2) continue;
+    longest = std::max(longest, static_cast<double>(tensor.fan_in()));
+    ++layers;
+  }
+  return 8 * std::sqrt(longest * layers) * ops::test::rounding(DType::f32);
+}
+
+// Gradients pass through the layers twice and are divided by each normalisation's standard
+// deviation, so their tolerance is eight times as large again.
+TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
+  for (const test::PublishedModel& expected : test::published_models()) {
+    std::vector<ParamSetting> settings;
+    for (const auto& [name, value] : expected.settings) settings.push_back({name, value, {}});
+    SCOPED_TRACE(expected.model);
     const int side = expected.size;
-    const Tape tape = make_model("resnet18", {{"stem", expected.stem, {}}})
-                          ->record(SampleLayout::image(side, side, 3), 10);
+    const Tape tape =
+        make_model(expected.model, settings)->record(SampleLayout::image(side, side, 3), 10);
     MemoryPlan memory(stream().device());
     Network network(tape, {.batch = 2}, stream(), memory);
     ParameterArena& arena = network.parameters();
     arena.plan(memory, DType::f32, {});
+    const double bound = bound_of(arena);
     const auto pixels = static_cast<std::size_t>(2 * side * side * 3);
     const Planned<float> x = memory.reserve<float>("test", "x", pixels);
     memory.commit();
@@ -117,15 +130,11 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
     const std::vector<float> master = ParameterArena::download(stream(), arena.weights());
     for (std::size_t i = 0; i < arena.tensors().size(); ++i) {
       const ParameterTensor& tensor = arena.tensors()[i];
-      const auto first_eight = [&] {
-        return std::vector<float>(master.begin() + tensor.offset,
-                                  master.begin() + tensor.offset + 8);
-      };
-      if (tensor.name == "bn1.running_mean")
-        ops::test::expect_within(first_eight(), expected.running_mean, bound, tensor.name);
-      if (tensor.name == "layer4.1.bn2.running_var")
-        ops::test::expect_within(first_eight(), expected.running_var,
-                                 bound * scale(expected.running_var), tensor.name);
+      if (const auto found = expected.running.find(tensor.name); found != expected.running.end()) {
+        const auto begin = master.begin() + tensor.offset;
+        ops::test::expect_within(std::vector<float>(begin, begin + 8), found->second,
+                                 bound * scale(found->second), tensor.name);
+      }
       if (!tensor.trained()) continue;
       double square = 0;
       for (const float g :
@@ -138,7 +147,7 @@ TEST_P(Resnet18Test, AgreesWithPyTorch) {
   }
 }
 
-WS_ON_EVERY_BACKEND(Resnet18Test);
+WS_ON_EVERY_BACKEND(PublishedModels);
 
 }  // namespace
 }  // namespace wellspring::test
