@@ -95,10 +95,10 @@ struct SourceTruth {
   std::vector<std::string> classes;
   std::vector<HeadTarget> latents;              ///< by column
   std::vector<HeadTarget> targets;              ///< by column of `target`
-  std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
-  std::int32_t pixels = 0;                      ///< of an image
   float loss_weight = 1;
-  std::vector<std::string> constants = {};  ///< latents with the same value in all samples
+  std::vector<std::string> constants = {};      ///< latents with the same value in all samples
+  std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
+  std::int32_t pixels = 0;                      ///< number of dense labels
 };
 
 /// Sets row and begin of all heads, ordered by output: the outputs are concatenated in the order of
