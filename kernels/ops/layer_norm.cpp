@@ -22,6 +22,10 @@ NormShape gradient_shape(const LayerNormSpec& spec) {
   return norm_shape(spec.rows, spec.channels, 1, 16384);
 }
 
+TeamShape row_shape(int channels, int kept) {
+  return {row_team(channels), row_scratch(channels, kept) * sizeof(float)};
+}
+
 }  // namespace
 
 std::size_t layer_norm_partials(const LayerNormSpec& spec) {
@@ -32,9 +36,8 @@ std::size_t layer_norm_partials(const LayerNormSpec& spec) {
 void layer_norm_forward(Stream& stream, const LayerNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, void* y, float* mean, float* rstd) {
   check(spec);
-  const PackedRow row{spec.channels};
   visit_float(spec.compute, [&]<class T>(T) {
-    league(stream, "layer_norm_forward", spec.rows, {row.lanes(), row.scratch_bytes<Pack>(1)},
+    league(stream, "layer_norm_forward", spec.rows, row_shape(spec.channels, 1),
            LayerNormForward<T>{static_cast<const T*>(x), gamma, beta, static_cast<T*>(y), mean,
                                rstd, spec.channels, spec.epsilon});
   });
@@ -44,7 +47,6 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          const float* gamma, const float* mean, const float* rstd, void* dx,
                          float* dgamma, float* dbeta, float* partials) {
   check(spec);
-  const PackedRow row{spec.channels};
   const NormShape shape = gradient_shape(spec);
   const bool divided = shape.chunks > 1;
   float* gamma_parts = divided ? partials : dgamma;
@@ -53,15 +55,14 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
     const T *values = static_cast<const T*>(x), *arriving = static_cast<const T*>(dy);
     // Before dx is written, because it may replace dy.
     if (dgamma != nullptr) {
-      league(stream, "layer_norm_parameter_gradient", shape.chunks,
-             {channel_team(shape.rows_per_chunk, spec.channels),
-              norm_scratch(shape.rows_per_chunk, spec.channels, 2, 0) * sizeof(float)},
-             LayerNormGradientSums<T>{values, arriving, mean, rstd, gamma_parts, beta_parts,
-                                      shape});
+      league(
+          stream, "layer_norm_parameter_gradient", shape.chunks,
+          {channel_team(shape.rows_per_chunk, spec.channels),
+           norm_scratch(shape.rows_per_chunk, spec.channels, 2, 0) * sizeof(float)},
+          LayerNormGradientSums<T>{values, arriving, mean, rstd, gamma_parts, beta_parts, shape});
     }
     if (dx != nullptr) {
-      league(stream, "layer_norm_backward", spec.rows,
-             {row.lanes(), row.scratch_bytes<LayerNormSums>(2)},
+      league(stream, "layer_norm_backward", spec.rows, row_shape(spec.channels, 2),
              LayerNormBackward<T>{values, arriving, gamma, mean, rstd, static_cast<T*>(dx),
                                   spec.channels});
     }

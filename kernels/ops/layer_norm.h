@@ -32,7 +32,7 @@ inline constexpr int kMaxLayerNormChannels = 4096;
 
 struct LayerNormSpec {
   std::int64_t rows = 1;
-  int channels = 1;        ///< at most kMaxLayerNormChannels
+  int channels = 1;  ///< at most kMaxLayerNormChannels
   float epsilon = 1e-6f;
   DType compute = DType::f32;
 };
@@ -46,45 +46,15 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          float* dgamma, float* dbeta, float* partials);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
-/// A row as packs; the last one may be incomplete. Pack p belongs to lane p % lanes. The lanes
-/// depend only on the channels, so sums do not depend on the team's size.
-struct PackedRow {
-  int channels;
-
-  WS_INLINE constexpr int packs() const { return (channels + kPack - 1) / kPack; }
-  /// Up to 32 lanes; more if each still has four packs.
-  WS_INLINE constexpr int lanes() const {
-    int lanes = 1;
-    while (2 * lanes <= packs() && (lanes < kWarp || 8 * lanes <= packs())) lanes *= 2;
-    return lanes;
-  }
-  /// Bytes of scratch for a sum of type Sum and `kept` rows of packs.
-  template <class Sum>
-  constexpr std::size_t scratch_bytes(int kept) const {
-    return static_cast<std::size_t>(reduce_lanes(lanes())) * sizeof(Sum) +
-           static_cast<std::size_t>(kept * packs()) * sizeof(Pack);
-  }
-  /// Pack p of the row at `from`, with zeros after the last channel.
-  template <class T>
-  WS_INLINE Pack load(const T* from, int p) const {
-    return channels % kPack == 0 ? load_pack(from + p * kPack)
-                                 : load_part_of_pack(from + p * kPack, channels - p * kPack);
-  }
-  /// load(0) + ... + load(packs() - 1), in a fixed order; see team_reduce.
-  template <class Sum, class Team, class Load>
-  WS_INLINE Sum sum(Team& team, Sum* slots, Load load) const {
-    const int end = packs(), step = lanes();
-    return team_sum<Team, Sum>(team, slots, step, [=](std::int64_t lane) WS_INLINED {
-      Sum total = load(static_cast<int>(lane));
-      for (int p = static_cast<int>(lane) + step; p < end; p += step) total = total + load(p);
-      return total;
-    });
-  }
-};
-
-WS_INLINE float sum_of_pack(const Pack& pack) {
-  const float* v = pack.v;
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+/// Members of a team for one row: each has up to four packs.
+constexpr int row_team(int channels) {
+  int size = 8;
+  while (4 * kPack * size < channels) size *= 2;
+  return size;
+}
+/// Floats of scratch for a sum and for `kept` values per channel.
+constexpr std::size_t row_scratch(int channels, int kept) {
+  return static_cast<std::size_t>(reduce_lanes(channels) + kept * channels);
 }
 
 /// One team per row.
@@ -102,55 +72,45 @@ struct LayerNormForward {
   float epsilon;
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const PackedRow row{channels};
+  WS_HD void operator()(Team& team, std::int64_t row) const {
     const int c = channels;
     const float count = static_cast<float>(c);
-    Pack* slots = team.template scratch<Pack>(reduce_lanes(row.lanes()));
-    Pack* kept = team.template scratch<Pack>(row.packs());
-    const T* from = x + index * c;
-    const Pack total = row.sum<Pack>(team, slots, [=](int p) WS_INLINED {
-      kept[p] = row.load(from, p);
-      return kept[p];
+    float* kept = team.template scratch<float>(row_scratch(c, 1));
+    float* slots = kept + c;
+    const T* from = x + row * c;
+    team_for_channels(
+        team, 1, c, NoParameters(),
+        [=]<int n>(Width<n>, const auto&, std::int64_t i)
+            WS_INLINED { return load_values<n>(from + i); },
+        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
+            WS_INLINED { store_values(kept + i, value); });
+    team.sync();
+    const float centre =
+        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return kept[i]; }) / count;
+    const float squares = team_sum<Team, float>(team, slots, c, [=](std::int64_t i) {
+      const float deviation = kept[i] - centre;
+      return deviation * deviation;
     });
-    const float centre = sum_of_pack(total) / count;
-    const Pack squares = row.sum<Pack>(team, slots, [=](int p) WS_INLINED {
-      Pack deviation = kept[p], square;
-      for (int k = 0; k < kPack; ++k) {
-        deviation.v[k] = p * kPack + k < c ? deviation.v[k] - centre : 0.0f;
-        square.v[k] = deviation.v[k] * deviation.v[k];
-      }
-      kept[p] = deviation;
-      return square;
-    });
-    const float scale = 1.0f / math::sqrt(sum_of_pack(squares) / count + epsilon);
+    const float scale = 1.0f / math::sqrt(squares / count + epsilon);
     if (team.rank() == 0) {
-      mean[index] = centre;
-      rstd[index] = scale;
+      mean[row] = centre;
+      rstd[row] = scale;
     }
-    const float *weights = gamma, *shifts = beta, *deviations = kept->v;
-    T* to = y + index * c;
+    const float *weights = gamma, *shifts = beta;
+    T* to = y + row * c;
     team_for_channels(
         team, 1, c,
         [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, weights, shifts); },
         [=]<int n>(Width<n>, const Parameters<n, 2>& of, std::int64_t i) WS_INLINED {
-          Values<n> value = load_values<n>(deviations + i);
+          Values<n> value = load_values<n>(kept + i);
           for (int j = 0; j < n; ++j)
-            value.v[j] = value.v[j] * scale * of.of[0].v[j] + of.of[1].v[j];
+            value.v[j] = (value.v[j] - centre) * scale * of.of[0].v[j] + of.of[1].v[j];
           return value;
         },
         [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
             WS_INLINED { store_values(to + i, value); });
   }
 };
-
-/// Sums of g and of g xhat.
-struct LayerNormSums {
-  Pack g, product;
-};
-WS_INLINE LayerNormSums operator+(const LayerNormSums& a, const LayerNormSums& b) {
-  return {a.g + b.g, a.product + b.product};
-}
 
 /// Writes dx; one team per row.
 template <class T>
@@ -166,31 +126,35 @@ struct LayerNormBackward {
   int channels;
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const PackedRow row{channels};
+  WS_HD void operator()(Team& team, std::int64_t row) const {
     const int c = channels;
-    const float count = static_cast<float>(c), centre = mean[index], scale = rstd[index];
-    auto* slots = team.template scratch<LayerNormSums>(reduce_lanes(row.lanes()));
-    Pack* gradients = team.template scratch<Pack>(row.packs());
-    Pack* normalised = team.template scratch<Pack>(row.packs());
-    const T *values = x + index * c, *arriving = dy + index * c;
+    const float count = static_cast<float>(c), centre = mean[row], scale = rstd[row];
+    float* g = team.template scratch<float>(row_scratch(c, 2));
+    float *xhat = g + c, *slots = xhat + c;
+    const T *values = x + row * c, *arriving = dy + row * c;
     const float* weights = gamma;
-    const auto sums = row.sum<LayerNormSums>(team, slots, [=](int p) WS_INLINED {
-      const Pack value = row.load(values, p), weight = row.load(weights, p);
-      LayerNormSums terms = {row.load(arriving, p), {}};
-      Pack xhat;
-      for (int k = 0; k < kPack; ++k) {
-        xhat.v[k] = (value.v[k] - centre) * scale;
-        terms.g.v[k] *= weight.v[k];
-        terms.product.v[k] = terms.g.v[k] * xhat.v[k];
-      }
-      gradients[p] = terms.g;
-      normalised[p] = xhat;
-      return terms;
-    });
-    const float a = sum_of_pack(sums.g) / count, b = sum_of_pack(sums.product) / count;
-    const float *g = gradients->v, *xhat = normalised->v;
-    T* to = dx + index * c;
+    team_for_channels(
+        team, 1, c,
+        [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, weights); },
+        [=]<int n>(Width<n>, const Parameters<n, 1>& weight, std::int64_t i) WS_INLINED {
+          Terms<n> terms = {load_values<n>(arriving + i), load_values<n>(values + i)};
+          for (int j = 0; j < n; ++j) {
+            terms.g.v[j] *= weight.of[0].v[j];
+            terms.xhat.v[j] = (terms.xhat.v[j] - centre) * scale;
+          }
+          return terms;
+        },
+        [=]<int n>(Width<n>, std::int64_t i, const Terms<n>& terms) WS_INLINED {
+          store_values(g + i, terms.g);
+          store_values(xhat + i, terms.xhat);
+        });
+    team.sync();
+    const float a =
+        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return g[i]; }) / count;
+    const float b =
+        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return g[i] * xhat[i]; }) /
+        count;
+    T* to = dx + row * c;
     team_for_channels(
         team, 1, c, NoParameters(),
         [=]<int n>(Width<n>, const auto&, std::int64_t i) WS_INLINED {
@@ -202,6 +166,12 @@ struct LayerNormBackward {
         [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
             WS_INLINED { store_values(to + i, value); });
   }
+
+ private:
+  template <int n>
+  struct Terms {
+    Values<n> g, xhat;
+  };
 };
 
 /// gamma_parts and beta_parts [chunks, channels]: the sums of dy xhat and of dy over a chunk of
