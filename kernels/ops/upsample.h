@@ -68,10 +68,9 @@ struct UpsampleBackward {
                const UpsampleIndices at(self.in, sample, row, column, k);
                const T* above = self.dy + at.large;
                const T* below = above + at.line;
-               const Values<n> four[] = {load_values<n>(above),
-                                         load_values<n>(above + self.in.channels),
-                                         load_values<n>(below),
-                                         load_values<n>(below + self.in.channels)};
+               const Values<n> four[] = {
+                   load_values<n>(above), load_values<n>(above + self.in.channels),
+                   load_values<n>(below), load_values<n>(below + self.in.channels)};
                Values<n> sum;
                for_values<n>([&](int j) WS_INLINED {
                  sum.v[j] = four[0].v[j] + four[1].v[j] + four[2].v[j] + four[3].v[j];
