@@ -24,7 +24,7 @@ const ParamTable<HeadConfig>& head_table() {
                   "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
                   "the latents or columns of `target` listed in `targets`")
           .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
-                "(class, soft_label) share of the target spread over all classes",
+                "(class, soft_label) share of the target that is spread evenly over all classes",
                 "Szegedy et al. 2016, section 7")
           .choice(
               "positives", &HeadConfig::positives,
