@@ -26,9 +26,7 @@ int run(const SampleOptions& options) {
 
 Command add_digest(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "digest",
-      "print the SHA-256 of samples, which is the same on every machine and device, as "
-      "JSON");
+      "digest", "print the SHA-256 of samples as JSON; it is the same on every machine and device");
   auto options = std::make_shared<SampleOptions>();
   add_sample_options(*app, *options,
                      "number of samples (with --split eval, default: all held-out samples)");

@@ -55,7 +55,7 @@ class TreeBuilder {
     if (++values_ > kMaxValues)
       fail(ErrorKind::config,
            {fmt::format("{}more than {} values", value->place.prefix(), kMaxValues),
-            "nested aliases multiply its size without bound",
+            "nested aliases multiply the number of values",
             "write the values out, without aliases"});
     expect_no_tag(node, value->place);
     if (node.IsMap()) {
