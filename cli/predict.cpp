@@ -110,7 +110,7 @@ Command add_predict(CLI::App& parent) {
       ->required();
   app->add_option(
       "settings", options->settings,
-      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: those of "
+      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: as for "
       "the run's held-out files), and of the configuration, such as device=cpu");
   add_output_option(*app, "--out", options->out,
                     "write all predictions; the extension selects the format: NAME.npz (NumPy), "
