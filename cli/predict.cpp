@@ -118,15 +118,15 @@ Command add_predict(CLI::App& parent) {
       ->required();
   app->add_option(
       "settings", options->settings,
-      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: "
-      "as the run reads its held-out files), and of the configuration, such as "
-      "device=cpu");
+      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: as for "
+      "the run's held-out files), and of the configuration, such as device=cpu");
   add_output_option(*app, "--out", options->out,
                     "write all predictions; the extension selects the format: NAME.npz (NumPy), "
-                    "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");
+                    "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without this option, the first ten "
+                    "are printed");
   app->add_option("--like", options->like,
-                  "the run's source whose normalisation and format keys apply (default: the first "
-                  "held-out source that reads files)");
+                  "read the data with the normalisation and format keys of this source of the "
+                  "run (default: its first held-out source that reads files)");
   return {app, [options] { return run(*options); }};
 }
 

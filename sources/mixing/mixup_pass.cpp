@@ -33,7 +33,7 @@ void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& wh
   if (kind == SampleKind::set)
     fail(ErrorKind::config,
          {fmt::format("{}data.mix: {} gives sets", mix.place.prefix(), whose),
-          "items have no order and their number varies: they cannot be paired", "remove mix"});
+          "items have no order and their number varies, so they cannot be paired", "remove mix"});
   if (mix.cutmix > 0)
     fail(ErrorKind::config,
          {fmt::format("{}data.mix.cutmix: {} gives events", mix.place.prefix(), whose),
