@@ -37,9 +37,8 @@ struct Head {
     return static_cast<std::size_t>(((b * s.tokens + token) * s.heads + h) * s.head_width + k);
   }
   std::size_t in_qkv(int token, int part, int k) const {
-    return static_cast<std::size_t>((((b * s.tokens + token) * 3 + part) * s.heads + h) *
-                                        s.head_width +
-                                    k);
+    return static_cast<std::size_t>(
+        (((b * s.tokens + token) * 3 + part) * s.heads + h) * s.head_width + k);
   }
   /// One row of softmax(q k^T / sqrt(width)).
   Doubles weights(const Doubles& qkv, int query) const {
@@ -261,7 +260,8 @@ TEST_P(AttentionTest, RepeatsItsBits) {
     const AttentionSpec s{
         .batch = 4, .tokens = 65, .heads = 3, .head_width = 64, .compute = compute};
     visit_float(compute, [&]<class T>(T) {
-      const auto qkv = random_values<T>(3 * values_of(s), 1), dy = random_values<T>(values_of(s), 2);
+      const auto qkv = random_values<T>(3 * values_of(s), 1),
+                 dy = random_values<T>(values_of(s), 2);
       const auto first = run(s, qkv, dy, all_tokens(s)), second = run(s, qkv, dy, all_tokens(s));
       EXPECT_EQ(in_double(first.y), in_double(second.y));
       EXPECT_EQ(in_double(first.dqkv), in_double(second.dqkv));
