@@ -266,8 +266,7 @@ struct AttentionGraph::Impl : CudnnGraph {
   /// Values per token of y.
   std::int64_t features() const { return std::int64_t{spec.heads} * spec.head_width; }
 
-  /// cuDNN orders the dimensions batch, head, token, feature. A token's values begin `stride` after
-  /// those of the previous token.
+  /// cuDNN orders the dimensions batch, head, token, feature. `stride`: values per token.
   fe::graph::Tensor_attributes heads(std::int64_t uid, const char* label,
                                      std::int64_t stride) const {
     return fe::graph::Tensor_attributes()

@@ -11,15 +11,19 @@
 #include <string>
 
 // cudnn-frontend also asks the CUDA runtime for the version of the current GPU. The linker replaces
-// its calls by these functions, which answer for the H200 (compute capability 9.0).
+// its calls by these functions, which answer for the H200 (compute capability 9.0). CUDA 12 calls
+// the second one by another name.
 extern "C" cudaError_t __wrap_cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
-extern "C" cudaError_t __wrap_cudaGetDeviceProperties_v2(cudaDeviceProp* properties, int) {
+extern "C" cudaError_t __wrap_cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   properties->major = 9;
   return cudaSuccess;
+}
+extern "C" cudaError_t __wrap_cudaGetDeviceProperties_v2(cudaDeviceProp* properties, int device) {
+  return __wrap_cudaGetDeviceProperties(properties, device);
 }
 
 namespace wellspring::ops::cuda {
@@ -60,7 +64,7 @@ TEST_F(AttentionOnH200, RefusesWhatTheTeamFunctorsMustDo) {
   spec.compute = DType::bf16;
   wellspring::test::expect_parts(
       wellspring::test::message_of(ErrorKind::device, plan),
-      {"forward of attention 2x64 tokens, 4 heads of 12, bf16", "NVIDIA H200"});
+      {"forward of attention 2x64 tokens, 4 heads of 12, bf16", "NVIDIA H200", "multiple of 8"});
 }
 
 }  // namespace
