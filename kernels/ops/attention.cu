@@ -7,3 +7,5 @@ WS_CUDA_TEAM(wellspring::ops::AttentionQueryGradient<float>);
 WS_CUDA_TEAM(wellspring::ops::AttentionQueryGradient<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::AttentionKeyGradient<float>);
 WS_CUDA_TEAM(wellspring::ops::AttentionKeyGradient<wellspring::bf16>);
+WS_CUDA_MAP(wellspring::ops::ClampedCounts);
+WS_CUDA_TEAM(wellspring::ops::ClearMissingTokens);

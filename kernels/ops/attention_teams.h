@@ -42,8 +42,7 @@ enum class AttentionPart : std::uint8_t { query, key, value };
 
 /// The head, sample and block of tokens of one team.
 struct AttentionBlock {
-  WS_INLINE AttentionBlock(const AttentionShape& of, const std::int32_t* count,
-                           std::int64_t task)
+  WS_INLINE AttentionBlock(const AttentionShape& of, const std::int32_t* count, std::int64_t task)
       : shape(of),
         head(task / of.blocks()),
         sample(head / of.heads),
@@ -234,8 +233,8 @@ struct AttentionForward {
     float *query = steps.lanes(), *sum = steps.lanes(), *key = steps.rows(), *value = steps.rows(),
           *score = steps.scores(), *largest = steps.per_lane(), *total = steps.per_lane(),
           *shrink = steps.per_lane();
-    steps.load_lanes(qkv + block.in_qkv(AttentionPart::query, block.first), stride, own, shape.scale,
-                     query);
+    steps.load_lanes(qkv + block.in_qkv(AttentionPart::query, block.first), stride, own,
+                     shape.scale, query);
     steps.clear_lanes(sum);
     team_for(team, 0, shape.block, [=](std::int64_t lane) {
       largest[lane] = -math::kInfinity;
@@ -427,6 +426,33 @@ struct AttentionKeyGradient {
     steps.store_lanes(
         value_sum, own, all, [](int) { return 1.0f; },
         dqkv + block.in_qkv(AttentionPart::value, block.first), stride);
+  }
+};
+
+/// For cuDNN, which needs at least one token per sample: counts within [1, tokens].
+struct ClampedCounts {
+  const std::int32_t* count;
+  std::int32_t* clamped;
+  int tokens;
+
+  WS_HD void operator()(std::int64_t sample) const {
+    const int exist = existing_items(count, sample, tokens);
+    clamped[sample] = exist > 0 ? exist : 1;
+  }
+};
+
+/// Writes zeros to tokens that do not exist. values [batch, tokens, features]; one team per sample.
+struct ClearMissingTokens {
+  const std::int32_t* count;
+  bf16* values;
+  int tokens, features;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t sample) const {
+    bf16* own = values + sample * tokens * features;
+    const std::int64_t exist = existing_items(count, sample, tokens);
+    team_for(team, exist * features, std::int64_t{tokens} * features,
+             [=](std::int64_t i) { own[i] = bf16(0.0f); });
   }
 };
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/ops/attention_teams.h"
 #include "kernels/ops/plan_log.h"
+#include "kernels/runtime/shard_runner.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_team.h"
@@ -37,9 +38,8 @@ struct Head {
     return static_cast<std::size_t>(((b * s.tokens + token) * s.heads + h) * s.head_width + k);
   }
   std::size_t in_qkv(int token, int part, int k) const {
-    return static_cast<std::size_t>((((b * s.tokens + token) * 3 + part) * s.heads + h) *
-                                        s.head_width +
-                                    k);
+    return static_cast<std::size_t>(
+        (((b * s.tokens + token) * 3 + part) * s.heads + h) * s.head_width + k);
   }
   /// One row of softmax(q k^T / sqrt(width)).
   Doubles weights(const Doubles& qkv, int query) const {
@@ -261,7 +261,8 @@ TEST_P(AttentionTest, RepeatsItsBits) {
     const AttentionSpec s{
         .batch = 4, .tokens = 65, .heads = 3, .head_width = 64, .compute = compute};
     visit_float(compute, [&]<class T>(T) {
-      const auto qkv = random_values<T>(3 * values_of(s), 1), dy = random_values<T>(values_of(s), 2);
+      const auto qkv = random_values<T>(3 * values_of(s), 1),
+                 dy = random_values<T>(values_of(s), 2);
       const auto first = run(s, qkv, dy, all_tokens(s)), second = run(s, qkv, dy, all_tokens(s));
       EXPECT_EQ(in_double(first.y), in_double(second.y));
       EXPECT_EQ(in_double(first.dqkv), in_double(second.dqkv));
@@ -294,6 +295,49 @@ TEST(AttentionPlan, IsLogged) {
   const AttentionSpec spec{.batch = 2, .tokens = 3, .heads = 4, .head_width = 5};
   Attention::plan(spec, stream);
   EXPECT_EQ(stream.library<PlanLog>()->attention_layers, std::vector<AttentionSpec>{spec});
+}
+
+/// Forward and backward pass of the samples from `first` on; memory is [batch, ...].
+void enqueue(Attention& attention, Stream& stream, const AttentionSpec& s, std::int64_t first,
+             const std::vector<float>& qkv, const std::vector<float>& dy, Workspace workspace,
+             std::vector<std::byte>& saved, Results<float>& to) {
+  const std::size_t at = static_cast<std::size_t>(first * s.tokens * s.heads * s.head_width);
+  attention.forward(stream, qkv.data() + 3 * at, nullptr, to.y.data() + at, saved.data(),
+                    workspace);
+  attention.backward(stream, qkv.data() + 3 * at, nullptr, to.y.data() + at, dy.data() + at,
+                     saved.data(), to.dqkv.data() + 3 * at, workspace);
+}
+
+TEST(AttentionShards, GiveTheBitsOfTheWholeBatch) {
+  const AttentionSpec all{.batch = 4, .tokens = 33, .heads = 2, .head_width = 8};
+  AttentionSpec half = all;
+  half.batch = 2;
+  const std::size_t n = values_of(all);
+  const auto qkv = random_values<float>(3 * n, 1), dy = random_values<float>(n, 2);
+  Stream stream(Device::cpu(), 2);
+  const auto results = [&](const AttentionSpec& s, const Stream& planned, const auto& run) {
+    Results<float> made{std::vector<float>(n), std::vector<float>(3 * n)};
+    const auto attention = Attention::plan(s, planned);
+    const std::size_t bytes = attention->workspace_bytes();
+    std::vector<std::byte> scratch(2 * bytes), saved_first(attention->saved_bytes()),
+        saved_second = saved_first;
+    const auto enqueue_at = [&](Stream& to, std::size_t shard, std::size_t thread) {
+      enqueue(*attention, to, s, static_cast<std::int64_t>(shard) * s.batch, qkv, dy,
+              {scratch.data() + thread * bytes, bytes}, shard == 0 ? saved_first : saved_second,
+              made);
+    };
+    run(enqueue_at);
+    return made;
+  };
+  const auto whole = results(all, stream, [&](const auto& call) { call(stream, 0, 0); });
+  ShardRunner runner;
+  const auto shards = results(half, runner.stream(), [&](const auto& call) {
+    runner.enqueue(stream, "attention", {2, 2}, [&](ShardRunner::Place place, Stream& to) {
+      call(to, place.shard, place.thread);
+    });
+  });
+  EXPECT_EQ(shards.y, whole.y);
+  EXPECT_EQ(shards.dqkv, whole.dqkv);
 }
 
 using wellspring::test::bytes_of;
@@ -330,6 +374,25 @@ TEST(AttentionTeams, GiveEqualBitsForAnySize) {
   expect_equal_bits<float>(5, 3, {5, 0, 2});
   expect_equal_bits<float>(65, 16, {65, 33});
   expect_equal_bits<bf16>(40, 24, {40, 11});
+}
+
+// cuDNN needs at least one token per sample, so that its results for missing tokens are replaced.
+TEST(AttentionTeams, ClampCountsAndClearMissingTokens) {
+  const std::vector<std::int32_t> count = {-1, 0, 2, 3, 9};
+  constexpr int kTokens = 3, kFeatures = 5;
+  std::vector<std::int32_t> clamped(count.size());
+  const ClampedCounts clamp{count.data(), clamped.data(), kTokens};
+  for (std::size_t i = 0; i < count.size(); ++i) clamp(static_cast<std::int64_t>(i));
+  EXPECT_EQ(clamped, (std::vector<std::int32_t>{1, 1, 2, 3, 3}));
+
+  std::vector<bf16> values(count.size() * kTokens * kFeatures, bf16(1.0f));
+  Doubles expected(values.size(), 1);
+  std::fill_n(expected.begin(), 2 * kTokens * kFeatures, 0.0);
+  std::fill_n(expected.begin() + (2 * kTokens + 2) * kFeatures, kFeatures, 0.0);
+  expect_equal_for_all_team_sizes(
+      ClearMissingTokens{count.data(), values.data(), kTokens, kFeatures},
+      static_cast<std::int64_t>(count.size()), {32}, {bytes_of(values)});
+  EXPECT_EQ(in_double(values), expected);
 }
 
 }  // namespace
