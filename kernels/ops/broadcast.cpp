@@ -33,10 +33,10 @@ ColumnSumSpec total_of(const NormShape& shape) {
 
 void check_columns(int columns) {
   if (columns >= 1 && columns <= kMaxScaledColumns) return;
-  fail(ErrorKind::config, {fmt::format("column scaling: {} columns", columns),
-                           fmt::format("1 to {} columns can have trainable factors",
-                                       kMaxScaledColumns),
-                           "choose a narrower layer"});
+  fail(ErrorKind::config,
+       {fmt::format("column scaling: {} columns", columns),
+        fmt::format("1 to {} columns can have trainable factors", kMaxScaledColumns),
+        "choose a narrower layer"});
 }
 
 }  // namespace
@@ -65,14 +65,14 @@ void scale_columns_backward(Stream& stream, DType dtype, std::int64_t rows, int 
     check_columns(columns);
     const NormShape shape = product_shape(rows, columns);
     visit_float(dtype, [&]<class T>(T) {
-      league(stream, "scale_columns_products", shape.chunks,
-             {channel_team(shape.rows_per_chunk, columns),
-              norm_scratch(shape.rows_per_chunk, columns, 1, 0) * sizeof(float)},
-             ColumnProducts<T>{static_cast<const T*>(x), static_cast<const T*>(dy), partials,
-                               shape});
+      league(
+          stream, "scale_columns_products", shape.chunks,
+          {channel_team(shape.rows_per_chunk, columns),
+           norm_scratch(shape.rows_per_chunk, columns, 1, 0) * sizeof(float)},
+          ColumnProducts<T>{static_cast<const T*>(x), static_cast<const T*>(dy), partials, shape});
     });
-    column_sum(stream, total_of(shape), partials,
-               partials + std::int64_t{shape.chunks} * columns, dfactors);
+    column_sum(stream, total_of(shape), partials, partials + std::int64_t{shape.chunks} * columns,
+               dfactors);
   }
   if (dx == nullptr) return;
   broadcast<Broadcast::scale>(stream, "scale_columns_backward", dtype, rows, columns, dy, factors,

@@ -55,8 +55,8 @@ struct BroadcastToRows {
           Values<n> value = load_values<n>(of.x + row + k);
           const Values<n> other = load_values<n>(of.values + k);
           for (int j = 0; j < n; ++j) {
-            value.v[j] = operation == Broadcast::add ? value.v[j] + other.v[j]
-                                                     : value.v[j] * other.v[j];
+            value.v[j] =
+                operation == Broadcast::add ? value.v[j] + other.v[j] : value.v[j] * other.v[j];
           }
           store_values(of.y + row + k, value);
         });

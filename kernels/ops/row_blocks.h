@@ -16,9 +16,9 @@ namespace wellspring::ops {
 
 struct RowBlocks {
   std::int64_t rows, columns;
-  bool packed;              ///< all rows are whole packs and aligned to 16 bytes
-  int each;                 ///< rows per block
-  std::int64_t per_row;     ///< blocks that share a row
+  bool packed;           ///< all rows are whole packs and aligned to 16 bytes
+  int each;              ///< rows per block
+  std::int64_t per_row;  ///< blocks that share a row
 
   static constexpr RowBlocks of(std::int64_t rows, std::int64_t columns, bool packed) {
     const std::int64_t fitting = 0 < columns && columns < kChunk ? kChunk / columns : 1;
@@ -35,8 +35,7 @@ struct RowBlocks {
     if constexpr (LoneTeam<Team>) {
       for (int r = 0; r < height; ++r) {
         const auto row = begin(first_row + r);
-        const auto turn = [=](std::int64_t column)
-                              WS_INLINED { body(Width<1>(), row, column); };
+        const auto turn = [=](std::int64_t column) WS_INLINED { body(Width<1>(), row, column); };
         WS_SIMD
         for (std::int64_t column = range.begin; column < range.end; ++column) turn(column);
       }

@@ -119,9 +119,9 @@ TEST(BroadcastTeams, GiveEqualBitsForAnySize) {
         BroadcastToRows<bf16, Broadcast::scale>{x.data(), factors.data(), y.data(), blocks},
         blocks.teams(), {kChunkTeam}, {bytes_of(y)});
     const NormShape shape{kRows, 3, 2, columns, 1};
-    expect_equal_for_all_team_sizes(
-        ColumnProducts<bf16>{x.data(), dy.data(), parts.data(), shape}, 2,
-        {kChunkTeam, norm_scratch(3, columns, 1, 0) * sizeof(float)}, {bytes_of(parts)});
+    expect_equal_for_all_team_sizes(ColumnProducts<bf16>{x.data(), dy.data(), parts.data(), shape},
+                                    2, {kChunkTeam, norm_scratch(3, columns, 1, 0) * sizeof(float)},
+                                    {bytes_of(parts)});
   }
 }
 

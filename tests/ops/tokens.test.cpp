@@ -63,15 +63,16 @@ class TokensTest : public test::OperationTest {
   template <class T>
   void check_select(int width, int from, int selected) {
     constexpr int kTokens = 5;
-    SCOPED_TRACE(std::to_string(from) + " and " + std::to_string(selected) + " tokens of " + std::to_string(width));
-    const auto w = static_cast<std::size_t>(width), b = 3,
-               all = kTokens * w,
-               first = static_cast<std::size_t>(from) * w,
-               count = static_cast<std::size_t>(selected) * w;
+    SCOPED_TRACE(std::to_string(from) + " and " + std::to_string(selected) + " tokens of " +
+                 std::to_string(width));
+    const std::size_t b = 3, w = static_cast<std::size_t>(width), all = kTokens * w,
+                      first = static_cast<std::size_t>(from) * w,
+                      count = static_cast<std::size_t>(selected) * w;
     const auto x = random_values<T>(b * all, 1), dy = random_values<T>(b * count, 2);
     const Buffer<T> y = buffer<T>(b * count), dx = buffer<T>(b * all);
     select_tokens(stream(), DTypeOf<T>::value, 3, kTokens, width, from, selected, buffer(x), y);
-    select_tokens_backward(stream(), DTypeOf<T>::value, 3, kTokens, width, from, selected, buffer(dy), dx);
+    select_tokens_backward(stream(), DTypeOf<T>::value, 3, kTokens, width, from, selected,
+                           buffer(dy), dx);
     Doubles expected_y, expected_dx(b * all);
     for (std::size_t s = 0; s < b; ++s) {
       for (std::size_t i = 0; i < count; ++i) {
