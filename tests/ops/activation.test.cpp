@@ -108,8 +108,8 @@ TEST_P(ActivationTest, AgreesWithDoublePrecisionAndFiniteDifferences) {
 TEST_P(ActivationTest, ReachesItsLimitsAndPassesNaN) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const Smooth kind : kKinds) {
-    const auto y = values_at(
-        kind, std::vector<float>{0, 1e30f, kInf, -1e30f, -200, std::nanf(""), -kInf});
+    const auto y =
+        values_at(kind, std::vector<float>{0, 1e30f, kInf, -1e30f, -200, std::nanf(""), -kInf});
     EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 5),
               (std::vector<float>{0, 1e30f, kInf, 0, 0}));
     EXPECT_TRUE(std::isnan(y[5]) && std::isnan(y[6]));
@@ -132,9 +132,8 @@ TEST(ActivationTeams, GiveEqualBitsForAnySize) {
   std::vector<float> y(kSize);
   using wellspring::test::bytes_of;
   using wellspring::test::expect_equal_for_all_team_sizes;
-  expect_equal_for_all_team_sizes(
-      SmoothActivation<float, Smooth::gelu>{x.data(), y.data(), kSize}, chunks(kSize),
-      {kChunkTeam}, {bytes_of(y)});
+  expect_equal_for_all_team_sizes(SmoothActivation<float, Smooth::gelu>{x.data(), y.data(), kSize},
+                                  chunks(kSize), {kChunkTeam}, {bytes_of(y)});
   expect_equal_for_all_team_sizes(
       SmoothActivationBackward<float, Smooth::gelu>{x.data(), dy.data(), y.data(), kSize},
       chunks(kSize), {kChunkTeam}, {bytes_of(y)});

@@ -79,8 +79,7 @@ struct Layer {
     layer_norm_forward(stream, s, x, gamma, beta, y, mean, rstd);
     layer_norm_backward(stream, s, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, partials);
   }
-  /// Roundings of a row's mean: those of a lane's channels, of the 8 levels of a reduction, and of
-  /// the division.
+  /// Roundings of a row's mean: one per term of a lane, 8 levels of a reduction, and the division.
   double roundings() const { return static_cast<double>(c) / kReduceLanes + 1 + 8 + 1; }
   /// Error of a row's xhat. x - mean has one rounding more than the mean, of the magnitude of x.
   /// The relative error of rstd is half of that of the variance (two more for the square) plus 3
