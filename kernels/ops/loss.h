@@ -324,9 +324,9 @@ struct SquaredError {
   }
 };
 
-/// Cross-entropy of each pixel's logits against its own label, averaged over the pixels. Loss and
-/// gradient of a pixel are those of SoftmaxCrossEntropy; the gradient is also divided by the number
-/// of pixels. A member takes whole pixels, because there are far more pixels than classes.
+/// Cross-entropy of each pixel's logits against its own label, averaged over the pixels. Each pixel
+/// has the loss and gradient of SoftmaxCrossEntropy; the gradient is also divided by the number of
+/// pixels. A member takes whole pixels, because there are far more pixels than classes.
 template <class T>
 struct PixelCrossEntropy {
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
@@ -343,9 +343,9 @@ struct PixelCrossEntropy {
   };
   /// Counts of pixels, in scratch.
   struct Counts {
-    std::uint32_t* hits;     ///< [classes] label and prediction
-    std::uint32_t* misses;   ///< [classes] either label or prediction
     std::uint32_t* invalid;  ///< not 0 if a label is not a class
+    std::uint32_t* hits;     ///< [classes] pixels with this label and prediction
+    std::uint32_t* misses;   ///< [classes] pixels with this label or this prediction, but not both
   };
   static constexpr std::size_t scratch_bytes(std::int32_t classes) {
     return (kLanes + reduce_lanes(kLanes)) * sizeof(Sums) +
@@ -362,7 +362,7 @@ struct PixelCrossEntropy {
     Sums* lanes = team.template scratch<Sums>(kLanes);
     Sums* folded = team.template scratch<Sums>(reduce_lanes(kLanes));
     auto* counters = team.template scratch<std::uint32_t>(2 * classes + 1);
-    const Counts counts = {counters, counters + classes, counters + 2 * classes};
+    const Counts counts = {counters, counters + 1, counters + 1 + classes};
     team_for(team, 0, kLanes, [=](std::int64_t i) { lanes[i] = Sums{}; });
     team_for(team, 0, 2 * classes + 1, [=](std::int64_t i) { counters[i] = 0; });
     team.sync();
@@ -417,12 +417,12 @@ struct PixelCrossEntropy {
       exp_sum += math::exp(z);
       z_sum += z;
     }
-    const float s = smoothing, spread = s / static_cast<float>(classes);
+    const float s = smoothing, spread = s / static_cast<float>(classes), inverse = 1.0f / exp_sum;
     T* gradient = rows.own_gradient(row) + pixel * classes;
     WS_SIMD
     for (std::int32_t k = 0; k < classes; ++k) {
       const float target = (k == label ? 1.0f - s : 0.0f) + spread;
-      gradient[k] = T(factor * (math::exp(own[k] - largest) / exp_sum - target));
+      gradient[k] = T(factor * (math::exp(own[k] - largest) * inverse - target));
     }
     if (guess == label) {
       team.atomic_add(counts.hits + label, 1u);

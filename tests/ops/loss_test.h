@@ -126,7 +126,8 @@ class LossFixture : public test::OperationTest {
       const auto column = static_cast<std::int32_t>(i % width) - rows.head.begin;
       if (column < 0 || column >= rows.head.outputs) gradient[i] = 9;
     }
-    expect_within(result.gradient, gradient, roundings * u + test::rounding(rows.head.gradient) + 1e-9, "gradient");
+    expect_within(result.gradient, gradient,
+                  roundings * u + test::rounding(rows.head.gradient) + 1e-9, "gradient");
     for (std::size_t row = 0; row < rows.batch(); ++row) {
       if (rows.holds(row)) continue;
       EXPECT_EQ(result.loss[row], 0) << row;

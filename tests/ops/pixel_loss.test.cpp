@@ -1,5 +1,4 @@
 #include "kernels/ops/loss.h"
-
 #include "tests/ops/loss_test.h"
 #include "tests/support/host_team.h"
 
@@ -130,8 +129,7 @@ TEST_P(PixelLossTest, AveragesLargeImages) {
     }
   }
   const double u = test::rounding(DType::f32);
-  // Ten roundings per pixel of numbers below 16, errors of exp and log, and those of a lane's three
-  // pixels and nine levels of the tree.
+  // As in expect_agrees; a lane adds three pixels, and the tree has nine levels.
   expect_within(result.loss, loss, 16 * (16 + 12) * u, "loss");
   expect_within(result.gradient, gradient, 16 * u / 10 / 1300, "gradient");
 }
@@ -156,7 +154,7 @@ TEST_P(PixelLossTest, IsNaNForAValueThatIsNoClass) {
     SCOPED_TRACE(value);
     Images images = valid;
     images.plane[4 * 35 + 20] = value;
-    images.plane[1 * 35 + 2] = value;  // of a row that does not train the head
+    images.plane[1 * 35 + 2] = value;  // this row does not train the head
     const Result result = run_pixels(images);
     const std::size_t begin = images.rows.own(4), end = begin + std::size_t{35} * 3;
     for (std::size_t i = 0; i < result.gradient.size(); ++i)
@@ -183,8 +181,8 @@ TEST_P(PixelLossTest, PassesNaNsThroughAndStaysFiniteForHugeLogits) {
                 34.0 * 8 / static_cast<double>(value) + 8 * test::rounding(DType::f32));
     for (const double g : result.gradient) EXPECT_TRUE(std::isfinite(g));
   }
-  for (const float value : {std::numeric_limits<float>::quiet_NaN(),
-                            std::numeric_limits<float>::infinity()}) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     images.rows.outputs[pixel] = value;
     EXPECT_FALSE(std::isfinite(run_pixels(images).loss[0])) << value;
   }

@@ -59,11 +59,10 @@ class UpsampleTest : public test::OperationTest {
     }
     expect_within(y.values(), expected_y, 0, "y");
     // Three roundings of sums below 4 in f32, then one to T.
-    expect_within(
-        dx.values(), expected_dx,
-        4 * (3 * test::rounding(DType::f32) +
-             (s.compute == DType::bf16 ? test::rounding(DType::bf16) : 0)),
-        "dx");
+    expect_within(dx.values(), expected_dx,
+                  4 * (3 * test::rounding(DType::f32) +
+                       (s.compute == DType::bf16 ? test::rounding(DType::bf16) : 0)),
+                  "dx");
   }
 };
 
