@@ -201,7 +201,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
 MixConfig read_mix(const ConfigNode& data) {
   if (data.kind("mix") == ConfigKind::list)
     data.at("mix").refuse("mix is not a list",
-                          "one of the two is picked at random, so they have no order",
+                          "one of the two is chosen at random, so they have no order",
                           "write mix: {mixup: 0.8, cutmix: 1}");
   const ConfigNode node = data.section("mix");
   MixConfig mix = node.read(mix_table());

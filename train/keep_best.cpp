@@ -110,8 +110,8 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
       const auto present = std::ranges::count_if(
           entry.classifier->classes, [](const ClassReport& one) { return one.samples > 0; });
       return present < 2 ? "all held-out samples are of one class"
-                         : "no class has samples and others too, or the scores of so many are not "
-                           "kept in memory";
+                         : "each class is present in all or none of the samples, or there are "
+                           "too many scores to keep in memory";
     }
   }
   return figure.what.starts_with(kDetermination) ? "all held-out samples have the same target"
@@ -159,7 +159,7 @@ std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
     }
   if (wanted.find(kRejection) != std::string::npos)
     fail(ErrorKind::config, {fmt::format("train.keep_best: '{}' cannot be followed", wanted),
-                             "it has no value if no background sample passes, its best case",
+                             "in the best case, if no background sample passes, it is undefined",
                              "set keep_best to area under the curve"});
   fail(ErrorKind::config, {fmt::format("train.keep_best: there is no held-out figure '{}'", wanted),
                            "", name_advice(wanted, known)});
