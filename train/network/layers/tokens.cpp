@@ -129,24 +129,26 @@ class PrependTokensLayer : public Layer {
 
 class SelectTokensLayer : public Layer {
  public:
-  SelectTokensLayer(const SelectTokens& operation, LayerPlanner& planner) {
-    const TensorShape& in = planner.node().inputs[0].shape;
-    spec_.batch = planner.batch();
-    spec_.tokens = in.width;
-    spec_.width = in.channels;
-    spec_.first = operation.first;
-    spec_.count = planner.node().output.shape.width;
-    spec_.compute = planner.compute();
-  }
+  SelectTokensLayer(const SelectTokens& operation, LayerPlanner& planner)
+      : compute_(planner.compute()),
+        batch_(planner.batch()),
+        in_(planner.node().inputs[0].shape),
+        first_(operation.first),
+        count_(planner.node().output.shape.width) {}
   void forward(const LayerRun& run) override {
-    ops::select_tokens(run.stream(), spec_, run.input[0], run.output);
+    ops::select_tokens(run.stream(), compute_, batch_, in_.width, in_.channels, first_, count_,
+                       run.input[0], run.output);
   }
   void backward(const LayerRun& run) override {
-    ops::select_tokens_backward(run.stream(), spec_, run.output_gradient, run.input_gradient[0]);
+    ops::select_tokens_backward(run.stream(), compute_, batch_, in_.width, in_.channels, first_,
+                                count_, run.output_gradient, run.input_gradient[0]);
   }
 
  private:
-  ops::SelectSpec spec_;
+  DType compute_;
+  std::int64_t batch_;
+  TensorShape in_;
+  int first_, count_;
 };
 
 }  // namespace
