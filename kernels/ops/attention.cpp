@@ -1,6 +1,7 @@
 #include "kernels/ops/attention.h"
 
 #include "core/error.h"
+#include "core/expect.h"
 #include "kernels/ops/attention_teams.h"
 #include "kernels/ops/plan_log.h"
 #include "kernels/runtime/launch.h"
@@ -95,6 +96,7 @@ class TeamAttention final : public Attention {
 
  private:
   const std::int32_t* masked(const std::int32_t* count) const {
+    WS_EXPECT(count != nullptr || !spec_.masked);
     return spec_.masked ? count : nullptr;
   }
   /// Rows of the score matrices of all heads.

@@ -19,6 +19,7 @@
 
 #include "kernels/ops/sets.h"
 #include "kernels/random/math.h"
+#include "kernels/runtime/dtype.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/team_loop.h"
