@@ -39,6 +39,7 @@ struct Pixels {
 struct Canvas {
   Draw draw = Draw::value;
   bool settles = false;  ///< settles and settle
+  bool whole = false;    ///< one team paints a sample, with its own scratch: paint_scratch
   bool plane = false;
   int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor while stored cells are shaded
 };
@@ -102,6 +103,10 @@ concept PreparesTiles = requires {
 template <class F>
 concept SettlesCanvas = requires {
   requires F::kForm.settles;
+};
+template <class F>
+concept PaintsWhole = requires {
+  requires F::kForm.whole;
 };
 template <class F>
 concept TellsCost = requires {
