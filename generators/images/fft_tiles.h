@@ -67,19 +67,22 @@ struct Lines {
   WS_INLINE Cell* at(std::int32_t g, std::int32_t line) const { return cells + g * group + line; }
   WS_INLINE std::int32_t offset(std::int32_t i) const { return (i + (i >> log_gap)) << log_step; }
 
+  /// Numbers that are `half` apart: 1, or a multiple of 2^log_gap.
   template <int kCount>
   WS_INLINE void get(const Cell* from, std::int32_t half, Complex (&z)[kCount]) const {
+    const std::int32_t step = offset(half);
     WS_LANES
     for (int i = 0; i < kCount; ++i) {
-      const Cell* const re = from + offset(i * half);
+      const Cell* const re = from + (half == 1 ? offset(i) : i * step);
       z[i] = {load(re), load(re + imaginary)};
     }
   }
   template <int kCount>
   WS_INLINE void set(Cell* to, std::int32_t half, const Complex (&z)[kCount]) const {
+    const std::int32_t step = offset(half);
     WS_LANES
     for (int i = 0; i < kCount; ++i) {
-      Cell* const re = to + offset(i * half);
+      Cell* const re = to + (half == 1 ? offset(i) : i * step);
       store(re, z[i].re);
       store(re + imaginary, z[i].im);
     }
@@ -176,9 +179,13 @@ struct Tiles {
 
   static constexpr int kLeastLogSide = 6;
 
+  /// Without gaps after a first stage of 8 numbers: the next stage has half = 8.
+  WS_HD static constexpr int column_gap(int log_side) { return log_side % 2 == 0 ? 4 : 31; }
   /// Cells of tiles with the given numbers of columns or rows.
-  WS_HD static constexpr std::int32_t column_cells(std::int32_t fields, int log_side, int log_columns) {
-    return fields * ((17 << log_side >> 4) << (log_columns + 2));
+  WS_HD static constexpr std::int32_t column_cells(std::int32_t fields, int log_side,
+                                                   int log_columns) {
+    return fields *
+           (((1 << log_side) + (1 << log_side >> column_gap(log_side))) << (log_columns + 2));
   }
   WS_HD static constexpr std::int32_t row_cells(std::int32_t fields, int log_side, int log_rows) {
     return fields * ((9 << (log_side - 1) >> 3) << (log_rows + 1));
@@ -188,7 +195,8 @@ struct Tiles {
     Tiles tiles{fields, log_side, 3, log_side};
     while (tiles.log_columns > 0 && column_cells(fields, log_side, tiles.log_columns) > cells)
       --tiles.log_columns;
-    while (tiles.log_rows > 0 && row_cells(fields, log_side, tiles.log_rows) > cells) --tiles.log_rows;
+    while (tiles.log_rows > 0 && row_cells(fields, log_side, tiles.log_rows) > cells)
+      --tiles.log_rows;
     if (log_side < kLeastLogSide || row_cells(fields, log_side, tiles.log_rows) > cells)
       tiles.log_columns = 0;
     return tiles;
@@ -225,7 +233,7 @@ struct Tiles {
 
   WS_INLINE Lines columns(Cell* scratch) const {
     const std::int32_t part = column_cells(1, log_side, log_columns) / 2;
-    return {scratch, part, 2 * part, log_columns + 1, 4};
+    return {scratch, part, 2 * part, log_columns + 1, column_gap(log_side)};
   }
   WS_INLINE Lines rows(Cell* scratch) const {
     const std::int32_t line = row_cells(1, log_side, 0) / 2;
@@ -241,10 +249,10 @@ struct Tiles {
       return reversed(residue(tile, second), log_residues()) << log_columns;
     };
     const Lines work = columns(scratch);
-    transform_tile(team, {fields, log_columns + 1, log_side}, twiddles, work, work,
-                   StoredColumns{{grids, grid / 2, grid, log_side - 1, 31},
-                                 {place(false), place(true)},
-                                 log_columns});
+    transform_tile(
+        team, {fields, log_columns + 1, log_side}, twiddles, work, work,
+        StoredColumns{
+            {grids, grid / 2, grid, log_side - 1, 31}, {place(false), place(true)}, log_columns});
   }
   /// All members: transforms the rows from `first` on, from the grids to scratch. Ends with a
   /// barrier.
@@ -253,10 +261,10 @@ struct Tiles {
                                 const Cell* grids, Cell* scratch) const {
     const std::int32_t grid = 1 << (2 * log_side);
     const Lines work = rows(scratch);
-    transform_tile(team, {fields << log_rows, 0, log_side - 1}, twiddles,
-                   StoredRows{grids + (first << (log_side - 1)), grid / 2, grid, log_rows,
-                              log_side - 1},
-                   work, work);
+    transform_tile(
+        team, {fields << log_rows, 0, log_side - 1}, twiddles,
+        StoredRows{grids + (first << (log_side - 1)), grid / 2, grid, log_rows, log_side - 1}, work,
+        work);
   }
 };
 

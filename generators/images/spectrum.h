@@ -126,7 +126,7 @@ struct Spectrum {
     if constexpr (!LoneTeam<Team>) {
       const auto own = static_cast<std::int32_t>(scratch_bytes / sizeof(Cell));
       const auto tiles = fft::Tiles::of(fields(), scene.log_side, own - tables_of(scene.log_side));
-      if (tiles.log_columns > 0) {
+      if (scratch_bytes > 0 && tiles.log_columns > 0) {
         paint_tiles(team, scene, tiles, team.template scratch<fft::FourCells>(own / 4)->cell,
                     cells);
         return;
@@ -427,6 +427,17 @@ struct Spectrum {
     const std::int32_t last = (1 << scene.log_side) - 1;
     return fft::place(x & last, y & last, scene.log_side);
   }
+  /// The values of four even columns from `at` on and of the odd columns after them, which are `odd`
+  /// cells further.
+  WS_INLINE static void read_eight(const Cell* at, std::int32_t odd, float (&value)[8]) {
+    const fft::FourCells evens = *reinterpret_cast<const fft::FourCells*>(at);
+    const fft::FourCells odds = *reinterpret_cast<const fft::FourCells*>(at + odd);
+    WS_LANES
+    for (int i = 0; i < 4; ++i) {
+      value[2 * i] = fft::load(evens.cell + i);
+      value[2 * i + 1] = fft::load(odds.cell + i);
+    }
+  }
   /// The colours of a run before the scaling to [0, 1].
   template <int kFields, int N>
   WS_INLINE static void read(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
@@ -439,6 +450,18 @@ struct Spectrum {
       colour.b[i] = value(cells + 2 * grid);
     };
     if (scene.on_grid) {
+      if constexpr (N == 8) {
+        // Eight pixels from a multiple of eight on: four even and four odd columns.
+        const std::int32_t x = floor_int(run.x[0]);
+        if (run.in_step && x % 8 == 0) {
+          const std::int32_t at = place(scene, x, floor_int(run.y[0]));
+          read_eight(cells + at, grid / 2, colour.r);
+          if constexpr (kFields == 1) return;
+          read_eight(cells + grid + at, grid / 2, colour.g);
+          read_eight(cells + 2 * grid + at, grid / 2, colour.b);
+          return;
+        }
+      }
       WS_LANES
       for (int i = 0; i < N; ++i) {
         const std::int32_t at = place(scene, floor_int(run.x[i]), floor_int(run.y[i]));

@@ -105,6 +105,17 @@ struct PaintCanvasInScratch {
   }
 };
 
+namespace detail {
+
+/// Teams that paint a sample in memory. Two teams that paint whole samples leave 96 registers per
+/// thread, for work in registers and scratch.
+template <class F>
+constexpr LaunchBound scatter_bound() {
+  return PaintsWhole<F> ? LaunchBound{320, 2} : kSampleTeam;
+}
+
+}  // namespace detail
+
 /// Team functor for cells in planned memory: `painters` teams scatter a sample, or one paints all.
 template <class F>
 struct ScatterCanvas {
@@ -117,7 +128,7 @@ struct ScatterCanvas {
   int painters;
   std::size_t paint_scratch;
 
-  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+  static constexpr LaunchBound kLaunchBound = detail::scatter_bound<F>();
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
