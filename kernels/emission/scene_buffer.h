@@ -67,7 +67,8 @@ struct DrawImages {
   BatchView batch;
   DrawnImage<F>* drawn;
 
-  static constexpr LaunchBound kLaunchBound = kSampleThread;
+  /// Blocks of a warp spread a batch over as many multiprocessors as possible.
+  static constexpr LaunchBound kLaunchBound = {kWarp, 1};
 
   WS_HD void operator()(std::int64_t b) const {
     const Slot slot = slots[b];

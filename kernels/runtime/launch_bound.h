@@ -30,9 +30,9 @@ inline constexpr LaunchBound kUsualBound = {256};
 /// busy with one team, or with two if they fit into its shared memory.
 inline constexpr LaunchBound kSampleTeam = {512, 2};
 
-/// For maps that draw one sample per thread: blocks of a warp spread a batch over as many
-/// multiprocessors as possible, with all the registers that the threads can use.
-inline constexpr LaunchBound kSampleThread = {kWarp, 1};
+/// For maps that draw one sample per thread: small blocks spread a batch over many multiprocessors,
+/// with all the registers that the threads can use.
+inline constexpr LaunchBound kSampleThread = {64, 1};
 
 /// Launch bound of functor F: its `static constexpr LaunchBound kLaunchBound`, if it has one, or
 /// the default.
