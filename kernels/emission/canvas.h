@@ -212,9 +212,9 @@ class CanvasEmitter {
       launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
     }
     launch.league(name, rows * painters,
-                  TeamShape{kSampleTeam.threads, detail::drawn_scratch<F>() +
-                                                     (paint_scratch_ > 0 ? kScratchAlignment : 0) +
-                                                     paint_scratch_},
+                  TeamShape{detail::scatter_bound<F>().threads,
+                            detail::drawn_scratch<F>() +
+                                (paint_scratch_ > 0 ? kScratchAlignment : 0) + paint_scratch_},
                   ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_,
                                    painters, paint_scratch_});
     if constexpr (SettlesCanvas<F>) {
