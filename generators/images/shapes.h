@@ -73,7 +73,7 @@ struct Shapes {
   }
 
   static constexpr int kLatents = 17;
-  static constexpr forms::Pixels kForm = {.plane = true};
+  static constexpr forms::Pixels kForm = {.plane = true, .band = 32768};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shapes";
