@@ -30,10 +30,11 @@ const ParamTable<HeadConfig>& head_table() {
               "output", &HeadConfig::output,
               "output of the model that the head reads; empty: `pixels` for pixel_class, `sample` "
               "for the others")
-          .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
-                "(class, soft_label, pixel_class) share of the target that is spread evenly over all "
-                "classes",
-                "Szegedy et al. 2016, section 7")
+          .real(
+              "label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
+              "(class, soft_label, pixel_class) share of the target that is spread evenly over all "
+              "classes",
+              "Szegedy et al. 2016, section 7")
           .choice(
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},

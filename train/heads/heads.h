@@ -93,8 +93,8 @@ struct SourceTruth {
   std::string of;    ///< name of the training source; differs from `name` only for held-out sources
   std::string head;  ///< head that learns its labels, soft labels or multi-labels
   std::vector<std::string> classes;
-  std::vector<HeadTarget> latents;              ///< by column
-  std::vector<HeadTarget> targets;              ///< by column of `target`
+  std::vector<HeadTarget> latents;  ///< by column
+  std::vector<HeadTarget> targets;  ///< by column of `target`
   float loss_weight = 1;
   std::vector<std::string> constants = {};      ///< latents with the same value in all samples
   std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without

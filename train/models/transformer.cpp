@@ -58,8 +58,8 @@ struct Transformer {
     x = tape.item_mean(tape.layer_norm(x, "norm"));
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
     for (std::size_t i = 0; i < widths.size(); ++i)
-      x = tape.relu(tape.dense(x, fmt::format("set{}", i),
-                               {.width = widths[i], .weight = Init::he_normal}));
+      x = tape.relu(
+          tape.dense(x, fmt::format("set{}", i), {.width = widths[i], .weight = Init::he_normal}));
     tape.head(x, "head");
   }
 

@@ -111,8 +111,8 @@ struct Vit {
       branch = tape.scale(branch, Parameter{fmt::format("{}.ls{}.gamma", name, which),
                                             {width},
                                             Init::constant(layer_scale)});
-    const float rate = depth > 1 ? drop_path * static_cast<float>(i) / static_cast<float>(depth - 1)
-                                 : drop_path;
+    const float rate =
+        depth > 1 ? drop_path * static_cast<float>(i) / static_cast<float>(depth - 1) : drop_path;
     if (rate > 0)
       branch = tape.drop_path(branch, fmt::format("{}.drop_path{}", name, which), {.rate = rate});
     return tape.add(x, branch);

@@ -27,10 +27,13 @@ struct OperationCase {
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
   /// through its division twice, so their factor is the square.
   double gain = 1;
+  std::vector<OutputSpec> outputs = {{kSampleOutput, 3}};
 
-  void record(Tape& tape) const {
+  Tape tape() const {
+    Tape tape(name, input, outputs);
     const Tensor last = page(tape);
     tape.head(input.kind == SampleKind::image ? tape.global_mean(last) : last, "h");
+    return tape;
   }
 };
 
@@ -190,6 +193,17 @@ const std::vector<OperationCase>& cases() {
          return t.item_mean(t.attention(x, {.heads = 2}));
        },
        96, 4},
+      {"several_outputs",
+       image,
+       [](Tape& t) {
+         const Tensor x = t.relu(t.conv(t.input(), "a", {.channels = 4}));
+         t.head(x, "p", {.output = kPixelOutput});
+         t.head(x, "e", {.output = "early"});
+         return x;
+       },
+       160,
+       1,
+       {{"early", 1}, {kPixelOutput, 2, true}, {kSampleOutput, 3}}},
       {"item_mean", set,
        [](Tape& t) { return t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))); }},
       {"item_sum_and_globals", set,
@@ -217,7 +231,9 @@ std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
 /// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
 std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   std::set<std::string> parts = names;
-  for (const std::string& name : names) parts.insert(name.substr(0, name.find('.')) + ".*");
+  for (const std::string& name : names)
+    if (const std::size_t dot = name.find('.'); dot != std::string::npos)
+      parts.insert(name.substr(0, dot) + ".*");
   std::vector<Rules> ways;
   for (const std::string& part : parts)
     for (const bool frozen : {true, false}) {
@@ -235,8 +251,7 @@ class Operations : public ops::test::OperationTest {
   void expect_oracle(const OperationCase& c, DType compute,
                      std::int64_t shards = NetworkSpec::kWholeBatch) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench bench(stream(), tape, kBatch, compute, shards);
     const double f32 = ops::test::rounding(DType::f32);
     const double steps = static_cast<double>(tape.nodes().size()) + 1;
@@ -265,8 +280,7 @@ class Operations : public ops::test::OperationTest {
   /// place.
   void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
                      const std::map<std::string, Doubles>& full) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench pruned(stream(), tape, kBatch, DType::f32, shards, rules);
     const Doubles outputs = pruned.outputs(PassMode::train);
     ReferenceInput input = pruned.reference(PassMode::train);
@@ -325,8 +339,7 @@ TEST_P(Operations, AgreeInShards) {
 
 TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
   for (const OperationCase& c : cases()) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     for (const std::int64_t shards : {NetworkSpec::kWholeBatch, std::int64_t{3}}) {
       NetworkBench bench(stream(), tape, kBatch, DType::f32, shards,
                          {{.match = "*", .lr_scale = 1}});
@@ -347,8 +360,7 @@ TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
 TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     const auto run = [&](int threads) {
       Stream stream(Device::cpu(), threads);
       NetworkBench bench(stream, tape, 13, DType::f32, 5);
@@ -396,8 +408,7 @@ TEST_P(Operations, AgreeInBf16) {
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   for (const OperationCase& c : cases()) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     for (const Node& node : tape.nodes()) seen[node.operation.index()] = true;
   }
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
@@ -408,8 +419,7 @@ TEST_P(Operations, PassNaNsThrough) {
   for (const OperationCase& c : cases()) {
     if (c.input.globals > 0) continue;  // items after a set's count are not read
     SCOPED_TRACE(c.name);
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench bench(stream(), tape, kBatch);
     std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()), std::nanf(""));
     bench.set_input(x);

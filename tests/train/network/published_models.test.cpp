@@ -75,7 +75,8 @@ double bound_of(const ParameterArena& arena) {
 }
 
 // Gradients pass through the layers twice and are divided by each normalisation's standard
-// deviation, so their tolerance is eight times as large again.
+// deviation, so their tolerance is eight times as large again, or eight times PyTorch's own error in
+// single precision.
 TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
   for (const test::PublishedModel& expected : test::published_models()) {
     std::vector<ParamSetting> settings;
@@ -142,7 +143,8 @@ TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
         square += double{g} * g;
       ASSERT_TRUE(expected.gradient_norms.contains(tensor.name)) << tensor.name;
       const double norm = expected.gradient_norms.at(tensor.name);
-      EXPECT_NEAR(std::sqrt(square), norm, 8 * bound * norm) << tensor.name;
+      EXPECT_NEAR(std::sqrt(square), norm, 8 * std::max(bound, expected.gradient_error) * norm)
+          << tensor.name;
     }
   }
 }

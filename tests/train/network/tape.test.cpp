@@ -165,8 +165,7 @@ TEST(Tape, JoinsOutputsInTheOrderOfTheirHeads) {
   tape.head(x, "second", {.output = kPixelOutput});
   tape.head(x, "third", {.output = "b", .weight = Init::zeros});
   const std::vector<Node>& nodes = tape.nodes();
-  ASSERT_EQ(kinds(nodes),
-            (std::vector<std::string>{"conv", "first", "second", "third", "", ""}));
+  ASSERT_EQ(kinds(nodes), (std::vector<std::string>{"conv", "first", "second", "third", "", ""}));
   EXPECT_EQ(nodes[4].inputs[0].value, nodes[3].output.value);
   EXPECT_EQ(nodes[4].inputs[1].value, nodes[2].output.value);
   EXPECT_EQ(nodes[5].inputs[1].value, nodes[1].output.value);

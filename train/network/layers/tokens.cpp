@@ -1,8 +1,9 @@
 // Attention, selection of tokens, and operations with parameters of their own.
+#include "kernels/ops/tokens.h"
+
 #include "kernels/ops/attention.h"
 #include "kernels/ops/broadcast.h"
 #include "kernels/ops/column_sum.h"
-#include "kernels/ops/tokens.h"
 #include "train/network/layer.h"
 
 #include <stdexcept>
