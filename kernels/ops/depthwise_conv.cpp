@@ -18,9 +18,12 @@ namespace {
 template <class F>
 void visit_kernel(int kernel, F f) {
   switch (kernel) {
-    case 3: return f(std::integral_constant<int, 3>());
-    case 5: return f(std::integral_constant<int, 5>());
-    case 7: return f(std::integral_constant<int, 7>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    case 5:
+      return f(std::integral_constant<int, 5>());
+    case 7:
+      return f(std::integral_constant<int, 7>());
     default:
       fail(ErrorKind::config, {fmt::format("depthwise convolution: kernel {}", kernel),
                                "kernels have 3, 5 or 7 rows and columns", "choose one of these"});
@@ -31,13 +34,13 @@ DepthwiseShape shape_of(const DepthwiseConvSpec& spec) {
   return {spec.batch, spec.height, spec.width, spec.channels};
 }
 
-/// Division of the rows of all samples for the weight gradient: about a thousand teams, so that
-/// every GPU is busy and few parts are left to add.
+/// Division of the rows of all samples for the weight gradient: at most about 512 teams, each with at
+/// least four rows per lane, so that adding the parts costs little.
 struct RowChunks {
   explicit RowChunks(const DepthwiseConvSpec& spec) {
     const std::int64_t all = spec.batch * spec.height,
-                       wanted = std::max(1, 1024 / shape_of(spec).blocks());
-    rows = std::max<std::int64_t>(1, (all + wanted - 1) / wanted);
+                       wanted = std::max(1, 512 / shape_of(spec).blocks());
+    rows = std::max<std::int64_t>(16, (all + wanted - 1) / wanted);
     count = (all + rows - 1) / rows;
   }
   std::int64_t rows, count;

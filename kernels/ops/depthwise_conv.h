@@ -83,7 +83,7 @@ WS_INLINE void add_products(Values<n>& sums, const Values<n>& a, const Values<n>
 template <class T, int kernel>
 struct DepthwiseConvApply {
   static constexpr int kTaps = kernel * kernel;
-  static constexpr std::size_t kScratch = kTaps * DepthwiseShape::kBlock;  ///< floats
+  static constexpr std::size_t kScratch = kTaps * DepthwiseShape::kBlock + kPack;  ///< floats
 
   const T* x;
   const T* w;
@@ -95,7 +95,8 @@ struct DepthwiseConvApply {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t task) const {
-    const int block = static_cast<int>(task % shape.blocks()), strips = (shape.height + rows - 1) / rows;
+    const int block = static_cast<int>(task % shape.blocks()),
+              strips = (shape.height + rows - 1) / rows;
     const std::int64_t strip = task / shape.blocks(), sample = strip / strips;
     const int begin = static_cast<int>(strip % strips) * rows;
     const int height = shape.height - begin < rows ? shape.height - begin : rows;
@@ -111,20 +112,23 @@ struct DepthwiseConvApply {
       constexpr int n = Packed::value ? kPack : 1;
       const int units = own / n, line = shape.groups() * units;
       for (int i = team.rank(); i < height * line; i += team.size()) {
-        compute<n>(weights, sample, begin + i / line, i % line / units * DepthwiseShape::kColumns,
-                   first, i % units * n);
+        compute<n, LoneTeam<Team>>(weights, weights + kTaps * DepthwiseShape::kBlock, sample,
+                                   begin + i / line, i % line / units * DepthwiseShape::kColumns,
+                                   first, i % units * n);
       }
     });
   }
 
  private:
-  /// Output columns from `column` on, for channels from first + k on.
-  template <int n>
-  WS_INLINE void compute(const float* weights, std::int64_t sample, int row, int column, int first,
-                         int k) const {
+  /// Output columns from `column` on, for channels from first + k on. A lone member also stores the
+  /// sums in `staged`: from f32 stores, gcc finds that the sums fit into vectors.
+  template <int n, bool alone>
+  WS_INLINE void compute(const float* weights, [[maybe_unused]] float* staged, std::int64_t sample,
+                         int row, int column, int first, int k) const {
     constexpr int kColumns = DepthwiseShape::kColumns;
     Values<n> sums[kColumns];
-    for (Values<n>& sum : sums) sum = bias != nullptr ? load_values<n>(bias + first + k) : Values<n>{};
+    for (Values<n>& sum : sums)
+      sum = bias != nullptr ? load_values<n>(bias + first + k) : Values<n>{};
     const std::int64_t stride = std::int64_t{shape.width} * shape.channels;
     const std::int64_t image = sample * shape.height * stride + first + k;
     for (int r = 0; r < kernel; ++r) {
@@ -141,7 +145,9 @@ struct DepthwiseConvApply {
     T* to = y + image + row * stride + std::int64_t{column} * shape.channels;
     WS_UNROLL(4)
     for (int c = 0; c < kColumns; ++c) {
-      if (column + c < shape.width) store_values(to + std::int64_t{c} * shape.channels, sums[c]);
+      if (column + c >= shape.width) continue;
+      if constexpr (alone) store_values(staged, sums[c]);
+      store_values(to + std::int64_t{c} * shape.channels, sums[c]);
     }
   }
 };
@@ -210,6 +216,7 @@ struct DepthwiseConvWeights {
                                     WS_INLINED { add_products(sums[s], value, gradients[c]); });
       }
     }
+    WS_UNROLL(7)
     for (int s = 0; s < kernel; ++s) store_values(to + s * DepthwiseShape::kBlock, sums[s]);
   }
 };
