@@ -30,6 +30,13 @@ struct WordsOf {
             "y[p, q, k] = sum over r, s, c of x[p stride + r - padding, q stride + s - padding, c] "
             "weight[k, c, r, s] + bias[k]; x is 0 outside the image"};
   }
+  Words operator()(const DepthwiseConvolution& c) const {
+    return {"depthwise",
+            fmt::format("{0}x{0}, stride 1, padding {1}, {2}", c.kernel, c.kernel / 2,
+                        with_bias(c.bias)),
+            "y[p, q, c] = sum over r, s of x[p + r - padding, q + s - padding, c] weight[c, 0, r, "
+            "s] + bias[c]; x is 0 outside the image"};
+  }
   Words operator()(const Dense& d) const {
     return {d.output.empty() ? "dense" : "head",
             with_bias(d.bias) + shared(d.weights_of) +

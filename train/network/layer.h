@@ -129,6 +129,7 @@ std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
 // One per operation, in train/network/layers/.
 std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const DepthwiseConvolution& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const BatchNorm& operation, LayerPlanner& planner);

@@ -20,7 +20,7 @@ namespace wellspring {
 /// Memory layout of a tensor, and its layout in files.
 enum class TensorLayout : std::uint8_t {
   convolution,  ///< KRSC here, OIHW in files
-  dense,        ///< [out, in]
+  dense,        ///< [out, in], and other matrices with the same order in files
   vector,       ///< [n]
 };
 

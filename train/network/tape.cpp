@@ -27,7 +27,7 @@ int windows(int side, int window, int stride, int padding) {
 
 /// Refuses samples that the network does not accept, and names the models that do.
 [[noreturn]] void refuse_kind(const std::string& model, SampleKind kind, const char* why) {
-  const char *samples = "images", *fitting = "cnn, resnet18, vit or mlp";
+  const char *samples = "images", *fitting = "cnn, resnet18, convnext, vit or mlp";
   if (kind == SampleKind::event) samples = "events", fitting = "mlp";
   if (kind == SampleKind::set) samples = "sets", fitting = "transformer, deepset or mlp";
   fail(ErrorKind::config, {fmt::format("model {}: the samples are {}", model, samples), why,
@@ -81,6 +81,11 @@ Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
     refuse(fmt::format("convolution '{}' does not fit {}", name, text(x.shape)),
            fmt::format("its kernel is {0}x{0}", options.kernel));
   return record(operation, name, {x}, shape);
+}
+
+Tensor Tape::depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options) {
+  if (input_.kind != SampleKind::image) refuse_kind(model_, input_.kind, "it convolves images");
+  return record(DepthwiseConvolution{options}, name, {x}, x.shape);
 }
 
 Tensor Tape::dense(Tensor x, const std::string& name, DenseOptions options) {

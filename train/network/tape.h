@@ -60,6 +60,13 @@ struct ConvOptions {
   Init weight = Init::he_normal;  ///< initialisation; the default suits a ReLU that follows
   std::string weights_of = {};    ///< name of a convolution whose parameters this one shares
 };
+/// Convolution of each channel with a kernel of its own; stride 1, the output has the size of the
+/// input.
+struct DepthwiseOptions {
+  int kernel = 7;  ///< 3, 5 or 7
+  bool bias = true;
+  Init weight = Init::he_normal;
+};
 /// y = x w^T + b over the channels of every position.
 struct DenseOptions {
   int width = 1;
@@ -121,6 +128,7 @@ struct Dense : DenseOptions {
   // fused
   bool relu = false;
 };
+struct DepthwiseConvolution : DepthwiseOptions {};
 struct GroupNorm : GroupNormOptions {
   // fused; a second input is the residual, added before the ReLU
   bool relu = false;
@@ -169,10 +177,10 @@ struct ItemPool {
 /// The global columns of the set: one vector per sample.
 struct Globals {};
 
-using Operation =
-    std::variant<Convolution, Dense, GroupNorm, BatchNorm, LayerNorm, MaxPool, Relu, Gelu, Silu,
-                 Add, Concatenate, JoinOutputs, Upsample, GlobalMean, Dropout, DropPath, Attention,
-                 AddParameter, ScaleChannels, PrependTokens, SelectTokens, ItemPool, Globals>;
+using Operation = std::variant<Convolution, DepthwiseConvolution, Dense, GroupNorm, BatchNorm,
+                               LayerNorm, MaxPool, Relu, Gelu, Silu, Add, Concatenate, JoinOutputs,
+                               Upsample, GlobalMean, Dropout, DropPath, Attention, AddParameter,
+                               ScaleChannels, PrependTokens, SelectTokens, ItemPool, Globals>;
 
 struct Node {
   Operation operation;
@@ -198,6 +206,7 @@ class Tape {
   bool has_globals() const { return input_.globals > 0; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
+  Tensor depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options = {});
   Tensor dense(Tensor x, const std::string& name, DenseOptions options);
   /// True if a head reads the output called `name`. A model that offers several outputs records
   /// only the wanted ones.

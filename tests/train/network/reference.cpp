@@ -54,6 +54,25 @@ class Evaluator {
             }
     return linear(patches, c.channels, c.weights_of, c.bias);
   }
+  Matrix operator()(const DepthwiseConvolution& c) const {
+    const Value& x = input(0);
+    const TensorShape& shape = x.shape;
+    const int k = c.kernel;
+    const Matrix weight = matrix_of(tensor("", "weight"), shape.channels, k * k).transpose();
+    Matrix y = Matrix::Zero(x.data.rows(), x.data.cols());
+    for (std::int64_t n = 0; n < in_.batch; ++n)
+      for (int p = 0; p < shape.height; ++p)
+        for (int q = 0; q < shape.width; ++q)
+          for (int tap = 0; tap < k * k; ++tap) {
+            const int row = p + tap / k - k / 2, column = q + tap % k - k / 2;
+            if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) continue;
+            y.row((n * shape.height + p) * shape.width + q) +=
+                x.data.row((n * shape.height + row) * shape.width + column)
+                    .cwiseProduct(weight.row(tap));
+          }
+    if (c.bias) y.rowwise() += vector("bias", y.cols());
+    return y;
+  }
   Matrix operator()(const Dense& d) const {
     return linear(input(0).data, d.width, d.weights_of, d.bias);
   }
