@@ -1,8 +1,7 @@
 // Inverse Fourier transform of grids in device memory (inverse_fft.h), through tiles in the scratch
-// memory of a team: first tiles of columns, then tiles of rows, so that each stage of the transform
-// reads and writes scratch, and memory is written and read once per direction. A member transforms
-// up to 16 numbers in registers. The results are those of inverse_fft.h, bit for bit. Used by
-// generator `spectrum`; host and device.
+// memory of a team: first tiles of columns, then tiles of rows. So memory is written and read once
+// per direction, and a member transforms up to 16 numbers in registers. The results equal the
+// transform of inverse_fft.h, bit for bit. Used by generator `spectrum`; host and device.
 #pragma once
 
 #include "generators/images/inverse_fft.h"

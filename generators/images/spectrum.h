@@ -335,8 +335,8 @@ struct Spectrum {
       }
     }
   };
-  /// Turns N fields into colours, those of the pixels at x, x + 2, ... in row y. Fields are
-  /// `from_field` and `to_field` cells apart.
+  /// Turns fields into the colours of N pixels, at x, x + 2, ... in row y. Fields are `from_field`
+  /// and `to_field` cells apart.
   template <int N>
   WS_INLINE void mix(const Scene& scene, const Cell* from, std::int32_t from_field, std::int32_t x,
                      std::int32_t y, Cell* to, std::int32_t to_field, Extent<N>& extent) const {

@@ -13,7 +13,7 @@ namespace wellspring::spectrum {
 
 using fft::Cell;
 
-/// What determines the waves of a sample.
+/// Random words, size and power law of a sample's waves.
 struct Law {
   SampleRng rng;
   std::int32_t log_side;   ///< side of the grid, log2
