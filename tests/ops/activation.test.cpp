@@ -13,7 +13,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-constexpr double kU = test::rounding(DType::f32);
 constexpr Smooth kKinds[] = {Smooth::gelu, Smooth::silu};
 
 double cumulative(double x) {

@@ -13,8 +13,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-constexpr double kU = test::rounding(DType::f32);
-
 class BroadcastTest : public test::OperationTest {
  protected:
   template <class T>

@@ -13,8 +13,6 @@
 namespace wellspring::ops::test {
 namespace {
 
-constexpr double kU = test::rounding(DType::f32);
-
 /// Calls use(index of x, index of w, index of y) for all products of the convolution.
 template <class Use>
 void for_products(const DepthwiseConvSpec& s, Use use) {

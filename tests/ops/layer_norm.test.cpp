@@ -14,7 +14,7 @@
 namespace wellspring::ops::test {
 namespace {
 
-struct Inputs {
+struct LayerNormInputs {
   Doubles x, gamma, beta;
 };
 
@@ -23,7 +23,7 @@ struct Normalised {
   Doubles y, rstd, reach;
 };
 
-Normalised normalise(const LayerNormSpec& s, const Inputs& in) {
+Normalised normalise(const LayerNormSpec& s, const LayerNormInputs& in) {
   Normalised result;
   const auto c = static_cast<std::size_t>(s.channels);
   for (std::size_t first = 0; first < in.x.size(); first += c) {
@@ -50,8 +50,6 @@ LayerNormSpec spec_of(std::int64_t rows, int channels, DType compute = DType::f3
   s.compute = compute;
   return s;
 }
-
-constexpr double kU = test::rounding(DType::f32);
 
 /// Tensors of one layer on a device, and the same inputs in double precision.
 template <class T>
@@ -93,7 +91,7 @@ struct Layer {
   std::size_t n, c;
   Buffer<T> x, dy, y, dx;
   Buffer<float> gamma, beta, mean, rstd, dgamma, dbeta, partials;
-  Inputs in;
+  LayerNormInputs in;
   Normalised exact;
   double magnitude;
 };
@@ -115,9 +113,9 @@ void expect_forward(const Layer<T>& layer) {
 template <class T>
 void expect_backward(const Layer<T>& layer) {
   const Doubles through = in_double(layer.dy.values());
-  const auto differences = [&](Doubles Inputs::*member, std::size_t i) {
+  const auto differences = [&](Doubles LayerNormInputs::*member, std::size_t i) {
     const auto along = [&](const Doubles& v) {
-      Inputs moved = layer.in;
+      LayerNormInputs moved = layer.in;
       moved.*member = v;
       return dot(normalise(layer.s, moved).y, through);
     };
@@ -130,7 +128,7 @@ void expect_backward(const Layer<T>& layer) {
     const std::size_t row = i / layer.c;
     const double rstd = layer.exact.rstd[row], reach = layer.exact.reach[row];
     some.push_back(dx[i]);
-    expected.push_back(differences(&Inputs::x, i));
+    expected.push_back(differences(&LayerNormInputs::x, i));
     // g, a and xhat b are at most 1.5 (1 + 1 + reach), and round like means; the error of xhat
     // enters through xhat and through b, where |g| is at most 1.5.
     bound.push_back(
@@ -154,8 +152,8 @@ void expect_backward(const Layer<T>& layer) {
   for (std::size_t k = 0; k < layer.c; k += layer.c < 100 ? 1 : 37) {
     some_gamma.push_back(layer.dgamma.values()[k]);
     some_beta.push_back(layer.dbeta.values()[k]);
-    expected_gamma.push_back(differences(&Inputs::gamma, k));
-    expected_beta.push_back(differences(&Inputs::beta, k));
+    expected_gamma.push_back(differences(&LayerNormInputs::gamma, k));
+    expected_beta.push_back(differences(&LayerNormInputs::beta, k));
   }
   expect_within(some_gamma, expected_gamma, gamma_bound, "dgamma");
   expect_within(some_beta, expected_beta, kU * rows * rows + 1e-8, "dbeta");

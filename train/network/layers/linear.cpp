@@ -8,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-enum Parameter : std::size_t { kWeight = 0, kBias = 1 };
+enum LinearParameter : std::size_t { kWeight = 0, kBias = 1 };
 
 const std::string& owner(const std::string& weights_of, const LayerPlanner& planner) {
   return weights_of.empty() ? planner.node().name : weights_of;
