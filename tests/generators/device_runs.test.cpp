@@ -87,6 +87,17 @@ TEST(DeviceRuns, MatchTheHostByteForByte) {
   expect_equal_runs<TexturedLeaves>({{"fill", "textures", {}}, {"fills", "9", {}}});
 }
 
+TEST(DeviceRuns, HaveLargerBandsInLargeBatches) {
+  const auto bands = [](std::int64_t rows, int most) {
+    return detail::bands_for(Device::cuda(0), {224, 224, 3}, rows, most).count();
+  };
+  EXPECT_EQ(bands(2048, 32768), 2);  // 4096 teams
+  EXPECT_EQ(bands(600, 32768), 4);   // 2400
+  EXPECT_EQ(bands(128, 32768), 7);   // never smaller than the default
+  EXPECT_EQ(bands(100'000, detail::kDeviceBandPixels), 7);
+  EXPECT_EQ(detail::bands_for(Device::cpu(), {224, 224, 3}, 128, 32768).count(), 1);
+}
+
 TEST(DeviceRuns, DetermineTheTeamSize) {
   const auto members = [](SampleShape shape) {
     return detail::members_of(detail::bands_for(Device::cuda(0), shape));
