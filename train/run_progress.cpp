@@ -31,7 +31,8 @@ RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper&
     checkpoint_due = clock.checkpoint_due() ? 1 : 0;
   }
   sum_over_ranks(context.ranks, [&](auto f) {
-    for (int* const flag : {&interrupted, &out_of_patience, &out_of_time, &checkpoint_due}) f(*flag);
+    for (int* const flag : {&interrupted, &out_of_patience, &out_of_time, &checkpoint_due})
+      f(*flag);
   });
   RunDecision decision;
   decision.checkpoint_due = checkpoint_due > 0;

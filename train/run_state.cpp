@@ -82,8 +82,7 @@ RunState::Start RunState::resume(const fs::path& checkpoint, const CheckpointSto
                       "the assignment of batch slots to sources depends on the number of steps");
   best_.resume(resumed.progress, resumed.step, own, notes);
   if (resumed.steps != steps)
-    notes.push_back(
-        fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps));
+    notes.push_back(fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps));
   add_resume_notes(notes, checkpoint, resumed.step, context_);
   return {resumed.step, resumed.progress.training_seconds};
 }

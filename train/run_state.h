@@ -33,7 +33,7 @@ class RunState {
 
   struct Start {
     std::uint64_t step = 0;
-    double training_seconds = 0;  ///< of earlier processes
+    double training_seconds = 0;  ///< training time of earlier processes
   };
   /// Sets the weights and, on a resume, everything else. Rank 0 chooses the checkpoint, and all ranks
   /// read it. `own`: as for checkpoint_to_resume; null on other ranks. Errors (config): the ranks'

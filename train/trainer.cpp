@@ -308,7 +308,7 @@ void Trainer::Impl::on_window(const WindowLines& window) {
 // ---------------------------------------------------------------------------------------------
 // Evaluation
 
-/// Rank 0 reads the recorded evaluation of this step. False on all ranks if there is none.
+/// Rank 0 reads the recorded evaluation of this step. Returns on all ranks whether there was one.
 bool Trainer::Impl::read_evaluation() {
   if (folder_) last_evaluation_ = evaluation_at(folder_->path(), step);
   const bool found = context_.of_first(last_evaluation_.has_value());

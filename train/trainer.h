@@ -31,7 +31,7 @@ struct TrainerOptions {
 /// paths may differ) and options, and all make the same calls. Every rank trains its share of the
 /// global batch and evaluates its part of the held-out samples; all reports are about all samples.
 /// Rank 0 alone writes files. All ranks end at the same step: at a signal to any rank, or when rank 0
-/// reaches a limit. If one throws, whoever started the ranks ends the others (see Communicator).
+/// reaches a limit. If one throws, the code that started the ranks ends the others (see Communicator).
 
 class Trainer {
  public:

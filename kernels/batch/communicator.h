@@ -6,7 +6,7 @@
 // - After a sum, all ranks hold the same bytes, and the same inputs on the same ranks give the same
 //   bytes again. The order of additions is the transport's; other numbers of ranks agree within the
 //   rounding of a sum in any order. Sums that need no rounding are exact.
-// - If a rank ends with an exception, whoever started it ends the group (MPI_Abort, ncclCommAbort,
+// - If a rank ends with an exception, the code that started it ends the group (MPI_Abort, ncclCommAbort,
 //   RankGroup in the tests): calls of the other ranks then fail instead of waiting.
 #pragma once
 

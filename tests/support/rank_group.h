@@ -62,7 +62,7 @@ class RankGroup {
 
  private:
   enum class Kind : std::uint8_t { all_reduce_f32, all_reduce_f64, broadcast, barrier };
-  /// What a rank asks for. All ranks must ask for the same.
+  /// A rank's call. All ranks must make the same one.
   struct Call {
     Kind kind = Kind::barrier;
     std::size_t count = 0;

@@ -100,7 +100,7 @@ void run_ranks(int ranks, const std::function<void(Communicator&)>& body) {
     RankGroup(ranks).run(body);
 }
 
-/// What the trainer of each rank has reported, and its stored state at the end.
+/// Reports of each rank's trainer, and its stored state at the end.
 struct RankEnds {
   explicit RankEnds(int ranks)
       : listeners(static_cast<std::size_t>(ranks)),
@@ -166,12 +166,16 @@ TEST_F(Ranks, TrainOnTheRowsOfASingleRank) {
 }
 
 /// A linear classifier of mixed images, trained by plain gradient descent.
-const Settings kLinear = {"model={name: mlp, widths: []}", "optimizer={kind: sgd, momentum: 0, lr: 0.01, weight_decay: 0}",
-                          "train.clip=0", "train.ema=0", "train.steps=8", "train.log_every=1"};
+const Settings kLinear = {"model={name: mlp, widths: []}",
+                          "optimizer={kind: sgd, momentum: 0, lr: 0.01, weight_decay: 0}",
+                          "train.clip=0",
+                          "train.ema=0",
+                          "train.steps=8",
+                          "train.log_every=1"};
 constexpr double kRounding = 0x1p-24;  // unit roundoff u of f32
 
 // Let E be the largest difference of a weight between the runs, X the largest |x|, W the largest
-// |weight|, n the number of inputs, B that of rows and R that of ranks. In each step:
+// |weight|, n the number of inputs, B that of rows and R <= 3 that of ranks. In each step:
 // - A logit is a sum of n + 1 terms of at most X W: the logits differ by at most
 //   D = (n X + 1) E + 2 (n + 1) u (n + 1) X W (N. J. Higham, "Accuracy and Stability of Numerical
 //   Algorithms", 2nd ed., SIAM 2002, section 4.2, in each run).
@@ -184,12 +188,8 @@ constexpr double kRounding = 0x1p-24;  // unit roundoff u of f32
 // mean are computed to 32 u of values below 16.
 TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
   const RunConfig run = config(kPictures, kLinear);
-  const auto options = [&](const std::string& out) {
-    (void)out;
-    return quick();
-  };
   const auto end_of = [&](int ranks, const std::string& out) {
-    RankEnds ends = train(config(kPictures, kLinear, out), ranks, options(out));
+    RankEnds ends = train(config(kPictures, kLinear, out), ranks, quick());
     return std::pair(std::move(ends), weights_of(folder / out / "checkpoints/step-8"));
   };
   const auto [one, expected] = end_of(1, "one");
@@ -207,28 +207,35 @@ TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks");
     const auto [ends, weights] = end_of(ranks, fmt::format("by {}", ranks));
     constexpr double n = kInputs, kRows = 12;
-    double bound = 0;
+    double bound = 0;  // E
     for (std::size_t step = 0; step < 8; ++step) {
       const double logits = (n * x + 1) * bound + 2 * (n + 1) * (n + 1) * kRounding * x * w;
       for (const Listener& listener : ends.listeners)
         EXPECT_NEAR(listener.steps.at(step).loss, one.listeners[0].steps.at(step).loss,
                     2 * logits + 2 * 32 * 16 * kRounding)
             << step;
-      bound += 0.01 * std::max(x, 1.0) * (logits / 2 + (32 + 2 * (kRows + ranks)) * kRounding) +
+      bound += 0.01 * std::max(x, 1.0) * (logits / 2 + (32 + 2 * (kRows + 3)) * kRounding) +
                4 * kRounding * w;
     }
     EXPECT_LE(largest_difference(weights, expected), bound);
+    const TrainerOptions resume = quick(ResumeChoice::parse(
+        (folder / fmt::format("by {}", ranks) / "checkpoints/step-6").string()));
+    const std::string other = fmt::format("by {}, then {}", ranks, 5 - ranks);
+    train(config(kPictures, kLinear, other), 5 - ranks, resume);
+    EXPECT_LE(largest_difference(weights_of(folder / other / "checkpoints/step-8"), expected),
+              bound);
     const std::vector<float> start = weights_of(folder / "one/checkpoints/step-6");
     EXPECT_GT(largest_difference(start, expected), 4 * bound) << "the bound must mean something";
   }
 }
 
-// Equal bits on all ranks and in a second run. Metrics are about the global batch.
+// Equal bits in a second run, which also compares recorded and eager steps. Metrics are about the global
+// batch.
 TEST_F(Ranks, GiveEqualBitsAgain) {
   for (const char* text : {kPictures, kSpectra, kSets}) {
     SCOPED_TRACE(text);
-    const RankEnds one = train(config(text), 1), first = train(config(text), 3),
-                   again = train(config(text), 3);
+    const RankEnds one = train(config(text), 1), first = train(config(text), 3);
+    const RankEnds again = train(config(text, {"train.graph=check"}), 3);
     EXPECT_EQ(first.states, again.states);
     for (const Listener& listener : first.listeners) {
       ASSERT_EQ(listener.steps.size(), one.listeners[0].steps.size());
@@ -309,7 +316,10 @@ TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
       EXPECT_EQ(window.overflow.items, same.overflow.items);
       for (std::size_t k = 0; k < window.sources.size(); ++k)
         EXPECT_EQ(window.sources[k].samples, same.sources[k].samples);
-      EXPECT_NEAR(window.loss, same.loss, 0.2 * same.loss);
+      // Two steps after equal weights: sums of fewer than 2^10 terms of order 1 in f32. Batch norm
+      // differs by rank.
+      if (ranks == 3 || text != kPictures)
+        EXPECT_NEAR(window.loss, same.loss, ranks == 3 ? 0 : 2 * 0x1p10 * kRounding);
       if (ranks == 3)
         for (const char* name : {"model.safetensors", "state.safetensors"})
           EXPECT_EQ(slurp(resumed / name), slurp(end / name)) << name;
@@ -396,7 +406,8 @@ TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
         TrainerOptions options = in_memory();
         options.ranks = &communicator;
         Settings settings = of_all;
-        if (communicator.rank() == 1) settings.insert(settings.end(), of_last.begin(), of_last.end());
+        if (communicator.rank() == 1)
+          settings.insert(settings.end(), of_last.begin(), of_last.end());
         Trainer(config(kPictures, settings), listener, options).run();
       });
     });

@@ -28,7 +28,7 @@ struct PlanReport {
   std::string model;
   std::int64_t parameters = 0;  ///< number of values, including frozen ones
   std::int64_t frozen = 0;
-  std::int64_t batch = 0;  ///< of all ranks together
+  std::int64_t batch = 0;  ///< samples per step on all ranks
   int ranks = 1;
   std::uint64_t steps = 0;
   std::uint64_t first_step = 0;  ///< not 0 after a resume

@@ -121,7 +121,7 @@ void MetricsWindows::give_out(Window& window) {
          window.end.milliseconds_since(window.begin) / 1000, window.timed_from, window.clean});
 }
 
-/// Replaces the lines of the window by those of the global batch.
+/// Makes the lines of the window describe the global batch.
 void MetricsWindows::add_ranks(Window& window) {
   if (ranks_.size() == 1) return;
   const std::size_t ring = window.copy.lines.size(), width = window.copy.sums.size() / ring;

@@ -61,7 +61,7 @@ class TrainingStep {
   BatchColumns batch_;
   Planned<StepState> state_;
   PlannedRing ring_;
-  Planned<float> wide_gradient_;  ///< of matrices, if ranks sum what is not stored in f32
+  Planned<float> wide_gradient_;  ///< f32 sums of matrix gradients in bf16
 };
 
 /// The learning-rate schedule of a run.
