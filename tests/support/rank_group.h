@@ -4,12 +4,13 @@
 
 #include "kernels/batch/communicator.h"
 
-#include <barrier>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,6 +22,33 @@ namespace wellspring::test {
 /// Thrown by the calls of a rank after another one has ended.
 struct RankEnded : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// Like std::barrier, but waits without using a core, which another rank may need.
+class Meeting {
+ public:
+  explicit Meeting(int expected) : expected_(expected) {}
+  void arrive_and_wait() {
+    std::unique_lock lock(mutex_);
+    const int phase = phase_;
+    if (++arrived_ == expected_) return complete();
+    completed_.wait(lock, [&] { return phase_ != phase; });
+  }
+  void arrive_and_drop() {
+    const std::lock_guard lock(mutex_);
+    if (--expected_ > 0 && arrived_ == expected_) complete();
+  }
+
+ private:
+  void complete() {
+    arrived_ = 0;
+    ++phase_;
+    completed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable completed_;
+  int expected_, arrived_ = 0, phase_ = 0;
 };
 
 class RankGroup {
@@ -45,7 +73,7 @@ class RankGroup {
           } catch (...) {
             failure = std::current_exception();
           }
-          ended_[static_cast<std::size_t>(rank)] = "rank " + std::to_string(rank) + end_of(failure);
+          ended_[static_cast<std::size_t>(rank)] = end_of(rank, failure);
           meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
         });
     }
@@ -106,15 +134,18 @@ class RankGroup {
     int rank_;
   };
 
-  static std::string end_of(const std::exception_ptr& failure) {
+  static std::string end_of(int rank, const std::exception_ptr& failure) {
+    const std::string text = "rank " + std::to_string(rank) + " has ";
     try {
       if (failure) std::rethrow_exception(failure);
+    } catch (const RankEnded& first) {
+      return first.what();
     } catch (const std::exception& error) {
-      return std::string(" has failed: ") + error.what();
+      return text + "failed: " + error.what();
     } catch (...) {
-      return " has failed";
+      return text + "failed";
     }
-    return " has returned";
+    return text + "returned";
   }
 
   /// Calls `use` while the data of all ranks' calls are valid.
@@ -134,7 +165,7 @@ class RankGroup {
 
   std::vector<Call> calls_;         ///< by rank
   std::vector<std::string> ended_;  ///< by rank: how it ended; "": it has not
-  std::barrier<> meeting_;
+  Meeting meeting_;
 };
 
 }  // namespace wellspring::test
