@@ -1,8 +1,9 @@
-// Rates of network operations. Convolutions are compared with a large matrix product, other
+// Rates of network operations. Convolutions and attention are compared with a large matrix product, other
 // operations with a copy of the same number of bytes.
 #include "kernels/ops/ops.h"
 
 #include "bench/measure.h"
+#include "kernels/ops/attention.h"
 #include "kernels/random/random_memory.h"
 
 #include <fmt/format.h>
@@ -95,6 +96,39 @@ void bench_convolution(Report& report, const Filter& filter, const ConvolutionCa
   });
 }
 
+void bench_attention(Report& report, const Filter& filter, const ops::AttentionSpec& shape) {
+  RandomMemory bench(report.device);
+  ops::AttentionSpec spec = shape;
+  spec.compute = bench.compute;
+  const std::string name = spec.to_string();
+  if (!filter.matches(name)) return;
+  const auto attention = ops::Attention::plan(spec, bench.stream);
+  const std::int64_t values = spec.batch * spec.tokens * spec.heads * spec.head_width;
+  const auto qkv = bench.tensor(3 * values), dqkv = bench.tensor(3 * values);
+  const auto y = bench.tensor(values), dy = bench.tensor(values);
+  const auto saved = bench.bytes(attention->saved_bytes()),
+             scratch = bench.bytes(attention->workspace_bytes());
+  bench.commit();
+  LargeProduct product(report.device);
+  const ops::Workspace workspace{scratch.data(), attention->workspace_bytes()};
+  // Two matrix products, and five for the gradient.
+  const double work = 2.0 * static_cast<double>(values * spec.tokens) / kGiga;
+  const auto add = [&](const char* part, double products, const std::function<void()>& run) {
+    report.add(measure(name + " " + part, "GFLOP/s",
+                       {run, products * work, [&] { bench.stream.synchronize(); }},
+                       product.bound()));
+  };
+  const auto forward = [&] {
+    attention->forward(bench.stream, qkv.data(), nullptr, y.data(), saved.data(), workspace);
+  };
+  add("forward", 2, forward);
+  forward();  // the gradient needs its results
+  add("gradient", 5, [&] {
+    attention->backward(bench.stream, qkv.data(), nullptr, y.data(), dy.data(), saved.data(),
+                        dqkv.data(), workspace);
+  });
+}
+
 void bench_group_norm(Report& report, const Filter& filter, std::int64_t batch, int side,
                       int channels) {
   const std::string name = fmt::format("group norm {}x{}x{}x{}", batch, side, side, channels);
@@ -140,6 +174,10 @@ void bench_ops(Report& report, const Filter& filter) {
        {ConvolutionCase{batch, 32, 3, 32}, ConvolutionCase{batch, 16, 32, 64},
         ConvolutionCase{batch, 8, 64, 128}}) {
     bench_convolution(report, filter, shape);
+  }
+  for (const int tokens : {65, 197}) {
+    bench_attention(report, filter,
+                    {.batch = batch / 4, .tokens = tokens, .heads = 3, .head_width = 64});
   }
   bench_group_norm(report, filter, batch, 16, 64);
   // Larger than any cache: 256 MiB of bf16, 64 MiB of f32.

@@ -135,8 +135,9 @@ Command add_bench(CLI::App& parent) {
   app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("config", options->config,
-                  "train only: configuration file (YAML); measures its step with its data, "
-                  "alternating with the same step on a resident batch (default: built-in cases)");
+                  "train only: configuration file (YAML) whose training step is measured on its "
+                  "data, alternating with the same step on a resident batch (default: built-in "
+                  "cases)");
   app->add_option("settings", options->settings, "key=value: overrides of the configuration");
   app->add_option("--filter", options->filter,
                   "only generators, or other rows, whose name matches (extended regex)");
@@ -146,7 +147,8 @@ Command add_bench(CLI::App& parent) {
   bench::LaunchChoice& launch = options->launch;
   add_optional_whole(
       *app, "--batch", launch.batch, 1, 1 << 26,
-      "generators: samples per launch, instead of the standard launches; train: samples per step");
+      "generators: samples per launch (default: a set of standard launches); train: samples per "
+      "step");
   add_optional_whole(
       *app, "--size", launch.size, 1, kLargestImageSide,
       "generators and train: image side in pixels (generators with --batch: default 64)");

@@ -136,10 +136,16 @@ void print(const ModelEntry& entry) {
   if (!entry.reference.empty()) print_below(0, "reference: " + entry.reference);
   fmt::print("\nparameters\n");
   print_parameters(entry.parameters);
-  constexpr int kAnyOutputs = 10;
-  fmt::print("\nlayers with default parameters, {} outputs and input {}\n{}", kAnyOutputs,
-             to_string(entry.example),
-             describe(entry.make({})->record(entry.example, kAnyOutputs)));
+  constexpr int kAnyWidth = 10;
+  std::vector<OutputSpec> outputs;
+  fmt::print("\noutputs\n");
+  for (const std::string& name : entry.outputs) {
+    outputs.push_back({name, kAnyWidth, name == kPixelOutput});
+    print_below(2, fmt::format("{}: one vector per {}", paint(Colour::bold, name),
+                               name == kPixelOutput ? "pixel" : "sample"));
+  }
+  fmt::print("\nlayers with default parameters, outputs of width {} and input {}\n{}", kAnyWidth,
+             to_string(entry.example), describe(entry.make({})->record(entry.example, outputs)));
 }
 
 void print(const DatasetFormat& format) {

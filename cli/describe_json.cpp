@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -51,11 +52,14 @@ Json to_json(const ValueInfo& value) {
 
 Json to_json(const std::optional<PlaneInfo>& plane) {
   if (!plane) return nullptr;
-  const bool depth = plane->kind == PlaneInfo::Kind::depth;
+  static const std::map<PlaneInfo::Kind, const char*> kinds = {
+      {PlaneInfo::Kind::number, "number"},
+      {PlaneInfo::Kind::class_number, "class_number"},
+      {PlaneInfo::Kind::depth, "depth"}};
   return {{"name", plane->name},
           {"help", plane->help},
           {"unit", plane->unit},
-          {"kind", depth ? "depth" : "number"}};
+          {"kind", kinds.at(plane->kind)}};
 }
 
 Json to_json(const BestResult& best) {
@@ -99,6 +103,7 @@ Json to_json(const ModelEntry& entry) {
   return {{"name", entry.name},
           {"summary", entry.summary},
           {"reference", entry.reference},
+          {"outputs", entry.outputs},
           {"parameters", list_of(entry.parameters)}};
 }
 

@@ -70,9 +70,9 @@ Command add_eval(CLI::App& parent) {
   auto options = std::make_shared<EvalArguments>();
   app->add_option(
          "checkpoint", options->checkpoint,
-         "run folder, checkpoint folder, or safetensors file; a file from another program needs a "
-         "configuration and tensors named as in the network (scripts/torch-weights converts "
-         ".pt and .pth)")
+         "run folder, checkpoint folder, or safetensors file; a file from another program needs "
+         "a configuration, and its tensors must have the network's names (scripts/torch-weights "
+         "converts .pt and .pth)")
       ->required();
   app->add_option("settings", options->rest,
                   "a configuration with other data, and key=value overrides (default: the "

@@ -81,7 +81,7 @@ Command add_init(CLI::App& parent) {
       ->required();
   app->add_option(
       "settings", options->settings,
-      "key=value: keys of the data format that init should not choose itself, such as labels=y");
+      "key=value: keys of the data format, such as labels=y, that override what init would choose");
   app->add_option("--out", options->out, "configuration to write (default: DATA_NAME.yaml)");
   return {app, [options] { return run(*options); }};
 }

@@ -37,6 +37,14 @@ std::string prediction_text(const HeadSpec& head, std::span<const float> outputs
       parts.push_back(fmt::format("{} {:.4g}{}", head.targets[k].name,
                                   predicted_target(head.targets[k], outputs[k]),
                                   head.targets[k].unit.empty() ? "" : " " + head.targets[k].unit));
+  } else if (head.is_dense()) {
+    std::vector<std::size_t> pixels(head.classes.size());
+    for (std::size_t at = 0; at < outputs.size(); at += pixels.size())
+      ++pixels[index_of_largest(outputs.subspan(at, pixels.size()))];
+    for (std::size_t k = 0; k < pixels.size(); ++k)
+      if (pixels[k] > 0)
+        parts.push_back(head.classes[k] + " " +
+                        percent(static_cast<double>(pixels[k]) / head.positions));
   } else if (head.loss == LossKind::multi_label) {
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k] > 0) parts.push_back(head.classes[k] + " " + percent(sigmoid(outputs[k])));
@@ -110,15 +118,15 @@ Command add_predict(CLI::App& parent) {
       ->required();
   app->add_option(
       "settings", options->settings,
-      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: "
-      "as the run reads its held-out files), and of the configuration, such as "
-      "device=cpu");
+      "key=value: keys of the file format, such as resize=32 or on_error=skip (default: as for "
+      "the run's held-out files), and of the configuration, such as device=cpu");
   add_output_option(*app, "--out", options->out,
                     "write all predictions; the extension selects the format: NAME.npz (NumPy), "
-                    "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without it the first ten are printed");
+                    "NAME.csv, NAME.h5 or NAME.hdf5 (HDF5); without this option, the first ten "
+                    "are printed");
   app->add_option("--like", options->like,
-                  "the run's source whose normalisation and format keys apply (default: the first "
-                  "held-out source that reads files)");
+                  "read the data with the normalisation and format keys of this source of the "
+                  "run (default: its first held-out source that reads files)");
   return {app, [options] { return run(*options); }};
 }
 

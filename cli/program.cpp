@@ -97,9 +97,9 @@ void say_when_memory_ends() {
 
 void tell_no_memory() noexcept {
   constexpr std::string_view kWords =
-      "wellspring: error: out of memory (the machine or a limit on this process)\n"
-      "  use a smaller batch, network or data set, or raise the limit; a run continues from "
-      "its newest checkpoint\n";
+      "wellspring: error: out of memory (on the machine, or because of a limit on this "
+      "process)\n  use a smaller batch, network or data set, or raise the limit; a run continues "
+      "from its newest checkpoint\n";
   // A failure cannot be reported anywhere.
   [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWords.data(), kWords.size());
 }

@@ -158,8 +158,8 @@ std::unique_ptr<SampleReader> open_configuration(
 
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help) {
   app.add_option("what", options.what,
-                 "a generator from 'wellspring list generators', or a configuration (NAME.yaml) "
-                 "for its mixture as training sees it")
+                 "a generator from 'wellspring list generators', or a configuration (NAME.yaml), "
+                 "whose samples are mixed and augmented as in training")
       ->required();
   app.add_option("settings", options.settings,
                  "key=value: parameters of the generator, or overrides of the configuration (whose "

@@ -89,18 +89,20 @@ Command add_train(CLI::App& parent) {
                   "key=value: overrides a key of the configuration");
   app->add_option(
          "--resume", options->resume,
-         "auto: from the newest checkpoint in the run folder, if any; never: start from scratch; "
-         "or the path of a checkpoint or of another run folder (its newest checkpoint)")
+         "auto: continue from the newest checkpoint in the run folder, if there is one; never: "
+         "start from scratch; or the path of a checkpoint, or of another run folder, whose "
+         "newest checkpoint is used")
       ->capture_default_str();
   constexpr double kMostSteps = 1e15;
   add_optional_whole(*app, "--extend", options->extend, 1, kMostSteps,
-                     "continue a run that has ended for this many further steps; needs a constant "
-                     "learning rate (optimizer.floor=1 optimizer.warmup=0); if it is interrupted, "
-                     "continue with the command that it prints")
+                     "continue a finished run for this many further steps; its learning rate "
+                     "must be constant (optimizer.floor=1 optimizer.warmup=0); if the extended "
+                     "run is interrupted, continue it with the command that it prints")
       ->excludes(app->get_option("--resume"));
   app->add_option("--graph", options->graph,
-                  "on: capture the step once and replay it; off: launch it every time; check: do "
-                  "both and compare bit for bit (default: train.graph of the configuration)")
+                  "on: record the step once and replay it; off: launch it every time; check: do "
+                  "both and compare the results bit for bit (default: train.graph of the "
+                  "configuration)")
       ->check(CLI::IsMember({"on", "off", "check"}));
   return {app, [options] { return run(*options); }};
 }

@@ -149,8 +149,8 @@ void TrainView::say_overflow() {
   if (overflow_.samples == told_overflow_.samples) return;
   told_overflow_ = overflow_;
   say(
-      fmt::format("so far, {} of {} did not fit into the rows of their sets and were left out; "
-                  "increase the source's number of items",
+      fmt::format("so far, {} of {} did not fit into their sets and were left out; increase the "
+                  "source's number of items",
                   counted(overflow_.items, "item"), counted(overflow_.samples, "sample")));
 }
 
@@ -191,8 +191,9 @@ void TrainView::finished_before(const FinishReport& report) {
     constexpr std::size_t kColumn = 20;
     tell(stdout, "{}\n",
          fit(std::string(kColumn, ' ') +
-                 "(a new run from its weights, because its schedule has ended; a run with constant "
-                 "learning rate and weights can be extended: optimizer.floor=1 optimizer.warmup=0)",
+                 "(starts a new run from these weights, because the schedule has ended; only "
+                 "runs with constant learning rate and source weights can be extended: "
+                 "optimizer.floor=1 optimizer.warmup=0)",
              STDOUT_FILENO, kColumn));
   }
   tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));

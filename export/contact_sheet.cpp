@@ -139,7 +139,7 @@ void ContactSheet::draw_plane(const float* plane, PlaneInfo::Kind kind) {
     for (int column = 0; column < layout_.width; ++column, ++plane) {
       draw_pixel(
           layout_.width, column, row,
-          kind == PlaneInfo::Kind::number ? colour_of_number(*plane) : colour_of_depth(*plane));
+          kind == PlaneInfo::Kind::depth ? colour_of_depth(*plane) : colour_of_number(*plane));
     }
   }
 }

@@ -33,8 +33,9 @@ struct ValueInfo {
 /// Dense labels of an image; 0 means nothing is visible there.
 struct PlaneInfo {
   enum class Kind : std::uint8_t {
-    number,  ///< index of the visible object, starting at 1
-    depth,   ///< distance of the visible object, above 0
+    number,        ///< index of the visible object, starting at 1
+    class_number,  ///< index of its class + 1
+    depth,         ///< distance of the visible object, above 0
   };
   std::string name;
   std::string help;  ///< meaning of the numbers, or origin of the depth

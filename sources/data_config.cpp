@@ -38,7 +38,7 @@ const ParamTable<PointText>& point_table() {
   static const auto table =
       ParamTable<PointText>("schedule point")
           .text("at", &PointText::at,
-                "position in the run: 30%, or 0.3; shares are linear between points")
+                "position in the run, such as 30% or 0.3; shares change linearly between points")
           .required();
   return table;
 }
@@ -162,7 +162,7 @@ SchedulePoint read_point(const ConfigNode& node, const std::vector<std::string>&
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!given[i])
       node.refuse(fmt::format("the weight of '{}' is missing", names[i]),
-                  "every point names every source");
+                  "every point must give a weight to every source");
   return point;
 }
 
@@ -201,7 +201,7 @@ void read_schedule(const ConfigNode& node, const std::vector<ConfigNode>& source
 MixConfig read_mix(const ConfigNode& data) {
   if (data.kind("mix") == ConfigKind::list)
     data.at("mix").refuse("mix is not a list",
-                          "one of the two is picked at random, so they have no order",
+                          "one of the two is chosen at random, so they have no order",
                           "write mix: {mixup: 0.8, cutmix: 1}");
   const ConfigNode node = data.section("mix");
   MixConfig mix = node.read(mix_table());
@@ -268,7 +268,7 @@ DataConfig read_data(const ConfigNode& node) {
   if (nodes.empty()) node.refuse("sources is empty", "a run needs at least one source");
   if (nodes.size() > static_cast<std::size_t>(kMaxSources))
     node.refuse(counted(nodes.size(), "source"),
-                fmt::format("a mixture holds at most {}", kMaxSources));
+                fmt::format("a mixture can have at most {}", kMaxSources));
   for (const ConfigNode& source : nodes) {
     data.sources.push_back(read_source(source, data, augmentations, data.limit_per_class));
     const std::vector<std::string> names = names_of(data);

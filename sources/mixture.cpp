@@ -48,7 +48,7 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Conf
   if (size() == kMaxSources) {
     fail(ErrorKind::config,
          {fmt::format("{}source '{}' is one too many", place.prefix(), name),
-          fmt::format("a mixture holds at most {}", kMaxSources), "remove or merge sources"});
+          fmt::format("a mixture can have at most {}", kMaxSources), "remove or merge sources"});
   }
   for (const auto& other : sources_) {
     if (other->name() == name) {
@@ -60,10 +60,10 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Conf
   if (!sources_.empty() && !source->layout().same_input(sources_.front()->layout())) {
     const Source& first = *sources_.front();
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' gives samples of layout [{}], source '{}' of [{}]",
+         {fmt::format("{}source '{}' has samples of layout [{}], but source '{}' has [{}]",
                       place.prefix(), name, to_string(source->layout()), first.name(),
                       to_string(first.layout())),
-          "one network reads them all, row by row",
+          "one network reads the samples of all sources",
           layout_advice(source->layout(), first.layout())});
   }
   if (!std::isfinite(entry.weight) || entry.weight < 0) {
@@ -99,7 +99,7 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
     }
     if (point.at < before) {
       refuse(fmt::format("schedule point at {} comes after the one at {}", point.at, before),
-             "points are joined in the order given", "sort the points by at:");
+             "points must be in chronological order", "sort the points by at:");
     }
     before = point.at;
     if (point.weights.size() != sources_.size()) {

@@ -17,14 +17,17 @@ ParamTable<SourceSpec> common_rows() {
                {{"generator", SourceKind::generator}, {"files", SourceKind::files}},
                "origin of the samples");
   table.real("weight", &SourceSpec::weight, {0, 1e9}, "",
-             "share of the batch, relative to the other sources'; replaced by a schedule");
+             "share of the batch, relative to the weights of other sources; a schedule replaces "
+             "it");
   table.text("head", &SourceSpec::head,
-             "output head; sources with the same head share a label space; empty: its own head");
+             "head of the network that the source trains; sources with the same head share a "
+             "label space; empty: a head of its own");
   table.real("loss_weight", &SourceSpec::loss_weight, {0, 1e6}, "",
-             "factor for the loss of its samples");
+             "factor of the loss of its samples");
   table.integer(
       "seed", &SourceSpec::seed, {-1}, "",
-      "seed of its samples, order and augmentation; -1: derived from the run's seed and its name");
+      "seed of its samples, order and augmentation; -1: derived from the run's seed and the "
+      "source's name");
   table.integer("repeats", &SourceSpec::repeats, {1, 64}, "",
                 "repeat each sample N times in a row, newly augmented each time (repeated "
                 "augmentation)",
@@ -57,7 +60,7 @@ ParamTable<SourceSpec> file_rows() {
                {{"auto", Storage::automatic},
                 {"resident", Storage::resident},
                 {"streamed", Storage::streamed}},
-               "keep all rows on the device, or read and decode them ahead of every step");
+               "keep all rows on the device, or read and decode them shortly before they are used");
   table.may_change();
   table.real("budget", &SourceSpec::budget, {0, 1e6}, "GiB",
              "device memory for rows with storage: auto; 0: the run's budget");

@@ -167,7 +167,7 @@ class ArraySurvey {
         array.name(),
         fmt::format("is NaN or infinite (as f32) in {} of {} rows, first in row {}", count,
                     array.rows(), first),
-        "a non-finite value spoils training permanently",
+        "a single non-finite value ruins the training",
         fmt::format("remove these rows from all arrays: keep = "
                     "np.isfinite({0}).reshape(len({0}), -1).all(1); or replace the values",
                     words_of(array.name()).role == DataName::Role::labels ? "y" : "x"));

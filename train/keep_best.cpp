@@ -28,6 +28,7 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
     for (const char* const what : {"rmse", "mae", "resolution", kDetermination})
       scores.push_back(fmt::format("{} of {}", what, target.name));
   if (head.loss == LossKind::regression) return scores;
+  if (head.is_dense()) return {kPixelAccuracy, kMeanIou};
   scores.emplace_back("accuracy");
   if (head.loss == LossKind::multi_label) {
     scores.emplace_back("f1");
@@ -109,8 +110,8 @@ std::string why_missing(const HeldOutFigure& figure, const EvaluationReport& rep
       const auto present = std::ranges::count_if(
           entry.classifier->classes, [](const ClassReport& one) { return one.samples > 0; });
       return present < 2 ? "all held-out samples are of one class"
-                         : "no class has samples and others too, or the scores of so many are not "
-                           "kept in memory";
+                         : "each class is present in all or none of the samples, or there are "
+                           "too many scores to keep in memory";
     }
   }
   return figure.what.starts_with(kDetermination) ? "all held-out samples have the same target"
@@ -158,7 +159,7 @@ std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
     }
   if (wanted.find(kRejection) != std::string::npos)
     fail(ErrorKind::config, {fmt::format("train.keep_best: '{}' cannot be followed", wanted),
-                             "it has no value if no background sample passes, its best case",
+                             "in the best case, if no background sample passes, it is undefined",
                              "set keep_best to area under the curve"});
   fail(ErrorKind::config, {fmt::format("train.keep_best: there is no held-out figure '{}'", wanted),
                            "", name_advice(wanted, known)});

@@ -105,7 +105,7 @@ Mixture open_normalised(RunConfig& config, std::optional<Mixture> given,
   }
   const CheckpointStore own(config.folder());
   return open_as(config, checkpoint_to_resume(options.resume, options.write_files ? &own : nullptr),
-                 watch, DenseLabels::none, notes);
+                 watch, config.dense_labels(), notes);
 }
 
 }  // namespace wellspring

@@ -386,6 +386,8 @@ Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& s
   auto label = download.column<std::int32_t>(batch.label, 1);
   auto weight = download.column<float>(batch.weight, 1);
   auto count = download.column<std::int32_t>(batch.count, 1);
+  auto plane = download.column<float>(
+      batch.plane, std::int64_t{batch.layout.planes} * batch.layout.height * batch.layout.width);
   std::vector<Slot> slots;
   for (const std::size_t row : rows) slots.push_back(all[row]);
   BatchView shown;
@@ -395,6 +397,7 @@ Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& s
   shown.label = label.data();
   if (!weight.empty()) shown.weight = weight.data();
   if (!count.empty()) shown.count = count.data();
+  if (!plane.empty()) shown.plane = plane.data();
   std::vector<std::string> names;
   for (const int source : first) names.push_back(mixture.source(source).name());
   return preview({config.name, fmt::format("seed {}   step {}", config.seed, step),

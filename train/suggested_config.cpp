@@ -154,7 +154,7 @@ class Writer {
       line(fmt::format("      {}: {}", key.name, key.yaml()), key.reason);
     if (survey_.targets.empty() && survey_.classes.size() == 2)
       line("  signal: " + yaml_list(std::vector{survey_.classes[1]}),
-           "of ROC curves and background rejections; or " + survey_.classes[0]);
+           "for ROC curves and background rejections; otherwise " + survey_.classes[0]);
     line("");
   }
 

@@ -2,7 +2,8 @@
 
 The network has three 3x3 convolutions (3-32-64-128 channels, same padding, ReLU, 2x2 max pooling after
 each) on 32x32 images, the mean over the remaining pixels, and a dense layer to 10 classes. With --network resnet18, it
-is resnet18 (He et al. 2016) with a first convolution for small images. Cross-entropy, SGD with momentum; batch 128,
+is resnet18 (He et al. 2016) with a first convolution for small images; resnet50 of torchvision, and deit_tiny and
+convnext_tiny of timm, take images of 224x224. Cross-entropy, SGD with momentum; batch 128,
 channels_last. The input is resident and random: only the step is timed, not data loading. A CPU computes in f32; a GPU
 in bf16 (autocast, weights in f32), eager and compiled, each also as a CUDA graph of the whole step.
 
@@ -63,15 +64,38 @@ def resnet18() -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
-NETWORKS = {"cnn": (cnn, "cnn 3-32-64-128"), "resnet18": (resnet18, "resnet18, cifar stem")}
+def resnet50() -> nn.Module:
+    import torchvision
+
+    return torchvision.models.resnet50(num_classes=10)
+
+
+def of_timm(name: str):
+    def make() -> nn.Module:
+        import timm
+
+        return timm.create_model(name, num_classes=10)
+
+    return make
+
+
+# Network, description, image side.
+NETWORKS = {
+    "cnn": (cnn, "cnn 3-32-64-128", 32),
+    "resnet18": (resnet18, "resnet18, cifar stem", 32),
+    "resnet50": (resnet50, "resnet50", 224),
+    "deit_tiny": (of_timm("deit_tiny_patch16_224"), "deit_tiny", 224),
+    "convnext_tiny": (of_timm("convnext_tiny"), "convnext_tiny", 224),
+}
 NO_DEVICE = 4
 STEPS_ON_A_GPU = 20  # per measurement; the host waits only after the last one
 
 
 def make_step(network: str, batch: int, device: str, compiled: bool):
     torch.manual_seed(1)
-    model = NETWORKS[network][0]().to(device, memory_format=torch.channels_last)
-    images = torch.randn(batch, 3, 32, 32).to(device, memory_format=torch.channels_last)
+    make, _, side = NETWORKS[network]
+    model = make().to(device, memory_format=torch.channels_last)
+    images = torch.randn(batch, 3, side, side).to(device, memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=True)
     criterion = nn.CrossEntropyLoss()
@@ -172,12 +196,13 @@ def main() -> int:
     if not runs:
         return 1
     best = min(runs, key=lambda run: run["median_ms"])
+    _, description, side = NETWORKS[arguments.network]
     print(
         json.dumps(
             {
                 "peer": "PyTorch",
                 "version": torch.__version__,
-                "work": f"{NETWORKS[arguments.network][1]}, 32x32x3 input, training step, "
+                "work": f"{description}, {side}x{side}x3 input, training step, "
                 f"{'bf16' if on_gpu else 'f32'}, channels_last",
                 "device": torch.cuda.get_device_name() if on_gpu else "cpu",
                 "batch": arguments.batch,

@@ -55,7 +55,8 @@ class TreeBuilder {
     if (++values_ > kMaxValues)
       fail(ErrorKind::config,
            {fmt::format("{}more than {} values", value->place.prefix(), kMaxValues),
-            "an alias bomb: nested aliases multiply", "write the values out, without aliases"});
+            "nested aliases multiply the number of values",
+            "write the values out, without aliases"});
     expect_no_tag(node, value->place);
     if (node.IsMap()) {
       value->kind = ConfigKind::map;
@@ -112,7 +113,7 @@ class TreeBuilder {
 void expect_text(std::string_view text, const std::string& file, Lines lines) {
   if (text.size() > kMaxConfigBytes) {
     fail(ErrorKind::config, {fmt::format("{}: more than {}", file, human_bytes(kMaxConfigBytes)),
-                             "a configuration is a few KiB of text", "check the file name"});
+                             "a configuration has only a few KiB of text", "check the file name"});
   }
   int line = 1;
   for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++line) {

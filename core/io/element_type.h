@@ -8,9 +8,8 @@ namespace wellspring {
 
 /// Advice in errors on arrays of strings.
 inline constexpr const char* kStringsAdvice =
-    "turn class names into class indices: names, y = np.unique(y, return_inverse=True); a text "
-    "file "
-    "of the names, one per line, can be given as class_names:";
+    "turn class names into class indices: names, y = np.unique(y, return_inverse=True); "
+    "class_names: takes a text file of the names, one per line";
 
 enum class ElementType { u8, i32, i64, f16, bf16, f32, f64 };
 

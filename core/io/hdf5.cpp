@@ -80,7 +80,7 @@ hid_t stored_type(ElementType type) {
     default:  // F16 and BF16
       break;
   }
-  throw std::logic_error("HDF5 has no such number type");
+  throw std::logic_error("HDF5 does not have this number type");
 }
 
 std::vector<hsize_t> extents_of(const std::vector<std::int64_t>& shape) {

@@ -61,7 +61,7 @@ WS_INLINE std::int32_t reversed(std::int32_t number, int bits) {
 #endif
 }
 
-/// Powers of w: cosines over the first three quarters of a turn, then sines; 3/2 N cells in all.
+/// Powers of w over the first three quarters of a turn, in 3/2 N cells at a multiple of 8 bytes.
 struct Twiddles {
   Cell* cells;
   std::int32_t side;
@@ -70,16 +70,19 @@ struct Twiddles {
 
   template <class Team>
   WS_INLINE void make(Team& team) const {
-    const std::int32_t quarters = side / 4 * 3;
-    for (std::int32_t i = team.rank(); i < quarters; i += team.size()) {
+    for (std::int32_t i = team.rank(); i < side / 4 * 3; i += team.size()) {
       const math::SinCos turn =
           math::sincos_turns(static_cast<float>(i) / static_cast<float>(side));
-      store(cells + i, turn.cosine);
-      store(cells + quarters + i, turn.sine);
+      store(cells + 2 * i, turn.cosine);
+      store(cells + 2 * i + 1, turn.sine);
     }
   }
   WS_INLINE Complex operator[](std::int32_t i) const {
-    return {load(cells + i), load(cells + side / 4 * 3 + i)};
+    struct alignas(8) Pair {  // one load
+      Cell re, im;
+    };
+    const Pair pair = reinterpret_cast<const Pair*>(cells)[i];
+    return {std::bit_cast<float>(pair.re), std::bit_cast<float>(pair.im)};
   }
 };
 
@@ -98,17 +101,37 @@ struct Parts {
   }
 };
 
-/// Two radix-2 stages at once, on the numbers i, i + step, i + 2 step and i + 3 step.
+/// Two radix-2 stages at once, after the multiplication with powers of w.
+WS_INLINE void combine(Complex& z0, Complex& z1, Complex& z2, Complex& z3) {
+  const Complex b0 = z0 + z1, b1 = z0 - z1, b2 = z2 + z3, b3 = (z2 - z3).times_i();
+  z0 = b0 + b2;
+  z1 = b1 + b3;
+  z2 = b0 - b2;
+  z3 = b1 - b3;
+}
+/// Powers of w by which a butterfly multiplies its numbers 1, 2 and 3.
+struct Turns {
+  Complex w2, w1, w3;
+
+  WS_INLINE Turns(Twiddles twiddles, std::int32_t i)
+      : w2(twiddles[2 * i]), w1(twiddles[i]), w3(twiddles[3 * i]) {}
+};
+/// Two radix-2 stages at once.
+WS_INLINE void butterfly(Complex& z0, Complex& z1, Complex& z2, Complex& z3, const Turns& w) {
+  z1 = z1 * w.w2;
+  z2 = z2 * w.w1;
+  z3 = z3 * w.w3;
+  combine(z0, z1, z2, z3);
+}
+/// The same on the numbers i, i + step, i + 2 step and i + 3 step.
 template <class Value>
-WS_INLINE void butterfly4(Parts<Value> z, std::int32_t i, std::int32_t step, Complex w1, Complex w2,
-                          Complex w3) {
-  const Complex a0 = z.get(i), a1 = z.get(i + step) * w2;
-  const Complex a2 = z.get(i + 2 * step) * w1, a3 = z.get(i + 3 * step) * w3;
-  const Complex b0 = a0 + a1, b1 = a0 - a1, b2 = a2 + a3, b3 = (a2 - a3).times_i();
-  z.set(i, b0 + b2);
-  z.set(i + step, b1 + b3);
-  z.set(i + 2 * step, b0 - b2);
-  z.set(i + 3 * step, b1 - b3);
+WS_INLINE void butterfly4(Parts<Value> z, std::int32_t i, std::int32_t step, const Turns& w) {
+  Complex z0 = z.get(i), z1 = z.get(i + step), z2 = z.get(i + 2 * step), z3 = z.get(i + 3 * step);
+  butterfly(z0, z1, z2, z3, w);
+  z.set(i, z0);
+  z.set(i + step, z1);
+  z.set(i + 2 * step, z2);
+  z.set(i + 3 * step, z3);
 }
 /// The first stage if the number of stages is odd.
 template <class Value>
@@ -134,12 +157,11 @@ WS_INLINE void transform_bundle(Parts<Value> z, int log_length, std::int32_t ste
   for (; half < length; half *= 4) {
     const std::int32_t turn = twiddles.side / (4 * half);
     for (std::int32_t j = 0; j < half; ++j) {
-      const Complex w1 = twiddles[j * turn], w2 = twiddles[2 * j * turn],
-                    w3 = twiddles[3 * j * turn];
+      const Turns w(twiddles, j * turn);
       for (std::int32_t i = j; i < length; i += 4 * half) {
         WS_LANES
         for (std::int32_t line = 0; line < lines; ++line)
-          butterfly4(z, i * step + line, half * step, w1, w2, w3);
+          butterfly4(z, i * step + line, half * step, w);
       }
     }
   }
@@ -179,8 +201,7 @@ WS_INLINE void transform_lines(Team& team, Cell* cells, std::int32_t grids, std:
     each(log_length - 2, [&](Parts<Cell> z, std::int32_t b) {
       const std::int32_t j = b & (half - 1);
       const std::int32_t i = 4 * (b - j) + j;
-      butterfly4(z, i * step, half * step, twiddles[j * turn], twiddles[2 * j * turn],
-                 twiddles[3 * j * turn]);
+      butterfly4(z, i * step, half * step, Turns(twiddles, j * turn));
     });
   }
 }

@@ -154,6 +154,23 @@ WS_INLINE float feature_place(std::uint32_t bits) {
                    kFeatureSpread * 0x1p-16f, 0.5f - 0.5f * kFeatureSpread);
 }
 
+/// The smaller and the larger of two squares. A device has one instruction for each, whose result
+/// for a NaN differs from that of math::min and math::max.
+WS_INLINE float smaller(float a, float b) {
+#if WS_DEVICE_CODE
+  return fminf(a, b);
+#else
+  return math::min(a, b);
+#endif
+}
+WS_INLINE float larger(float a, float b) {
+#if WS_DEVICE_CODE
+  return fmaxf(a, b);
+#else
+  return math::max(a, b);
+#endif
+}
+
 /// Worley's F1 and F2 at N points: distances to the nearest and second-nearest feature, with one
 /// feature per cell.
 template <int N>
@@ -181,8 +198,8 @@ WS_INLINE void feature_distances(Key key, const float (&x)[N], const float (&y)[
         const float from_x = static_cast<float>(dx) + feature_place(hash) - px[i];
         const float from_y = static_cast<float>(dy) + feature_place(hash >> 16) - py[i];
         const float square = math::fma(from_x, from_x, from_y * from_y);
-        f2[i] = math::min(f2[i], math::max(f1[i], square));
-        f1[i] = math::min(f1[i], square);
+        f2[i] = smaller(f2[i], larger(f1[i], square));
+        f1[i] = smaller(f1[i], square);
       }
     }
   }

@@ -73,7 +73,7 @@ struct Shapes {
   }
 
   static constexpr int kLatents = 17;
-  static constexpr forms::Pixels kForm = {.plane = true};
+  static constexpr forms::Pixels kForm = {.plane = true, .band = 32768};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
     info.name = "shapes";
@@ -119,7 +119,7 @@ struct Shapes {
          0, waves ? 1.f : 0.f, LatentRole::wave_phase}};
     info.plane = {"shape",
                   "number of the class + 1 where the shape covers at least half of a pixel", "",
-                  PlaneInfo::Kind::number};
+                  PlaneInfo::Kind::class_number};
     const bool grain = params.texture == Texture::grain || params.texture == Texture::any;
     info.draws = {.scene = 1 + 5, .pixel = grain ? 1 : 0};  // the label, and 19 words of the scene
     return info;

@@ -9,7 +9,9 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "generators/images/fft_tiles.h"
 #include "generators/images/inverse_fft.h"
+#include "generators/images/spectrum_waves.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/canvas.h"
 #include "kernels/random/math.h"
@@ -35,6 +37,7 @@ struct Spectrum {
 
   static constexpr int kLatents = 2;
   static constexpr forms::Canvas kForm = {.draw = forms::Draw::seen,
+                                          .whole = true,
                                           .blocks = 0};  // the compiler chooses, without spills
   static constexpr GeneratorHooks kHooks = {.notes = true};
   static SampleInfo describe(const Params& params);
@@ -45,11 +48,8 @@ struct Spectrum {
   static constexpr float kFarthest = 5.769f;
   static constexpr int kLeastColours = 3, kMostColours = 22;
 
-  struct Scene {
-    SampleRng rng;
-    std::int32_t log_side;       ///< side of the grid, log2
+  struct Scene : spectrum::Law {
     std::int32_t width, height;  ///< image size, pixels
-    float power_x, power_y;      ///< s + d, s - d
     Rgb mean;
     Rgb first;     ///< contribution of the first field to red, green and blue
     float gg, gb;  ///< contribution of the second field to green and blue
@@ -105,19 +105,39 @@ struct Spectrum {
   }
 
   using Cell = fft::Cell;
+  /// The grids; offset and gain that shade() reads; tables. A multiple of 32 bytes.
   std::int64_t cells(SampleShape shape) const {
     const std::int32_t side = 1 << log_side_of(shape);
-    return std::int64_t{fields()} * side * side + Work::count(side);
+    return (std::int64_t{fields()} * side * side + kRange + spectrum::Tables::count(side) + 7) / 8 *
+           8;
   }
-  int painters() const { return 1; }
+  std::size_t paint_scratch(SampleShape shape) const {
+    const int log_side = log_side_of(shape);
+    return fft::Tiles::of(fields(), log_side, kMostScratch / sizeof(Cell) - tables_of(log_side))
+                   .cells() *
+               sizeof(Cell) +
+           tables_of(log_side) * sizeof(Cell);
+  }
 
   /// Called by all members of a sample's single team: computes the colours of the whole grid.
   template <class Team>
-  WS_INLINE void paint(Team& team, const Scene& scene, ScatterWork, Cell* cells) const {
-    const Work work(scene, cells + (fields() << (2 * scene.log_side)));
-    make_spectra(team, scene, work, cells);
-    fft::inverse(team, cells, fields(), scene.log_side, work.twiddles);
-    mix_colours(team, scene, work, cells);
+  WS_INLINE void paint(Team& team, const Scene& scene, std::size_t scratch_bytes,
+                       Cell* cells) const {
+    if constexpr (!LoneTeam<Team>) {
+      const auto own = static_cast<std::int32_t>(scratch_bytes / sizeof(Cell));
+      const auto tiles = fft::Tiles::of(fields(), scene.log_side, own - tables_of(scene.log_side));
+      if (scratch_bytes > 0 && tiles.log_columns > 0) {
+        paint_tiles(team, scene, tiles, team.template scratch<fft::FourCells>(own / 4)->cell,
+                    cells);
+        return;
+      }
+    }
+    Cell* const range = range_of(scene, cells);
+    const spectrum::Tables tables(scene, range + kRange);
+    tables.make(team, scene, cells);
+    make_spectra(team, scene, tables, cells);
+    fft::inverse(team, cells, fields(), scene.log_side, tables.twiddles);
+    mix_colours(team, scene, tables, cells);
   }
 
   template <int N>
@@ -129,7 +149,7 @@ struct Spectrum {
     } else {
       read<3>(scene, cells, run, colour);
     }
-    const Cell* const range = cells + (fields() << (2 * scene.log_side));
+    const Cell* const range = range_of(scene, cells);
     const float low = fft::load(range), gain = fft::load(range + 1);
     const auto stretch = [&](float(&channel)[N]) {
       WS_LANES
@@ -155,25 +175,20 @@ struct Spectrum {
   }
 
  private:
-  /// Working memory after the grids; N is their side.
-  struct Work {
-    Cell* range;   ///< 4 cells: offset and gain that shade() reads; keys of minimum and maximum
-    Cell* across;  ///< N/2 + 1: |fx|^(s + d)
-    Cell* down;    ///< N/2 + 1: |fy|^(s - d)
-    Cell* sums;    ///< N/2 + 1: squared amplitudes of a row; later the first holds the factor that
-                   ///< normalises the mean square of a field to 1
-    fft::Twiddles twiddles;
+  /// Scratch bytes of a team, so that two teams with their scenes fit a multiprocessor of compute
+  /// capability 9.0: 228 KiB, of which each block takes 1 KiB.
+  static constexpr std::int32_t kMostScratch = 115200;
+  /// Cells between the grids and the tables.
+  static constexpr std::int32_t kRange = 4;
 
-    WS_INLINE static std::int64_t count(std::int32_t side) {
-      return 4 + 3 * (side / 2 + 1) + fft::Twiddles::count(side);
-    }
-    WS_INLINE Work(const Scene& scene, Cell* cells)
-        : range(cells),
-          across(cells + 4),
-          down(across + (1 << scene.log_side) / 2 + 1),
-          sums(down + (1 << scene.log_side) / 2 + 1),
-          twiddles{sums + (1 << scene.log_side) / 2 + 1, 1 << scene.log_side} {}
-  };
+  template <class AnyCell>
+  WS_INLINE AnyCell* range_of(const Scene& scene, AnyCell* cells) const {
+    return cells + (fields() << (2 * scene.log_side));
+  }
+  /// Cells of the tables in scratch, a multiple of 16 bytes.
+  WS_HD static constexpr std::int32_t tables_of(int log_side) {
+    return (spectrum::Tables::count(1 << log_side) + 3) / 4 * 4;
+  }
 
   /// Mean and Cholesky factor (lower triangle) of the covariance of a mixture of `colours` random
   /// colours with equal weights.
@@ -207,202 +222,192 @@ struct Spectrum {
     scene.mean = {mean.r + 0.5f, mean.g + 0.5f, mean.b + 0.5f};
   }
 
-  /// Amplitudes of the three fields at one frequency.
-  struct Waves {
-    fft::Complex red, green, blue;
-
-    WS_INLINE Waves conjugate() const {
-      return {red.conjugate(), green.conjugate(), blue.conjugate()};
-    }
-  };
-
-  /// Random words of a frequency, ky from -N/2 + 1 to N/2; they are the same in grids of all sizes.
-  WS_INLINE static Philox4 words_of(const Scene& scene, std::int32_t ky, std::int32_t kx) {
-    return scene.rng.block(Purpose::texture, (static_cast<std::uint32_t>(kx) << 16) |
-                                                 (static_cast<std::uint32_t>(ky) & 0xffffu));
-  }
-  WS_INLINE static fft::Complex wave(float amplitude, std::uint32_t word) {
-    const math::SinCos turn = math::sincos_turns(unit_float(word));
-    return {amplitude * turn.cosine, amplitude * turn.sine};
-  }
-
-  /// Amplitudes at (ky, kx), for ky from 0 to N - 1 and kx between 0 and N/2.
-  WS_INLINE static Waves waves(const Scene& scene, const Work& work, std::int32_t ky,
-                               std::int32_t kx) {
-    const std::int32_t side = 1 << scene.log_side;
-    const std::int32_t row = ky > side / 2 ? ky - side : ky;
-    const Philox4 words = words_of(scene, row, kx);
-    const float amplitude = fft::load(work.sums) / (fft::load(work.across + kx) +
-                                                    fft::load(work.down + (row < 0 ? -row : row)));
-    return {wave(amplitude, words.word[0]), wave(amplitude, words.word[1]),
-            wave(amplitude, words.word[2])};
-  }
-  /// Amplitudes at kx = 0 and N/2, where the opposite frequency is in the same column, for ky from
-  /// 0 to N/2.
-  WS_INLINE static Waves edge_waves(const Scene& scene, const Work& work, std::int32_t ky,
-                                    std::int32_t kx) {
-    const std::int32_t half = 1 << (scene.log_side - 1);
-    const Philox4 words = words_of(scene, ky, kx);
-    const float power = fft::load(work.across + kx) + fft::load(work.down + ky);
-    const float amplitude = kx + ky == 0 ? 0.f : fft::load(work.sums) / power;
-    if (ky != 0 && ky != half) {
-      return {wave(amplitude, words.word[0]), wave(amplitude, words.word[1]),
-              wave(amplitude, words.word[2])};
-    }
-    const auto real = [&](std::uint32_t word) {  // for a frequency that is its own opposite
-      return fft::Complex{(word >> 31) != 0 ? -amplitude : amplitude, 0};
-    };
-    return {real(words.word[0]), real(words.word[1]), real(words.word[2])};
-  }
-
-  /// Input Z of the transform from the amplitudes a at (ky, k) and b at (ky, k + N/2); see
-  /// inverse_fft.h.
-  WS_INLINE static fft::Complex folded(fft::Complex a, fft::Complex b, fft::Complex w) {
-    return a + b + (w * (a - b)).times_i();
-  }
-  WS_INLINE static Waves folded(const Waves& a, const Waves& b, fft::Complex w) {
-    return {folded(a.red, b.red, w), folded(a.green, b.green, w), folded(a.blue, b.blue, w)};
-  }
-  WS_INLINE void put(const Scene& scene, Cell* cells, std::int32_t ky, std::int32_t k,
-                     const Waves& z) const {
-    const std::int32_t at = (fft::reversed(ky, scene.log_side) << (scene.log_side - 1)) +
-                            fft::reversed(k, scene.log_side - 1);
-    const std::int32_t grid = 1 << (2 * scene.log_side);
+  /// Stores the inputs of a transform, the real parts at `at`, the imaginary parts `imaginary` cells
+  /// later; `grid` cells from field to field.
+  WS_INLINE void put(Cell* at, std::int32_t imaginary, std::int32_t grid,
+                     const spectrum::Waves& z) const {
     const auto set = [&](Cell* cell, fft::Complex value) {
-      fft::store(cell + at, value.re);
-      fft::store(cell + grid / 2 + at, value.im);
+      fft::store(cell, value.re);
+      fft::store(cell + imaginary, value.im);
     };
-    set(cells, z.red);
+    set(at, z.red);
     if (fields() == 1) return;
-    set(cells + grid, z.green);
-    set(cells + 2 * grid, z.blue);
+    set(at + grid, z.green);
+    set(at + 2 * grid, z.blue);
   }
 
   template <class Team>
-  WS_INLINE void make_spectra(Team& team, const Scene& scene, const Work& work, Cell* cells) const {
-    const std::int32_t side = 1 << scene.log_side, half = side / 2;
-    work.twiddles.make(team);
-    for (std::int32_t k = team.rank(); k <= half; k += team.size()) {
-      const float f = static_cast<float>(k) / static_cast<float>(side);
-      fft::store(work.across + k, math::pow(f, scene.power_x));
-      fft::store(work.down + k, math::pow(f, scene.power_y));
-    }
-    team.sync();
-    // The sum of all squared amplitudes; by symmetry, only a quarter of them is computed.
-    for (std::int32_t y = team.rank(); y <= half; y += team.size()) {
-      const float down = fft::load(work.down + y);
-      float sum = 0;
-      for (std::int32_t x = 0; x <= half; ++x) {
-        const float amplitude = x + y == 0 ? 0.f : 1 / (fft::load(work.across + x) + down);
-        const float times = x == 0 || x == half ? 1.f : 2.f;
-        sum = math::fma(times * amplitude, amplitude, sum);
-      }
-      fft::store(work.sums + y, sum);
-    }
-    team.sync();
-    if (team.rank() == 0) {
-      float sum = 0;
-      for (std::int32_t y = 0; y <= half; ++y) {
-        const float times = y == 0 || y == half ? 1.f : 2.f;
-        sum = math::fma(times, fft::load(work.sums + y), sum);
-      }
-      fft::store(work.sums, 1 / math::sqrt(sum));
-    }
-    team.sync();
-    // (ky, k) and (-ky, N/2 - k) provide each other's frequencies beyond N/2.
+  WS_INLINE void make_spectra(Team& team, const Scene& scene, const spectrum::Tables& tables,
+                              Cell* cells) const {
+    using spectrum::Pair;
+    const std::int32_t side = scene.side(), half = side / 2, grid = side * side;
+    const auto put_at = [&](std::int32_t ky, std::int32_t k, const spectrum::Waves& z) {
+      put(cells + (fft::reversed(ky, scene.log_side) << (scene.log_side - 1)) +
+              fft::reversed(k, scene.log_side - 1),
+          grid / 2, grid, z);
+    };
     const int log_quarter = scene.log_side - 2;
     const std::int32_t quarter = 1 << log_quarter;
     const std::int32_t pairs = side << log_quarter;
     constexpr int kLanes = LoneTeam<Team> ? 16 : 1;
     for (std::int32_t first = team.rank() * kLanes; first < pairs; first += team.size() * kLanes) {
-      Waves here[kLanes], there[kLanes];
+      Pair pair[kLanes];
       WS_LANES
       for (int i = 0; i < kLanes; ++i) {
-        const std::int32_t ky = (first + i) >> log_quarter;
-        const std::int32_t k = 1 + ((first + i) & (quarter - 1));
-        const Waves a = waves(scene, work, ky, k);
-        const Waves b = waves(scene, work, (side - ky) & (side - 1), half - k);
-        const fft::Complex w = work.twiddles[k];
-        here[i] = folded(a, b.conjugate(), w);
-        there[i] = folded(b, a.conjugate(), {-w.re, w.im});
+        pair[i] =
+            Pair::at(scene, tables, (first + i) >> log_quarter, 1 + ((first + i) & (quarter - 1)));
       }
       for (int i = 0; i < kLanes; ++i) {
         const std::int32_t ky = (first + i) >> log_quarter;
         const std::int32_t k = 1 + ((first + i) & (quarter - 1));
-        if (k == quarter && ky > half) continue;  // already computed as a partner
-        put(scene, cells, ky, k, here[i]);
-        put(scene, cells, (side - ky) & (side - 1), half - k, there[i]);
+        if (Pair::repeats(scene, ky, k)) continue;
+        put_at(ky, k, pair[i].here);
+        put_at((side - ky) & (side - 1), half - k, pair[i].there);
       }
     }
-    // The partner of column 0 is column N/2. Both contain their own opposite frequencies.
-    for (std::int32_t ky = team.rank(); ky <= half; ky += team.size()) {
-      const Waves a = edge_waves(scene, work, ky, 0), b = edge_waves(scene, work, ky, half);
-      put(scene, cells, ky, 0, folded(a, b, {1, 0}));
-      if (ky == 0 || ky == half) continue;
-      put(scene, cells, side - ky, 0, folded(a.conjugate(), b.conjugate(), {1, 0}));
-    }
+    spectrum::put_edge(team, scene, tables, put_at);
     team.sync();
+  }
+
+  /// The same result through tiles in `scratch`, which begins with the tables.
+  template <class Team>
+  WS_INLINE void paint_tiles(Team& team, const Scene& scene, const fft::Tiles& tiles, Cell* scratch,
+                             Cell* cells) const {
+    const spectrum::Tables tables(scene, scratch);
+    Cell* const tile = scratch + tables_of(scene.log_side);
+    tables.make(team, scene, tile);
+    for (std::int32_t t = 0; t < tiles.column_tiles(); ++t) {
+      make_columns(team, scene, tables, tiles, t, tile);
+      tiles.transform_columns(team, tables.twiddles, t, tile, cells);
+    }
+    Extent<1> extent;
+    const int log_columns = scene.log_side - 1;
+    const std::int32_t grid = scene.side() * scene.side();
+    const fft::Lines lines = tiles.rows(tile);
+    for (std::int32_t row = 0; row < scene.side(); row += 1 << tiles.log_rows) {
+      tiles.transform_rows(team, tables.twiddles, row, cells, tile);
+      for (std::int32_t t = team.rank(); t < 1 << (tiles.log_rows + log_columns);
+           t += team.size()) {
+        const std::int32_t y = t >> log_columns, x = t & ((1 << log_columns) - 1);
+        const Cell* from = lines.at(y, 0) + lines.offset(x);
+        Cell* to = cells + (row << log_columns) + t;
+        mix<1>(scene, from, lines.group << tiles.log_rows, 2 * x, row + y, to, grid, extent);
+        mix<1>(scene, from + lines.imaginary, lines.group << tiles.log_rows, 2 * x + 1, row + y,
+               to + grid / 2, grid, extent);
+      }
+      team.sync();
+    }
+    write_range(team, tables, extent, range_of(scene, cells));
+  }
+
+  /// Makes the inputs of a tile of columns.
+  template <class Team>
+  WS_INLINE void make_columns(Team& team, const Scene& scene, const spectrum::Tables& tables,
+                              const fft::Tiles& tiles, std::int32_t t, Cell* tile) const {
+    using spectrum::Pair;
+    const std::int32_t side = scene.side(), half = side / 2;
+    const fft::Lines lines = tiles.columns(tile);
+    const auto put_at = [&](std::int32_t ky, std::int32_t k, const spectrum::Waves& z) {
+      put(lines.at(0, tiles.column_of(t, k)) + lines.offset(fft::reversed(ky, scene.log_side)),
+          lines.imaginary, lines.group, z);
+    };
+    for (std::int32_t i = team.rank(); i < side << tiles.log_columns; i += team.size()) {
+      const std::int32_t ky = fft::reversed(i >> tiles.log_columns, scene.log_side);
+      const std::int32_t k = tiles.number_of(t, i & ((1 << tiles.log_columns) - 1));
+      const Pair pair = Pair::at(scene, tables, ky, k);
+      if (Pair::repeats(scene, ky, k)) continue;
+      put_at(ky, k, pair.here);
+      put_at((side - ky) & (side - 1), half - k, pair.there);
+    }
+    if (t == 0) spectrum::put_edge(team, scene, tables, put_at);
+    team.sync();
+  }
+
+  /// Range of colours.
+  template <int N>
+  struct Extent {
+    float least[N], most[N];
+
+    WS_INLINE Extent() {
+      for (int i = 0; i < N; ++i) {
+        least[i] = math::kInfinity;
+        most[i] = -math::kInfinity;
+      }
+    }
+  };
+  /// Turns fields into the colours of N pixels, at x, x + 2, ... in row y. Fields are `from_field`
+  /// and `to_field` cells apart.
+  template <int N>
+  WS_INLINE void mix(const Scene& scene, const Cell* from, std::int32_t from_field, std::int32_t x,
+                     std::int32_t y, Cell* to, std::int32_t to_field, Extent<N>& extent) const {
+    float darkest[N], lightest[N];
+    if (fields() == 1) {
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        darkest[i] = lightest[i] = fft::load(from + i);
+        to[i] = from[i];
+      }
+    } else {
+      WS_LANES
+      for (int i = 0; i < N; ++i) {
+        const float a = fft::load(from + i), b = fft::load(from + from_field + i),
+                    c = fft::load(from + 2 * from_field + i);
+        const float red = math::fma(scene.first.r, a, scene.mean.r);
+        const float green = math::fma(scene.gg, b, math::fma(scene.first.g, a, scene.mean.g));
+        const float blue = math::fma(
+            scene.bb, c, math::fma(scene.gb, b, math::fma(scene.first.b, a, scene.mean.b)));
+        fft::store(to + i, red);
+        fft::store(to + to_field + i, green);
+        fft::store(to + 2 * to_field + i, blue);
+        darkest[i] = math::min(red, math::min(green, blue));
+        lightest[i] = math::max(red, math::max(green, blue));
+      }
+    }
+    WS_LANES
+    for (int i = 0; i < N; ++i) {
+      const bool inside = x + 2 * i < scene.width && y < scene.height;
+      extent.least[i] = inside ? math::min(extent.least[i], darkest[i]) : extent.least[i];
+      extent.most[i] = inside ? math::max(extent.most[i], lightest[i]) : extent.most[i];
+    }
   }
 
   /// Turns fields into colours in place, and finds the scale that maps the image to [0, 1].
   template <class Team>
-  WS_INLINE void mix_colours(Team& team, const Scene& scene, const Work& work, Cell* cells) const {
+  WS_INLINE void mix_colours(Team& team, const Scene& scene, const spectrum::Tables& tables,
+                             Cell* cells) const {
     const int log_columns = scene.log_side - 1;
     const std::int32_t columns = 1 << log_columns, grid = columns * columns * 4;
     constexpr int kLanes = LoneTeam<Team> ? 8 : 1;
-    float least[kLanes], most[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
-      least[i] = math::kInfinity;
-      most[i] = -math::kInfinity;
-    }
+    Extent<kLanes> extent;
     for (std::int32_t first = team.rank() * kLanes; first < grid; first += team.size() * kLanes) {
       const std::int32_t odd = first >> (log_columns + scene.log_side);
       const std::int32_t y = (first >> log_columns) & (2 * columns - 1);
-      Cell* const at = cells + first;
-      float darkest[kLanes], lightest[kLanes];
-      if (fields() == 1) {
-        WS_LANES
-        for (int i = 0; i < kLanes; ++i) darkest[i] = lightest[i] = fft::load(at + i);
-      } else {
-        WS_LANES
-        for (int i = 0; i < kLanes; ++i) {
-          const float a = fft::load(at + i), b = fft::load(at + grid + i),
-                      c = fft::load(at + 2 * grid + i);
-          const float red = math::fma(scene.first.r, a, scene.mean.r);
-          const float green = math::fma(scene.gg, b, math::fma(scene.first.g, a, scene.mean.g));
-          const float blue = math::fma(
-              scene.bb, c, math::fma(scene.gb, b, math::fma(scene.first.b, a, scene.mean.b)));
-          fft::store(at + i, red);
-          fft::store(at + grid + i, green);
-          fft::store(at + 2 * grid + i, blue);
-          darkest[i] = math::min(red, math::min(green, blue));
-          lightest[i] = math::max(red, math::max(green, blue));
-        }
-      }
       const std::int32_t x = 2 * (first & (columns - 1)) + odd;
-      WS_LANES
-      for (int i = 0; i < kLanes; ++i) {
-        const bool inside = x + 2 * i < scene.width && y < scene.height;
-        least[i] = inside ? math::min(least[i], darkest[i]) : least[i];
-        most[i] = inside ? math::max(most[i], lightest[i]) : most[i];
-      }
+      mix<kLanes>(scene, cells + first, grid, x, y, cells + first, grid, extent);
     }
-    float low = least[0], high = most[0];
-    for (int i = 1; i < kLanes; ++i) {
-      low = math::min(low, least[i]);
-      high = math::max(high, most[i]);
+    write_range(team, tables, extent, range_of(scene, cells));
+  }
+
+  /// All members: finds the offset and the gain of the sample.
+  template <class Team, int N>
+  WS_INLINE void write_range(Team& team, const spectrum::Tables& tables, const Extent<N>& extent,
+                             Cell* range) const {
+    float low = extent.least[0], high = extent.most[0];
+    for (int i = 1; i < N; ++i) {
+      low = math::min(low, extent.least[i]);
+      high = math::max(high, extent.most[i]);
     }
-    // Keys increase with their floats and are above 0, the initial value of cells.
+    // Keys increase with their floats and are above 0, their initial value.
     if (low <= high) {
-      team.atomic_max(work.range + 2, ~key_of(low));
-      team.atomic_max(work.range + 3, key_of(high));
+      team.atomic_max(tables.keys, ~key_of(low));
+      team.atomic_max(tables.keys + 1, key_of(high));
     }
     team.sync();
     if (team.rank() == 0) {
-      const float from = float_of(~work.range[2]), to = float_of(work.range[3]);
+      const float from = float_of(~tables.keys[0]), to = float_of(tables.keys[1]);
       const bool flat = !(to > from);
-      fft::store(work.range, flat ? from - 0.5f : from);
-      fft::store(work.range + 1, flat ? 1.f : 1 / (to - from));
+      fft::store(range, flat ? from - 0.5f : from);
+      fft::store(range + 1, flat ? 1.f : 1 / (to - from));
     }
   }
 
@@ -422,6 +427,17 @@ struct Spectrum {
     const std::int32_t last = (1 << scene.log_side) - 1;
     return fft::place(x & last, y & last, scene.log_side);
   }
+  /// The values of four even columns from `at` on and of the odd columns after them, which are `odd`
+  /// cells further.
+  WS_INLINE static void read_eight(const Cell* at, std::int32_t odd, float (&value)[8]) {
+    const fft::FourCells evens = *reinterpret_cast<const fft::FourCells*>(at);
+    const fft::FourCells odds = *reinterpret_cast<const fft::FourCells*>(at + odd);
+    WS_LANES
+    for (int i = 0; i < 4; ++i) {
+      value[2 * i] = fft::load(evens.cell + i);
+      value[2 * i + 1] = fft::load(odds.cell + i);
+    }
+  }
   /// The colours of a run before the scaling to [0, 1].
   template <int kFields, int N>
   WS_INLINE static void read(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
@@ -434,6 +450,18 @@ struct Spectrum {
       colour.b[i] = value(cells + 2 * grid);
     };
     if (scene.on_grid) {
+      if constexpr (N == 8) {
+        // Eight pixels from a multiple of eight on: four even and four odd columns.
+        const std::int32_t x = floor_int(run.x[0]);
+        if (run.in_step && x % 8 == 0) {
+          const std::int32_t at = place(scene, x, floor_int(run.y[0]));
+          read_eight(cells + at, grid / 2, colour.r);
+          if constexpr (kFields == 1) return;
+          read_eight(cells + grid + at, grid / 2, colour.g);
+          read_eight(cells + 2 * grid + at, grid / 2, colour.b);
+          return;
+        }
+      }
       WS_LANES
       for (int i = 0; i < N; ++i) {
         const std::int32_t at = place(scene, floor_int(run.x[i]), floor_int(run.y[i]));

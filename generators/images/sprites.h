@@ -148,7 +148,7 @@ struct Sprites {
     if (flat) {
       info.plane = {"shape",
                     "number of the class + 1 where the shape covers at least half of a pixel", "",
-                    PlaneInfo::Kind::number};
+                    PlaneInfo::Kind::class_number};
     } else {
       info.plane = {
           "depth",

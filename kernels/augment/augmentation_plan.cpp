@@ -70,7 +70,7 @@ void expect_colours(const Normalisation& values, const ConfigLocation& place) {
     fail(ErrorKind::config, {place.prefix() + "normalise" + problem, why, advice});
   };
   if (values.choice == Normalisation::Choice::automatic)
-    refuse(": auto is used for images", "it is for events and sets; colours are in [0, 1]",
+    refuse(": auto is used for images", "auto is for events and sets; colours are always in [0, 1]",
            "write normalise: {mean: [0.5], std: [0.25]}");
   if (values.globals != ColumnScaling{})
     refuse(".globals is used for images", "only sets have globals", "remove globals");

@@ -5,14 +5,25 @@
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/launch_bound.h"
 
+#include <cstdint>
+
 namespace wellspring::detail {
 
 /// Blocks per multiprocessor for painting pixels; this leaves 80 registers per thread.
 inline constexpr int kPixelBlocks = 3;
 
 /// On a device, bands of whole rows; on a CPU, one team per sample.
-inline Tiling bands_for(Device device, SampleShape shape) {
-  return Tiling::bands(shape, device.is_cuda() ? kDeviceBandPixels : shape.height * shape.width);
+inline Tiling bands_for(Device device, SampleShape shape, int pixels = kDeviceBandPixels) {
+  return Tiling::bands(shape, device.is_cuda() ? pixels : shape.height * shape.width);
+}
+/// The same for a batch of `rows` samples, with bands of up to `most` pixels if it still has enough
+/// teams: five for each that the multiprocessors of an H100 run at once (132 x kPixelBlocks).
+inline Tiling bands_for(Device device, SampleShape shape, std::int64_t rows, int most) {
+  constexpr std::int64_t kTeams = 2048;
+  int pixels = most;
+  while (pixels > kDeviceBandPixels && rows * bands_for(device, shape, pixels).count() < kTeams)
+    pixels /= 2;
+  return bands_for(device, shape, pixels);
 }
 
 }  // namespace wellspring::detail

@@ -26,9 +26,15 @@
 //     template <class Team>
 //     void settle(Team&, const Scene&, Cell*) const;     writes any cell; one member per cell
 //
-// If painters() is 1, one team processes the whole sample, both in scratch and in memory. Then
-// `paint` may use barriers, write cells directly between them, and store any bits in them, even
-// floats.
+// If the form sets `.whole = true`, one team paints the whole sample, both in scratch and in memory.
+// The cells are not initialised, and `paint` may use barriers, write cells directly between them,
+// and store any bits in them, even floats. It replaces painters() and paint by
+//
+//     std::size_t paint_scratch(SampleShape source_shape) const;   bytes that paint would like to use
+//     template <class Team>
+//     void paint(Team&, const Scene&, std::size_t scratch_bytes, Cell*) const;
+//
+// `scratch_bytes` is 0 if the cells are in scratch, and less than paint_scratch() if a team has less.
 #pragma once
 
 #include "kernels/emission/paint.h"
@@ -38,6 +44,7 @@
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/memory_plan.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -74,9 +81,15 @@ struct PaintCanvasInScratch {
   WS_HD void operator()(Team& team, std::int64_t b) const {
     if (slots[b].source != source) return;
     auto* const canvas = team.template scratch<typename F::Cell>(static_cast<std::size_t>(cells));
-    for (std::int64_t i = team.rank(); i < cells; i += team.size()) canvas[i] = 0;
+    if constexpr (!PaintsWhole<F>) {
+      for (std::int64_t i = team.rank(); i < cells; i += team.size()) canvas[i] = 0;
+    }
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);  // ends with a barrier
-    image.paint(team, sample.scene, ScatterWork{team.rank(), team.size()}, canvas);
+    if constexpr (PaintsWhole<F>) {
+      image.paint(team, sample.scene, std::size_t{0}, canvas);
+    } else {
+      image.paint(team, sample.scene, ScatterWork{team.rank(), team.size()}, canvas);
+    }
     team.sync();
     if constexpr (SettlesCanvas<F>) {
       if (image.settles()) {
@@ -92,7 +105,18 @@ struct PaintCanvasInScratch {
   }
 };
 
-/// Team functor for cells in planned memory: `painters` teams scatter a sample.
+namespace detail {
+
+/// Teams that paint a sample in memory. Two teams that paint whole samples leave 96 registers per
+/// thread, for work in registers and scratch.
+template <class F>
+constexpr LaunchBound scatter_bound() {
+  return PaintsWhole<F> ? LaunchBound{320, 2} : kSampleTeam;
+}
+
+}  // namespace detail
+
+/// Team functor for cells in planned memory: `painters` teams scatter a sample, or one paints all.
 template <class F>
 struct ScatterCanvas {
   F image;
@@ -102,18 +126,23 @@ struct ScatterCanvas {
   typename F::Cell* canvas;
   std::int64_t cells;
   int painters;
+  std::size_t paint_scratch;
 
-  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+  static constexpr LaunchBound kLaunchBound = detail::scatter_bound<F>();
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const std::int64_t b = index / painters, painter = index % painters;
     if (slots[b].source != source) return;
     const DrawnImage<F>& sample = detail::fetch<F>(team, drawn + b);
-    image.paint(team, sample.scene,
-                ScatterWork{painter * team.size() + team.rank(),
-                            static_cast<std::int64_t>(painters) * team.size()},
-                canvas + b * cells);
+    if constexpr (PaintsWhole<F>) {
+      image.paint(team, sample.scene, paint_scratch, canvas + b * cells);
+    } else {
+      image.paint(team, sample.scene,
+                  ScatterWork{painter * team.size() + team.rank(),
+                              static_cast<std::int64_t>(painters) * team.size()},
+                  canvas + b * cells);
+    }
   }
 };
 
@@ -154,6 +183,12 @@ class CanvasEmitter {
     canvas_ = {};
     if (place_ == CanvasPlace::memory) {
       canvas_ = memory.reserve<Cell>(group, "canvases", static_cast<std::size_t>(rows * cells_));
+      if constexpr (PaintsWhole<F>) {
+        constexpr std::size_t kOther = detail::drawn_scratch<F>() + kScratchAlignment;
+        const std::size_t most = most_scratch > kOther ? most_scratch - kOther : 0;
+        paint_scratch_ = std::min(image.paint_scratch(source_shape), most) / kScratchAlignment *
+                         kScratchAlignment;
+      }
     }
   }
   CanvasPlace place() const { return place_; }
@@ -171,11 +206,17 @@ class CanvasEmitter {
       });
       return;
     }
-    const int painters = image.painters();
-    launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
-    launch.league(
-        name, rows * painters, TeamShape{kSampleTeam.threads, detail::drawn_scratch<F>()},
-        ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_, painters});
+    int painters = 1;
+    if constexpr (!PaintsWhole<F>) {
+      painters = image.painters();
+      launch.zero(name, canvas_.data(), static_cast<std::size_t>(rows * cells_) * sizeof(Cell));
+    }
+    launch.league(name, rows * painters,
+                  TeamShape{detail::scatter_bound<F>().threads,
+                            detail::drawn_scratch<F>() +
+                                (paint_scratch_ > 0 ? kScratchAlignment : 0) + paint_scratch_},
+                  ScatterCanvas<F>{image, call.slots, call.source, drawn, canvas_.data(), cells_,
+                                   painters, paint_scratch_});
     if constexpr (SettlesCanvas<F>) {
       if (image.settles()) {
         launch.league(
@@ -192,9 +233,13 @@ class CanvasEmitter {
            detail::drawn_scratch<F>();
   }
 
+  /// Alignment of the scratch that a team paints with; its size is a multiple of it.
+  static constexpr std::size_t kScratchAlignment = 16;
+
   DrawnImages<F> drawn_;
   Planned<Cell> canvas_;
   std::int64_t cells_ = 0;
+  std::size_t paint_scratch_ = 0;
   CanvasPlace place_ = CanvasPlace::scratch;
 };
 

@@ -15,6 +15,7 @@
 #include "kernels/runtime/solo_team.h"
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 namespace wellspring::detail {
@@ -126,15 +127,26 @@ constexpr bool check_form(forms::Canvas) {
       "cells(SampleShape)", (const F& f, SampleShape shape) {
         { f.cells(shape) } -> std::convertible_to<std::int64_t>;
       });
-  WS_NEEDS(
-      "painters()", (const F& f) {
-        { f.painters() } -> std::convertible_to<int>;
+  WS_HOOK(
+      F::kForm.whole, "paint_scratch(SampleShape)", (const F& f, SampleShape shape) {
+        { f.paint_scratch(shape) } -> std::same_as<std::size_t>;
       });
-  WS_NEEDS(
-      "paint(Team&, const Scene&, ScatterWork, Cell*)",
-      (const F& f, SoloTeam& team, const typename F::Scene& scene, ScatterWork work, Cell* cells) {
-        f.paint(team, scene, work, cells);
-      });
+  if constexpr (PaintsWhole<F>) {
+    WS_NEEDS(
+        "paint(Team&, const Scene&, std::size_t, Cell*)",
+        (const F& f, SoloTeam& team, const typename F::Scene& scene, Cell* cells) {
+          f.paint(team, scene, std::size_t{0}, cells);
+        });
+  } else {
+    WS_NEEDS(
+        "painters()", (const F& f) {
+          { f.painters() } -> std::convertible_to<int>;
+        });
+    WS_NEEDS(
+        "paint(Team&, const Scene&, ScatterWork, Cell*)",
+        (const F& f, SoloTeam& team, const typename F::Scene& scene, ScatterWork work,
+         Cell* cells) { f.paint(team, scene, work, cells); });
+  }
   WS_HOOK(
       F::kForm.settles, "settles()", (const F& f) {
         { f.settles() } -> std::same_as<bool>;

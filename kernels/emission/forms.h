@@ -33,12 +33,14 @@ struct Pixels {
   bool tells_cost = false;            ///< cost
   bool plane = false;                 ///< plane: plane.h
   int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor (LaunchBound)
+  int band = detail::kDeviceBandPixels;  ///< most pixels per team in a large batch on a device
 };
 
 /// Points and strokes scattered into cells; see canvas.h.
 struct Canvas {
   Draw draw = Draw::value;
   bool settles = false;  ///< settles and settle
+  bool whole = false;    ///< one team paints a sample, with its own scratch: paint_scratch
   bool plane = false;
   int blocks = detail::kPixelBlocks;  ///< blocks per multiprocessor while stored cells are shaded
 };
@@ -102,6 +104,10 @@ concept PreparesTiles = requires {
 template <class F>
 concept SettlesCanvas = requires {
   requires F::kForm.settles;
+};
+template <class F>
+concept PaintsWhole = requires {
+  requires F::kForm.whole;
 };
 template <class F>
 concept TellsCost = requires {

@@ -98,7 +98,7 @@ class PixelEmitter {
   void emit(const Launcher& launch, std::string_view name, const F& image, SampleShape source_shape,
             const EmitCall& call) const {
     const DrawnImage<F>* const drawn = drawn_.draw(launch, name, image, source_shape, call);
-    const Tiling tiling = tiles(image, call.batch.layout.shape(), launch.device());
+    const Tiling tiling = tiles(image, call.batch.layout.shape(), call.batch.size, launch.device());
     const TeamShape team{detail::members_of(tiling), scratch_bytes(image, launch.device())};
     detail::visit_x<F>(launch.device(), call.batch.dtype, [&]<class T>(T) {
       launch.league(name, call.batch.size * tiling.count(), team,
@@ -107,12 +107,12 @@ class PixelEmitter {
   }
 
   /// Square tiles if the functor prepares tiles; otherwise bands of rows.
-  static Tiling tiles(const F& image, SampleShape shape, Device device) {
+  static Tiling tiles(const F& image, SampleShape shape, std::int64_t rows, Device device) {
     if constexpr (PreparesTiles<F>) {
       const int side = tile_needs_of(image, !device.is_cuda()).side;
       return Tiling::of(shape, side, side);
     } else {
-      return detail::bands_for(device, shape);
+      return detail::bands_for(device, shape, rows, F::kForm.band);
     }
   }
   static std::size_t scratch_bytes(const F& image, Device device) {

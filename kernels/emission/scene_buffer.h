@@ -39,11 +39,11 @@
 
 namespace wellspring {
 
-/// Scene and augmentation of one sample.
+/// Scene and augmentation of one sample, aligned for stores of 16 bytes.
 template <class Scene>
-struct DrawnScene {
+struct alignas(16) DrawnScene {
   Scene scene;
-  Augmentation view;
+  alignas(16) Augmentation view;
 };
 template <class F>
 using DrawnImage = DrawnScene<typename F::Scene>;
@@ -67,7 +67,8 @@ struct DrawImages {
   BatchView batch;
   DrawnImage<F>* drawn;
 
-  static constexpr LaunchBound kLaunchBound = kSampleThread;
+  /// Blocks of a warp spread a batch over as many multiprocessors as possible.
+  static constexpr LaunchBound kLaunchBound = {kWarp, 1};
 
   WS_HD void operator()(std::int64_t b) const {
     const Slot slot = slots[b];
@@ -78,17 +79,18 @@ struct DrawImages {
 #else
     const Augmentation view = host::draw_augmentation(plan, {seed, slot.ordinal});
 #endif
-    drawn[b].view = view;
+    auto& out = *static_cast<DrawnImage<F>*>(__builtin_assume_aligned(drawn + b, 16));
+    out.view = view;
     const SampleKey key{{seed, slot.sample}, slot, source_shape};
     if constexpr (DrawsInPlace<F>) {
-      image.draw(key, drawn[b].scene, truth);
+      image.draw(key, out.scene, truth);
     } else if constexpr (DrawsAugmented<F>) {
-      drawn[b].scene = image.draw(key, view, truth);
+      out.scene = image.draw(key, view, truth);
     } else if constexpr (EvolvesField<F>) {
       const auto at = image.schedule().locate(slot.sample);
-      drawn[b].scene = image.draw(SampleKey{{seed, at.chain}, slot, source_shape}, at, truth);
+      out.scene = image.draw(SampleKey{{seed, at.chain}, slot, source_shape}, at, truth);
     } else {
-      drawn[b].scene = image.draw(key, truth);
+      out.scene = image.draw(key, truth);
     }
 #if WS_DEVICE_CODE
     if (plan.geometry_count > 0) map_latents(view, roles, truth.latents);

@@ -1,18 +1,21 @@
-// Dropout: in training, sets random values to 0 and scales up the others. Called by train/network;
-// host; functor for host and device.
+// Dropout: in training, sets random values to 0 and scales up the others. Stochastic depth does so
+// with whole samples. Called by train/network; host; functors for host and device.
 //
-// Source: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training).
+// Sources: N. Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling during training);
+// G. Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016, with the scaling of dropout.
 // Whether a value is kept is a function of (seed, layer, step, source, ordinal, index of the
 // value). It does not depend on batch size, shards, ranks, threads or device. Copies of a sample in
 // one batch have different masks. The backward pass recomputes the mask instead of storing it.
 #pragma once
 
 #include "kernels/batch/batch.h"
+#include "kernels/ops/row_blocks.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/philox.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
+#include "kernels/runtime/simd.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 
@@ -32,6 +35,11 @@ struct DropoutSpec {
 /// y = x / (1 - rate) or 0; y may be x. The backward pass is the same function of dy.
 void dropout(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
              const void* x, void* y);
+
+/// Stochastic depth of a residual branch: the same with one random word per row, so that a row is
+/// dropped or kept as a whole. The word is the first one of the row's dropout.
+void drop_path(Stream& stream, const DropoutSpec& spec, const Slot* slots, const StepState* state,
+               const void* x, void* y);
 
 /// Key of a layer's masks for the rows of one source in one step; `key` is DropoutSpec::key.
 WS_INLINE constexpr std::uint64_t dropout_step_key(std::uint64_t key, std::uint64_t step,
@@ -88,6 +96,42 @@ struct DropoutApply {
     };
     // Rows of whole packs are aligned.
     columns % kPack == 0 ? apply(std::true_type{}) : apply(std::false_type{});
+  }
+};
+
+/// One team per block.
+template <class T>
+struct DropPathApply {
+  const T* x;
+  T* y;
+  const Slot* slots;
+  const StepState* state;
+  std::uint64_t key;
+  std::uint32_t threshold;  ///< words below it drop the row: rate * 2^32
+  float scale;              ///< 1 / (1 - rate)
+  RowBlocks blocks;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    struct Row {
+      std::int64_t offset;
+      float factor;
+    };
+    const DropPathApply of = *this;
+    const std::uint64_t step = state->step;
+    blocks.visit(
+        team, index,
+        [=](std::int64_t row) WS_INLINED {
+          const SampleRng rng = dropout_rng(of.key, step, of.slots[row]);
+          const bool dropped = rng.block(Purpose::dropout, 0).word[0] < of.threshold;
+          return Row{row * of.blocks.columns, dropped ? 0.0f : of.scale};
+        },
+        [=]<int n>(Width<n>, const Row& row, std::int64_t k) WS_INLINED {
+          // Uses a product, so that NaN propagates and is detected.
+          Values<n> value = load_values<n>(of.x + row.offset + k);
+          for (int j = 0; j < n; ++j) value.v[j] *= row.factor;
+          store_values(of.y + row.offset + k, value);
+        });
   }
 };
 

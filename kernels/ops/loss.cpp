@@ -1,5 +1,6 @@
 #include "kernels/ops/loss.h"
 
+#include "core/expect.h"
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
@@ -61,6 +62,20 @@ void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
                    const RegressionTargets& truth, const LossResult& out) {
   visit_float(head.gradient, [&]<class T>(T) {
     launch(stream, "squared_error", SquaredError<T>{rows_of<T>(head, in, out), truth});
+  });
+}
+
+void pixel_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                         const PixelLabels& truth, float smoothing, const LossResult& out) {
+  WS_EXPECT(truth.positions > 0 && head.outputs % truth.positions == 0);
+  visit_float(head.gradient, [&]<class T>(T) {
+    using Loss = PixelCrossEntropy<T>;
+    const auto pixels = static_cast<std::uint64_t>(truth.positions);
+    const int threads = static_cast<int>(
+        std::clamp<std::uint64_t>(std::bit_ceil(pixels), kWarp, Loss::kLaunchBound.threads));
+    const auto classes = static_cast<std::int32_t>(head.outputs / truth.positions);
+    league(stream, "pixel_cross_entropy", head.batch, {threads, Loss::scratch_bytes(classes)},
+           Loss{rows_of<T>(head, in, out), truth, smoothing});
   });
 }
 

@@ -9,3 +9,5 @@ WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<float>);
 WS_CUDA_TEAM(wellspring::ops::SigmoidCrossEntropy<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::SquaredError<float>);
 WS_CUDA_TEAM(wellspring::ops::SquaredError<wellspring::bf16>);
+WS_CUDA_TEAM(wellspring::ops::PixelCrossEntropy<float>);
+WS_CUDA_TEAM(wellspring::ops::PixelCrossEntropy<wellspring::bf16>);

@@ -8,9 +8,11 @@
 #include "kernels/ops/training.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/reduce.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -319,6 +321,118 @@ struct SquaredError {
       scores[(2 * k + 1) * batch] = in_unit < 0 ? -in_unit : in_unit;
     });
     if (team.rank() == 0) rows.loss[row] = weight * (sum / count);
+  }
+};
+
+/// Cross-entropy of each pixel's logits against its own label, averaged over the pixels. Each pixel
+/// has the loss and gradient of SoftmaxCrossEntropy; the gradient is also divided by the number of
+/// pixels. A member takes whole pixels, because there are far more pixels than classes.
+template <class T>
+struct PixelCrossEntropy {
+  static constexpr LaunchBound kLaunchBound = kSampleTeam;
+  /// Pixel i belongs to lane i % kLanes. Every loss's bits depend on it.
+  static constexpr int kLanes = 512;
+  HeadRows<T> rows;
+  PixelLabels truth;
+  float smoothing;
+
+  struct Sums {
+    float loss;
+    float correct;  ///< number of pixels; exact, as an image has fewer than 2^24
+    WS_INLINE Sums operator+(const Sums& o) const { return {loss + o.loss, correct + o.correct}; }
+  };
+  /// Counts of pixels, in scratch.
+  struct Counts {
+    std::uint32_t* invalid;  ///< not 0 if a label is not a class
+    std::uint32_t* hits;     ///< [classes] pixels with this label and prediction
+    std::uint32_t* misses;   ///< [classes] pixels with this label or this prediction, but not both
+  };
+  static constexpr std::size_t scratch_bytes(std::int32_t classes) {
+    return (kLanes + reduce_lanes(kLanes)) * sizeof(Sums) +
+           (2 * static_cast<std::size_t>(classes) + 1) * sizeof(std::uint32_t);
+  }
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t row) const {
+    const std::int64_t pixels = truth.positions;
+    const auto classes = static_cast<std::int32_t>(rows.head.outputs / pixels);
+    if (!rows.holds(row)) return rows.leave_out(team, row, pixel_scores(classes), 0);
+
+    const float weight = rows.weight(row), count = static_cast<float>(pixels);
+    Sums* lanes = team.template scratch<Sums>(kLanes);
+    Sums* folded = team.template scratch<Sums>(reduce_lanes(kLanes));
+    auto* counters = team.template scratch<std::uint32_t>(2 * classes + 1);
+    const Counts counts = {counters, counters + 1, counters + 1 + classes};
+    team_for(team, 0, kLanes, [=](std::int64_t i) { lanes[i] = Sums{}; });
+    team_for(team, 0, 2 * classes + 1, [=](std::int64_t i) { counters[i] = 0; });
+    team.sync();
+    // A lane always belongs to the same member.
+    for (std::int64_t first = 0; first < pixels; first += kLanes) {
+      const std::int64_t left = pixels - first;
+      const int used = left < kLanes ? static_cast<int>(left) : kLanes;
+      for (int lane = team.rank(); lane < used; lane += team.size()) {
+        lanes[lane] = lanes[lane] +
+                      visit(team, row, first + lane, classes, rows.factor(weight) / count, counts);
+      }
+    }
+    team.sync();
+    const Sums sums =
+        team_sum<Team, Sums>(team, folded, kLanes, [=](std::int64_t lane) { return lanes[lane]; });
+    if (*counts.invalid != 0)
+      return rows.leave_out(team, row, pixel_scores(classes),
+                            std::numeric_limits<float>::quiet_NaN());
+    for (std::int32_t k = team.rank(); k < classes; k += team.size()) {
+      rows.score(row, 1 + k, static_cast<float>(counts.hits[k]));
+      rows.score(row, 1 + classes + k, static_cast<float>(counts.hits[k] + counts.misses[k]));
+    }
+    if (team.rank() == 0) {
+      rows.loss[row] = weight * (sums.loss / count);
+      rows.score(row, 0, sums.correct / count);
+    }
+  }
+
+ private:
+  /// Writes the gradient of a pixel and counts its classes.
+  template <class Team>
+  WS_INLINE Sums visit(Team& team, std::int64_t row, std::int64_t pixel, std::int32_t classes,
+                       float factor, const Counts& counts) const {
+    const float given = truth.plane[row * truth.positions + pixel];
+    const bool in_range = given >= 0 && given < static_cast<float>(classes);
+    const std::int32_t label = in_range ? static_cast<std::int32_t>(given) : 0;
+    if (!in_range || static_cast<float>(label) != given) {
+      team.atomic_or(counts.invalid, 1u);
+      return {};
+    }
+    const float* own = rows.own(row) + pixel * classes;
+    float largest = -std::numeric_limits<float>::infinity();
+    std::int32_t guess = 0;
+    for (std::int32_t k = 0; k < classes; ++k) {
+      const bool larger = own[k] > largest;
+      largest = larger ? own[k] : largest;
+      guess = larger ? k : guess;
+    }
+    float exp_sum = 0, z_sum = 0;
+    for (std::int32_t k = 0; k < classes; ++k) {
+      const float z = own[k] - largest;
+      exp_sum += math::exp(z);
+      z_sum += z;
+    }
+    const float s = smoothing, spread = s / static_cast<float>(classes), inverse = 1.0f / exp_sum;
+    T* gradient = rows.own_gradient(row) + pixel * classes;
+    WS_SIMD
+    for (std::int32_t k = 0; k < classes; ++k) {
+      const float target = (k == label ? 1.0f - s : 0.0f) + spread;
+      gradient[k] = T(factor * (math::exp(own[k] - largest) * inverse - target));
+    }
+    if (guess == label) {
+      team.atomic_add(counts.hits + label, 1u);
+    } else {
+      team.atomic_add(counts.misses + label, 1u);
+      team.atomic_add(counts.misses + guess, 1u);
+    }
+    const float log_sum = math::log(exp_sum), mean_z = z_sum / static_cast<float>(classes);
+    return {(1.0f - s) * (log_sum - (own[label] - largest)) + s * (log_sum - mean_z),
+            guess == label ? 1.0f : 0.0f};
   }
 };
 

@@ -121,6 +121,17 @@ void relu(Stream& stream, DType dtype, std::int64_t n, const void* x, void* y);
 /// dx = dy where y > 0, else 0; dx may be dy.
 void relu_backward(Stream& stream, DType dtype, std::int64_t n, const void* y, const void* dy,
                    void* dx);
+/// Activations with a derivative everywhere.
+enum class Smooth : std::uint8_t {
+  gelu,  ///< x Phi(x): D. Hendrycks, K. Gimpel, "Gaussian Error Linear Units", 2016; exact form
+  silu,  ///< x / (1 + exp(-x)): S. Elfwing, E. Uchibe, K. Doya, Neural Networks 107 (2018)
+};
+/// y may be x.
+void smooth_activation(Stream& stream, Smooth kind, DType dtype, std::int64_t n, const void* x,
+                       void* y);
+/// dx = dy times the derivative at x; dx may be x or dy.
+void smooth_activation_backward(Stream& stream, Smooth kind, DType dtype, std::int64_t n,
+                                const void* x, const void* dy, void* dx);
 /// z = x + y element by element; z may be x or y.
 void add(Stream& stream, DType dtype, std::int64_t n, const void* x, const void* y, void* z);
 void convert(Stream& stream, std::int64_t n, DType from, const void* x, DType to, void* y);

@@ -1,5 +1,6 @@
 #include "kernels/ops/sets.h"
 
+#include "kernels/ops/copy_rows.h"
 #include "kernels/runtime/launch.h"
 
 namespace wellspring::ops {
@@ -27,33 +28,23 @@ void item_pool_backward(Stream& stream, const ItemPoolSpec& spec, const std::int
 
 void concatenate(Stream& stream, const ConcatenateSpec& spec, const void* a, const void* b,
                  void* y) {
-  const int width = spec.first + spec.second;
-  visit_float(spec.compute, [&]<class T>(T) {
-    const auto copy = [&](const void* from, int columns, int begin) {
-      const std::int64_t n = spec.rows * columns;
-      league(stream, "concatenate", chunks(n), {kChunkTeam},
-             CopyColumns<T>{static_cast<const T*>(from), static_cast<T*>(y), n, columns, width,
-                            begin, true});
-    };
-    copy(a, spec.first, 0);
-    copy(b, spec.second, spec.first);
-  });
+  const auto copy = [&](const void* from, int columns, int begin) {
+    copy_rows(stream, "concatenate", spec.rows, columns, from, {spec.compute, 0, columns}, y,
+              {spec.compute, begin, spec.first + spec.second});
+  };
+  copy(a, spec.first, 0);
+  copy(b, spec.second, spec.first);
 }
 
 void concatenate_backward(Stream& stream, const ConcatenateSpec& spec, const void* dy, void* da,
                           void* db) {
-  const int width = spec.first + spec.second;
-  visit_float(spec.compute, [&]<class T>(T) {
-    const auto copy = [&](void* to, int columns, int begin) {
-      if (to == nullptr) return;
-      const std::int64_t n = spec.rows * columns;
-      league(stream, "concatenate_backward", chunks(n), {kChunkTeam},
-             CopyColumns<T>{static_cast<const T*>(dy), static_cast<T*>(to), n, columns, width,
-                            begin, false});
-    };
-    copy(da, spec.first, 0);
-    copy(db, spec.second, spec.first);
-  });
+  const auto copy = [&](void* to, int columns, int begin) {
+    if (to == nullptr) return;
+    copy_rows(stream, "concatenate_backward", spec.rows, columns, dy,
+              {spec.compute, begin, spec.first + spec.second}, to, {spec.compute, 0, columns});
+  };
+  copy(da, spec.first, 0);
+  copy(db, spec.second, spec.first);
 }
 
 }  // namespace wellspring::ops

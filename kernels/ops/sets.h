@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/ops/channel_sums.h"
-#include "kernels/ops/team_loop.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
@@ -87,32 +86,6 @@ struct ItemPoolBackward {
         [=]<int w>(Width<w>, const auto&, std::int64_t) WS_INLINED { return Values<w>(); },
         [=]<int w>(Width<w>, std::int64_t i, const Values<w>& zero)
             WS_INLINED { store_values(absent + i, zero); });
-  }
-};
-
-/// Copies columns [begin, begin + columns) of a wide array [rows, width] to or from a narrow array
-/// [rows, columns]. One team copies one chunk of the narrow array.
-template <class T>
-struct CopyColumns {
-  const T* from;
-  T* to;
-  std::int64_t n;  ///< elements of the narrow array
-  int columns;     ///< columns of the narrow array
-  int width;       ///< columns of the wide array
-  int begin;
-  bool into_wide;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t chunk) const {
-    const ChunkRange range(chunk, n);
-    const T* source = from;
-    T* target = to;
-    const int narrow = columns, wide = width, first = begin;
-    const bool widen = into_wide;
-    team_for(team, range.begin, range.end, [=](std::int64_t i) WS_INLINED {
-      const std::int64_t beside = i / narrow * wide + first + i % narrow;
-      target[widen ? beside : i] = source[widen ? i : beside];
-    });
   }
 };
 

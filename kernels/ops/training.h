@@ -68,6 +68,25 @@ void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInpu
                            PositiveWeight positives, const LossResult& out);
 inline constexpr std::int32_t kSigmoidScores = 3;
 
+/// Dense labels: one class per pixel. The outputs of the head are [positions, classes].
+struct PixelLabels {
+  const float* plane = nullptr;  ///< [batch, positions] index of each pixel's class
+  std::int64_t positions = 1;    ///< number of pixels
+};
+
+/// Dense labels: cross-entropy of each pixel's logits against its class, averaged over the pixels.
+/// `smoothing` is that of softmax_cross_entropy. The largest logit is the predicted class (ties go
+/// to the first). Scores: the fraction of correct pixels; per class, the number of pixels in the
+/// intersection of prediction and truth; per class, the number in their union. The intersection
+/// over union of a class is the sum of its intersections over samples, divided by the sum of its
+/// unions. If a value of the plane is not the index of a class, the row's loss is NaN and its
+/// gradient is 0.
+void pixel_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
+                         const PixelLabels& truth, float smoothing, const LossResult& out);
+constexpr std::int32_t pixel_scores(std::int32_t classes) {
+  return 1 + 2 * classes;
+}
+
 /// Location of a regression's targets. `shift` and `scale` bring each target to about [-1, 1]: the
 /// network learns (t - shift) * scale.
 struct RegressionTargets {

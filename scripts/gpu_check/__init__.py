@@ -1,1 +1,1 @@
-"""Modules of scripts/gpu-check. running, report, installation and lines serve all checks; the others define checks."""
+"""Modules of scripts/gpu-check. context, running and report serve all checks; the others define checks."""

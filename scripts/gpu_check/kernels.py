@@ -1,4 +1,4 @@
-"""Checks with the programs of bench/gpu: kernel launches, launch bounds, cuDNN plans, the kernels of a step."""
+"""Checks with the programs of bench/gpu: cuDNN's plans and the kernels of a step."""
 
 import collections
 import json
@@ -8,8 +8,7 @@ from gpu_check.running import Check, NotMade
 
 # Configurations with convolutions, the most informative first.
 NETWORKS = ("quickstart.yaml", "cifar10_scratch.yaml", "cifar10_transfer.yaml", "ginkgo_images.yaml", "pde.yaml")
-FASTER = 1.05  # minimum speed-up at which the report names another plan or launch bound
-FEW_BOUNDS = ["--size", 32, "--batch", 8, "shapes", "visual_atom"]  # with --quick
+FASTER = 1.05  # minimum speed-up at which the report names another plan
 TRACER = "libkernel_trace.so"
 NAMED = 12  # number of kernels in the report's text; its JSON has all of them
 
@@ -39,67 +38,23 @@ def positive(row, *keys):
     return [row[key] for key in keys]
 
 
-def measurement(context, name, command, key, words_of, seconds):
-    """A check with a program that writes rows; words_of(rows, other objects, last object) describes them."""
-    program, *arguments = command
-    path, obstacle = context.tool(program)
+def plans(context):
+    """The time of each plan that cuDNN has for the networks' convolutions (bench/gpu/conv_plans.cpp)."""
+    tool, obstacle = context.tool("conv_plans")
 
     def judge(result):
-        rows, others, last = read_lines(result.output(), key)
-        words = words_of(rows, others, last)
-        context.report.records[program] = rows
-        return "\n".join(words)
-
-    return Check(name, [path, *arguments], judge, seconds, obstacle)
-
-
-def launches(context):
-    def words_of(rows, *_):
-        for row in rows:
-            keys = ("us_per_step", "us_per_step_alone", "host_us_per_step", "nodes_per_step")
-            step, alone, host, count = positive(row, *keys)
-            yield (f"{row['name']}: {step:.1f} us per step ({step / count:.2f} per kernel), alone {alone:.1f}, "
-                   f"on the host {host:.1f}")  # fmt: skip
-
-    yield measurement(context, "a chain of empty kernels", ["launch_chain", context.device], "name", words_of, 60)
-
-
-def bounds(context):
-    command = ["launch_bounds", "--device", context.device, *(FEW_BOUNDS if context.quick else [])]
-    yield measurement(context, "kernels under other launch bounds", command, "generator", bound_words, 150)
-
-
-def bound_words(rows, *_):
-    """For each generator, the rate of the program's kernel and, if it is faster, the best variant."""
-    generators = collections.defaultdict(list)
-    for row in rows:
-        positive(row, "us", "samples")
-        generators[row["generator"]].append(row)
-    for name, variants in generators.items():
-        own = next((row for row in variants if row["shipped"]), None)
-        if own is None:
-            raise ValueError(f"no row of {name} is the program's kernel")
-        best = min(variants, key=lambda row: row["us"])
-        line = f"{name}: {1e6 * own['samples'] / own['us']:.0f} samples/s"
-        if own["us"] > FASTER * best["us"]:
-            line += f"; {own['us'] / best['us']:.2f} times as many with {best['blocks']} blocks per multiprocessor"
-            line += f", teams of {best['members']}" if best["members"] else ""
-            line += f", bands of {best['band_pixels']} pixels" if best["band_pixels"] else ""
-        yield line
-
-
-def plans(context):
-    def words_of(rows, others, last):
+        rows, others, last = read_lines(result.output(), "plan")
         described = next(line["device_properties"] for line in others if "device_properties" in line)
         context.report.keep_log("cudnn-device-properties", json.dumps(described, indent=2) + "\n")
         positive(described, "multiProcessorCount")
         head, *slower = plan_words(rows)
+        context.report.records["conv_plans"] = rows
         head += f"; {last['left']} convolutions were not reached" if last.get("left") else ""
-        return [head, *slower, *(f"no plan: {line['unplanned']}" for line in others if "unplanned" in line)]
+        return "\n".join([head, *slower, *(f"no plan: {line['unplanned']}" for line in others if "unplanned" in line)])
 
     configs = [context.configs / name for name in NETWORKS[: 1 if context.quick else None]]
-    command = ["conv_plans", "--device", context.device, "--seconds", int(0.7 * context.limit(150)), *configs]
-    yield measurement(context, "all plans of cuDNN", command, "plan", words_of, 150)
+    command = [tool, "--device", context.device, "--seconds", int(0.7 * context.limit(150)), *configs]
+    yield Check("all plans of cuDNN", command, judge, 150, obstacle)
 
 
 def plan_words(rows):

@@ -1,8 +1,7 @@
-"""Rates with the state of the device, the same training step in PyTorch and JAX, profiles of the heaviest kernels."""
+"""Rates with the state of the device, and the same training step in PyTorch and JAX."""
 
 import importlib.util
 import json
-import re
 import sys
 
 from gpu_check.kernels import positive
@@ -18,10 +17,8 @@ TINY = {
     "train": ["--filter", "^mlp"],
     "ops": ["--filter", "^group norm 1024"],
 }
-NETWORK = "^three convolutions"
 PEER_NETWORK = "three convolutions 32x32 batch 128 shapes"
 PEER_HAS_NO_GPU = 4  # exit code
-HEAVIEST = ("shapes", "noise", "dead_leaves", "ifs", "gray_scott", "ginkgo")
 
 
 def bench(context, seconds, *arguments):
@@ -56,16 +53,6 @@ def rates(context):
         yield bench(context, 240, what, *(TINY[what] if context.quick else []))
 
 
-def variants(context):
-    """Measures batches that fill the device, and images of ImageNet's size."""
-    if context.quick:
-        yield bench(context, 60, "train", *TINY["train"], "--batch", 64)
-        return
-    for batch in (512, 1024, 2048, 4096):  # the default is 128
-        yield bench(context, 60, "train", "--filter", NETWORK, "--batch", batch)
-    yield bench(context, 120, "train", "--filter", f"{NETWORK}|^residual", "--size", 224, "--batch", 64)
-
-
 def peers(context):
     """The peers' rates, compared with the rates of the section before."""
 
@@ -91,22 +78,3 @@ def peers(context):
         script, seconds = context.peers / f"{module}_step.py", 1 if context.quick else 4
         command = [sys.executable, script, "--device", "cuda", "--seconds", seconds]
         yield Check(f"the training step in {module}", command, judge, 150, obstacle)
-
-
-def profiles(context):
-    """Profiles the kernels of the heaviest generators and a training step."""
-    path, obstacle = context.nvidia_tool("ncu")
-
-    def durations(result):
-        seen = re.findall(r"Duration\s+(\S+)\s+([\d.,]+)", result.output())
-        if not seen:
-            raise ValueError("no durations")
-        return f"{len(seen)} kernels: " + ", ".join(f"{value} {unit}" for unit, value in seen[:6])
-
-    for name in HEAVIEST:
-        digest = [context.program, "digest", name, "--count", 4096, "--batch", 4096, "--device", context.device]
-        command = [path, "--set", "full", "--launch-count", 6, *digest]
-        yield Check(name, command, durations, 90, obstacle)
-    steps = context.train("quickstart.yaml", "train.steps=8", "eval.sources=[]")
-    command = [path, "--graph-profiling", "node", "--launch-skip", 120, "--launch-count", 60, *steps]
-    yield Check("a step of the quickstart", command, durations, 90, obstacle)

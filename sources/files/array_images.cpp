@@ -26,7 +26,7 @@ bool is_planar(const ArrayInput& file, const NumberArray& array, ChannelPlace pl
   const std::vector<std::int64_t>& shape = array.shape();
   const bool first = are_channels(shape[1]), last = are_channels(shape[3]);
   if (place == ChannelPlace::automatic && first && last)
-    file.refuse(array, "its channels may be first or last",
+    file.refuse(array, "its first or last axis could be the channels",
                 "set channels: first or channels: last");
   const bool planar = place == ChannelPlace::first || (place == ChannelPlace::automatic && !last);
   if (planar ? first : last) return planar;

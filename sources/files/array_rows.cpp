@@ -51,7 +51,7 @@ std::string ArrayRows::size_advice(int /*size*/) const {
 BadNumber bad_number(double stored) {
   if (!std::isfinite(stored))
     return {fmt::format("{}", stored),
-            "a non-finite value spoils the outputs for its row, and training permanently"};
+            "a non-finite value makes the outputs for its row meaningless and ruins the training"};
   return {fmt::format("{:g}", stored), "values are kept as f32, whose maximum is 3.4e38"};
 }
 

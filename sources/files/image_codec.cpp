@@ -182,7 +182,7 @@ ImageHeader webp_header(Encoded encoded) {
         kReplace);
   }
   if (features.has_animation != 0) {
-    throw ImageError("animated WebP", "a sample is a still image",
+    throw ImageError("animated WebP", "only still images can be samples",
                      "convert its first frame to PNG, or set on_error: skip");
   }
   ImageHeader header;

@@ -15,16 +15,15 @@ const ParamTable<MixConfig>& mix_table() {
   static const auto table =
       ParamTable<MixConfig>("mix")
           .real("mixup", &MixConfig::mixup, {0, 1000}, "",
-                "a: samples are blended with a share from Beta(a, a); 0: off",
+                "a: two samples are blended in a proportion drawn from Beta(a, a); 0: off",
                 "Zhang et al., ICLR 2018")
-          .real(
-              "cutmix", &MixConfig::cutmix, {0, 1000}, "",
-              "a: a box is exchanged between two images; its share of the area follows Beta(a, a) "
-              "before clipping; 0: off",
-              "Yun et al., ICCV 2019")
+          .real("cutmix", &MixConfig::cutmix, {0, 1000}, "",
+                "a: two images exchange a box, whose share of the area before clipping is drawn "
+                "from Beta(a, a); 0: off",
+                "Yun et al., ICCV 2019")
           .real("probability", &MixConfig::probability, {0, 1}, "",
-                "probability that two neighbouring samples of the batch are mixed; with both on, "
-                "either is equally likely");
+                "probability of mixing two neighbouring samples of the batch; if mixup and "
+                "cutmix are both on, either is equally likely");
   return table;
 }
 
@@ -33,7 +32,7 @@ void expect_mixable(const MixConfig& mix, SampleKind kind, const std::string& wh
   if (kind == SampleKind::set)
     fail(ErrorKind::config,
          {fmt::format("{}data.mix: {} gives sets", mix.place.prefix(), whose),
-          "items have no order and their number varies: they cannot be paired", "remove mix"});
+          "items have no order and their number varies, so they cannot be paired", "remove mix"});
   if (mix.cutmix > 0)
     fail(ErrorKind::config,
          {fmt::format("{}data.mix.cutmix: {} gives events", mix.place.prefix(), whose),

@@ -2,6 +2,7 @@
 // cuBLASLt. They read bf16 as f32, compute in f32 and round once, as tensor cores do.
 #include "kernels/ops/cpu/conv2d.h"
 #include "kernels/ops/cpu/dense.h"
+#include "kernels/ops/cuda/attention.h"
 #include "kernels/ops/cuda/conv2d.h"
 #include "kernels/ops/cuda/dense.h"
 #include "kernels/ops/cuda/pointers.h"
@@ -135,6 +136,10 @@ std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream&) {
   auto host = std::make_shared<Stream>(Device::cpu(), 1);
   auto planned = cpu::plan_dense(in_f32, *host);
   return std::make_unique<OnHost<Dense>>(std::move(host), std::move(planned), operands);
+}
+
+std::unique_ptr<Attention> plan_attention(const AttentionSpec&, const Stream&) {
+  return nullptr;
 }
 
 std::string cudnn_version() {

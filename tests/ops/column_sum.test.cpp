@@ -63,6 +63,7 @@ TEST(ColumnSum, MatchesDoublePrecision) {
   }
   expect_column_sums<float>(300, 1);
   expect_column_sums<float>(3, 1000);
+  expect_column_sums<bf16>(5, 256 * 768);  // position embeddings
 }
 
 TEST(ColumnSum, GivesEqualBitsForAnyThreadCount) {

@@ -70,6 +70,79 @@ TEST_P(DropoutTest, GivesCopiesOfASampleDifferentMasks) {
 
 WS_ON_EVERY_BACKEND(DropoutTest);
 
+class DropPathTest : public test::OperationTest {
+ protected:
+  /// Rows of samples 0, 1, ... of source 2.
+  template <class T>
+  std::vector<T> dropped(std::int64_t rows, std::int64_t columns, float rate,
+                         const std::vector<T>& x, std::uint64_t first = 0) {
+    std::vector<Slot> slots;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::uint64_t sample = first + static_cast<std::uint64_t>(r);
+      slots.push_back({sample, sample, 2, static_cast<std::uint32_t>(r)});
+    }
+    const DropoutSpec spec{rows, columns, rate, named_key(1, "a"), DTypeOf<T>::value};
+    const Buffer<T> from = buffer(x), to = buffer<T>(x.size());
+    const Buffer<Slot> device_slots = buffer(slots);
+    const Buffer<StepState> state = buffer(std::vector<StepState>{{.step = 3}});
+    drop_path(stream(), spec, device_slots, state, from, to);
+    const auto result = to.values();
+    drop_path(stream(), spec, device_slots, state, from, from);
+    EXPECT_EQ(in_double(from.values()), in_double(result)) << "in place";
+    return result;
+  }
+
+  /// Expects whole rows to be 0 or scaled; returns the number of dropped ones.
+  template <class T>
+  int check(std::int64_t rows, std::int64_t columns, float rate) {
+    SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(columns));
+    const auto n = static_cast<std::size_t>(rows * columns);
+    const auto x = random_values<T>(n, 1, 1, 2);
+    const auto y = dropped(rows, columns, rate, x);
+    int zeros = 0;
+    for (std::size_t first = 0; first < n; first += static_cast<std::size_t>(columns)) {
+      const bool zero = static_cast<float>(y[first]) == 0;
+      zeros += zero;
+      for (std::size_t i = first; i < first + static_cast<std::size_t>(columns); ++i) {
+        const float factor = zero ? 0 : 1 / (1 - rate);
+        EXPECT_EQ(static_cast<float>(y[i]),
+                  static_cast<float>(T(static_cast<float>(x[i]) * factor)))
+            << i;
+      }
+    }
+    return zeros;
+  }
+};
+
+TEST_P(DropPathTest, DropsOrScalesWholeRows) {
+  for (const int columns : {1, 3, 7, 8, 65, 768, 2049, 6000}) {
+    check<float>(9, columns, 0.5f);
+    check<bf16>(9, columns, 0.5f);
+  }
+}
+
+// Five standard deviations, as for dropout.
+TEST_P(DropPathTest, DropsAtItsRate) {
+  for (const float rate : {0.0f, 0.1f, 0.5f}) {
+    const double n = 20000, p = static_cast<double>(rate);
+    EXPECT_NEAR(check<float>(20000, 2, rate), n * p, 5 * std::sqrt(n * p * (1 - p)));
+  }
+}
+
+TEST_P(DropPathTest, DropsTheRowsWhoseFirstValueDropoutDrops) {
+  constexpr int kMany = 200;
+  const std::vector<float> ones(kMany, 1);
+  const auto all = dropped(kMany, 1, 0.5f, ones), later = dropped(kMany, 1, 0.5f, ones, 5);
+  EXPECT_EQ(std::vector<float>(all.begin() + 5, all.end()),
+            std::vector<float>(later.begin(), later.end() - 5));
+  for (std::uint32_t r = 0; r < kMany; ++r) {
+    const SampleRng rng = dropout_rng(named_key(1, "a"), 3, Slot{r, r, 2, 0});
+    EXPECT_EQ(all[r] == 0, rng.block(Purpose::dropout, 0).word[0] < 1u << 31) << r;
+  }
+}
+
+WS_ON_EVERY_BACKEND(DropPathTest);
+
 TEST(DropoutTeams, GiveEqualBitsForAnySize) {
   for (const std::int64_t columns : {5000, 4999}) {  // in packs, and not
     const std::vector<float> x(10000, 1);
@@ -80,6 +153,19 @@ TEST(DropoutTeams, GiveEqualBitsForAnySize) {
         DropoutApply<float>{x.data(), y.data(), slots.data(), &state, 9, columns, chunks(columns),
                             1u << 30, 4.0f / 3},
         2 * chunks(columns), {kChunkTeam}, {wellspring::test::bytes_of(y)});
+  }
+}
+
+TEST(DropPathTeams, GiveEqualBitsForAnySize) {
+  for (const std::int64_t columns : {5, 8, 5000, 4999}) {
+    const std::vector<float> x(static_cast<std::size_t>(3 * columns), 1);
+    std::vector<float> y(x.size());
+    const std::vector<Slot> slots = {{1, 0, 0, 0}, {2, 1, 0, 1}, {3, 2, 0, 2}};
+    const StepState state{.step = 3};
+    const RowBlocks blocks = RowBlocks::of(3, columns, columns % kPack == 0);
+    wellspring::test::expect_equal_for_all_team_sizes(
+        DropPathApply<float>{x.data(), y.data(), slots.data(), &state, 9, 1u << 31, 2.0f, blocks},
+        blocks.teams(), {kChunkTeam}, {wellspring::test::bytes_of(y)});
   }
 }
 

@@ -81,24 +81,6 @@ elif command == "bench":
                                  "spread": 1e3, "ceiling": {"what": "memory write", "rate": 3e6}}]})
     pathlib.Path(option("--json")).write_text(text[:20] if fault == "cut" else text)
 """
-LAUNCH_CHAIN = r"""
-assert sys.argv[1] == "cuda:0", sys.argv
-print(json.dumps({"name": "graph", "nodes_per_step": 50, "us_per_step": 0.0 if fault == "chain of nothing" else 60.0,
-                  "us_per_step_alone": 70.0, "host_us_per_step": 5.0}), flush=True)
-if fault == "chain crash":
-    os.abort()
-print("segments" if fault == "chain words" else json.dumps({"end": 2 if fault == "chain count" else 1}))
-"""
-LAUNCH_BOUNDS = r"""
-assert sys.argv[1:3] == ["--device", "cuda:0"], sys.argv
-if fault == "bounds differ":
-    sys.exit("error: shapes: 2 blocks make other samples")
-for blocks, us in ((0, 20.0), (3, 21.0), (4, 0.0 if fault == "bounds of nothing" else 10.0)):
-    print(json.dumps({"generator": "shapes", "shipped": blocks == 0 and fault != "bounds shipped",
-                      "blocks": blocks, "members": 0, "band_pixels": 4096, "samples": 100, "us": us}))
-if fault != "bounds cut":
-    print(json.dumps({"end": 3}))
-"""
 CONV_PLANS = r"""
 if fault == "plans hang":
     time.sleep(60)
@@ -109,7 +91,7 @@ for plan, us in enumerate([float("nan") if fault == "plans nan" else 20.0, 10.0]
                       "chosen": plan == 0 and fault != "plans chosen"}))
 print(json.dumps({**head, "plan": 2, "engine": "eng2", "refused": "left out"}))
 if fault != "plans cut":
-    print(json.dumps({"end": 3, "left": 4}))
+    print(json.dumps({"end": 4 if fault == "plans count" else 3, "left": 4}))
 """
 PEER = r"""
 assert "--device cuda" in " ".join(sys.argv), sys.argv
@@ -140,28 +122,21 @@ FAULTS = [
     ("digest", "--only digests", "^shapes, ", ", 2 ulp"),
     ("words", "--only digests rates", "^shapes, ", "no digest"),
     ("words", "--only digests rates", "^shapes, ", "bench ops"),  # the next section runs
-    ("cut", "--only rates variants launches", "^bench", "Unterminated string"),
-    ("rate of zero", "--only rates variants launches", "^bench", "'rate' is 0"),
-    ("chain crash", "--only launches", "chain", "exit code -6"),
-    ("chain words", "--only launches", "chain", "line 2 is not JSON"),
-    ("chain count", "--only launches", "chain", "1 rows instead of 2"),
-    ("chain of nothing", "--only launches", "chain", "'us_per_step' is 0.0"),
-    ("bounds differ", "--only bounds launches", "bounds", "2 blocks make other samples"),
-    ("bounds of nothing", "--only bounds launches", "bounds", "'us' is 0.0"),
-    ("bounds cut", "--only bounds launches", "bounds", "without its last line"),
-    ("bounds shipped", "--only bounds launches", "bounds", "no row of shapes is the program's kernel"),
-    ("plans nan", "--only plans launches", "plans", "'us' is nan"),
-    ("plans cut", "--only plans launches", "plans", "without its last line"),
-    ("plans device", "--only plans launches", "plans", "AttributeError"),
-    ("plans chosen", "--only plans launches", "plans", f"no plan of {FORWARD} is the chosen one"),
+    ("cut", "--only rates peers", "^bench", "Unterminated string"),
+    ("rate of zero", "--only rates peers", "^bench", "'rate' is 0"),
+    ("plans nan", "--only plans quick-rates", "plans", "'us' is nan"),
+    ("plans cut", "--only plans quick-rates", "plans", "without its last line"),
+    ("plans count", "--only plans quick-rates", "plans", "3 rows instead of 4"),
+    ("plans device", "--only plans quick-rates", "plans", "AttributeError"),
+    ("plans chosen", "--only plans quick-rates", "plans", f"no plan of {FORWARD} is the chosen one"),
     ("plans hang", "--only plans --budget 6", "plans", "timed out"),
-    ("no injection", "--only nodes launches", "of a step", "the driver did not load"),
-    ("cut trace", "--only nodes launches", "of a step", "is not JSON"),
-    ("clock", "--only nodes launches", "of a step", "ends before it begins"),
-    ("no graph", "--only nodes launches", "of a step", "no graph launched anything"),
-    ("dropped", "--only nodes launches", "of a step", "2 records were dropped"),
-    ("peer crash", "--only peers launches", "in torch", "exit code 1"),
-    ("peer words", "--only peers launches", "in torch", "'images_per_second' is 'many'"),
+    ("no injection", "--only nodes quick-rates", "of a step", "the driver did not load"),
+    ("cut trace", "--only nodes quick-rates", "of a step", "is not JSON"),
+    ("clock", "--only nodes quick-rates", "of a step", "ends before it begins"),
+    ("no graph", "--only nodes quick-rates", "of a step", "no graph launched anything"),
+    ("dropped", "--only nodes quick-rates", "of a step", "2 records were dropped"),
+    ("peer crash", "--only peers quick-rates", "in torch", "exit code 1"),
+    ("peer words", "--only peers quick-rates", "in torch", "'images_per_second' is 'many'"),
     ("transfer", "--part C", "(f32|bf16), --graph", "1 host transfers"),
     ("graph", "--part C", "--graph check", "exit code 1"),
     ("ring", "--part C", "streamed", "streamed"),
@@ -186,7 +161,6 @@ class GpuCheck(unittest.TestCase):
         tools = "libexec/wellspring/tools"
         for name, text in {
             "bin/wellspring": PROGRAM, "libexec/wellspring/test_kernels": TEST_PROGRAM,
-            f"{tools}/launch_chain": LAUNCH_CHAIN, f"{tools}/launch_bounds": LAUNCH_BOUNDS,
             f"{tools}/conv_plans": CONV_PLANS, f"{tools}/libkernel_trace.so": "", "modules/torch.py": "",
             "libexec/wellspring/peers/torch_step.py": PEER,
         }.items():  # fmt: skip
@@ -231,16 +205,13 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(
             list(dict.fromkeys(check["section"] for check in report["checks"])),
             ["First samples and steps", "Host digest = device digest", "First rates", "Device tests", "Sanitizer",
-             "Step graph", "Streaming", "Resuming", "Accuracy", "Launches", "Launch bounds", "Nodes", "Rates",
-             "Convolution plans", "Peers", "Variants", "Profiles"],
+             "Step graph", "Streaming", "Resuming", "Accuracy", "Nodes", "Rates", "Convolution plans", "Peers"],
         )  # fmt: skip
         for words in (
-            "graph: 60.0 us per step (1.20 per kernel), alone 70.0, on the host 5.0",
-            "shapes: 5000000 samples/s; 2.00 times as many with 4 blocks per multiprocessor, bands of 4096 pixels",
             "1 passes, 3 plans, 2 timed; 1 with a faster plan than cuDNN's choice; 4 convolutions were not reached",
             f"{FORWARD}: eng0 20.0 us, eng1 10.0 us", "2 nodes in 0.2 us, busy 82%; gaps of 0.04 us on average",
             "resident: 1000000 images/s, ours 3.00 times as many", "this Python has no jax", "0 host transfers",
-            "Imagined GPU", "this machine has no ncu", "this machine has no compute-sanitizer", "memory write: 3e+06 (50.0%)", "shapes, dense labels",
+            "Imagined GPU", "this machine has no compute-sanitizer", "memory write: 3e+06 (50.0%)", "shapes, dense labels",
         ):  # fmt: skip
             self.assertIn(words, markdown)
         self.assertEqual([row["plan"] for row in report["records"]["conv_plans"]], [0, 1, 2])
@@ -278,7 +249,7 @@ class GpuCheck(unittest.TestCase):
         _, (_, markdown) = self.check("peer without gpu", "--only", "peers", out="peers")
         self.assertIn("| the training step in torch | not run | PyTorch 9 cannot use a GPU here |", markdown)
         shutil.rmtree(self.folder / "libexec/wellspring/tools")
-        _, (report, _) = self.check("", "--only", "launches", "bounds", "nodes", "plans", out="tools")
+        _, (report, _) = self.check("", "--only", "nodes", "plans", out="tools")
         self.assertEqual({check["passed"] for check in report["checks"]}, {None})
 
     def test_a_spent_budget_is_not_a_pass(self):

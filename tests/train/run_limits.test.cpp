@@ -379,7 +379,7 @@ TEST_F(Keeper, RefusesAFigureThatIsNeverThere) {
   const std::string message = refused(area, one_class);
   expect_parts(message, {"train.keep_best", "shapes.area under the curve", "of one class"});
   EXPECT_EQ(refused(area, one_class), message) << "also when a resumed run reads it again";
-  expect_parts(refused(area, many), {"not kept in memory"});
+  expect_parts(refused(area, many), {"too many scores to keep in memory"});
   // Never finite: refused at the last step, 30.
   BestKeeper loss = of("loss");
   EXPECT_FALSE(loss.compare(evaluation(20, nan)));

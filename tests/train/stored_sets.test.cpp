@@ -76,7 +76,8 @@ TEST_F(StoredSets, RefuseAMismatchBeforeTheFirstStep) {
     });
   };
   expect_parts(refused({"data.sources.0.items=12"}),
-               {"set of up to 16 items", "set of up to 12 items", "one network reads them all"});
+               {"set of up to 16 items", "set of up to 12 items",
+                "one network reads the samples of all sources"});
   expect_parts(refused({"heads.1.targets=[constituent]"}),
                {"no source has a latent or target 'constituent'", "did you mean 'constituents'?"});
   expect_parts(

@@ -31,6 +31,7 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
     Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
     if (head.loss != LossKind::regression) {
       entry["classes"] = head.classes;
+      if (head.is_dense()) entry["positions"] = head.positions;
     } else {
       entry["targets"] = Json::array();
       for (const HeadTarget& target : head.targets)
@@ -39,6 +40,7 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
                                     {"low", target.low},
                                     {"high", target.high}});
     }
+    if (head.output != kSampleOutput) entry["output"] = head.output;
     list.push_back(std::move(entry));
   }
   return list.dump();
@@ -47,12 +49,12 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
 std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
   try {
     std::vector<HeadSpec> heads;
-    std::int32_t begin = 0;
     for (const Json& entry : Json::parse(text)) {
       HeadSpec head;
       head.name = entry.at("name").get<std::string>();
       head.loss = loss_named(entry.at("loss").get<std::string>());
-      head.begin = begin;
+      head.output = entry.value("output", kSampleOutput);
+      head.positions = entry.value("positions", std::int32_t{1});
       if (head.loss != LossKind::regression) {
         head.classes = entry.at("classes").get<std::vector<std::string>>();
       } else {
@@ -61,9 +63,9 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
                                   target.at("unit").get<std::string>(),
                                   target.at("low").get<float>(), target.at("high").get<float>()});
       }
-      begin += head.outputs();
       heads.push_back(std::move(head));
     }
+    place_heads(heads);
     if (heads.empty()) fail_metadata(file, "its list of heads is empty");
     return heads;
   } catch (const Json::exception& error) {

@@ -20,6 +20,7 @@ namespace {
 
 /// The rows of an output layer that one head of this network takes from the file.
 struct KeptRows {
+  std::string output;
   std::int64_t from = 0, to = 0, count = 0;
 };
 
@@ -37,9 +38,10 @@ struct KeptHeads {
 /// "4 classes", or their names if `other` has the same number.
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
-  if (head.outputs() != other.outputs())
-    return head.loss == LossKind::regression ? counted(head.outputs(), "target")
-                                             : counted(head.outputs(), "class", "classes");
+  if (head.output != other.output) return fmt::format("output {}", head.output);
+  if (head.rows() != other.rows())
+    return head.loss == LossKind::regression ? counted(head.rows(), "target")
+                                             : counted(head.rows(), "class", "classes");
   if (head.loss != LossKind::regression) return fmt::format("[{}]", join(head.classes));
   std::vector<std::string> targets;
   for (const HeadTarget& target : head.targets)
@@ -63,12 +65,12 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here)
     if (other == there.end()) {
       kept.added.push_back(head.name);
     } else if (other->loss != head.loss || other->classes != head.classes ||
-               other->targets != head.targets) {
+               other->targets != head.targets || other->output != head.output) {
       differences.push_back(fmt::format("head '{}' has {} in the file, {} in this network",
                                         head.name, outputs_text(*other, head),
                                         outputs_text(head, *other)));
     } else {
-      kept.rows.push_back({other->begin, head.begin, head.outputs()});
+      kept.rows.push_back({head.output, other->row, head.row, head.rows()});
     }
   }
   if (differences.empty() && kept.rows.empty())
@@ -81,9 +83,10 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here)
 /// Copies the kept rows of one tensor to `values`, unless it is null.
 void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTensor& tensor,
                float* values) {
-  const std::vector<HeadSpec>& there = model.described().heads;
   std::vector<std::int64_t> shape = tensor.file_shape();
-  shape.front() = there.back().begin + there.back().outputs();
+  shape.front() = 0;
+  for (const HeadSpec& head : model.described().heads)
+    if (head.output == tensor.output) shape.front() += head.rows();
   const TensorInfo* info = model.tensors().find(tensor.name);
   if (info == nullptr || info->shape != shape || !holds_floats(*info))
     refuse_heads(
@@ -94,7 +97,8 @@ void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTen
   const std::vector<float> held = read_floats(model.tensors(), *info);
   const std::int64_t row = tensor.elements() / tensor.shape.front();
   for (const KeptRows& rows : kept.rows)
-    std::copy_n(held.begin() + rows.from * row, rows.count * row, values + rows.to * row);
+    if (rows.output == tensor.output)
+      std::copy_n(held.begin() + rows.from * row, rows.count * row, values + rows.to * row);
 }
 
 /// The same for a file that does not list its heads: keeps all rows.
@@ -145,7 +149,7 @@ TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
     known.insert(tensor.name);
     float* const place = values == nullptr ? nullptr : values + tensor.offset;
     const TensorInfo* info = file.find(tensor.name);
-    if (tensor.group == ParameterGroup::head) {
+    if (!tensor.output.empty()) {
       if (head_init == HeadInit::reset) {
         report.reset.push_back(tensor.name);
         continue;

@@ -25,8 +25,8 @@ const ParamTable<EvaluationConfig>& evaluation_table() {
               "evaluation interval; 0: only at the end; without sources there is no evaluation")
           .may_change()
           .integer("samples", &EvaluationConfig::samples, {1, kMostSamples}, "samples",
-                   "held-out samples per generator (ids from 2^48); of files, all held-out rows "
-                   "are used")
+                   "held-out samples per generator (with ids from 2^48); all held-out rows of "
+                   "files are used")
           .may_change()
           .text_list("signal", &EvaluationConfig::signal,
                      "the class that is the signal in ROC curves and background rejections, by "
@@ -70,7 +70,8 @@ void hold_out_fraction(const ConfigNode& node, EvaluationSourceConfig& source,
   if (source.fraction == 0) return;
   if (!source.rows.empty() || !source.path.empty() || !source.params.empty())
     node.refuse("a fraction cannot be combined with rows, path or format keys",
-                "it takes part of the training source's rows", "remove fraction, or the others");
+                "a fraction holds out part of the training source's rows",
+                "remove fraction, or the others");
   RowRange range = RowRange::parse(trained.rows, trained.rows_by, trained.place);
   if (range.numbers)
     node.refuse("fraction does not apply to numbered rows",
@@ -108,7 +109,7 @@ EvaluationConfig read_evaluation(const ConfigNode& node, DataConfig& data) {
   const std::vector<ConfigNode> elements = node.list("sources");
   if (elements.size() > static_cast<std::size_t>(kMaxSources))
     node.refuse(counted(elements.size(), "source"),
-                fmt::format("a mixture holds at most {}", kMaxSources));
+                fmt::format("a mixture can have at most {}", kMaxSources));
   for (const ConfigNode& element : elements) {
     EvaluationSourceConfig source = element.read(evaluation_source_table());
     const auto found = std::find(names.begin(), names.end(), source.of);

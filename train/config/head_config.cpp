@@ -15,17 +15,26 @@ const ParamTable<HeadConfig>& head_table() {
       ParamTable<HeadConfig>("head")
           .text("name", &HeadConfig::name, "name of the head; sources refer to it with `head`")
           .required()
-          .choice("loss", &HeadConfig::loss,
-                  {{"class", LossKind::class_label},
-                   {"soft_label", LossKind::soft_label},
-                   {"multi_label", LossKind::multi_label},
-                   {"regression", LossKind::regression}},
-                  "class: the label; soft_label: class probabilities in the column `target`; "
-                  "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
-                  "the latents or columns of `target` listed in `targets`")
-          .real("label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
-                "(class, soft_label) share of the target spread over all classes",
-                "Szegedy et al. 2016, section 7")
+          .choice(
+              "loss", &HeadConfig::loss,
+              {{"class", LossKind::class_label},
+               {"soft_label", LossKind::soft_label},
+               {"multi_label", LossKind::multi_label},
+               {"regression", LossKind::regression},
+               {"pixel_class", LossKind::pixel_class}},
+              "class: the label; soft_label: class probabilities in the column `target`; "
+              "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
+              "the latents or columns of `target` listed in `targets`; pixel_class: the class of "
+              "each pixel, from dense labels")
+          .text(
+              "output", &HeadConfig::output,
+              "output of the model that the head reads; empty: `pixels` for pixel_class, `sample` "
+              "for the others")
+          .real(
+              "label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
+              "(class, soft_label, pixel_class) share of the target that is spread evenly over all "
+              "classes",
+              "Szegedy et al. 2016, section 7")
           .choice(
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
@@ -37,7 +46,8 @@ const ParamTable<HeadConfig>& head_table() {
           .text_list("targets", &HeadConfig::targets,
                      "(regression) latents or columns of `target` to predict, by name")
           .text_list("sources", &HeadConfig::sources,
-                     "(regression) sources that train this head; empty: all that have its targets");
+                     "(regression, pixel_class) sources that train this head; empty: all that have "
+                     "its targets, or classes per pixel");
   return table;
 }
 
@@ -114,13 +124,15 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (!regression && !head.targets.empty())
     node.refuse(fmt::format("targets does not apply to loss {}", to_string(head.loss)),
                 "only a regression has targets");
-  if (!regression && !head.sources.empty())
+  const bool dense = head.loss == LossKind::pixel_class;
+  if (!regression && !dense && !head.sources.empty())
     node.refuse(fmt::format("sources does not apply to loss {}", to_string(head.loss)),
                 "each source names its head with `head`");
-  const bool smooth = head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
+  const bool smooth =
+      dense || head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
   if (!smooth && head.label_smoothing > 0)
     node.refuse(fmt::format("label_smoothing does not apply to loss {}", to_string(head.loss)),
-                "only class and soft_label are smoothed");
+                "only class, soft_label and pixel_class are smoothed");
   if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
     node.refuse(fmt::format("positives does not apply to loss {}", to_string(head.loss)),
                 "only multi_label weighs positive labels");

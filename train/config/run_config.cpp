@@ -50,13 +50,14 @@ const ParamTable<TrainConfig>& train_table() {
           .integer("steps", &TrainConfig::steps, {0, kUnbounded}, "steps",
                    "number of training steps; 0: epochs is given")
           .integer("epochs", &TrainConfig::epochs, {0, 1e6}, "epochs",
-                   "passes over the data sets, instead of steps: the run ends when each of them "
-                   "has given every row (and every repeat) this often")
+                   "passes over the data sets, instead of steps: the run ends when each data set "
+                   "has yielded all of its rows, with repeats, this many times")
           .may_change()
           .text("max_time", &TrainConfig::max_time,
-                "training time after which the run ends, with an evaluation and a checkpoint: 90m, "
-                "2h, 30 s, 1 d; counted over resumes, without evaluations and checkpoints; "
-                "schedules follow steps; empty: no limit")
+                "limit of the training time, such as 30 s, 90m, 2h or 1 d, after which the run "
+                "is evaluated, writes a checkpoint and ends; resumed runs continue to count, "
+                "evaluations and checkpoints do not count, and schedules still follow steps; "
+                "empty: no limit")
           .may_change()
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "maximum L2 norm of the gradient; 0: no clipping")
@@ -82,8 +83,8 @@ const ParamTable<TrainConfig>& train_table() {
                 "another; HEAD/SCORE selects a head; empty: none")
           .may_change()
           .integer("patience", &TrainConfig::patience, {0, 1e6}, "evaluations",
-                   "(with keep_best) evaluations in a row without a better figure that end the "
-                   "run; 0: no early stopping")
+                   "(with keep_best) end the run after this many evaluations in a row without a "
+                   "better figure; 0: no early stopping")
           .may_change()
           .choice("graph", &TrainConfig::graph,
                   {{"off", GraphMode::off}, {"on", GraphMode::on}, {"check", GraphMode::check}},
@@ -144,7 +145,7 @@ std::vector<std::string> label_spaces(const DataConfig& data) {
 void expect_run_name(const std::string& name, const ConfigLocation& place) {
   constexpr std::size_t kLongest = 255;  // bytes; NAME_MAX of Linux
   std::string why;
-  if (!is_utf8(name)) why = "the file's name, which names the run, is not UTF-8";
+  if (!is_utf8(name)) why = "the run is named after the file, whose name is not UTF-8";
   if (name.find('/') != std::string::npos) why = "it contains a slash";
   if (name == "." || name == "..") why = "it refers to a folder itself or to its parent";
   if (name.size() > kLongest) why = fmt::format("it is longer than {} bytes", kLongest);
@@ -322,6 +323,12 @@ const SourceConfig& RunConfig::held_out_from(std::size_t k) const {
   for (const SourceConfig& source : data.sources)
     if (source.spec.name == of) return source;
   throw std::logic_error("no source is called '" + of + "'");
+}
+
+DenseLabels RunConfig::dense_labels() const {
+  const bool wanted = std::ranges::any_of(
+      heads, [](const HeadConfig& head) { return head.loss == LossKind::pixel_class; });
+  return wanted ? DenseLabels::plane : DenseLabels::none;
 }
 
 Mixture RunConfig::open_training(const WorkWatch& watch, DenseLabels dense) const {

@@ -78,7 +78,7 @@ CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConf
                                      TrainObserver& observer)
     : model(find_model_file(where)),
       context(single_rank(), config),
-      mixture(config.open_held_out(observer.watch())),
+      mixture(config.open_held_out(observer.watch(), config.dense_labels())),
       task(config, context, config.compute_type(context.device()),
            input_of(model, config, mixture.layout(), observer)) {
   normalise_as(model, config, mixture);

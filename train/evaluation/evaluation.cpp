@@ -93,7 +93,7 @@ void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {
     if (most == 0) continue;
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
-    else
+    else if (!heads[h].is_dense())
       classifiers_[h].emplace(heads[h], most, context_.memory, signals[h]);
   }
 }

@@ -39,7 +39,7 @@ void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout
   truth.targets = layout.targets;
   truth.latents = layout.latents;
   host_.plan(memory, "evaluation", rows, truth, DType::f32, MemorySpace::host);
-  width_ = task.heads().back().begin + task.heads().back().outputs();
+  width_ = task.outputs_per_sample();
   outputs_ = memory.reserve<float>("evaluation", "outputs", static_cast<std::size_t>(rows * width_),
                                    MemorySpace::host);
 }

@@ -216,6 +216,16 @@ void PredictionFile::add_head(std::size_t h) {
   const auto own = [&head, outputs](const PredictedRows& rows, std::int64_t row) {
     return std::span(rows.outputs + row * rows.width + head.begin, outputs);
   };
+  if (head.is_dense()) {  // the predicted class of each pixel
+    const auto pixels = static_cast<std::size_t>(head.positions), classes = head.classes.size();
+    add_floats(named("predicted", head), {}, pixels,
+               [own, pixels, classes](const PredictedRows& rows, std::int64_t row, float* out) {
+                 for (std::size_t p = 0; p < pixels; ++p)
+                   out[p] = static_cast<float>(
+                       index_of_largest(own(rows, row).subspan(p * classes, classes)));
+               });
+    return;
+  }
   ArrayMeaning meaning;
   meaning.names = head.classes;
   for (const HeadTarget& target : head.targets) {

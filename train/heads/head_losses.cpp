@@ -82,6 +82,9 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
     case LossKind::multi_label:
       ops::sigmoid_cross_entropy(stream, slice, in, batch.target, target_width, positives, out);
       break;
+    case LossKind::pixel_class:
+      ops::pixel_cross_entropy(stream, slice, in, {batch.plane, spec.positions}, smoothing, out);
+      break;
     case LossKind::regression:
       ops::squared_error(stream, slice, in,
                          {batch.latents, batch.layout.latents, batch.target, target_width,

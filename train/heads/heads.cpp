@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 
 namespace wellspring {
@@ -43,8 +44,10 @@ bool has_all_targets(const SourceTruth& source, const std::vector<std::string>& 
 }
 
 bool teaches(const SourceTruth& source, const HeadConfig& head) {
-  if (head.loss != LossKind::regression) return source.head == head.name;
-  if (head.sources.empty()) return has_all_targets(source, head.targets);
+  const bool dense = head.loss == LossKind::pixel_class;
+  if (head.loss != LossKind::regression && !dense) return source.head == head.name;
+  if (head.sources.empty())
+    return dense ? !source.dense_classes.empty() : has_all_targets(source, head.targets);
   return std::ranges::count(head.sources, source.of) > 0;
 }
 
@@ -104,7 +107,16 @@ void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
 
 /// The class names of a classifier's outputs.
 std::vector<std::string> classes_of(LossKind loss, const SourceTruth& source) {
+  if (loss == LossKind::pixel_class) return source.dense_classes;
   return loss == LossKind::multi_label ? names_of(source.targets) : source.classes;
+}
+
+void require_dense_labels(const HeadConfig& head, const SourceTruth& source) {
+  if (!source.dense_classes.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: source '{}' has no class per pixel", prefix_of(head), source.name),
+        "loss pixel_class learns dense labels",
+        "use a generator whose dense labels are classes, such as shapes; see wellspring describe"});
 }
 
 void require_equal_classes(const HeadConfig& head, const HeadSpec& spec,
@@ -139,6 +151,17 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "regression"});
 }
 
+/// The outputs of a pixel are interleaved, so a head per pixel shares its output with no other.
+void require_own_output(const HeadConfig& config, const HeadSpec& head,
+                        const std::vector<HeadSpec>& earlier) {
+  for (const HeadSpec& other : earlier)
+    if (other.output == head.output && (other.is_dense() || head.is_dense()))
+      fail(ErrorKind::config,
+           {fmt::format("{}: it reads output '{}', as does head '{}'", prefix_of(config),
+                        head.output, other.name),
+            "an output per pixel has one head", "set another `output`, or remove one of the two"});
+}
+
 void require_variety(const HeadConfig& head, const HeadSpec& spec,
                      const std::vector<SourceTruth>& sources) {
   for (const HeadTarget& target : spec.targets) {
@@ -158,7 +181,12 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
 /// Adds the classes or targets of `source` to the head; `first`: true for the head's first source.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
   if (spec.loss != LossKind::regression) {
-    if (spec.loss != LossKind::class_label) require_probabilities(head, source);
+    if (spec.is_dense()) {
+      require_dense_labels(head, source);
+      spec.positions = source.pixels;
+    } else if (spec.loss != LossKind::class_label) {
+      require_probabilities(head, source);
+    }
     if (first) spec.classes = classes_of(spec.loss, source);
     require_equal_classes(head, spec, source);
     return;
@@ -203,6 +231,21 @@ std::string score_text(const Score& score, const char* plus_minus) {
   return fmt::format("{} {:.4g}{}{}", score.what, score.value, unit, best);
 }
 
+/// Scores of a head per pixel; `mean(k)` is the mean over all samples of score k (see
+/// ops::pixel_scores). The mean IoU is over the classes that occur in the truth or the predictions of
+/// all samples together; Everingham et al. 2015 (PASCAL VOC), section 4.3.
+std::vector<Score> pixel_report(std::int32_t classes,
+                                const std::function<double(std::int32_t)>& mean) {
+  double sum = 0, seen = 0;
+  for (std::int32_t k = 0; k < classes; ++k) {
+    const double both = mean(1 + k), either = mean(1 + classes + k);
+    if (either == 0) continue;
+    sum += both / either;
+    ++seen;
+  }
+  return {{kPixelAccuracy, mean(0), ""}, {kMeanIou, seen > 0 ? sum / seen : 0, ""}};
+}
+
 /// More advice for data with fewer classes than the network has.
 std::string fewer_classes(const std::vector<std::string>& found,
                           const std::vector<std::string>& known) {
@@ -220,7 +263,8 @@ const std::vector<std::pair<std::string, LossKind>>& loss_names() {
       {"class", LossKind::class_label},
       {"soft_label", LossKind::soft_label},
       {"multi_label", LossKind::multi_label},
-      {"regression", LossKind::regression}};
+      {"regression", LossKind::regression},
+      {"pixel_class", LossKind::pixel_class}};
   return names;
 }
 
@@ -236,16 +280,46 @@ LossKind loss_named(const std::string& name) {
   fail(ErrorKind::data, {fmt::format("unknown loss '{}'", name), "", ""});
 }
 
+void place_heads(std::vector<HeadSpec>& heads) {
+  std::vector<HeadSpec> placed;
+  std::int32_t begin = 0;
+  for (const OutputSpec& output : outputs_of(heads)) {
+    std::int32_t row = 0;
+    for (HeadSpec& head : heads) {
+      if (head.output != output.name) continue;
+      head.row = row;
+      head.begin = begin;
+      row += head.rows();
+      begin += head.outputs();
+      placed.push_back(head);
+    }
+  }
+  heads = std::move(placed);
+}
+
+std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads) {
+  std::vector<OutputSpec> outputs;
+  for (const HeadSpec& head : heads) {
+    const auto same = std::ranges::find(outputs, head.output, &OutputSpec::name);
+    if (same == outputs.end())
+      outputs.push_back({head.output, head.rows(), head.is_dense()});
+    else
+      same->width += head.rows();
+  }
+  return outputs;
+}
+
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
                                  const std::vector<SourceTruth>& sources) {
   std::vector<HeadSpec> heads;
   std::vector<bool> taught(sources.size(), false);
-  std::int32_t begin = 0;
   for (const HeadConfig& config : configs) {
     HeadSpec head;
     head.name = config.name;
     head.loss = config.loss;
-    head.begin = begin;
+    head.output = !config.output.empty() ? config.output
+                  : head.is_dense()      ? kPixelOutput
+                                         : kSampleOutput;
     head.label_smoothing = static_cast<float>(config.label_smoothing);
     head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
@@ -265,9 +339,10 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
             "remove the head, or name it in a source"});
     require_a_choice(config, head);
     require_variety(config, head, sources);
-    begin += head.outputs();
+    require_own_output(config, head, heads);
     heads.push_back(std::move(head));
   }
+  place_heads(heads);
   for (std::size_t s = 0; s < sources.size(); ++s)
     if (!taught[s])
       fail(ErrorKind::config,
@@ -290,7 +365,8 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
       if (!teaches(source, config)) continue;
       if (head.loss == LossKind::regression) {
         if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
-      } else if (const auto classes = classes_of(head.loss, source); classes != head.classes) {
+      } else if (const auto classes = classes_of(head.loss, source);
+                 classes != head.classes || (head.is_dense() && source.pixels != head.positions)) {
         fail(ErrorKind::data,
              {fmt::format("source '{}' has {} ({}), but head '{}' has {} ({})", source.name,
                           counted(classes.size(), "class", "classes"), join(classes), head.name,
@@ -330,10 +406,10 @@ std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
 void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) {
   if (!mix.on()) return;
   for (const HeadConfig& head : heads) {
-    if (head.loss != LossKind::regression) continue;
+    if (head.loss != LossKind::regression && head.loss != LossKind::pixel_class) continue;
     fail(ErrorKind::config, {fmt::format("{}: data.mix does not support loss {}", prefix_of(head),
                                          to_string(head.loss)),
-                             "two mixed samples have no common latents",
+                             "two mixed samples have no common latents or dense labels",
                              "remove data.mix, or train that head in a separate run"});
   }
 }
@@ -392,7 +468,9 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     report.head = heads[h].name;
     report.loss = mean(static_cast<std::int32_t>(h));
     std::int32_t at = layout.first_score(h);
-    if (heads[h].loss != LossKind::regression) {
+    if (heads[h].is_dense()) {
+      report.scores = pixel_report(heads[h].rows(), [&](std::int32_t k) { return mean(at + k); });
+    } else if (heads[h].loss != LossKind::regression) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
       if (heads[h].loss == LossKind::multi_label) {
         // Pooled over all samples and labels; 0 without positive labels and predictions.

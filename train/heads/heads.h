@@ -8,6 +8,7 @@
 #include "kernels/ops/training.h"
 #include "sources/mixing/mixup_pass.h"
 #include "train/metrics/observer.h"
+#include "train/network/tape.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,10 @@ enum class LossKind : std::uint8_t {
   soft_label,   ///< softmax cross-entropy with the probabilities in `target`
   multi_label,  ///< sigmoid cross-entropy with each column of `target`
   regression,   ///< squared error of named latents or columns of `target`
+  pixel_class,  ///< softmax cross-entropy of each pixel with its dense label
 };
-/// Names in configurations and model files: "class", "soft_label", "multi_label", "regression".
+/// Names in configurations and model files: "class", "soft_label", "multi_label", "regression",
+/// "pixel_class".
 const std::vector<std::pair<std::string, LossKind>>& loss_names();
 std::string to_string(LossKind kind);
 /// Error (data) for an unknown name.
@@ -44,7 +47,9 @@ struct HeadTarget {
 struct HeadConfig {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::vector<std::string> sources;  ///< (regression) sources; empty: all with its targets
+  std::string output;  ///< of the model; "": the usual one for the loss
+  /// (regression, pixel_class) sources; empty: all with its targets, or with dense labels.
+  std::vector<std::string> sources;
   std::vector<std::string> targets;  ///< (regression) names of latents or target columns
   double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
@@ -56,20 +61,28 @@ struct HeadConfig {
 struct HeadSpec {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::int32_t begin = 0;            ///< index of its first output
-  std::vector<std::string> classes;  ///< by output; empty for regressions
-  std::vector<HeadTarget> targets;   ///< by output; empty for classifiers
+  std::string output = kSampleOutput;  ///< of the network; see OutputSpec
+  std::int32_t positions = 1;          ///< pixels, each with its own classes
+  std::int32_t row = 0;                ///< of its first class or target in the output's layer
+  std::int32_t begin = 0;              ///< index of its first output among all outputs
+  std::vector<std::string> classes;    ///< empty for regressions
+  std::vector<HeadTarget> targets;     ///< empty for classifiers
   float label_smoothing = 0;
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
 
-  std::int32_t outputs() const {
+  bool is_dense() const { return loss == LossKind::pixel_class; }
+  /// Number of classes or targets: its rows in the layer of its output.
+  std::int32_t rows() const {
     return static_cast<std::int32_t>(loss == LossKind::regression ? targets.size()
                                                                   : classes.size());
   }
+  /// Number of values per sample.
+  std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
     if (loss == LossKind::regression) return 2 * outputs();
+    if (is_dense()) return ops::pixel_scores(rows());
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
   }
 };
@@ -83,10 +96,18 @@ struct SourceTruth {
   std::vector<HeadTarget> latents;  ///< by column
   std::vector<HeadTarget> targets;  ///< by column of `target`
   float loss_weight = 1;
-  std::vector<std::string> constants = {};  ///< latents with the same value in all samples
+  std::vector<std::string> constants = {};      ///< latents with the same value in all samples
+  std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
+  std::int32_t pixels = 0;                      ///< number of dense labels
 };
 
-/// Makes the heads that `configs` describe for these sources. Their outputs are concatenated in the
+/// Sets row and begin of all heads, ordered by output: the outputs are concatenated in the order of
+/// their first heads.
+void place_heads(std::vector<HeadSpec>& heads);
+/// The outputs that these heads read, in order.
+std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads);
+
+/// Makes the heads that `configs` describe for these sources, grouped by output and otherwise in the
 /// same order. Errors (config): a head without sources; a source without a head; a target that is
 /// missing or constant; targets or classes that differ between the sources of a head.
 std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
@@ -110,6 +131,9 @@ std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
                                       const std::vector<HeadSources>& feeds, int sources);
 /// Error (config) if `mix` is on and a head's targets cannot be mixed.
 void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
+
+/// Names of the scores of a head per pixel.
+inline constexpr const char *kPixelAccuracy = "pixel accuracy", *kMeanIou = "mean IoU";
 
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);

@@ -23,9 +23,13 @@ class Model {
   virtual const std::string& name() const = 0;
   /// The effective parameters as YAML lines "name: value", in table order.
   virtual std::string parameters_yaml() const = 0;
-  /// The network for samples of `input`, with `outputs` values per sample for all heads together.
-  /// Error (config) if the input does not fit.
-  virtual Tape record(const SampleLayout& input, int outputs) const = 0;
+  /// The network for samples of `input`. Errors (config): the input does not fit; the model lacks
+  /// one of the outputs.
+  virtual Tape record(const SampleLayout& input, const std::vector<OutputSpec>& outputs) const = 0;
+  /// The same with one output of `width` values per sample.
+  Tape record(const SampleLayout& input, int width) const {
+    return record(input, {OutputSpec{kSampleOutput, width}});
+  }
 };
 
 /// Registry entry of a model.
@@ -35,7 +39,8 @@ struct ModelEntry {
   std::string reference;
   std::vector<ParamRow> parameters;
   std::unique_ptr<Model> (*make)(const std::vector<ParamSetting>& settings);
-  SampleLayout example;  ///< input layout to describe it with
+  SampleLayout example;              ///< input layout to describe it with
+  std::vector<std::string> outputs;  ///< names of the outputs that it offers
 };
 
 /// All models, by name.
@@ -50,7 +55,8 @@ std::unique_ptr<Model> make_model(const std::string& name,
 ///     struct Mlp {
 ///       static constexpr const char* kName = "mlp";
 ///       static constexpr const char* kSummary = "...", *kReference = "";
-/// static SampleLayout example(); // input layout to describe it with
+///       static SampleLayout example();     // input layout to describe it with
+///       static std::vector<std::string> outputs();   // only if not just kSampleOutput
 ///       static const ParamTable<Mlp>& table();
 ///       void check() const;              // error (config): contradictory parameters
 ///       void record(Tape& tape) const;   // records the network
@@ -65,7 +71,8 @@ class ModelOf : public Model {
   }
   const std::string& name() const override { return name_; }
   std::string parameters_yaml() const override { return Params::table().to_yaml(params_); }
-  Tape record(const SampleLayout& input, int outputs) const override {
+  using Model::record;
+  Tape record(const SampleLayout& input, const std::vector<OutputSpec>& outputs) const override {
     Tape tape(name_, input, outputs);
     params_.record(tape);
     return tape;
@@ -78,10 +85,16 @@ class ModelOf : public Model {
             [](const std::vector<ParamSetting>& settings) -> std::unique_ptr<Model> {
               return std::make_unique<ModelOf>(settings);
             },
-            Params::example()};
+            Params::example(),
+            outputs()};
   }
 
  private:
+  static std::vector<std::string> outputs() {
+    if constexpr (requires { Params::outputs(); }) return Params::outputs();
+    return {kSampleOutput};
+  }
+
   std::string name_ = Params::kName;
   Params params_;
 };

@@ -30,8 +30,17 @@ struct WordsOf {
             "y[p, q, k] = sum over r, s, c of x[p stride + r - padding, q stride + s - padding, c] "
             "weight[k, c, r, s] + bias[k]; x is 0 outside the image"};
   }
+  Words operator()(const DepthwiseConvolution& c) const {
+    return {"depthwise",
+            fmt::format("{0}x{0}, stride 1, padding {1}, {2}", c.kernel, c.kernel / 2,
+                        with_bias(c.bias)),
+            "y[p, q, c] = sum over r, s of x[p + r - padding, q + s - padding, c] weight[c, 0, r, "
+            "s] + bias[c]; x is 0 outside the image"};
+  }
   Words operator()(const Dense& d) const {
-    return {d.head ? "head" : "dense", with_bias(d.bias) + shared(d.weights_of),
+    return {d.output.empty() ? "dense" : "head",
+            with_bias(d.bias) + shared(d.weights_of) +
+                (d.output.empty() || d.output == kSampleOutput ? "" : ", output " + d.output),
             "y = weight x + bias, over the channels of each position; a head reads all values of a "
             "sample in the order height, width, channel"};
   }
@@ -52,10 +61,48 @@ struct WordsOf {
             fmt::format("{0}x{0}, stride {1}, padding {2}", p.window, p.stride, p.padding),
             "the largest value of each window within the image"};
   }
+  Words operator()(const LayerNorm& n) const {
+    return {"layer_norm", fmt::format("epsilon {:g}", n.epsilon),
+            "y = weight (x - mean) / sqrt(variance + epsilon) + bias, with mean and biased "
+            "variance over the channels of each position"};
+  }
   Words operator()(const Relu&) const { return {"relu", "", "y = max(x, 0)"}; }
+  Words operator()(const Gelu&) const { return {"gelu", "", "y = x (1 + erf(x / sqrt(2))) / 2"}; }
+  Words operator()(const Silu&) const { return {"silu", "", "y = x / (1 + exp(-x))"}; }
   Words operator()(const Add&) const { return {"add", "", "y = a + b"}; }
+  Words operator()(const AddParameter&) const {
+    return {"add_values", "", "y = x + the parameter, the same for every sample"};
+  }
+  Words operator()(const ScaleChannels&) const {
+    return {"scale", "", "y[.., c] = x[.., c] parameter[c]"};
+  }
+  Words operator()(const PrependTokens&) const {
+    return {"prepend", "", "the tokens of the parameter, then those of x"};
+  }
+  Words operator()(const SelectTokens& s) const {
+    return {"select", fmt::format("from token {}", s.first), "consecutive tokens of x"};
+  }
+  Words operator()(const Attention& a) const {
+    return {"attention",
+            fmt::format("{} of width {}{}", counted(a.heads, "head"), a.head_width,
+                        a.masked ? ", masked" : ""),
+            "the channels of x are q, k and v, each [head, width]; per head y = softmax(q k^T / "
+            "sqrt(width)) v over the tokens of a sample. Masked: items that a set does not have "
+            "are no keys, and their y is 0"};
+  }
+  Words operator()(const DropPath& d) const {
+    return {"drop_path", fmt::format("rate {:g}", d.rate),
+            "training: all values of a sample are 0 with probability rate, otherwise x / (1 - "
+            "rate); evaluation: x"};
+  }
   Words operator()(const Concatenate&) const {
     return {"concatenate", "", "the channels of a, then the channels of b"};
+  }
+  Words operator()(const Upsample&) const {
+    return {"upsample", "", "y[p, q] = x[p / 2, q / 2], rounded down"};
+  }
+  Words operator()(const JoinOutputs&) const {
+    return {"join", "", "the outputs a, then the outputs b"};
   }
   Words operator()(const GlobalMean&) const {
     return {"global_mean", "", "the mean over height and width, per channel"};

@@ -4,7 +4,6 @@
 #include "kernels/random/philox.h"
 #include "train/network/parameters.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -47,22 +46,13 @@ class NormalDrawer {
 }  // namespace
 
 std::vector<float> initial_values(const ParameterTensor& tensor, std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements()), 0.0f);
-  switch (tensor.initial) {
-    case Init::zeros:
-      break;
-    case Init::ones:
-      std::fill(values.begin(), values.end(), 1.0f);
-      break;
-    case Init::he_normal:
-    case Init::lecun_normal: {
-      const float gain = tensor.initial == Init::he_normal ? 2.0f : 1.0f;
-      const float deviation = std::sqrt(gain / static_cast<float>(tensor.fan_in()));
-      NormalDrawer draw(seed, hash_of(tensor.name));
-      for (float& value : values) value = deviation * draw();
-      break;
-    }
-  }
+  const auto [law, value] = tensor.initial;
+  std::vector<float> values(static_cast<std::size_t>(tensor.elements()), value);
+  if (law == Init::Law::constant) return values;
+  const float deviation =
+      law == Init::Law::normal ? value : std::sqrt(value / static_cast<float>(tensor.fan_in()));
+  NormalDrawer draw(seed, hash_of(tensor.name));
+  for (float& drawn : values) drawn = deviation * draw();
   return values;
 }
 

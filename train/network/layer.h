@@ -55,6 +55,8 @@ class LayerPlanner {
   void matrix(const std::string& layer, const std::string& name, TensorLayout layout,
               std::vector<std::int64_t> shape, Init initial);
   void vector(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
+  /// Requests a parameter of the node itself, under its full name.
+  void parameter(const Parameter& parameter);
   /// Like vector(), but not trained.
   void buffer(const std::string& layer, const std::string& name, std::int64_t n, Init initial);
   /// Requests memory that is kept from the forward to the backward pass.
@@ -127,15 +129,27 @@ std::unique_ptr<Layer> make_layer(LayerPlanner& planner);
 
 // One per operation, in train/network/layers/.
 std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const DepthwiseConvolution& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const BatchNorm& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const LayerNorm& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const MaxPool& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Upsample& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Relu& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Gelu& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Silu& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Add& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Concatenate& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const JoinOutputs& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const GlobalMean& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Dropout& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const DropPath& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const Attention& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const AddParameter& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const ScaleChannels& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const PrependTokens& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const SelectTokens& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const ItemPool& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Globals& operation, LayerPlanner& planner);
 

@@ -27,7 +27,8 @@ std::size_t aligned(std::size_t bytes) {
 
 bool is_output(const Node& node) {
   const auto* dense = std::get_if<Dense>(&node.operation);
-  return dense != nullptr && dense->head;
+  return std::holds_alternative<JoinOutputs>(node.operation) ||
+         (dense != nullptr && !dense->output.empty());
 }
 
 }  // namespace

@@ -20,19 +20,13 @@ namespace wellspring {
 /// Memory layout of a tensor, and its layout in files.
 enum class TensorLayout : std::uint8_t {
   convolution,  ///< KRSC here, OIHW in files
-  dense,        ///< [out, in]
+  dense,        ///< [out, in], and other matrices with the same order in files
   vector,       ///< [n]
 };
 
 enum class TensorKind : std::uint8_t {
   parameter,  ///< trained unless its policy is frozen: has a gradient and optimizer moments
   buffer,     ///< part of the model, but not trained: running statistics
-};
-
-/// Part of the network that a tensor belongs to.
-enum class ParameterGroup : std::uint8_t {
-  body,
-  head,  ///< output layer, which is re-initialised if the classes change
 };
 
 /// Index of a tensor in its arena.
@@ -47,7 +41,7 @@ struct ParameterTensor {
   Init initial = Init::zeros;
   std::int64_t offset = 0;  ///< elements from the start of the arena
   TensorKind kind = TensorKind::parameter;
-  ParameterGroup group = ParameterGroup::body;
+  std::string output = {};  ///< output that its layer writes (Dense::output); "": none
   ParameterPolicy policy = {};
   bool trained() const { return kind == TensorKind::parameter && !policy.frozen; }
   bool frozen() const { return kind == TensorKind::parameter && policy.frozen; }

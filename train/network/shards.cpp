@@ -24,6 +24,12 @@ Cost cost_of(const Node& node) {
     const std::int64_t weights = std::int64_t{in.channels} * dense->width;
     return {in.positions() * weights, weights};
   }
+  if (const auto* conv = std::get_if<DepthwiseConvolution>(&node.operation)) {
+    const std::int64_t weights = std::int64_t{conv->kernel} * conv->kernel * in.channels;
+    return {out.positions() * weights, weights};
+  }
+  if (std::holds_alternative<Attention>(node.operation))
+    return {2 * out.positions() * out.elements(), 0};
   return {out.elements(), 0};
 }
 

@@ -2,9 +2,11 @@
 
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "core/text/text.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace wellspring {
@@ -25,17 +27,27 @@ int windows(int side, int window, int stride, int padding) {
 
 /// Refuses samples that the network does not accept, and names the models that do.
 [[noreturn]] void refuse_kind(const std::string& model, SampleKind kind, const char* why) {
-  const char *samples = "images", *fitting = "cnn, resnet18 or mlp";
+  const char *samples = "images", *fitting = "cnn, resnet18, convnext, vit or mlp";
   if (kind == SampleKind::event) samples = "events", fitting = "mlp";
-  if (kind == SampleKind::set) samples = "sets", fitting = "deepset or mlp";
+  if (kind == SampleKind::set) samples = "sets", fitting = "transformer, deepset or mlp";
   fail(ErrorKind::config, {fmt::format("model {}: the samples are {}", model, samples), why,
                            fmt::format("for {}, set model.name to {}", samples, fitting)});
 }
 
 }  // namespace
 
-Tape::Tape(std::string model, const SampleLayout& input, int outputs)
-    : model_(std::move(model)), input_(input), outputs_(outputs) {}
+Tape::Tape(std::string model, const SampleLayout& input, std::vector<OutputSpec> outputs)
+    : model_(std::move(model)),
+      input_(input),
+      outputs_(std::move(outputs)),
+      written_(outputs_.size()) {}
+
+int Tape::outputs() const {
+  std::int64_t sum = 0;
+  for (const OutputSpec& output : outputs_)
+    sum += output.width * (output.dense ? TensorShape::of(input_.shape()).positions() : 1);
+  return static_cast<int>(sum);
+}
 
 void Tape::refuse(const std::string& what, const std::string& why) const {
   fail(ErrorKind::config, {fmt::format("model {}: {}", model_, what), why,
@@ -71,17 +83,43 @@ Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
   return record(operation, name, {x}, shape);
 }
 
+Tensor Tape::depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options) {
+  if (input_.kind != SampleKind::image) refuse_kind(model_, input_.kind, "it convolves images");
+  return record(DepthwiseConvolution{options}, name, {x}, x.shape);
+}
+
 Tensor Tape::dense(Tensor x, const std::string& name, DenseOptions options) {
   Dense operation;
   static_cast<DenseOptions&>(operation) = options;
   return record(operation, name, {x}, {x.shape.height, x.shape.width, options.width});
 }
 
-void Tape::head(Tensor x, const std::string& name) {
+bool Tape::wants(const std::string& name) {
+  if (std::ranges::find(offered_, name) == offered_.end()) offered_.push_back(name);
+  return std::ranges::find(outputs_, name, &OutputSpec::name) != outputs_.end();
+}
+
+void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
+  if (!wants(options.output)) return;
+  const auto k = static_cast<std::size_t>(
+      std::ranges::find(outputs_, options.output, &OutputSpec::name) - outputs_.begin());
+  const OutputSpec& output = outputs_[k];
+  if (output.dense && x.shape.positions() != input().shape.positions())
+    refuse(fmt::format("output '{}' has {} instead of one vector per pixel", output.name,
+                       text(x.shape)),
+           "its heads learn a label per pixel");
   Dense operation;
-  operation.width = outputs_;
-  operation.head = true;
-  record(operation, name, {flatten(x)}, {1, 1, outputs_});
+  operation.width = output.width;
+  operation.weight = options.weight;
+  operation.output = output.name;
+  if (!output.dense) x = flatten(x);
+  written_[k] = record(operation, name, {x}, {x.shape.height, x.shape.width, output.width});
+  if (!std::ranges::all_of(written_, &std::optional<Tensor>::has_value)) return;
+  Tensor all = flatten(*written_.front());
+  for (std::size_t i = 1; i < written_.size(); ++i) {
+    const Tensor next = flatten(*written_[i]);
+    all = record(JoinOutputs{}, "", {all, next}, {1, 1, all.shape.channels + next.shape.channels});
+  }
 }
 
 Tensor Tape::group_norm(Tensor x, const std::string& name, GroupNormOptions options) {
@@ -100,8 +138,20 @@ Tensor Tape::batch_norm(Tensor x, const std::string& name, BatchNormOptions opti
   return record(operation, name, {x}, x.shape);
 }
 
+Tensor Tape::layer_norm(Tensor x, const std::string& name, LayerNormOptions options) {
+  return record(LayerNorm{options}, name, {x}, x.shape);
+}
+
 Tensor Tape::relu(Tensor x) {
   return record(Relu{}, "", {x}, x.shape);
+}
+
+Tensor Tape::gelu(Tensor x) {
+  return record(Gelu{}, "", {x}, x.shape);
+}
+
+Tensor Tape::silu(Tensor x) {
+  return record(Silu{}, "", {x}, x.shape);
 }
 
 Tensor Tape::add(Tensor a, Tensor b) {
@@ -109,6 +159,62 @@ Tensor Tape::add(Tensor a, Tensor b) {
     refuse(fmt::format("cannot add {} and {}", text(a.shape), text(b.shape)),
            "both must have the same shape");
   return record(Add{}, "", {a, b}, a.shape);
+}
+
+void Tape::expect_elements(const Parameter& parameter, std::int64_t wanted) const {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : parameter.shape) elements *= extent;
+  if (elements != wanted)
+    throw std::logic_error(fmt::format("model {}: parameter '{}' has {} elements instead of {}",
+                                       model_, parameter.name, elements, wanted));
+}
+
+Tensor Tape::add(Tensor x, const Parameter& values) {
+  expect_elements(values, x.shape.elements());
+  return record(AddParameter{values}, values.name, {x}, x.shape);
+}
+
+Tensor Tape::scale(Tensor x, const Parameter& factors) {
+  expect_elements(factors, x.shape.channels);
+  return record(ScaleChannels{factors}, factors.name, {x}, x.shape);
+}
+
+Tensor Tape::prepend(const Parameter& tokens, Tensor x) {
+  expect_tokens(x);
+  const auto extra = static_cast<int>(tokens.shape[tokens.shape.size() - 2]);
+  expect_elements(tokens, std::int64_t{extra} * x.shape.channels);
+  return record(PrependTokens{tokens}, tokens.name, {x},
+                {1, x.shape.width + extra, x.shape.channels});
+}
+
+Tensor Tape::select(Tensor x, int first, int count) {
+  expect_tokens(x);
+  if (first < 0 || count < 1 || first + count > x.shape.width)
+    throw std::logic_error(fmt::format("model {}: tokens [{}, {}) of {}", model_, first,
+                                       first + count, x.shape.width));
+  return record(SelectTokens{first}, "", {x}, {1, count, x.shape.channels});
+}
+
+Tensor Tape::attention(Tensor x, AttentionOptions options) {
+  expect_tokens(x);
+  const int width = x.shape.channels / 3;
+  if (x.shape.channels % 3 != 0 || options.heads < 1 || width % options.heads != 0)
+    refuse(fmt::format("attention: {} for queries, keys and values in {}",
+                       counted(x.shape.channels, "channel"), counted(options.heads, "head")),
+           "all heads must have the same width");
+  Attention operation{options};
+  operation.head_width = width / options.heads;
+  operation.masked = input_.kind == SampleKind::set && x.shape.width == input_.items;
+  return record(operation, "", {x}, {1, x.shape.width, width});
+}
+
+Tensor Tape::drop_path(Tensor x, const std::string& name, DropPathOptions options) {
+  return record(DropPath{options}, name, {x}, x.shape);
+}
+
+void Tape::expect_tokens(Tensor x) const {
+  if (x.shape.height != 1)
+    throw std::logic_error(fmt::format("model {}: {} instead of tokens", model_, text(x.shape)));
 }
 
 Tensor Tape::concatenate(Tensor a, Tensor b) {
@@ -130,6 +236,10 @@ Tensor Tape::max_pool(Tensor x, PoolOptions options) {
   MaxPool operation;
   static_cast<PoolOptions&>(operation) = options;
   return record(operation, "", {x}, shape);
+}
+
+Tensor Tape::upsample(Tensor x) {
+  return record(Upsample{}, "", {x}, {2 * x.shape.height, 2 * x.shape.width, x.shape.channels});
 }
 
 Tensor Tape::global_mean(Tensor x) {
@@ -157,9 +267,14 @@ Tensor Tape::item_pool(Tensor x, bool mean) {
 }
 
 const std::vector<Node>& Tape::nodes() const {
-  const auto* last = nodes_.empty() ? nullptr : std::get_if<Dense>(&nodes_.back().operation);
-  if (last == nullptr || !last->head)
-    throw std::logic_error("model " + model_ + ": the list does not end with a head");
+  for (std::size_t k = 0; k < outputs_.size(); ++k)
+    if (!written_[k])
+      fail(ErrorKind::config,
+           {fmt::format("model {}: it has no output '{}'", model_, outputs_[k].name),
+            fmt::format("its outputs are: {}", join(offered_)),
+            outputs_[k].dense ? "choose a model with an output per pixel, such as unet, or remove "
+                                "the head with loss: pixel_class"
+                              : "change `output` of the head"});
   std::vector<bool> read(static_cast<std::size_t>(values_), false);
   for (const Node& node : nodes_)
     for (const Tensor& input : node.inputs) read.at(static_cast<std::size_t>(input.value)) = true;

@@ -24,7 +24,7 @@
 namespace wellspring {
 
 /// Shape of a tensor per sample, channels fastest: an image, a vector of `channels` values, or a
-/// set of `width` items (height 1) with `channels` features each.
+/// row (height 1) of `width` items or tokens with `channels` features each.
 struct TensorShape {
   int height = 1, width = 1, channels = 1;
   static constexpr TensorShape of(const SampleShape& shape) {
@@ -41,6 +41,14 @@ struct Tensor {
   TensorShape shape;
 };
 
+/// A learned tensor that is not the weight of a layer, such as class tokens, positions or factors
+/// of channels. It is stored in f32 and has no weight decay unless a rule gives it one.
+struct Parameter {
+  std::string name;                 ///< its full name in files: "cls_token"
+  std::vector<std::int64_t> shape;  ///< in files, where leading 1s are customary
+  Init initial = Init::zeros;
+};
+
 /// Square convolution with groups and dilation 1. A normalisation after it makes the bias
 /// redundant.
 struct ConvOptions {
@@ -51,6 +59,13 @@ struct ConvOptions {
   bool bias = true;
   Init weight = Init::he_normal;  ///< initialisation; the default suits a ReLU that follows
   std::string weights_of = {};    ///< name of a convolution whose parameters this one shares
+};
+/// Convolution of each channel with a kernel of its own; stride 1, the output has the size of the
+/// input.
+struct DepthwiseOptions {
+  int kernel = 7;  ///< 3, 5 or 7
+  bool bias = true;
+  Init weight = Init::he_normal;
 };
 /// y = x w^T + b over the channels of every position.
 struct DenseOptions {
@@ -74,8 +89,31 @@ struct BatchNormOptions {
   float epsilon = 1e-5f;     ///< PyTorch's default; Ioffe & Szegedy 2015 give no value
   Init weight = Init::ones;  ///< initialisation; with zeros, a residual branch starts at 0
 };
+struct LayerNormOptions {
+  float epsilon = 1e-6f;  ///< as in timm's vision transformers
+};
+struct AttentionOptions {
+  int heads = 1;
+};
+struct DropPathOptions {
+  float rate = 0.1f;  ///< [0, 1): probability that a sample skips the branch; Huang et al. 2016
+};
 struct DropoutOptions {
   float rate = 0.5f;  ///< [0, 1): probability that a value becomes 0; Srivastava et al. 2014
+};
+
+/// An output that the heads of a run read.
+struct OutputSpec {
+  std::string name;
+  int width = 1;       ///< values of all its heads, per sample or per pixel
+  bool dense = false;  ///< one vector per pixel of the image
+};
+/// The usual outputs: one vector per sample, and one per pixel.
+inline constexpr const char *kSampleOutput = "sample", *kPixelOutput = "pixels";
+
+struct HeadOptions {
+  std::string output = kSampleOutput;
+  Init weight = Init::lecun_normal;
 };
 
 /// Recorded operations. Only train/network/fusion.h sets the members after "fused".
@@ -86,10 +124,11 @@ struct Convolution : ConvOptions {
   bool relu = false;  ///< after the pooling
 };
 struct Dense : DenseOptions {
-  bool head = false;  ///< writes the network's outputs, in f32
+  std::string output = {};  ///< name of the output that it writes, in f32; "": no output
   // fused
   bool relu = false;
 };
+struct DepthwiseConvolution : DepthwiseOptions {};
 struct GroupNorm : GroupNormOptions {
   // fused; a second input is the residual, added before the ReLU
   bool relu = false;
@@ -102,9 +141,33 @@ struct MaxPool : PoolOptions {
   // fused
   bool relu = false;
 };
+struct LayerNorm : LayerNormOptions {};
+struct Upsample {};
 struct Relu {};
+struct Gelu {};
+struct Silu {};
 struct Add {};
+/// Multi-head self-attention; the channels of its input are queries, keys and values.
+struct Attention : AttentionOptions {
+  int head_width = 1;
+  bool masked = false;  ///< the tokens are the items of a set; those that do not exist are no keys
+};
+struct AddParameter {
+  Parameter values;
+};
+struct ScaleChannels {
+  Parameter factors;
+};
+struct PrependTokens {
+  Parameter tokens;
+};
+struct SelectTokens {
+  int first = 0;
+};
+struct DropPath : DropPathOptions {};
 struct Concatenate {};
+/// The values of a, then the values of b: outputs in f32.
+struct JoinOutputs {};
 struct GlobalMean {};
 struct Dropout : DropoutOptions {};
 /// Pooling over the existing items of a set.
@@ -114,8 +177,10 @@ struct ItemPool {
 /// The global columns of the set: one vector per sample.
 struct Globals {};
 
-using Operation = std::variant<Convolution, Dense, GroupNorm, BatchNorm, MaxPool, Relu, Add,
-                               Concatenate, GlobalMean, Dropout, ItemPool, Globals>;
+using Operation = std::variant<Convolution, DepthwiseConvolution, Dense, GroupNorm, BatchNorm,
+                               LayerNorm, MaxPool, Relu, Gelu, Silu, Add, Concatenate, JoinOutputs,
+                               Upsample, GlobalMean, Dropout, DropPath, Attention, AddParameter,
+                               ScaleChannels, PrependTokens, SelectTokens, ItemPool, Globals>;
 
 struct Node {
   Operation operation;
@@ -128,7 +193,10 @@ class Tape {
  public:
   /// `model`: name of the network in messages. All operations throw Error (config) for shapes that
   /// do not fit, and std::logic_error for misuse that no configuration can cause.
-  Tape(std::string model, const SampleLayout& input, int outputs);
+  Tape(std::string model, const SampleLayout& input, std::vector<OutputSpec> outputs);
+  /// The same with one output per sample.
+  Tape(std::string model, const SampleLayout& input, int width)
+      : Tape(std::move(model), input, {OutputSpec{kSampleOutput, width}}) {}
 
   const std::string& model() const { return model_; }
   /// The samples of the batch.
@@ -138,19 +206,47 @@ class Tape {
   bool has_globals() const { return input_.globals > 0; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
+  Tensor depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options = {});
   Tensor dense(Tensor x, const std::string& name, DenseOptions options);
-  /// The dense layer for the outputs of all heads, concatenated; ends the list. Uses
-  /// Init::lecun_normal.
-  void head(Tensor x, const std::string& name);
+  /// True if a head reads the output called `name`. A model that offers several outputs records
+  /// only the wanted ones.
+  bool wants(const std::string& name);
+  /// The dense layer of an output, for all heads that read it. The list ends with the last output.
+  void head(Tensor x, const std::string& name, const HeadOptions& options = {});
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
   Tensor batch_norm(Tensor x, const std::string& name, BatchNormOptions options = {});
+  /// Normalises the channels of every position.
+  Tensor layer_norm(Tensor x, const std::string& name, LayerNormOptions options = {});
   Tensor relu(Tensor x);
+  Tensor gelu(Tensor x);
+  Tensor silu(Tensor x);
   Tensor add(Tensor a, Tensor b);
+  /// The same values are added to every sample; they have as many elements as a sample.
+  Tensor add(Tensor x, const Parameter& values);
+  /// Multiplies each channel by its factor [channels].
+  Tensor scale(Tensor x, const Parameter& factors);
   /// The channels of `a`, then the channels of `b`.
   Tensor concatenate(Tensor a, Tensor b);
   Tensor max_pool(Tensor x, PoolOptions options = {});
+  /// Doubles height and width: each value is repeated in 2x2 pixels.
+  Tensor upsample(Tensor x);
   /// Mean over height and width.
   Tensor global_mean(Tensor x);
+  /// The positions of an image, row by row, as tokens.
+  static Tensor tokens(Tensor x) {
+    return {x.value, {1, static_cast<int>(x.shape.positions()), x.shape.channels}};
+  }
+  /// Puts learned tokens [tokens, channels] before those of x.
+  Tensor prepend(const Parameter& tokens, Tensor x);
+  /// Tokens [first, first + count).
+  Tensor select(Tensor x, int first, int count);
+  /// Attention among the tokens of a sample: [tokens, 3 * width] -> [tokens, width]. The channels
+  /// of x are the queries of all heads, then their keys, then their values. If the tokens are the
+  /// items of a set, those that do not exist take no part.
+  Tensor attention(Tensor x, AttentionOptions options);
+  /// Stochastic depth: training multiplies all values of a sample by 0 or by 1 / (1 - rate);
+  /// evaluation changes nothing. `name` keys the random numbers.
+  Tensor drop_path(Tensor x, const std::string& name, DropPathOptions options);
   /// Training sets values to 0 at random and divides the others by 1 - rate; evaluation changes
   /// nothing. `name` keys the random numbers.
   Tensor dropout(Tensor x, const std::string& name, DropoutOptions options);
@@ -164,22 +260,28 @@ class Tape {
   }
 
   const SampleLayout& layout() const { return input_; }
-  int outputs() const { return outputs_; }
+  /// Values per sample in all outputs, which are concatenated in the order of the constructor.
+  int outputs() const;
   /// Number of values, including the input.
   int values() const { return values_; }
-  /// The nodes in recording order, which is a valid execution order. Error (std::logic_error) if
-  /// the list does not end with a head or no operation reads a value.
+  /// The nodes in recording order, which is a valid execution order. Errors: config if the model
+  /// lacks an output; std::logic_error if no operation reads a value.
   const std::vector<Node>& nodes() const;
 
  private:
   Tensor item_pool(Tensor x, bool mean);
   Tensor record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                 TensorShape shape);
+  /// Errors (std::logic_error): another number of elements; not a row of tokens.
+  void expect_elements(const Parameter& parameter, std::int64_t wanted) const;
+  void expect_tokens(Tensor x) const;
   [[noreturn]] void refuse(const std::string& what, const std::string& why) const;
 
   std::string model_;
   SampleLayout input_;
-  int outputs_;
+  std::vector<OutputSpec> outputs_;
+  std::vector<std::optional<Tensor>> written_;  ///< by output
+  std::vector<std::string> offered_;            ///< names of the outputs that the model has
   int values_ = 1;
   std::optional<Tensor> globals_;
   std::vector<Node> nodes_;

@@ -20,6 +20,13 @@ void add_latents(SourceTruth& truth, const std::vector<LatentInfo>& latents,
   }
 }
 
+void add_dense_classes(SourceTruth& truth, const SampleInfo& info) {
+  if (!info.plane || info.plane->kind != PlaneInfo::Kind::class_number) return;
+  truth.dense_classes = {"background"};
+  truth.dense_classes.insert(truth.dense_classes.end(), info.classes.begin(), info.classes.end());
+  truth.pixels = info.layout.height * info.layout.width;
+}
+
 SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
                      const Source& source) {
   const SourceSpec& spec = configured.spec;
@@ -35,6 +42,7 @@ SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
     add_latents(truth, generator->info().latents, configured.augmentations);
     for (const ValueInfo& target : generator->info().targets)
       truth.targets.push_back({target.name, target.unit, -1, 1});
+    add_dense_classes(truth, generator->info());
   } else if (const Dataset* const rows = source.rows()) {
     add_latents(truth, rows->latents(), configured.augmentations);
     for (const ValueInfo& target : rows->targets())

@@ -19,11 +19,9 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
       optimizer_(config.optimizer.spec),
       clip_(static_cast<float>(config.train.clip)),
       ema_(static_cast<float>(config.train.ema)) {
-  int outputs = 0;
-  for (const HeadSpec& head : input_.heads) outputs += head.outputs();
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
   if (config.train.convolutions == ConvolutionPlans::fastest) use_fastest_plans(context.stream);
-  network_ = std::make_unique<Network>(model->record(input_.layout, outputs),
+  network_ = std::make_unique<Network>(model->record(input_.layout, outputs_of(input_.heads)),
                                        NetworkSpec{.batch = context.share.rows,
                                                    .compute = compute,
                                                    .seed = config.seed,

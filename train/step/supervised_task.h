@@ -36,6 +36,9 @@ class SupervisedTask {
   void forward(const Pass& pass);
   /// [batch, outputs of all heads] f32, after forward().
   const float* outputs() const { return network_->outputs(); }
+  std::int32_t outputs_per_sample() const {
+    return input_.heads.back().begin + input_.heads.back().outputs();
+  }
   /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every trained parameter.

@@ -2,63 +2,20 @@
 // a .cu file five times as long.
 #include "kernels/ops/cuda/cudnn.h"
 
-#include "core/error.h"
+#include "kernels/ops/cuda/cudnn_impl.h"
 #include "kernels/ops/cuda/versions.h"
-#include "kernels/runtime/cuda_check.h"
 
-#include <cudnn.h>
-#include <cudnn_frontend.h>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <unordered_map>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 namespace wellspring::ops::cuda {
 namespace {
 
-namespace fe = cudnn_frontend;
-
 // Names of the tensors in a graph's variant pack.
 enum Uid : std::int64_t { kFirst = 1, kSecond = 2, kResult = 3, kBias = 4 };
-
-void check(cudnnStatus_t status, std::string_view call, Device device) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  fail(ErrorKind::device,
-       {fmt::format("cuDNN on {}: {} failed", device.to_string(), call),
-        fmt::format("{}, cuDNN {}", cudnnGetErrorString(status), cudnnGetVersion()),
-        "`wellspring doctor` shows the versions of the driver, CUDA and cuDNN"});
-}
-
-/// A stream's handle. It is made once and destroyed with its last user.
-class CudnnHandle {
- public:
-  explicit CudnnHandle(const Stream& stream) : device_(stream.device()) {
-    const wellspring::cuda::DeviceScope scope(device_.index);
-    check(cudnnCreate(&handle_), "cudnnCreate", device_);
-    const cudnnStatus_t status =
-        cudnnSetStream(handle_, static_cast<cudaStream_t>(stream.native()));
-    if (status != CUDNN_STATUS_SUCCESS) {
-      cudnnDestroy(handle_);
-      check(status, "cudnnSetStream", device_);
-    }
-  }
-  ~CudnnHandle() { cudnnDestroy(handle_); }
-  CudnnHandle(const CudnnHandle&) = delete;
-  CudnnHandle& operator=(const CudnnHandle&) = delete;
-
-  cudnnHandle_t get() const { return handle_; }
-  Device device() const { return device_; }
-
- private:
-  Device device_;
-  cudnnHandle_t handle_ = nullptr;
-};
-
-fe::DataType_t cudnn_type(DType dtype) {
-  return dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
-}
 
 /// cuDNN orders the dimensions N, C, H, W and infers the layout from the strides. These are the
 /// packed NHWC strides, even for sizes of 1, because cuDNN uses them to check contiguity.
@@ -100,13 +57,6 @@ std::string cudnn_version() {
                      CUDNN_FRONTEND_MAJOR_VERSION, CUDNN_FRONTEND_MINOR_VERSION,
                      CUDNN_FRONTEND_PATCH_VERSION);
 }
-
-struct CudnnTarget::State {
-  std::shared_ptr<CudnnHandle> handle;                     // a live stream, or
-  std::shared_ptr<const fe::DeviceProperties> properties;  // a chip that is only described
-  int sm_version = 0;                                      // with properties: 90 means 9.0
-  std::string name;
-};
 
 CudnnTarget CudnnTarget::of(const Stream& stream) {
   auto state = std::make_shared<State>();
@@ -154,26 +104,13 @@ std::string CudnnTarget::description() const {
   return {json.begin(), json.end()};
 }
 
-struct ConvGraph::Impl {
+struct ConvGraph::Impl : CudnnGraph {
   ConvGraphSpec spec;
-  CudnnTarget target;
-  fe::graph::Graph graph;
-  std::unordered_map<std::int64_t, void*> pointers;  // device pointers of a run, indexed by Uid
-  std::size_t workspace_bytes = 0;
-  std::string engine;
 
-  Impl(const ConvGraphSpec& s, const CudnnTarget& t) : spec(s), target(t) {
-    const CudnnTarget::State& state = target.state();
-    graph.set_io_data_type(cudnn_type(spec.conv.compute))
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-    if (state.properties) {
-      graph.set_device_properties(state.properties).set_sm_version(state.sm_version);
-    }
+  Impl(const ConvGraphSpec& s, const CudnnTarget& t)
+      : CudnnGraph(s.to_string(), t, s.conv.compute), spec(s) {
     describe();
-    plan(state);
-    for (const Uid uid : {kFirst, kSecond, kResult}) pointers[uid] = nullptr;
-    if (has_bias()) pointers[kBias] = nullptr;
+    plan(spec.workspace_limit, unwanted());
   }
 
   bool has_bias() const {
@@ -235,83 +172,17 @@ struct ConvGraph::Impl {
     result = nhwc(kResult, name, spec.result, nchw).set_output(true);
   }
 
-  /// Chooses the first plan of cuDNN's heuristics that meets our guarantees; builds it on a live
-  /// target.
-  void plan(const CudnnTarget::State& state) {
-    const cudnnHandle_t handle = state.handle ? state.handle->get() : nullptr;
-    in_scope([&] {
-      require(graph.validate());
-      require(graph.build_operation_graph(handle));
-      require(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
-      leave_out_unwanted();
-      require(graph.check_support());
-      if (!state.handle) return;
-      require(graph.build_plans());
-      adopt();
-    });
-  }
-
-  void choose(std::size_t index) {
-    WS_EXPECT(target.state().handle);
-    in_scope([&] {
-      require(graph.build_plan_at_index(static_cast<std::int64_t>(index)));
-      adopt();
-    });
-  }
-
-  /// Calls a function while the live target's device is current.
-  template <class Call>
-  void in_scope(const Call& call) const {
-    const CudnnTarget::State& state = target.state();
-    if (!state.handle) return call();
-    const wellspring::cuda::DeviceScope scope(state.handle->device().index);
-    call();
-  }
-
-  /// Records properties of the plan built last, which is the plan that runs.
-  void adopt() {
-    std::int64_t bytes = 0;
-    require(graph.get_workspace_size(bytes));
-    workspace_bytes = static_cast<std::size_t>(bytes);
-    require(graph.get_plan_name(engine));
-  }
-
-  void leave_out_unwanted() {
-    graph.deselect_workspace_greater_than(static_cast<std::int64_t>(spec.workspace_limit));
-    graph.deselect_numeric_notes(
-        {fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION});
+  std::vector<fe::NumericalNote_t> unwanted() const {
+    std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::NONDETERMINISTIC,
+                                              fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
     // f32 means f32: no TF32, whose tensor cores round the inputs to 10 fraction bits, and no
     // transforms that trade accuracy for speed.
     if (spec.conv.compute == DType::f32) {
-      graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE,
-                                    fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
-                                    fe::NumericalNote_t::FFT, fe::NumericalNote_t::WINOGRAD});
+      notes.insert(notes.end(),
+                   {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                    fe::NumericalNote_t::FFT, fe::NumericalNote_t::WINOGRAD});
     }
-  }
-
-  void require(fe::error_t status) const {  // by value, because its accessors are not const
-    if (status.is_good()) return;
-    fail(ErrorKind::device,
-         {fmt::format("cuDNN cannot run {} on {}", spec.to_string(), target.state().name),
-          status.get_message(),
-          "change the shape of the layer or its compute type, or run on the CPU"});
-  }
-
-  void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
-    const CudnnTarget::State& state = target.state();
-    WS_EXPECT(state.handle);
-    WS_EXPECT(workspace.bytes >= workspace_bytes);
-    // cuDNN's interface has no const, but inputs are not written.
-    pointers[kFirst] = const_cast<void*>(tensors[0]);
-    pointers[kSecond] = const_cast<void*>(tensors[1]);
-    pointers[kResult] = const_cast<void*>(tensors[2]);
-    if (has_bias()) pointers[kBias] = const_cast<float*>(bias);
-    const wellspring::cuda::DeviceScope scope(state.handle->device().index);
-    auto status = graph.execute(state.handle->get(), pointers, workspace.data);
-    if (status.is_good()) return;
-    fail(ErrorKind::device,
-         {fmt::format("cuDNN failed to launch {} on {}", spec.to_string(), state.name),
-          fmt::format("{} (plan {})", status.get_message(), engine)});
+    return notes;
   }
 };
 
@@ -353,7 +224,147 @@ bool ConvGraph::choose(std::string_view engine) {
   return false;
 }
 void ConvGraph::run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace) {
-  impl_->run(tensors, bias, workspace);
+  impl_->set(kFirst, tensors[0]);
+  impl_->set(kSecond, tensors[1]);
+  impl_->set(kResult, tensors[2]);
+  if (impl_->has_bias()) impl_->set(kBias, bias);
+  impl_->run(workspace);
+}
+
+std::string_view to_string(AttentionPass pass) {
+  return pass == AttentionPass::forward ? "forward" : "backward";
+}
+
+struct AttentionGraph::Impl : CudnnGraph {
+  // Names of the tensors in the variant pack. The parts of qkv and of dqkv are in order.
+  enum Uid : std::int64_t {
+    kQkv = 1,
+    kOutput = 4,
+    kLogSum = 5,
+    kQueryCount = 6,
+    kKeyCount = 7,
+    kOutputGradient = 8,
+    kQkvGradient = 9
+  };
+  using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+  AttentionSpec spec;
+  AttentionPass pass;
+
+  Impl(const AttentionSpec& s, AttentionPass p, const CudnnTarget& t)
+      : CudnnGraph(fmt::format("{} of {}", cuda::to_string(p), s.to_string()), t, s.compute),
+        spec(s),
+        pass(p) {
+    pass == AttentionPass::forward ? describe_forward() : describe_backward();
+    plan(kWorkspaceLimit, {fe::NumericalNote_t::NONDETERMINISTIC});
+  }
+
+  /// Most workspace of a plan, in bytes; the deterministic backward pass keeps a bf16 value per
+  /// score there.
+  static constexpr std::size_t kWorkspaceLimit = std::size_t{2} << 30;
+
+  /// Values per token of y.
+  std::int64_t features() const { return std::int64_t{spec.heads} * spec.head_width; }
+
+  /// cuDNN orders the dimensions batch, head, token, feature. `stride`: values per token.
+  fe::graph::Tensor_attributes heads(std::int64_t uid, const char* label,
+                                     std::int64_t stride) const {
+    return fe::graph::Tensor_attributes()
+        .set_uid(uid)
+        .set_name(label)
+        .set_data_type(cudnn_type(spec.compute))
+        .set_dim({spec.batch, spec.heads, spec.tokens, spec.head_width})
+        .set_stride({spec.tokens * stride, spec.head_width, stride, 1});
+  }
+  fe::graph::Tensor_attributes log_sums() const {
+    const std::int64_t rows = spec.tokens;
+    return fe::graph::Tensor_attributes()
+        .set_uid(kLogSum)
+        .set_name("log_sum")
+        .set_data_type(fe::DataType_t::FLOAT)
+        .set_dim({spec.batch, spec.heads, rows, 1})
+        .set_stride({spec.heads * rows, rows, 1, 1});
+  }
+  Tensor counts(Uid uid, const char* label) {
+    return graph.tensor(fe::graph::Tensor_attributes()
+                            .set_uid(uid)
+                            .set_name(label)
+                            .set_data_type(fe::DataType_t::INT32)
+                            .set_dim({spec.batch, 1, 1, 1})
+                            .set_stride({1, 1, 1, 1}));
+  }
+  std::array<Tensor, 3> qkv() {
+    return {graph.tensor(heads(kQkv, "q", 3 * features())),
+            graph.tensor(heads(kQkv + 1, "k", 3 * features())),
+            graph.tensor(heads(kQkv + 2, "v", 3 * features()))};
+  }
+
+  /// Attributes that both passes have.
+  template <class Attributes>
+  Attributes attributes() {
+    Attributes made;
+    made.set_name("attention")
+        .set_attn_scale(static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_width))));
+    if (spec.masked) {
+      made.set_padding_mask(true)
+          .set_seq_len_q(counts(kQueryCount, "query_count"))
+          .set_seq_len_kv(counts(kKeyCount, "key_count"));
+    }
+    return made;
+  }
+
+  void describe_forward() {
+    const auto [q, k, v] = qkv();
+    auto [y, log_sum] =
+        graph.sdpa(q, k, v, attributes<fe::graph::SDPA_attributes>().set_generate_stats(true));
+    *y = heads(kOutput, "y", features()).set_output(true);
+    *log_sum = log_sums().set_output(true);
+  }
+
+  void describe_backward() {
+    const auto [q, k, v] = qkv();
+    const auto gradients = graph.sdpa_backward(
+        q, k, v, graph.tensor(heads(kOutput, "y", features())),
+        graph.tensor(heads(kOutputGradient, "dy", features())), graph.tensor(log_sums()),
+        attributes<fe::graph::SDPA_backward_attributes>().set_deterministic_algorithm(true));
+    constexpr const char* kNames[] = {"dq", "dk", "dv"};
+    for (std::int64_t part = 0; part < 3; ++part) {
+      const auto i = static_cast<std::size_t>(part);
+      *gradients[i] = heads(kQkvGradient + part, kNames[i], 3 * features()).set_output(true);
+    }
+  }
+
+  /// q, k and v within a tensor [batch, tokens, 3, heads, head_width].
+  void set_parts(std::int64_t uid, const void* tensor) {
+    for (std::int64_t part = 0; part < 3; ++part) {
+      set(uid + part, static_cast<const std::byte*>(tensor) +
+                          static_cast<std::size_t>(part * features()) * size_of(spec.compute));
+    }
+  }
+};
+
+AttentionGraph::AttentionGraph(const AttentionSpec& spec, AttentionPass pass,
+                               const CudnnTarget& target)
+    : impl_(std::make_unique<Impl>(spec, pass, target)) {}
+AttentionGraph::~AttentionGraph() = default;
+AttentionGraph::AttentionGraph(AttentionGraph&&) noexcept = default;
+AttentionGraph& AttentionGraph::operator=(AttentionGraph&&) noexcept = default;
+std::size_t AttentionGraph::workspace_bytes() const {
+  return impl_->workspace_bytes;
+}
+void AttentionGraph::run(const Tensors& tensors, Workspace workspace) {
+  impl_->set_parts(Impl::kQkv, tensors.qkv);
+  impl_->set(Impl::kOutput, tensors.y);
+  impl_->set(Impl::kLogSum, tensors.log_sum);
+  if (impl_->spec.masked) {
+    impl_->set(Impl::kQueryCount, tensors.count);
+    impl_->set(Impl::kKeyCount, tensors.count);
+  }
+  if (impl_->pass == AttentionPass::backward) {
+    impl_->set(Impl::kOutputGradient, tensors.dy);
+    impl_->set_parts(Impl::kQkvGradient, tensors.dqkv);
+  }
+  impl_->run(workspace);
 }
 
 }  // namespace wellspring::ops::cuda

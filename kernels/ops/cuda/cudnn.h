@@ -1,8 +1,9 @@
-// cuDNN convolution graphs. They are planned for a live stream, or for the stored description of a
-// chip that is not present. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp and
-// by tests that plan without a device; host only.
+// cuDNN graphs of convolutions and of attention. They are planned for a live stream, or for the stored description of a
+// chip that is not present. Only cudnn.cpp includes cudnn-frontend. Called by cuda/conv2d.cpp,
+// cuda/attention.cpp and tests that plan without a device; host only.
 #pragma once
 
+#include "kernels/ops/attention.h"
 #include "kernels/ops/ops.h"
 
 #include <array>
@@ -84,6 +85,40 @@ class ConvGraph {
   /// Enqueues the pass on its stream. `tensors` is {x, w, y}, {dy, w, dx} or {x, dy, dw}, depending
   /// on the pass; `bias` is used only if the forward graph has one. Throws device errors.
   void run(std::array<const void*, 3> tensors, const float* bias, Workspace workspace);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+enum class AttentionPass : std::uint8_t { forward, backward };
+std::string_view to_string(AttentionPass pass);
+
+/// One pass of attention with its execution plan, which gives the same bits in every run.
+class AttentionGraph {
+ public:
+  /// Throws a device error, with cuDNN's reasons, if cuDNN has no plan for this graph on this
+  /// target.
+  AttentionGraph(const AttentionSpec& spec, AttentionPass pass, const CudnnTarget& target);
+  ~AttentionGraph();
+  AttentionGraph(AttentionGraph&&) noexcept;
+  AttentionGraph& operator=(AttentionGraph&&) noexcept;
+
+  /// Bytes of scratch of the plan; 0 for a described target.
+  std::size_t workspace_bytes() const;
+
+  /// Arguments of a run; see Attention.
+  struct Tensors {
+    const void* qkv = nullptr;
+    const std::int32_t* count = nullptr;  ///< within [1, tokens]; null if the spec is not masked
+    const void* y = nullptr;              ///< output of the forward pass
+    const float* log_sum = nullptr;       ///< [batch, heads, tokens]; output of the forward pass
+    const void* dy = nullptr;
+    const void* dqkv = nullptr;  ///< output of the backward pass
+  };
+  /// Enqueues the pass on its stream. Tokens that do not exist get arbitrary results. Throws device
+  /// errors.
+  void run(const Tensors& tensors, Workspace workspace);
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 #include "generators/generator.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_team.h"
 #include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -33,7 +36,7 @@ struct Painted {
     side = 1 << scene.log_side;
     cells.resize(static_cast<std::size_t>(functor.cells({size, size, 3})));
     SoloTeam team({nullptr, 0, 0});
-    functor.paint(team, scene, {0, 1}, cells.data());
+    functor.paint(team, scene, 0, cells.data());
   }
   double at(int field, int x, int y) const {
     return fft::load(cells.data() + field * side * side + fft::place(x, y, scene.log_side));
@@ -91,6 +94,34 @@ TEST(Spectrum, AmplitudesFollowThePowerLaw) {
           ASSERT_NEAR(std::abs(spectrum[i]), expected, 1e-7 + 2e-6 * expected)
               << size << ": " << i / n << ", " << i % n;
         }
+      }
+    }
+  }
+}
+
+// Through tiles in scratch memory, teams of any size paint the same bits as a lone thread, with all
+// the scratch that paint would like and with less.
+TEST(Spectrum, TilesGiveTheBitsOfALoneTeam) {
+  for (const auto palette : {Spectrum::Palette::correlated, Spectrum::Palette::grey}) {
+    for (const int size : {16, 32, 64, 128, 256, 512, 1024}) {
+      if (size > 256 && palette == Spectrum::Palette::grey) continue;
+      const Spectrum functor(with(palette));
+      const SampleShape shape{size, size, 3};
+      const std::size_t wanted = functor.paint_scratch(shape);
+      const Painted lone(with(palette), 7, size);
+      for (const auto& [members, bytes] :
+           {std::pair{7, wanted}, {1, wanted}, {32, wanted / 2}, {256, wanted / 4 * 3}}) {
+        if (size > 128 && members > 7) continue;
+        std::vector<fft::Cell> cells(lone.cells.size(), 0xCDCDCDCD);
+        const std::size_t scratch = bytes / 16 * 16;
+        test::run_thread_league(1, members, scratch + 16,
+                                [&](test::ThreadTeam& team, std::int64_t) {
+                                  functor.paint(team, lone.scene, scratch, cells.data());
+                                });
+        // The grids and their range; a lone team keeps its tables after them.
+        const auto compared = static_cast<std::ptrdiff_t>(functor.fields() * size * size + 2);
+        EXPECT_TRUE(std::equal(cells.begin(), cells.begin() + compared, lone.cells.begin()))
+            << size << ", " << members << " members, " << bytes << " bytes";
       }
     }
   }

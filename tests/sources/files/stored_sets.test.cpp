@@ -264,7 +264,7 @@ TEST_F(StoredSetFiles, RefuseBadItemsAndTruthByLocation) {
                {"'mass' is an array of F32 [2]",
                 "'offsets' has 3 rows: the shape must be [3] or [3, columns]"});
   expect_parts(truth("mass", {3}, {1, nan, 2}, {{"latents", "[mass]"}}),
-               {"'mass' of row 1: mass is nan", "and training permanently"});
+               {"'mass' of row 1: mass is nan", "ruins the training"});
   expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mas]"}}),
                {"'mas' is not in the file", "did you mean 'mass'?"});
   expect_parts(truth("mass", {3}, {1, 2, 3}, {{"latents", "[mass, mass]"}}),

@@ -63,6 +63,64 @@ TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
             (std::vector<std::int32_t>{1, 0, 2, 1}));
 }
 
+/// The three sources; the shapes have a class for each of 16 pixels.
+std::vector<SourceTruth> sources_with_pixels() {
+  std::vector<SourceTruth> sources = three_sources();
+  sources[0].dense_classes = {"background", "disc", "ring"};
+  sources[0].pixels = 16;
+  return sources;
+}
+
+TEST(Heads, LearnTheClassOfEachPixel) {
+  HeadConfig early = head("jets", LossKind::class_label);
+  early.output = "early";
+  const std::vector<HeadConfig> configs = {head("mask", LossKind::pixel_class), early,
+                                           head("shapes", LossKind::class_label),
+                                           head("size", LossKind::regression, {"size"})};
+  const std::vector<HeadSpec> heads = make_heads(configs, sources_with_pixels());
+  ASSERT_EQ(heads.size(), 4u);
+  EXPECT_EQ(heads[0].classes, (std::vector<std::string>{"background", "disc", "ring"}));
+  EXPECT_EQ(heads[0].outputs(), 48);
+  EXPECT_EQ(heads[0].scores(), 7);
+  const std::int32_t begins[] = {0, 48, 50, 52}, rows[] = {0, 0, 0, 2};
+  for (std::size_t h = 0; h < 4; ++h) {
+    EXPECT_EQ(heads[h].begin, begins[h]);
+    EXPECT_EQ(heads[h].row, rows[h]);
+  }
+  const std::vector<OutputSpec> outputs = outputs_of(heads);
+  ASSERT_EQ(outputs.size(), 3u);
+  EXPECT_TRUE(outputs[0].dense);
+  EXPECT_EQ(outputs[1].name, "early");
+  EXPECT_EQ(outputs[2].width, 3) << "two classes and a target";
+  const std::vector<HeadSources> feeds = feed_heads(heads, configs, sources_with_pixels());
+  EXPECT_EQ(feeds[0].sources, 0b001u);
+}
+
+TEST(Heads, GroupHeadsByOutput) {
+  std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
+                                     head("jets", LossKind::class_label),
+                                     head("size", LossKind::regression, {"size"})};
+  configs[1].output = "early";
+  const std::vector<HeadSpec> heads = make_heads(configs, three_sources());
+  EXPECT_EQ(heads[1].name, "size");
+  EXPECT_EQ(heads[1].begin, 2);
+  EXPECT_EQ(heads[2].name, "jets");
+  EXPECT_EQ(heads[2].begin, 3);
+}
+
+TEST(Heads, RefusePixelsWithoutClassesAndSharedOutputs) {
+  const auto refused = [](std::vector<HeadConfig> configs) {
+    configs.push_back(head("shapes", LossKind::class_label));
+    configs.push_back(head("jets", LossKind::class_label));
+    return message_of(ErrorKind::config, [&] { make_heads(configs, sources_with_pixels()); });
+  };
+  expect_parts(refused({head("mask", LossKind::pixel_class, {}, {"jets"})}),
+               {"head 'mask': source 'jets' has no class per pixel", "shapes"});
+  expect_parts(refused({head("a", LossKind::pixel_class), head("b", LossKind::pixel_class)}),
+               {"head 'b': it reads output 'pixels', as does head 'a'"});
+  EXPECT_THROW(expect_mixable({head("mask", LossKind::pixel_class)}, {.mixup = 1}), Error);
+}
+
 TEST(Heads, ReadRegressionTargetsFromTheTargetColumn) {
   const std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label),
                                            head("p", LossKind::regression, {"mass", "qcd"})};

@@ -27,10 +27,13 @@ struct OperationCase {
   /// Factor by which the steepest operation, a normalisation, magnifies an error. Gradients pass
   /// through its division twice, so their factor is the square.
   double gain = 1;
+  std::vector<OutputSpec> outputs = {{kSampleOutput, 3}};
 
-  void record(Tape& tape) const {
+  Tape tape() const {
+    Tape tape(name, input, outputs);
     const Tensor last = page(tape);
     tape.head(input.kind == SampleKind::image ? tape.global_mean(last) : last, "h");
+    return tape;
   }
 };
 
@@ -59,6 +62,9 @@ const std::vector<OperationCase>& cases() {
        },
        64, 4},
       {"conv", image, [](Tape& t) { return t.conv(t.input(), "a", {.channels = 4}); }, 96},
+      {"depthwise", odd, [](Tape& t) { return t.depthwise_conv(t.input(), "a"); }, 96},
+      {"depthwise_without_bias", image,
+       [](Tape& t) { return t.depthwise_conv(t.input(), "a", {.kernel = 3, .bias = false}); }, 48},
       {"conv_relu", image, [](Tape& t) { return t.relu(t.conv(t.input(), "a", {.channels = 4})); },
        96},
       {"conv_7x7_stride_2", image,
@@ -149,6 +155,58 @@ const std::vector<OperationCase>& cases() {
        [](Tape& t) {
          return t.dropout(t.dense(t.input(), "a", {.width = 13}), "d", {.rate = 0.25f});
        }},
+      {"upsample", odd,
+       [](Tape& t) {
+         return t.conv(t.upsample(t.conv(t.input(), "a", {.channels = 4})), "b", {.channels = 3});
+       },
+       160},
+      {"drop_path", vector,
+       [](Tape& t) {
+         return t.drop_path(t.dense(t.input(), "a", {.width = 13}), "d", {.rate = 0.25f});
+       }},
+      {"gelu", vector, [](Tape& t) { return t.gelu(t.dense(t.input(), "a", {.width = 8})); }, 64,
+       2},
+      {"silu", vector, [](Tape& t) { return t.silu(t.dense(t.input(), "a", {.width = 8})); }, 64,
+       2},
+      {"layer_norm", image,
+       [](Tape& t) { return t.layer_norm(t.conv(t.input(), "a", {.channels = 9}), "n"); }, 160, 4},
+      {"add_values", image,
+       [](Tape& t) {
+         return t.add(t.input(), Parameter{"p", {1, 6, 6, 3}, Init::normal(0.5f)});
+       }},
+      {"scale", image,
+       [](Tape& t) {
+         return t.scale(t.input(), Parameter{"s", {3}, Init::constant(0.1f)});
+       }},
+      {"prepend_and_select", image,
+       [](Tape& t) {
+         const Tensor x =
+             t.prepend({"cls", {1, 2, 3}, Init::normal(0.5f)}, Tape::tokens(t.input()));
+         return t.dense(t.select(x, 1, 4), "a", {.width = 5});
+       }},
+      {"attention", image,
+       [](Tape& t) {
+         const Tensor x = t.dense(Tape::tokens(t.input()), "a", {.width = 3 * 2 * 5});
+         return t.attention(x, {.heads = 2});
+       },
+       160, 4},
+      {"attention_among_items", set,
+       [](Tape& t) {
+         const Tensor x = t.dense(t.input(), "a", {.width = 3 * 2 * 4});
+         return t.item_mean(t.attention(x, {.heads = 2}));
+       },
+       96, 4},
+      {"several_outputs",
+       image,
+       [](Tape& t) {
+         const Tensor x = t.relu(t.conv(t.input(), "a", {.channels = 4}));
+         t.head(x, "p", {.output = kPixelOutput});
+         t.head(x, "e", {.output = "early"});
+         return x;
+       },
+       160,
+       1,
+       {{"early", 1}, {kPixelOutput, 2, true}, {kSampleOutput, 3}}},
       {"item_mean", set,
        [](Tape& t) { return t.item_mean(t.relu(t.dense(t.input(), "a", {.width = 4}))); }},
       {"item_sum_and_globals", set,
@@ -176,7 +234,9 @@ std::set<std::string> frozen_norms(const Tape& tape, const Rules& rules) {
 /// Ways to freeze a part: each layer, all but each layer, each parameter, all but each parameter.
 std::vector<Rules> ways_to_freeze(const std::set<std::string>& names) {
   std::set<std::string> parts = names;
-  for (const std::string& name : names) parts.insert(name.substr(0, name.find('.')) + ".*");
+  for (const std::string& name : names)
+    if (const std::size_t dot = name.find('.'); dot != std::string::npos)
+      parts.insert(name.substr(0, dot) + ".*");
   std::vector<Rules> ways;
   for (const std::string& part : parts)
     for (const bool frozen : {true, false}) {
@@ -194,8 +254,7 @@ class Operations : public ops::test::OperationTest {
   void expect_oracle(const OperationCase& c, DType compute,
                      std::int64_t shards = NetworkSpec::kWholeBatch) {
     SCOPED_TRACE(c.name + " in " + std::string(to_string(compute)));
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench bench(stream(), tape, kBatch, compute, shards);
     const double f32 = ops::test::rounding(DType::f32);
     const double steps = static_cast<double>(tape.nodes().size()) + 1;
@@ -224,8 +283,7 @@ class Operations : public ops::test::OperationTest {
   /// place.
   void expect_pruned(const OperationCase& c, const Rules& rules, std::int64_t shards,
                      const std::map<std::string, Doubles>& full) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench pruned(stream(), tape, kBatch, DType::f32, shards, rules);
     const Doubles outputs = pruned.outputs(PassMode::train);
     ReferenceInput input = pruned.reference(PassMode::train);
@@ -284,8 +342,7 @@ TEST_P(Operations, AgreeInShards) {
 
 TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
   for (const OperationCase& c : cases()) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     for (const std::int64_t shards : {NetworkSpec::kWholeBatch, std::int64_t{3}}) {
       NetworkBench bench(stream(), tape, kBatch, DType::f32, shards,
                          {{.match = "*", .lr_scale = 1}});
@@ -306,8 +363,7 @@ TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
 TEST(ShardedNetwork, HasEqualBitsForAnyNumberOfThreads) {
   for (const OperationCase& c : cases()) {
     SCOPED_TRACE(c.name);
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     const auto run = [&](int threads) {
       Stream stream(Device::cpu(), threads);
       NetworkBench bench(stream, tape, 13, DType::f32, 5);
@@ -355,8 +411,7 @@ TEST_P(Operations, AgreeInBf16) {
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
   for (const OperationCase& c : cases()) {
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     for (const Node& node : tape.nodes()) seen[node.operation.index()] = true;
   }
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
@@ -367,8 +422,7 @@ TEST_P(Operations, PassNaNsThrough) {
   for (const OperationCase& c : cases()) {
     if (c.input.globals > 0) continue;  // items after a set's count are not read
     SCOPED_TRACE(c.name);
-    Tape tape(c.name, c.input, kOutputs);
-    c.record(tape);
+    const Tape tape = c.tape();
     NetworkBench bench(stream(), tape, kBatch);
     std::vector<float> x(static_cast<std::size_t>(kBatch * c.input.elements()), std::nanf(""));
     bench.set_input(x);

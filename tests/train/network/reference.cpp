@@ -54,6 +54,25 @@ class Evaluator {
             }
     return linear(patches, c.channels, c.weights_of, c.bias);
   }
+  Matrix operator()(const DepthwiseConvolution& c) const {
+    const Value& x = input(0);
+    const TensorShape& shape = x.shape;
+    const int k = c.kernel;
+    const Matrix weight = matrix_of(tensor("", "weight"), shape.channels, k * k).transpose();
+    Matrix y = Matrix::Zero(x.data.rows(), x.data.cols());
+    for (std::int64_t n = 0; n < in_.batch; ++n)
+      for (int p = 0; p < shape.height; ++p)
+        for (int q = 0; q < shape.width; ++q)
+          for (int tap = 0; tap < k * k; ++tap) {
+            const int row = p + tap / k - k / 2, column = q + tap % k - k / 2;
+            if (row < 0 || row >= shape.height || column < 0 || column >= shape.width) continue;
+            y.row((n * shape.height + p) * shape.width + q) +=
+                x.data.row((n * shape.height + row) * shape.width + column)
+                    .cwiseProduct(weight.row(tap));
+          }
+    if (c.bias) y.rowwise() += vector("bias", y.cols());
+    return y;
+  }
   Matrix operator()(const Dense& d) const {
     return linear(input(0).data, d.width, d.weights_of, d.bias);
   }
@@ -105,7 +124,87 @@ class Evaluator {
             }
     return y;
   }
+  Matrix operator()(const LayerNorm& n) const {
+    Matrix y = input(0).data;
+    y.colwise() -= y.rowwise().mean().eval();
+    const Eigen::ArrayXd variance = y.array().square().rowwise().mean();
+    return affine((y.array().colwise() / (variance + double{n.epsilon}).sqrt()).matrix());
+  }
   Matrix operator()(const Relu&) const { return input(0).data.cwiseMax(0.0); }
+  Matrix operator()(const Upsample&) const {
+    const TensorShape &in = input(0).shape, &out = node_->output.shape;
+    Matrix y(in_.batch * out.positions(), out.channels);
+    for (std::int64_t n = 0; n < in_.batch; ++n)
+      for (int p = 0; p < out.height; ++p)
+        for (int q = 0; q < out.width; ++q)
+          y.row((n * out.height + p) * out.width + q) =
+              input(0).data.row((n * in.height + p / 2) * in.width + q / 2);
+    return y;
+  }
+  Matrix operator()(const JoinOutputs&) const {
+    Matrix y(in_.batch, node_->output.shape.channels);
+    y << input(0).data, input(1).data;
+    return y;
+  }
+  Matrix operator()(const Gelu&) const {
+    return input(0).data.unaryExpr(
+        [](double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; });
+  }
+  Matrix operator()(const Silu&) const {
+    return input(0).data.unaryExpr([](double x) { return x / (1 + std::exp(-x)); });
+  }
+  Matrix operator()(const AddParameter& a) const {
+    const Value& x = input(0);
+    Matrix y = x.data;
+    for (std::int64_t n = 0; n < in_.batch; ++n)
+      y.middleRows(n * x.shape.positions(), x.shape.positions()) +=
+          matrix_of(in_.tensors.at(a.values.name), x.shape.positions(), x.shape.channels);
+    return y;
+  }
+  Matrix operator()(const ScaleChannels& s) const {
+    const Value& x = input(0);
+    const Matrix factors = matrix_of(in_.tensors.at(s.factors.name), 1, x.shape.channels);
+    return (x.data.array().rowwise() * factors.row(0).array()).matrix();
+  }
+  Matrix operator()(const PrependTokens& p) const {
+    const Value& x = input(0);
+    const auto tokens = node_->output.shape.positions(), rest = x.shape.positions();
+    Matrix y(in_.batch * tokens, x.shape.channels);
+    for (std::int64_t n = 0; n < in_.batch; ++n) {
+      y.middleRows(n * tokens, tokens - rest) =
+          matrix_of(in_.tensors.at(p.tokens.name), tokens - rest, x.shape.channels);
+      y.middleRows(n * tokens + tokens - rest, rest) = x.data.middleRows(n * rest, rest);
+    }
+    return y;
+  }
+  Matrix operator()(const SelectTokens& s) const {
+    const Value& x = input(0);
+    const auto count = node_->output.shape.positions();
+    Matrix y(in_.batch * count, x.shape.channels);
+    for (std::int64_t n = 0; n < in_.batch; ++n)
+      y.middleRows(n * count, count) = x.data.middleRows(n * x.shape.positions() + s.first, count);
+    return y;
+  }
+  Matrix operator()(const Attention& a) const {
+    const Value& x = input(0);
+    const auto tokens = x.shape.positions();
+    const int w = a.head_width, width = a.heads * w;
+    Matrix y = Matrix::Zero(in_.batch * tokens, width);
+    for (std::int64_t n = 0; n < in_.batch; ++n) {
+      const auto keys = a.masked ? in_.count[static_cast<std::size_t>(n)] : tokens;
+      for (int h = 0; keys > 0 && h < a.heads; ++h) {
+        const auto part = [&](int which) -> Matrix {
+          return x.data.block(n * tokens, which * width + h * w, keys, w);
+        };
+        Matrix p = part(0) * part(1).transpose() / std::sqrt(double(w));
+        p.colwise() -= p.rowwise().maxCoeff().eval();
+        p = p.array().exp().matrix();
+        p.array().colwise() /= p.array().rowwise().sum().eval();
+        y.block(n * tokens, h * w, keys, w) = p * part(2);
+      }
+    }
+    return y;
+  }
   Matrix operator()(const Add&) const { return input(0).data + input(1).data; }
   Matrix operator()(const Concatenate&) const {
     Matrix y(input(0).data.rows(), node_->output.shape.channels);
@@ -132,6 +231,19 @@ class Evaluator {
             rng.block(Purpose::dropout, static_cast<std::uint32_t>(i / 4)).word[i % 4];
         y.data()[n * columns + i] *= word < double{d.rate} * 0x1p32 ? 0 : 1 / (1 - double{d.rate});
       }
+    }
+    return y;
+  }
+  Matrix operator()(const DropPath& d) const {
+    Matrix y = input(0).data;
+    if (in_.mode == PassMode::evaluate) return y;
+    const std::uint64_t key = named_key(in_.seed, node_->name);
+    const auto positions = node_->output.shape.positions();
+    for (std::int64_t n = 0; n < in_.batch; ++n) {
+      const Slot& slot = in_.slots[static_cast<std::size_t>(n)];
+      const auto word = ops::dropout_rng(key, in_.step, slot).block(Purpose::dropout, 0).word[0];
+      y.middleRows(n * positions, positions) *=
+          word < double{d.rate} * 0x1p32 ? 0 : 1 / (1 - double{d.rate});
     }
     return y;
   }

@@ -1,4 +1,5 @@
 // Convolutions and dense layers.
+#include "kernels/ops/depthwise_conv.h"
 #include "train/network/layer.h"
 
 #include <string>
@@ -7,7 +8,7 @@
 namespace wellspring {
 namespace {
 
-enum Parameter : std::size_t { kWeight = 0, kBias = 1 };
+enum LinearParameter : std::size_t { kWeight = 0, kBias = 1 };
 
 const std::string& owner(const std::string& weights_of, const LayerPlanner& planner) {
   return weights_of.empty() ? planner.node().name : weights_of;
@@ -79,6 +80,46 @@ class ConvolutionLayer : public Layer {
   std::unique_ptr<ops::ConvPool2d> pooled_;   ///< with pooling
 };
 
+class DepthwiseConvolutionLayer : public Layer {
+ public:
+  DepthwiseConvolutionLayer(const DepthwiseConvolution& operation, LayerPlanner& planner)
+      : bias_(operation.bias) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.batch = planner.batch();
+    spec_.height = in.height;
+    spec_.width = in.width;
+    spec_.channels = in.channels;
+    spec_.kernel = operation.kernel;
+    spec_.compute = planner.compute();
+    const std::string& name = planner.node().name;
+    planner.matrix(name, "weight", TensorLayout::dense,
+                   {in.channels, 1, operation.kernel, operation.kernel}, operation.weight);
+    if (bias_) planner.vector(name, "bias", in.channels, Init::zeros);
+    learns_ = planner.learns();
+    if (learns_) {
+      planner.keep_input(0);
+      planner.workspace(ops::depthwise_conv_partials(spec_) * sizeof(float));
+    }
+  }
+  void forward(const LayerRun& run) override {
+    ops::depthwise_conv_forward(run.stream(), spec_, run.input[0], run.weight(kWeight),
+                                bias_ ? run.value(kBias) : nullptr, run.output);
+  }
+  void backward(const LayerRun& run) override {
+    if (learns_)
+      ops::depthwise_conv_backward_weights(
+          run.stream(), spec_, run.input[0], run.output_gradient, run.weight_gradient(kWeight),
+          bias_ ? run.value_gradient(kBias) : nullptr, static_cast<float*>(run.workspace.data));
+    if (run.input_gradient[0] != nullptr)
+      ops::depthwise_conv_backward_data(run.stream(), spec_, run.output_gradient,
+                                        run.weight(kWeight), run.input_gradient[0]);
+  }
+
+ private:
+  ops::DepthwiseConvSpec spec_;
+  bool bias_, learns_ = true;
+};
+
 class DenseLayer : public Layer {
  public:
   DenseLayer(const Dense& operation, LayerPlanner& planner) {
@@ -89,7 +130,7 @@ class DenseLayer : public Layer {
     spec_.bias = operation.bias;
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
-    spec_.output = operation.head ? DType::f32 : planner.compute();
+    spec_.output = !operation.output.empty() ? DType::f32 : planner.compute();
     spec_.input_gradient = planner.input_gradient(0);
     dense_ = ops::Dense::plan(spec_, planner.stream());
     planner.workspace(dense_->workspace_bytes());
@@ -146,6 +187,10 @@ ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute)
 
 std::unique_ptr<Layer> plan_layer(const Convolution& operation, LayerPlanner& planner) {
   return std::make_unique<ConvolutionLayer>(operation, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const DepthwiseConvolution& operation, LayerPlanner& planner) {
+  return std::make_unique<DepthwiseConvolutionLayer>(operation, planner);
 }
 
 std::unique_ptr<Layer> plan_layer(const Dense& operation, LayerPlanner& planner) {

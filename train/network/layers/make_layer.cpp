@@ -8,8 +8,7 @@ namespace wellspring {
 ParameterTensor LayerPlanner::tensor(const std::string& layer, const std::string& name) const {
   ParameterTensor tensor;
   tensor.name = layer + "." + name;
-  const auto* dense = std::get_if<Dense>(&node_.operation);
-  tensor.group = dense != nullptr && dense->head ? ParameterGroup::head : ParameterGroup::body;
+  if (const auto* dense = std::get_if<Dense>(&node_.operation)) tensor.output = dense->output;
   return tensor;
 }
 
@@ -35,6 +34,14 @@ bool LayerPlanner::learns() const {
 void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,
                           Init initial) {
   matrix(layer, name, TensorLayout::vector, {n}, initial);
+}
+
+void LayerPlanner::parameter(const Parameter& parameter) {
+  ParameterTensor asked;
+  asked.name = parameter.name;
+  asked.shape = parameter.shape;
+  asked.initial = parameter.initial;
+  registered(node_.name, asked);
 }
 
 void LayerPlanner::buffer(const std::string& layer, const std::string& name, std::int64_t n,

@@ -1,5 +1,6 @@
 // Normalisations, with a fused residual and ReLU.
 #include "kernels/ops/batch_norm.h"
+#include "kernels/ops/layer_norm.h"
 #include "train/network/layer.h"
 
 namespace wellspring {
@@ -71,6 +72,37 @@ class GroupNormLayer : public Layer {
   std::size_t unwanted_ = 0;  ///< offset in the workspace of an input gradient that is not needed
 };
 
+class LayerNormLayer : public Layer {
+ public:
+  LayerNormLayer(const LayerNorm& operation, LayerPlanner& planner) {
+    const TensorShape& in = planner.node().inputs[0].shape;
+    spec_.rows = planner.batch() * in.positions();
+    spec_.channels = in.channels;
+    spec_.epsilon = operation.epsilon;
+    spec_.compute = planner.compute();
+    planner.vector(planner.node().name, "weight", in.channels, Init::ones);
+    planner.vector(planner.node().name, "bias", in.channels, Init::zeros);
+    const auto statistics = static_cast<std::size_t>(spec_.rows) * sizeof(float);
+    planner.save(statistics);
+    planner.save(statistics);
+    planner.workspace(ops::layer_norm_partials(spec_) * sizeof(float));
+    planner.keep_input(0);
+  }
+  void forward(const LayerRun& run) override {
+    ops::layer_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
+                            run.output, floats(run.saved[kMean]), floats(run.saved[kRstd]));
+  }
+  void backward(const LayerRun& run) override {
+    ops::layer_norm_backward(run.stream(), spec_, run.input[0], run.output_gradient,
+                             run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+                             run.input_gradient[0], run.value_gradient(kScale),
+                             run.value_gradient(kShift), floats(run.workspace.data));
+  }
+
+ private:
+  ops::LayerNormSpec spec_;
+};
+
 class BatchNormLayer : public Layer {
  public:
   BatchNormLayer(const BatchNorm& operation, LayerPlanner& planner) {
@@ -126,6 +158,10 @@ class BatchNormLayer : public Layer {
 
 std::unique_ptr<Layer> plan_layer(const GroupNorm& operation, LayerPlanner& planner) {
   return std::make_unique<GroupNormLayer>(operation, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const LayerNorm& operation, LayerPlanner& planner) {
+  return std::make_unique<LayerNormLayer>(operation, planner);
 }
 
 std::unique_ptr<Layer> plan_layer(const BatchNorm& operation, LayerPlanner& planner) {

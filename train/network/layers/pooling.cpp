@@ -1,5 +1,6 @@
-// Pooling over windows, images and the items of sets.
+// Pooling over windows, images and the items of sets, and upsampling.
 #include "kernels/ops/sets.h"
+#include "kernels/ops/upsample.h"
 #include "train/network/layer.h"
 
 #include <stdexcept>
@@ -41,6 +42,20 @@ class MaxPoolLayer : public Layer {
     return static_cast<std::uint8_t*>(run.saved[0]);
   }
 
+  ops::PoolSpec spec_;
+};
+
+class UpsampleLayer : public Layer {
+ public:
+  explicit UpsampleLayer(LayerPlanner& planner) : spec_(image_of(planner)) {}
+  void forward(const LayerRun& run) override {
+    ops::upsample_forward(run.stream(), spec_, run.input[0], run.output);
+  }
+  void backward(const LayerRun& run) override {
+    ops::upsample_backward(run.stream(), spec_, run.output_gradient, run.input_gradient[0]);
+  }
+
+ private:
   ops::PoolSpec spec_;
 };
 
@@ -107,6 +122,10 @@ class GlobalsLayer : public Layer {
 
 std::unique_ptr<Layer> plan_layer(const MaxPool& operation, LayerPlanner& planner) {
   return std::make_unique<MaxPoolLayer>(operation, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const Upsample&, LayerPlanner& planner) {
+  return std::make_unique<UpsampleLayer>(planner);
 }
 
 std::unique_ptr<Layer> plan_layer(const GlobalMean&, LayerPlanner& planner) {
