@@ -1,11 +1,10 @@
 #include "train/check_run.h"
 
-#include "kernels/runtime/memory_plan.h"
-#include "kernels/runtime/stream.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/evaluation.h"
 #include "train/keep_best.h"
 #include "train/run_length.h"
+#include "train/step/run_context.h"
 #include "train/step/step.h"
 #include "train/step/supervised_task.h"
 
@@ -24,17 +23,17 @@ DType compute_type(const RunConfig& config) {
 
 void check_run(const RunConfig& given) {
   RunConfig config = given;
-  const Stream stream(Device::cpu(), static_cast<int>(config.threads));
-  MemoryPlan memory(Device::cpu());  // outlives the mixture, whose threads write to it
+  RunContext context(single_rank(), config.train.batch, Device::cpu(),
+                     static_cast<int>(config.threads));
   Mixture mixture = config.open_training();
   std::vector<std::string> notes;
   settle_epochs(config, mixture, notes);
-  SupervisedTask task(config, stream, memory, compute_type(config),
+  SupervisedTask task(config, context, compute_type(config),
                       SupervisedTask::Input::of(config, mixture));
   (void)figure_to_keep(config, task.heads());
-  const Evaluator evaluator(config, config.open_held_out(), task, memory);
-  const TrainingStep step(config, mixture, task, memory);
-  mixture.plan(memory, config.train.batch, static_cast<std::uint64_t>(config.train.steps));
+  const Evaluator evaluator(config, config.open_held_out(), task, context);
+  const TrainingStep step(config, mixture, task, context);
+  mixture.plan(context.memory, context.share, static_cast<std::uint64_t>(config.train.steps));
   if (!config.init.from.empty() && !CheckpointStore(config.folder()).newest())
     check_transfer(find_model_file(config.init.from), config.init.head, task.heads(),
                    task.parameters());

@@ -1,5 +1,6 @@
 #include "train/describe_run.h"
 
+#include "core/text/plural.h"
 #include "kernels/runtime/threads.h"
 #include "train/network/fastest_plans.h"
 #include "train/run_samples.h"
@@ -12,9 +13,8 @@
 
 namespace wellspring {
 
-void describe_run(PlanReport& plan, const RunConfig& config, const Stream& stream,
-                  const Mixture& mixture, const SupervisedTask& task, const MemoryPlan& memory,
-                  const RunFolder* folder) {
+void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& context,
+                  const Mixture& mixture, const SupervisedTask& task, const RunFolder* folder) {
   plan.name = config.name;
   if (folder != nullptr) {
     plan.folder = folder->path();
@@ -25,9 +25,9 @@ void describe_run(PlanReport& plan, const RunConfig& config, const Stream& strea
           "the file system of {} does not support locks: do not start a second run there",
           folder->path().string()));
   }
-  plan.device = summarise_device(stream.device(), config.threads);
-  plan.plans = plans_digest(stream);
-  for (std::string& note : plan_notes(stream)) plan.notes.push_back(std::move(note));
+  plan.device = summarise_device(context.device(), config.threads);
+  plan.plans = plans_digest(context.stream);
+  for (std::string& note : plan_notes(context.stream)) plan.notes.push_back(std::move(note));
   plan.precision = to_string(task.compute());
   constexpr std::array kModes = {"off", "on", "check"};
   plan.graph = kModes.at(static_cast<std::size_t>(config.train.graph));
@@ -35,9 +35,14 @@ void describe_run(PlanReport& plan, const RunConfig& config, const Stream& strea
   plan.parameters = task.parameters().count();
   plan.frozen = task.parameters().frozen_count();
   plan.batch = config.train.batch;
+  plan.ranks = context.ranks.size();
+  if (plan.ranks > 1)
+    plan.notes.push_back(
+        fmt::format("{} with {} each", counted(plan.ranks, "rank"),
+                    counted(context.share.rows, "row of the batch", "rows of the batch")));
   plan.steps = static_cast<std::uint64_t>(config.train.steps);
   plan.activations = task.network().memory_summary();
-  plan.memory_table = memory.table();
+  plan.memory_table = context.memory.table();
   double sum = 0;
   for (const double weight : config.data.schedule.front().weights) sum += weight;
   for (int i = 0; i < mixture.size(); ++i) {

@@ -1,9 +1,6 @@
 #include "train/trainer.h"
 
 #include "core/signals.h"
-#include "core/text/plural.h"
-#include "train/checkpoint/data_identity.h"
-#include "train/checkpoint/same_run.h"
 #include "train/describe_run.h"
 #include "train/evaluation/evaluation.h"
 #include "train/finished_run.h"
@@ -12,8 +9,11 @@
 #include "train/normalised_data.h"
 #include "train/run_failures.h"
 #include "train/run_folder.h"
+#include "train/run_progress.h"
 #include "train/run_samples.h"
+#include "train/run_state.h"
 #include "train/step/metrics_windows.h"
+#include "train/step/run_context.h"
 #include "train/step/snapshot.h"
 #include "train/step/step.h"
 #include "train/step/step_runner.h"
@@ -21,16 +21,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 namespace wellspring {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-/// State blocks whose size depends on log_every, which may change on resume.
-const std::vector<std::string> kRingBlocks = {"metrics/ring", "metrics/sums of the ring"};
+using Clock = RunClock::Clock;
 
 }  // namespace
 
@@ -54,48 +51,37 @@ class Trainer::Impl {
   std::uint64_t step = 0;
 
  private:
-  // Start.
   void commit_memory();
-  void set_weights();
-  void resume(const fs::path& checkpoint);
-
-  // Progress.
+  std::optional<FinishReport> finished_before();
   RunStatus train_and_evaluate();
-  void train_loop();
+  RunStatus train_loop();
   void advance();
   void not_trained_since(Clock::time_point begin);
   void on_window(const WindowLines& window);
+  bool read_evaluation();
+  EvaluationReport evaluate_weights();
   void evaluate_and_keep();
   void keep_if_best();
-  CheckpointReport write_checkpoint(CheckpointWriting writing = CheckpointWriting::keep);
-  bool checkpoint_due() const;
+  CheckpointReport write_checkpoint(CheckpointWriting writing);
   std::optional<fs::path> newest_checkpoint() const;
   bool has_checkpoint_of_this_step() const {
     return newest_checkpoint() == folder_->checkpoints().path_of(step);
   }
   void save_preview();
-
-  // Failure.
   [[noreturn]] void fail_data(const Error& error);
-  void require_finite();
 
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
+  std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
   bool every(std::int64_t n) const { return n > 0 && step % static_cast<std::uint64_t>(n) == 0; }
   bool evaluates_here() const {
     return !evaluator_.empty() && (step == steps() || every(config.evaluation.every));
   }
-  double trained_seconds() const { return seconds_since(began_) - other_seconds_; }
-  double all_seconds() const { return earlier_seconds_ + trained_seconds(); }
-  /// The status of a run that ends here; nullopt if it goes on.
-  std::optional<RunStatus> end_reached() const;
   RunProgress progress() const;
-  std::uint64_t log_every() const { return static_cast<std::uint64_t>(config.train.log_every); }
 
   TrainObserver& observer_;
   TrainerOptions options_;
-  Device device_;
-  Stream stream_;
-  MemoryPlan memory_;
+  RunContext context_;
+  Stream& stream_ = context_.stream;
   Mixture mixture_;
   SupervisedTask task_;
   Evaluator evaluator_;
@@ -103,16 +89,13 @@ class Trainer::Impl {
   MetricsWindows windows_;
   StepRunner runner_;
   BestKeeper best_;
-  StepRunner resident_;              ///< step without its data part, recorded without warm-up
+  StepRunner resident_;  ///< step without its data part, recorded without warm-up
+  RunState state_;
+  RunClock clock_{config.train.max_seconds(), options_.checkpoint_seconds};
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
-  DataIdentity data_;                ///< for checkpoints
   std::vector<double> rates_;
-  std::uint64_t first_step_ = 0;            ///< first step of this process
-  Clock::time_point began_ = Clock::now();  ///< start of run()
-  double other_seconds_ = 0;                ///< time in run() spent on evaluation and checkpoints
-  double earlier_seconds_ = 0;              ///< RunProgress::training_seconds of the checkpoint
-  double time_limit_ = config.train.max_seconds();
-  Clock::time_point checkpointed_ = Clock::now();
+  std::uint64_t first_step_ = 0;               ///< first step of this process
+  std::optional<std::uint64_t> evaluated_at_;  ///< step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
   std::optional<CheckpointReport> last_checkpoint_;
 };
@@ -125,35 +108,36 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
     : config(std::move(run_config)),
       observer_(observer),
       options_(std::move(options)),
-      device_(Device::parse(config.device)),
-      stream_(device_, static_cast<int>(config.threads)),
-      memory_(device_),
+      context_(*options_.ranks, config),
       mixture_(
           open_normalised(config, std::move(training), options_, observer.watch(), plan.notes)),
-      task_(config, stream_, memory_, config.compute_type(device_),
+      task_(config, context_, config.compute_type(context_.device()),
             SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, config.open_held_out(observer.watch(), config.dense_labels()), task_,
-                 memory_),
-      step_(config, mixture_, task_, memory_),
-      windows_(device_, static_cast<int>(config.threads), memory_, step_.ring(),
-               [this](const WindowLines& window) { on_window(window); }),
+                 context_),
+      step_(config, mixture_, task_, context_),
+      windows_(context_, step_.ring(), [this](const WindowLines& window) { on_window(window); }),
       runner_(
-          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, memory_),
+          config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, context_.memory),
       best_(config, task_.heads()),
       resident_(
-          config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, memory_, 0) {
+          config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, context_.memory, 0),
+      state_(config, context_, mixture_, task_, step_, best_) {
   commit_memory();
   // Lock the folder before reading its checkpoint: another process could be replacing it.
-  if (options_.write_files) folder_.emplace(config);
+  if (options_.write_files && context_.is_first()) folder_.emplace(config);
   mixture_.load(stream_);
   for (std::string& note : mixture_.notes()) plan.notes.push_back(std::move(note));
   step_.load(stream_);
-  evaluator_.load(stream_);
-  for (std::string& overlap : evaluator_.compare(mixture_, stream_.threads(), observer_.watch()))
-    plan.notes.push_back(std::move(overlap));
-  set_weights();
-  describe_run(plan, config, stream_, mixture_, task_, memory_, folder_ ? &*folder_ : nullptr);
-  plan.first_step = step;
+  evaluator_.load();
+  if (context_.is_first())
+    for (std::string& overlap : evaluator_.compare(mixture_, observer_.watch()))
+      plan.notes.push_back(std::move(overlap));
+  const RunState::Start start =
+      state_.begin(options_.resume, folder_ ? &folder_->checkpoints() : nullptr, plan.notes);
+  step = first_step_ = plan.first_step = start.step;
+  clock_.resume(start.training_seconds);
+  describe_run(plan, config, context_, mixture_, task_, folder_ ? &*folder_ : nullptr);
   runner_.on_record([this](const GraphCensus& recorded) {
     census = recorded;
     observer_.on_graph(recorded);
@@ -162,134 +146,107 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
 }
 
 void Trainer::Impl::commit_memory() {
-  mixture_.plan(memory_, config.train.batch, steps());
-  memory_.check(config.memory_limit());
-  observer_.on_memory(memory_.table());
-  memory_.commit(config.memory_limit());
-}
-
-void Trainer::Impl::set_weights() {
-  task_.parameters().initialise(stream_, config.seed);
-  data_ = data_identity(mixture_);
-  if (const auto from =
-          checkpoint_to_resume(options_.resume, folder_ ? &folder_->checkpoints() : nullptr)) {
-    resume(*from);
-  } else if (!config.init.from.empty()) {
-    const TransferReport transfer =
-        transfer_weights(find_model_file(config.init.from), config.init.head, task_.heads(),
-                         task_.parameters(), stream_);
-    plan.notes.push_back(
-        fmt::format("weights from {}: {}", config.init.from, transfer.to_string()));
-  }
-  first_step_ = step;
-}
-
-void Trainer::Impl::resume(const fs::path& checkpoint) {
-  const ResumeReport resumed = resume_checkpoint(checkpoint, config, task_.parameters(),
-                                                 memory_.state(), kRingBlocks, stream_);
-  require_same_data(resumed.data, data_, checkpoint);
-  if (resumed.steps != steps() && !mixture_.same_assignment(resumed.steps, resumed.step))
-    refuse_longer_run(checkpoint, resumed.steps, steps(),
-                      "the assignment of batch slots to sources depends on the number of steps");
-  step = resumed.step;
-  earlier_seconds_ = resumed.progress.training_seconds;
-  best_.resume(resumed.progress, step, folder_ ? &folder_->checkpoints() : nullptr, plan.notes);
-  if (resumed.steps != steps())
-    plan.notes.push_back(
-        fmt::format("extended from {} to {}", counted(resumed.steps, "step"), steps()));
-  add_resume_notes(plan.notes, checkpoint, step, stream_);
+  mixture_.plan(context_.memory, context_.share, steps());
+  context_.memory.check(config.memory_limit());
+  observer_.on_memory(context_.memory.table());
+  context_.memory.commit(config.memory_limit());
 }
 
 // ---------------------------------------------------------------------------------------------
 // Progress
 
 FinishReport Trainer::Impl::run() {
-  began_ = Clock::now();
-  other_seconds_ = 0;
-  if (folder_ && step == steps())
-    if (const auto before = finished_run(config)) return *before;
+  clock_.start();
+  if (const auto before = finished_before()) return *before;
   if (folder_) folder_->open(config, plan, step, best_.progress().best);
   observer_.on_plan(plan);
   if (folder_ && step < steps()) write_checkpoint(CheckpointWriting::rehearse);
-  checkpointed_ = Clock::now();
-  other_seconds_ = seconds_since(began_);
+  clock_.checkpointed();
+  clock_.exclude(clock_.began());
   const ProcessorTimes before = processor_times();
   FinishReport finish;
   finish.status = train_and_evaluate();
   finish.throughput = summarise_rates(rates_);
   finish.load = load_between(before, processor_times());
-  if (folder_ && !has_checkpoint_of_this_step()) checkpoint();
-  finish.training_seconds = trained_seconds();
+  if (options_.write_files && !context_.of_first(folder_ && has_checkpoint_of_this_step()))
+    checkpoint();
+  finish.training_seconds = clock_.training_seconds();
   finish.limited_seconds = progress().training_seconds;
   finish.step = step;
   finish.evaluation = last_evaluation_;
   finish.checkpoint = last_checkpoint_;
   finish.best = best_.progress().best;
-  finish.seconds = seconds_since(began_);
+  finish.seconds = seconds_since(clock_.began());
   if (folder_) folder_->write_report(config, plan, finish);
+  context_.ranks.barrier();
   observer_.on_finish(finish);
   return finish;
+}
+
+/// The report of an earlier process if it has finished the run.
+std::optional<FinishReport> Trainer::Impl::finished_before() {
+  if (!options_.write_files || step != steps()) return std::nullopt;
+  std::optional<FinishReport> report;
+  if (folder_) report = finished_run(config);
+  if (!context_.of_first(report.has_value())) return std::nullopt;
+  if (!report) {
+    report.emplace();
+    report->status = RunStatus::already_finished;
+    report->step = step;
+  }
+  return report;
 }
 
 RunStatus Trainer::Impl::train_and_evaluate() {
   try {
     // The evaluation at the resumed step is usually recorded; repeat it if a signal interrupted it.
-    if (folder_ && step > 0 && step == first_step_) {
-      last_evaluation_ = evaluation_at(folder_->path(), step);
-      if (last_evaluation_) keep_if_best();
-      if (!last_evaluation_ && evaluates_here()) evaluate_and_keep();
+    if (options_.write_files && step > 0 && step == first_step_) {
+      if (read_evaluation())
+        keep_if_best();
+      else if (evaluates_here())
+        evaluate_and_keep();
     }
-    train_loop();
-    const std::optional<RunStatus> end = end_reached();
-    if (!end) return RunStatus::interrupted;
-    if (!evaluator_.empty() && !(last_evaluation_ && last_evaluation_->step == step))
+    const RunStatus status = train_loop();
+    if (status != RunStatus::interrupted && !evaluator_.empty() && evaluated_at_ != step)
       evaluate_and_keep();
-    return *end;
+    return status;
   } catch (const Interrupted&) {  // thrown by an evaluation, after its step is complete
     return RunStatus::interrupted;
   }
 }
 
-void Trainer::Impl::train_loop() {
+RunStatus Trainer::Impl::train_loop() {
   not_trained_since(Clock::now());
-  while (!end_reached() && !interrupt_requested()) {
+  RunDecision decision;
+  while (step < steps()) {
+    decision = decide(context_, clock_, best_);
+    if (decision.end) break;
     advance();
     if (folder_ && brings_a_source(mixture_, step - 1)) save_preview();
     if (step % log_every() == 0) windows_.close(stream_, step);
-    if (step == steps()) break;
+    if (step == steps()) break;  // run() writes the last checkpoint
     if (evaluates_here()) evaluate_and_keep();
-    if (folder_ && checkpoint_due()) checkpoint();
+    const std::int64_t checkpoint_every = config.train.checkpoint_every;
+    const bool due = checkpoint_every > 0 ? every(checkpoint_every) : decision.checkpoint_due;
+    if (options_.write_files && due) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
-  require_finite();
-}
-
-std::optional<RunStatus> Trainer::Impl::end_reached() const {
-  if (step == steps()) return RunStatus::finished;
-  if (best_.out_of_patience()) return RunStatus::out_of_patience;
-  if (all_seconds() >= time_limit_) return RunStatus::out_of_time;
-  return std::nullopt;
+  state_.require_finite(newest_checkpoint());
+  return decision.end.value_or(RunStatus::finished);
 }
 
 RunProgress Trainer::Impl::progress() const {
   RunProgress progress = best_.progress();
-  if (!config.train.max_time.empty()) progress.training_seconds = all_seconds();
+  if (!config.train.max_time.empty()) progress.training_seconds = clock_.all_training_seconds();
   return progress;
 }
 
 /// Excludes the time since `begin`, which was not spent on steps, and restarts the clock of the
 /// open window.
 void Trainer::Impl::not_trained_since(Clock::time_point begin) {
-  other_seconds_ += seconds_since(begin);
+  clock_.exclude(begin);
   windows_.interrupt(stream_, step);
-}
-
-bool Trainer::Impl::checkpoint_due() const {
-  if (step == steps()) return false;  // run() writes the last checkpoint
-  const auto every = static_cast<std::uint64_t>(config.train.checkpoint_every);
-  return every > 0 ? step % every == 0
-                   : seconds_since(checkpointed_) >= options_.checkpoint_seconds;
 }
 
 void Trainer::Impl::advance() {
@@ -300,7 +257,7 @@ void Trainer::Impl::advance() {
   }
   const auto begin = Clock::now();
   runner_.run(stream_, step);
-  if (device_.is_cpu()) stream_.active_threads()->step(seconds_since(begin));
+  if (context_.device().is_cpu()) stream_.active_threads()->step(seconds_since(begin));
   mixture_.after_step(stream_, step++);
 }
 
@@ -324,14 +281,14 @@ double Trainer::Impl::time_steps(std::uint64_t count) {
 double Trainer::Impl::time_resident_steps(std::uint64_t count) {
   train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also flushes the metrics ring
   Snapshot state;
-  state.save(stream_, memory_.state());
+  state.save(stream_, context_.memory.state());
   resident_.run(stream_, step);  // warms the caches again after the copy
   stream_.synchronize();
   const auto begin = Clock::now();
   for (std::uint64_t i = 0; i < count; ++i) resident_.run(stream_, step);
   stream_.synchronize();
   const double seconds = seconds_since(begin);
-  state.restore(stream_, memory_.state());
+  state.restore(stream_, context_.memory.state());
   windows_.interrupt(stream_, step);
   return seconds;
 }
@@ -349,17 +306,39 @@ void Trainer::Impl::on_window(const WindowLines& window) {
   observer_.on_step_metrics(report);
 }
 
+// ---------------------------------------------------------------------------------------------
+// Evaluation
+
+/// Rank 0 reads the recorded evaluation of this step. Returns on all ranks whether there was one.
+bool Trainer::Impl::read_evaluation() {
+  if (folder_) last_evaluation_ = evaluation_at(folder_->path(), step);
+  const bool found = context_.of_first(last_evaluation_.has_value());
+  if (found) evaluated_at_ = step;
+  return found;
+}
+
 EvaluationReport Trainer::Impl::evaluate() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
-  EvaluationReport result;
-  const bool averaged = config.train.exports_average();
+  const EvaluationReport result = evaluate_weights();
+  if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
+  observer_.on_evaluation(result);
+  last_evaluation_ = result;
+  evaluated_at_ = step;
+  not_trained_since(begin);
+  return result;
+}
+
+/// Evaluates the weights that the run exports.
+EvaluationReport Trainer::Impl::evaluate_weights() {
   const auto swap_average = [&] {
-    if (averaged) task_.parameters().swap_average(stream_);
+    if (config.train.exports_average()) task_.parameters().swap_average(stream_);
   };
   swap_average();
+  state_.share_running_statistics();
+  EvaluationReport result;
   try {
-    result = evaluator_.evaluate(stream_, task_, step, observer_.watch());
+    result = evaluator_.evaluate(step, observer_.watch());
   } catch (const Error& error) {
     swap_average();
     fail_data(error);
@@ -368,10 +347,6 @@ EvaluationReport Trainer::Impl::evaluate() {
     throw;
   }
   swap_average();
-  if (folder_ && folder_->metrics() != nullptr) folder_->metrics()->write(result);
-  observer_.on_evaluation(result);
-  last_evaluation_ = result;
-  not_trained_since(begin);
   return result;
 }
 
@@ -383,11 +358,15 @@ void Trainer::Impl::evaluate_and_keep() {
 /// Writes a checkpoint if the last evaluation is the best of the run.
 void Trainer::Impl::keep_if_best() {
   try {
-    if (best_.compare(*last_evaluation_) && folder_) checkpoint();
+    const bool better = context_.is_first() && best_.compare(*last_evaluation_);
+    if (context_.of_first(better) && options_.write_files) checkpoint();
   } catch (const Error& error) {
     fail_data(error);
   }
 }
+
+// ---------------------------------------------------------------------------------------------
+// Files
 
 std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {
   return folder_ ? folder_->checkpoints().newest() : std::nullopt;
@@ -396,25 +375,18 @@ std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {
 CheckpointReport Trainer::Impl::checkpoint() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
-  require_finite();
+  state_.require_finite(newest_checkpoint());
   if (folder_) folder_->sync_metrics();
-  const CheckpointReport result = write_checkpoint();
+  const CheckpointReport result = write_checkpoint(CheckpointWriting::keep);
   observer_.on_checkpoint(result);
   last_checkpoint_ = result;
-  checkpointed_ = Clock::now();
+  clock_.checkpointed();
   not_trained_since(begin);
   return result;
 }
 
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
-  const CheckpointStore store(config.folder());
-  try {
-    return store.write({config, task_.parameters(), task_.heads(), task_.layout(), memory_.state(),
-                        step, data_, progress()},
-                       stream_, writing);
-  } catch (const Error& error) {
-    fail_checkpoint(error, step, store.newest());
-  }
+  return state_.write(step, progress(), writing);
 }
 
 void Trainer::Impl::save_preview() {
@@ -425,18 +397,13 @@ void Trainer::Impl::save_preview() {
   if (step > 1) not_trained_since(begin);
 }
 
-std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
-  return stored_bytes(stream_, memory_.state());
-}
-
-// ---------------------------------------------------------------------------------------------
-// Failure
-
-/// Saves the progress when a data file turns out to be damaged. Called from a catch block.
+/// Saves the progress when a data file turns out to be damaged, unless other ranks are in the middle
+/// of a step. Called from a catch block.
 void Trainer::Impl::fail_data(const Error& error) {
   if (error.kind() != ErrorKind::data) throw;
   std::string kept;
-  if (folder_ && folder_->metrics() != nullptr && step > first_step_) {
+  const bool alone = context_.ranks.size() == 1;
+  if (alone && folder_ && folder_->metrics() != nullptr && step > first_step_) {
     if (!has_checkpoint_of_this_step()) checkpoint();
     kept = fmt::format("progress is saved in {}; once that is mended, the same command resumes it",
                        folder_->checkpoints().path_of(step).string());
@@ -444,12 +411,8 @@ void Trainer::Impl::fail_data(const Error& error) {
   fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
 }
 
-void Trainer::Impl::require_finite() {
-  StepState state;
-  stream_.copy(&state, step_.state().data(), sizeof state, CopyDirection::device_to_host,
-               "step state");
-  stream_.synchronize();
-  if (state.nonfinite != 0) fail_nonfinite(state.nonfinite - 1, newest_checkpoint());
+std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
+  return stored_bytes(stream_, context_.memory.state());
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 // and reports. Host only.
 #pragma once
 
+#include "kernels/batch/communicator.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/mixture.h"
 #include "train/checkpoint/resume.h"
@@ -22,7 +23,15 @@ struct TrainerOptions {
   bool write_files = true;
   /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
+  /// The rank that the trainer is. Must outlive it.
+  Communicator* ranks = &single_rank();
 };
+
+/// With several ranks, each has a trainer with the same configuration (device, threads, memory and
+/// paths may differ) and options, and all make the same calls. Every rank trains its share of the
+/// global batch and evaluates its part of the held-out samples; all reports are about all samples.
+/// Rank 0 alone writes files. All ranks end at the same step: at a signal to any rank, or when rank 0
+/// reaches a limit. If one throws, the code that started the ranks ends the others (see Communicator).
 
 class Trainer {
  public:

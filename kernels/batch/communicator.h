@@ -1,12 +1,23 @@
-// The communicator of one rank: its index, its rows of a batch, and sums over all ranks. SingleRank
-// implements it for a single rank. Host only.
+// The communicator of one rank: its index, its rows of a batch, and what all ranks do together. Host
+// only.
+//
+// All ranks make the same calls in the same order. A transport promises what NCCL and MPI can keep:
+//
+// - After a sum, all ranks hold the same bytes, and the same inputs on the same ranks give the same
+//   bytes again. The order of additions is the transport's; other numbers of ranks agree within the
+//   rounding of a sum in any order. Sums that need no rounding are exact.
+// - If a rank ends with an exception, the code that started it ends the group (MPI_Abort, ncclCommAbort,
+//   RankGroup in the tests): calls of the other ranks then fail instead of waiting.
 #pragma once
 
 #include "kernels/batch/batch.h"
-#include "kernels/runtime/dtype.h"
 #include "kernels/runtime/stream.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
 
 namespace wellspring {
 
@@ -17,21 +28,19 @@ class Communicator {
   virtual int rank() const = 0;  ///< [0, size)
   virtual int size() const = 0;
 
-  /// Enqueues the sum over all ranks of `count` elements at `data` (device memory, f32 or bf16);
-  /// afterwards every rank holds the sum. The sum may be recorded as a node of the step. Every rank
-  /// must enqueue the same calls in the same order. Elements are added in f32, in an order that
-  /// depends only on the number of ranks, and rounded once, so all ranks hold identical bytes.
-  virtual void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) = 0;
+  /// Enqueues the sum over all ranks of `count` values in device memory, in f32. It may be recorded
+  /// as a node of the step.
+  virtual void all_reduce(Stream& stream, float* values, std::int64_t count) = 0;
+  /// Replaces `values` in host memory by their sums over all ranks, in f64. Blocks.
+  virtual void all_reduce(std::span<double> values) = 0;
+  /// Copies rank 0's `bytes` in host memory to all ranks. Blocks.
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  /// Blocks until all ranks have called it.
+  virtual void barrier() = 0;
 };
 
-/// A single rank, which needs no sums and no nodes.
-class SingleRank final : public Communicator {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  void all_reduce(Stream& /*stream*/, void* /*data*/, DType /*dtype*/,
-                  std::int64_t /*count*/) override {}
-};
+/// The only rank of a run in one process. It has no state, and needs no nodes.
+Communicator& single_rank();
 
 /// The rows of a global batch that `rank` of `ranks` makes. Ranks get equal numbers of rows, in
 /// order. Throws a config error if the number of ranks does not divide the batch: means and
@@ -39,6 +48,20 @@ class SingleRank final : public Communicator {
 Share share_of(std::int64_t global_batch, int rank, int ranks);
 inline Share share_of(std::int64_t global_batch, const Communicator& ranks) {
   return share_of(global_batch, ranks.rank(), ranks.size());
+}
+
+/// Replaces numbers by their sums over all ranks, in f64. `visit(f)` calls f(number) for each, in the
+/// same order on every rank.
+template <class Visit>
+void sum_over_ranks(Communicator& ranks, Visit visit) {
+  if (ranks.size() == 1) return;
+  std::vector<double> sums;
+  visit([&](auto& number) { sums.push_back(static_cast<double>(number)); });
+  ranks.all_reduce(sums);
+  auto next = sums.cbegin();
+  visit([&](auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(*next++);
+  });
 }
 
 }  // namespace wellspring

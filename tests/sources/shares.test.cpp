@@ -14,11 +14,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace wellspring::test {
@@ -31,7 +34,7 @@ constexpr std::uint64_t kSteps = 20;
 TEST(ShareOf, DividesABatchInTheOrderOfRanks) {
   EXPECT_EQ(share_of(24, 0, 1), Share::whole(24));
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(share_of(24, rank, 4), (Share{24, 6 * rank, 6}));
-  EXPECT_EQ(share_of(24, SingleRank()), Share::whole(24));
+  EXPECT_EQ(share_of(24, single_rank()), Share::whole(24));
 }
 
 TEST(ShareOf, RefusesRanksThatDoNotDivideTheBatch) {
@@ -211,7 +214,7 @@ Gradients learn(Mixture sources, Communicator& ranks, const std::vector<float>& 
           0.1f, {losses.data() + h * rows, scores.data(), result.logit_gradient.data()});
     dense->backward_weights(stream, batch.x, result.logit_gradient.data(), result.weights.data(),
                             nullptr, workspace);
-    ranks.all_reduce(stream, result.weights.data(), DType::f32,
+    ranks.all_reduce(stream, result.weights.data(),
                      static_cast<std::int64_t>(result.weights.size()));
   });
   EXPECT_TRUE(graph->census().no_host_transfer());
@@ -268,8 +271,7 @@ Gradients joined(const std::vector<Gradients>& parts) {
 // For the same number of ranks, all ranks and all runs give equal bits on one kind of processor.
 TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
   for (const Storage storage : {Storage::resident, Storage::streamed}) {
-    SingleRank alone;
-    const Gradients one = learn(mixture(storage, true), alone);
+    const Gradients one = learn(mixture(storage, true), single_rank());
     const std::size_t rows = kBatch, out = one.logits.size() / rows, in = one.x.size() / rows;
     for (const int ranks : {2, 3, 4}) {
       const auto together = [&] {
@@ -284,7 +286,7 @@ TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
       for (std::size_t i = 0; i < one.logits.size(); ++i)
         ASSERT_LE(std::abs(double{all.logits[i]} - double{one.logits[i]}), 2 * one.bound[i]) << i;
 
-      const Gradients from_logits = learn(mixture(storage, true), alone, all.logits);
+      const Gradients from_logits = learn(mixture(storage, true), single_rank(), all.logits);
       EXPECT_EQ(all.loss, from_logits.loss);
       EXPECT_EQ(all.logit_gradient, from_logits.logit_gradient);
 
@@ -310,24 +312,46 @@ TEST_F(Shares, AddUpToTheGradientOfASingleRank) {
   }
 }
 
-TEST(RankGroup, AddsBothTypesAndPropagatesExceptions) {
+TEST(RankGroup, AddsBroadcastsAndEndsTogether) {
   test::RankGroup(3).run([](Communicator& ranks) {
     Stream stream(Device::cpu(), 1);
     const auto own = static_cast<float>(1 << ranks.rank());
-    std::vector<float> wide = {own, -own};
-    std::vector<bf16> narrow = {bf16(own)};
-    ranks.all_reduce(stream, wide.data(), DType::f32, 2);
-    ranks.all_reduce(stream, narrow.data(), DType::bf16, 1);
-    EXPECT_EQ(wide, (std::vector<float>{7, -7}));
-    EXPECT_EQ(static_cast<float>(narrow[0]), 7.f);
+    std::vector<float> gradients = {own, -own};
+    ranks.all_reduce(stream, gradients.data(), 2);
+    EXPECT_EQ(gradients, (std::vector<float>{7, -7}));
+    std::vector<double> sums = {0x1p-40 * own, 1};
+    ranks.all_reduce(sums);
+    EXPECT_EQ(sums, (std::vector<double>{7 * 0x1p-40, 3}));
+    std::array bytes = {std::byte(ranks.rank() + 5)};
+    ranks.broadcast(bytes);
+    EXPECT_EQ(bytes[0], std::byte(5));
+    ranks.barrier();
   });
-  EXPECT_THROW(test::RankGroup(2).run([](Communicator& ranks) {
-    if (ranks.rank() == 1) throw std::runtime_error("this one stops");
-    Stream stream(Device::cpu(), 1);
-    float value = 1;
-    ranks.all_reduce(stream, &value, DType::f32, 1);
-  }),
-               std::runtime_error);
+  std::vector<std::string> seen(3);
+  const auto ended = [&](const std::function<void(Communicator&)>& last) {
+    try {
+      test::RankGroup(3).run([&](Communicator& ranks) {
+        if (ranks.rank() == 2) return last(ranks);
+        try {
+          ranks.barrier();
+        } catch (const test::RankEnded& error) {
+          seen[static_cast<std::size_t>(ranks.rank())] = error.what();
+          throw;
+        }
+      });
+    } catch (const std::exception& error) {
+      seen[2] = error.what();
+    }
+    return seen;
+  };
+  const std::string failed = "rank 2 has failed: this one stops";
+  EXPECT_EQ(ended([](Communicator&) { throw std::logic_error("this one stops"); }),
+            (std::vector<std::string>{failed, failed, "this one stops"}));
+  const std::string returned = "rank 2 has returned";
+  EXPECT_EQ(ended([](Communicator&) {}), (std::vector<std::string>(3, returned)));
+  double value = 0;
+  ended([&](Communicator& ranks) { ranks.all_reduce(std::span(&value, 1)); });
+  EXPECT_EQ(seen[2], "the ranks make different calls");
 }
 
 }  // namespace

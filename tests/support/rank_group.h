@@ -4,88 +4,168 @@
 
 #include "kernels/batch/communicator.h"
 
-#include <algorithm>
-#include <barrier>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <mutex>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace wellspring::test {
 
+/// Thrown by the calls of a rank after another one has ended.
+struct RankEnded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Like std::barrier, but waits without using a core, which another rank may need.
+class Meeting {
+ public:
+  explicit Meeting(int expected) : expected_(expected) {}
+  void arrive_and_wait() {
+    std::unique_lock lock(mutex_);
+    const int phase = phase_;
+    if (++arrived_ == expected_) return complete();
+    completed_.wait(lock, [&] { return phase_ != phase; });
+  }
+  void arrive_and_drop() {
+    const std::lock_guard lock(mutex_);
+    if (--expected_ > 0 && arrived_ == expected_) complete();
+  }
+
+ private:
+  void complete() {
+    arrived_ = 0;
+    ++phase_;
+    completed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable completed_;
+  int expected_, arrived_ = 0, phase_ = 0;
+};
+
 class RankGroup {
  public:
   explicit RankGroup(int ranks)
-      : data_(static_cast<std::size_t>(ranks), nullptr), meeting_(ranks) {}
+      : calls_(static_cast<std::size_t>(ranks)), ended_(calls_.size()), meeting_(ranks) {}
 
-  int size() const { return static_cast<int>(data_.size()); }
+  int size() const { return static_cast<int>(calls_.size()); }
 
-  /// Runs `body` once per rank, all at the same time; rethrows the failure of the lowest rank.
+  /// Runs `body` once per rank, all at the same time. Rethrows the failure of the lowest rank that
+  /// did not only fail because another one had ended.
   void run(const std::function<void(Communicator&)>& body) {
-    std::vector<std::exception_ptr> failures(data_.size());
+    std::vector<std::exception_ptr> failures(calls_.size()), followers;
     {
       std::vector<std::jthread> threads;
-      for (int rank = 0; rank < size(); ++rank) {
+      for (int rank = 0; rank < size(); ++rank)
         threads.emplace_back([this, rank, &body, &failures] {
+          std::exception_ptr& failure = failures[static_cast<std::size_t>(rank)];
           try {
             Member member(*this, rank);
             body(member);
           } catch (...) {
-            failures[static_cast<std::size_t>(rank)] = std::current_exception();
-            meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
+            failure = std::current_exception();
           }
+          ended_[static_cast<std::size_t>(rank)] = end_of(rank, failure);
+          meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
         });
-      }
     }
     for (const std::exception_ptr& failure : failures) {
-      if (failure) std::rethrow_exception(failure);
+      if (!failure) continue;
+      try {
+        std::rethrow_exception(failure);
+      } catch (const RankEnded&) {
+        followers.push_back(failure);
+      }
     }
+    if (!followers.empty()) std::rethrow_exception(followers.front());
   }
 
  private:
+  enum class Kind : std::uint8_t { all_reduce_f32, all_reduce_f64, broadcast, barrier };
+  /// A rank's call. All ranks must make the same one.
+  struct Call {
+    Kind kind = Kind::barrier;
+    std::size_t count = 0;
+    void* data = nullptr;
+  };
+
   class Member final : public Communicator {
    public:
     Member(RankGroup& group, int rank) : group_(group), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return group_.size(); }
-    void all_reduce(Stream& stream, void* data, DType dtype, std::int64_t count) override {
-      stream.run(NodeKind::kernel, "all reduce", [this, data, dtype, count] {
-        visit_float(dtype, [&]<class T>(T) {
-          group_.add(static_cast<std::size_t>(rank_), static_cast<T*>(data),
-                     static_cast<std::size_t>(count));
-        });
+    void all_reduce(Stream& stream, float* values, std::int64_t count) override {
+      stream.run(NodeKind::kernel, "all reduce", [this, values, count] {
+        add<float>(Kind::all_reduce_f32, std::span(values, static_cast<std::size_t>(count)));
       });
+    }
+    void all_reduce(std::span<double> values) override { add(Kind::all_reduce_f64, values); }
+    void broadcast(std::span<std::byte> bytes) override {
+      group_.together(rank_, {Kind::broadcast, bytes.size(), bytes.data()}, [&] {
+        if (rank_ > 0) std::memcpy(bytes.data(), group_.calls_.front().data, bytes.size());
+      });
+    }
+    void barrier() override {
+      group_.together(rank_, {}, [] {});
     }
 
    private:
+    /// Sums in rank order, on every rank.
+    template <class T>
+    void add(Kind kind, std::span<T> values) {
+      std::vector<T> sums(values.size(), T{});
+      group_.together(rank_, {kind, values.size(), values.data()}, [&] {
+        for (const Call& call : group_.calls_)
+          for (std::size_t i = 0; i < sums.size(); ++i)
+            sums[i] += static_cast<const T*>(call.data)[i];
+      });
+      std::copy(sums.begin(), sums.end(), values.begin());
+    }
+
     RankGroup& group_;
     int rank_;
   };
 
-  /// Sums in rank order, on every rank.
-  template <class T>
-  void add(std::size_t rank, T* data, std::size_t count) {
-    data_[rank] = data;
-    meeting_.arrive_and_wait();
-    if (std::find(data_.begin(), data_.end(), nullptr) != data_.end()) {
-      throw std::runtime_error("another rank has failed");
+  static std::string end_of(int rank, const std::exception_ptr& failure) {
+    const std::string text = "rank " + std::to_string(rank) + " has ";
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const RankEnded& first) {
+      return first.what();
+    } catch (const std::exception& error) {
+      return text + "failed: " + error.what();
+    } catch (...) {
+      return text + "failed";
     }
-    std::vector<T> sum(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      float total = 0;
-      for (const void* other : data_) total += static_cast<float>(static_cast<const T*>(other)[i]);
-      sum[i] = static_cast<T>(total);
-    }
-    meeting_.arrive_and_wait();  // all ranks have read
-    std::copy(sum.begin(), sum.end(), data);
-    data_[rank] = nullptr;
-    meeting_.arrive_and_wait();  // all ranks have written
+    return text + "returned";
   }
 
-  std::vector<const void*> data_;  ///< each rank's input during a sum, else null
-  std::barrier<> meeting_;
+  /// Calls `use` while the data of all ranks' calls are valid.
+  template <class Use>
+  void together(int rank, const Call& call, Use use) {
+    calls_[static_cast<std::size_t>(rank)] = call;
+    meeting_.arrive_and_wait();
+    for (const std::string& end : ended_)
+      if (!end.empty()) throw RankEnded(end);
+    bool same = true;
+    for (const Call& other : calls_)
+      same = same && other.kind == call.kind && other.count == call.count;
+    if (same) use();
+    meeting_.arrive_and_wait();  // all ranks have read
+    if (!same) throw std::logic_error("the ranks make different calls");
+  }
+
+  std::vector<Call> calls_;         ///< by rank
+  std::vector<std::string> ended_;  ///< by rank: how it ended; "": it has not
+  Meeting meeting_;
 };
 
 }  // namespace wellspring::test

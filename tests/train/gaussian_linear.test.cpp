@@ -38,12 +38,13 @@ struct Predictions {
 };
 
 Predictions predict(const RunConfig& config, const std::filesystem::path& folder, int batches) {
-  Stream stream(Device::cpu(), 1);
-  MemoryPlan memory(Device::cpu());
+  RunContext context(single_rank(), config.train.batch, Device::cpu(), 1);
+  Stream& stream = context.stream;
+  MemoryPlan& memory = context.memory;
   Mixture mixture = config.open_held_out();
   const ModelFile model(find_model_file(folder));
   const std::vector<HeadSpec>& heads = model.described().heads;
-  SupervisedTask task(config, stream, memory, DType::f32, {mixture.layout(), heads});
+  SupervisedTask task(config, context, DType::f32, {mixture.layout(), heads});
   BatchColumns columns;
   columns.plan(memory, "test", config.train.batch, mixture.layout(), DType::f32);
   mixture.plan(memory, config.train.batch, 1);
@@ -157,8 +158,9 @@ TEST(GaussianLinearRun, ReportsTheBestPossibleResult) {
 TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
   const RunConfig config = RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml",
                                            std::vector<std::string>{"device=cpu"});
-  Stream stream(Device::cpu(), 1);
-  MemoryPlan memory(Device::cpu());
+  RunContext context(single_rank(), config.train.batch, Device::cpu(), 1);
+  Stream& stream = context.stream;
+  MemoryPlan& memory = context.memory;
   Mixture mixture = config.open_training();
   constexpr std::int64_t kRows = 100000;
   BatchColumns columns;

@@ -1,6 +1,7 @@
 // Runs that mix samples: labels, losses and reproducibility.
 #include "core/io/npy.h"
 #include "tests/support/dataset_fixtures.h"
+#include "tests/train/trained_rows.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
 #include "train/run_samples.h"
@@ -45,43 +46,6 @@ TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
   }
 }
 
-/// The columns of a row.
-std::string row_of(const BatchView& batch, std::int64_t row) {
-  std::string bytes;
-  for (const BatchColumn& column : columns_of(batch))
-    if (column.data != nullptr)
-      bytes.append(static_cast<const char*>(column.data) +
-                       static_cast<std::size_t>(row) * column.row_bytes(),
-                   column.row_bytes());
-  return bytes;
-}
-
-/// The rows of the first batches of a training step.
-std::vector<std::string> trained_rows(const RunConfig& config, int steps) {
-  const Device device = Device::cpu();
-  Stream stream(device, 1);
-  MemoryPlan memory(device);
-  Mixture mixture = config.open_training();
-  SupervisedTask task(config, stream, memory, DType::f32,
-                      SupervisedTask::Input::of(config, mixture));
-  TrainingStep step(config, mixture, task, memory);
-  mixture.plan(memory, config.train.batch, static_cast<std::uint64_t>(config.train.steps));
-  memory.commit(config.memory_limit());
-  mixture.load(stream);
-  step.load(stream);
-  task.parameters().initialise(stream, config.seed);
-  std::vector<std::string> rows;
-  for (int k = 0; k < steps; ++k) {
-    mixture.before_step(stream, static_cast<std::uint64_t>(k));
-    step.enqueue(stream);
-    mixture.after_step(stream, static_cast<std::uint64_t>(k));
-    stream.synchronize();
-    for (std::int64_t row = 0; row < config.train.batch; ++row)
-      rows.push_back(row_of(step.batch(), row));
-  }
-  return rows;
-}
-
 // The counts end within a batch and within a pair.
 TEST(MixingRuns, ExportTheRowsOfTheirTrainingSteps) {
   const std::string images = "data.sources.0={name: photos, kind: files, weight: 3, path: ";
@@ -91,7 +55,7 @@ TEST(MixingRuns, ExportTheRowsOfTheirTrainingSteps) {
                           "eval.sources=[]"};
   for (const Settings& labels : {Settings{}, kSeveralLabels, files}) {
     const RunConfig config = small_run("unused", with(labels, {kMix, "device=cpu"}));
-    const std::vector<std::string> expected = trained_rows(config, 3);
+    const std::vector<std::string> expected = trained_rows(config, single_rank(), 3);
     for (const std::uint64_t count : {1u, 3u, 8u, 21u, 24u}) {
       RunSamples samples(config, {.count = count});
       std::vector<std::string> rows;

@@ -64,9 +64,8 @@ train: {{batch: {}, steps: 200, clip: 0}}
 )",
                                              model, kBatch),
                                  "bench.yaml", overrides)),
-        stream_(Device::cpu(), 1),
-        memory_(Device::cpu()),
-        task_(config_, stream_, memory_, DType::f32, input(heads)),
+        context_(single_rank(), kBatch, Device::cpu(), 1),
+        task_(config_, context_, DType::f32, input(heads)),
         losses_(task_.heads(), feed_heads(task_.heads(), heads, two_sources()), 2,
                 Share::whole(kBatch), DType::f32, HeadLosses::Mode::train, memory_, "losses") {
     batch_.plan(memory_, "data", kBatch, task_.layout(), DType::f32);
@@ -167,8 +166,9 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
 
   RunConfig config_;
-  Stream stream_;
-  MemoryPlan memory_;
+  RunContext context_;
+  Stream& stream_ = context_.stream;
+  MemoryPlan& memory_ = context_.memory;
   SupervisedTask task_;
   HeadLosses losses_;
   BatchColumns batch_;

@@ -119,14 +119,13 @@ std::size_t bytes_of(const MemoryPlan& memory, const std::string& group) {
 TEST(ParameterRules, NeedLessMemoryWhereNothingLearns) {
   const auto planned = [](const std::vector<std::string>& settings) {
     const RunConfig config = small_run("unused", settings);
-    const Stream stream(Device::cpu(), 1);
-    MemoryPlan memory(Device::cpu());
+    RunContext context(single_rank(), config.train.batch, Device::cpu(), 1);
     const Mixture mixture = config.open_training();
-    const SupervisedTask task(config, stream, memory, DType::f32,
+    const SupervisedTask task(config, context, DType::f32,
                               SupervisedTask::Input::of(config, mixture));
     std::map<std::string, std::size_t> bytes;
     for (const char* group : {"gradients", "optimizer", "activations", "parameters"})
-      bytes[group] = bytes_of(memory, group);
+      bytes[group] = bytes_of(context.memory, group);
     return bytes;
   };
   auto all = planned({}), probe = planned({kFrozenStages});

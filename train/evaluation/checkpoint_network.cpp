@@ -77,18 +77,16 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where,
 CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConfig& config,
                                      TrainObserver& observer)
     : model(find_model_file(where)),
-      device(Device::parse(config.device)),
-      stream(device, static_cast<int>(config.threads)),
-      memory(device),
+      context(single_rank(), config),
       mixture(config.open_held_out(observer.watch(), config.dense_labels())),
-      task(config, stream, memory, config.compute_type(device),
+      task(config, context, config.compute_type(context.device()),
            input_of(model, config, mixture.layout(), observer)) {
   normalise_as(model, config, mixture);
 }
 
 void CheckpointNetwork::load(const RunConfig& config) {
-  memory.commit(config.memory_limit());
-  load_weights(model, task.parameters(), stream);
+  context.memory.commit(config.memory_limit());
+  load_weights(model, task.parameters(), context.stream);
 }
 
 }  // namespace wellspring

@@ -2,13 +2,11 @@
 // host only.
 #pragma once
 
-#include "kernels/runtime/device.h"
-#include "kernels/runtime/memory_plan.h"
-#include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
 #include "train/checkpoint/model_file.h"
 #include "train/config/run_config.h"
 #include "train/metrics/observer.h"
+#include "train/step/run_context.h"
 #include "train/step/supervised_task.h"
 
 #include <cstdint>
@@ -35,9 +33,7 @@ class CheckpointNetwork {
   std::uint64_t step() const { return model.description() ? model.description()->step : 0; }
 
   ModelFile model;
-  Device device;
-  Stream stream;
-  MemoryPlan memory;
+  RunContext context;
   Mixture mixture;  ///< the held-out sources; the caller plans and loads them
   SupervisedTask task;
 };

@@ -15,6 +15,23 @@
 namespace wellspring {
 namespace {
 
+/// Values that are sent at once.
+constexpr std::size_t kGathered = 1 << 16;
+
+/// Gives every rank all `values`, of which it has those in [first, end). The ranks' parts do not
+/// overlap, so the sums need no rounding.
+template <class T>
+void gather(Communicator& ranks, std::span<T> values, std::size_t first, std::size_t end) {
+  for (std::size_t begin = 0; begin < values.size(); begin += kGathered) {
+    const std::span<T> some = values.subspan(begin, std::min(kGathered, values.size() - begin));
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (begin + i < first || begin + i >= end) some[i] = T{};
+    sum_over_ranks(ranks, [&](auto f) {
+      for (T& value : some) f(value);
+    });
+  }
+}
+
 /// part / whole; nullopt for 0 / 0.
 std::optional<double> ratio(double part, double whole) {
   if (!(whole > 0)) return std::nullopt;
@@ -136,6 +153,38 @@ void ClassifierScores::add(const PredictedRows& rows) {
   }
 }
 
+void ClassifierScores::add_ranks(Communicator& ranks, HeldOutRange own) {
+  if (ranks.size() == 1) return;
+  sum_over_ranks(ranks, [&](auto f) {
+    for (Counts& n : counts_) {
+      f(n.present);
+      f(n.predicted);
+      f(n.both);
+    }
+    for (double& weight : confusion_) f(weight);
+    for (Bin& bin : bins_) {
+      f(bin.weight);
+      f(bin.confidence);
+      f(bin.correct);
+    }
+    f(weights_);
+    f(squared_weights_);
+    f(correct_);
+    f(among_5_);
+    f(weighted_);
+    f(kept_);
+  });
+  const auto gather_kept = [&]<class T>(const Planned<T>& values, std::size_t rows) {
+    const std::size_t samples = ranked_.size();
+    for (std::size_t k = 0; k < rows && values; ++k)
+      gather(ranks, std::span(values.data() + k * samples, kept_), own.first, own.end);
+  };
+  gather_kept(odds_, classes_);
+  gather_kept(row_weights_, 1);
+  gather_kept(labels_, 1);
+  gather_kept(present_, classes_);
+}
+
 void ClassifierScores::add_choice(std::span<const float> logits, std::size_t label, double weight) {
   const std::size_t predicted = index_of_largest(logits);
   const bool correct = predicted == label;
@@ -173,18 +222,20 @@ void ClassifierScores::add_labels(std::span<const float> logits, const float* ta
 void ClassifierScores::keep(std::span<const float> logits, const PredictedRows& rows,
                             std::int64_t row, std::size_t label) {
   const std::size_t samples = ranked_.size();
+  const std::size_t at = rows.first + static_cast<std::size_t>(row);
   if (is_multi_label()) {
     const float* const target = rows.truth.target + row * rows.truth.layout.targets;
     for (std::size_t k = 0; k < classes_; ++k) {
-      odds_.data()[k * samples + kept_] = logits[k];
-      present_.data()[k * samples + kept_] = target[k] > 0.5f;
+      odds_.data()[k * samples + at] = logits[k];
+      present_.data()[k * samples + at] = target[k] > 0.5f;
     }
   } else {
     const LogOdds odds(logits);
-    for (std::size_t k = 0; k < classes_; ++k) odds_.data()[k * samples + kept_] = odds.of(k);
-    labels_.data()[kept_] = static_cast<std::int32_t>(label);
+    for (std::size_t k = 0; k < classes_; ++k) odds_.data()[k * samples + at] = odds.of(k);
+    labels_.data()[at] = static_cast<std::int32_t>(label);
   }
-  row_weights_.data()[kept_++] = rows.truth.weight[row];
+  row_weights_.data()[at] = rows.truth.weight[row];
+  ++kept_;
 }
 
 std::vector<CalibrationBin> ClassifierScores::calibration() const {

@@ -2,6 +2,7 @@
 // host only. docs/results.md has the formulas.
 #pragma once
 
+#include "kernels/batch/communicator.h"
 #include "kernels/runtime/memory_plan.h"
 #include "train/evaluation/network_pass.h"
 #include "train/evaluation/roc_curve.h"
@@ -50,6 +51,8 @@ class ClassifierScores {
   void clear();
   /// Adds all rows; their labels must be below the number of classes.
   void add(const PredictedRows& rows);
+  /// Adds the samples of all other ranks; `own`: this rank's. All ranks call it.
+  void add_ranks(Communicator& ranks, HeldOutRange own);
   /// Adds the scores to `report`, which has the head's accuracy. If weights differ, replaces the
   /// accuracy by a weighted mean.
   void write(HeadReport& report);
@@ -82,8 +85,8 @@ class ClassifierScores {
   double weights_ = 0, squared_weights_ = 0, correct_ = 0, among_5_ = 0;
   bool weighted_ = false;  ///< weights differ from 1
 
-  // Scores of individual samples, empty above the limit.
-  std::size_t kept_ = 0;
+  // Scores of individual samples at their numbers, empty above the limit.
+  std::size_t kept_ = 0;           ///< number of samples
   Planned<float> odds_;            ///< [classes, samples] logarithm of p / (1 - p)
   Planned<float> row_weights_;     ///< [samples]
   Planned<std::int32_t> labels_;   ///< [samples]; multi_label: none

@@ -1,5 +1,6 @@
 #include "train/evaluation/evaluation.h"
 
+#include "core/signals.h"
 #include "generators/generator.h"
 #include "sources/overlap.h"
 #include "train/checkpoint/checkpoint.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 namespace wellspring {
 namespace {
@@ -28,6 +30,13 @@ void note_best(EvaluationResult& result, const std::vector<BestResult>& known) {
   }
 }
 
+/// The samples that a rank evaluates: consecutive ones, in equal numbers up to one.
+HeldOutRange part_of(std::uint64_t samples, const Communicator& ranks) {
+  const auto rank = static_cast<std::uint64_t>(ranks.rank());
+  const auto size = static_cast<std::uint64_t>(ranks.size());
+  return {samples * rank / size, samples * (rank + 1) / size};
+}
+
 }  // namespace
 
 std::string seen_text(const EvaluationResult& result) {
@@ -38,9 +47,9 @@ std::string seen_text(const EvaluationResult& result) {
                      result.distinct);
 }
 
-Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
-                     MemoryPlan& memory)
-    : mixture_(std::move(mixture)) {
+Evaluator::Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& task,
+                     RunContext& context)
+    : context_(context), task_(task), mixture_(std::move(mixture)) {
   for (int i = 0; i < mixture_.size(); ++i) {
     const auto k = static_cast<std::size_t>(i);
     const SourceSpec& spec = config.held_out_from(k).spec;
@@ -61,18 +70,20 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, const SupervisedT
   feeds_ = feed_heads(task.heads(), config.heads, truth_);
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
-  pass_.plan(memory, config.train.batch, layout, task);
-  losses_.emplace(task.heads(), feeds_, mixture_.size(), Share::whole(config.train.batch),
-                  task.compute(), HeadLosses::Mode::evaluate, memory, "evaluation");
+  MemoryPlan& memory = context.memory;
+  const std::int64_t rows = context.share.rows;
+  pass_.plan(memory, rows, layout, task);
+  losses_.emplace(task.heads(), feeds_, mixture_.size(), context.share, task.compute(),
+                  HeadLosses::Mode::evaluate, memory, "evaluation");
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);
   host_sums_ = memory.reserve<double>("evaluation", "sums", sums, MemorySpace::host);
-  plan_scores(task.heads(), signals, memory);
-  mixture_.plan(memory, config.train.batch, 1);
+  plan_scores(signals);
+  mixture_.plan(memory, rows, 1);
 }
 
-void Evaluator::plan_scores(const std::vector<HeadSpec>& heads,
-                            const std::vector<std::size_t>& signals, MemoryPlan& memory) {
+void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {
+  const std::vector<HeadSpec>& heads = task_.heads();
   classifiers_.resize(heads.size());
   regressions_.resize(heads.size());
   for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -83,7 +94,7 @@ void Evaluator::plan_scores(const std::vector<HeadSpec>& heads,
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
     else if (!heads[h].is_dense())
-      classifiers_[h].emplace(heads[h], most, memory, signals[h]);
+      classifiers_[h].emplace(heads[h], most, context_.memory, signals[h]);
   }
 }
 
@@ -94,12 +105,11 @@ std::vector<std::string> Evaluator::notes() const {
   return notes;
 }
 
-std::vector<std::string> Evaluator::compare(const Mixture& training, int threads,
-                                            const WorkWatch& watch) {
+std::vector<std::string> Evaluator::compare(const Mixture& training, const WorkWatch& watch) {
   std::vector<std::string> found = notes();
   trained_on_.assign(samples_.size(), 0);
   for (const Overlap& overlap :
-       find_overlaps(training, mixture_, threads, kMostComparedBytes, watch)) {
+       find_overlaps(training, mixture_, context_.stream.threads(), kMostComparedBytes, watch)) {
     auto& rows = trained_on_[static_cast<std::size_t>(overlap.held_out)];
     rows = std::max(*rows, static_cast<std::uint64_t>(overlap.rows));
     if (overlap.rows > 0) found.push_back(to_string(overlap, training, mixture_));
@@ -107,28 +117,53 @@ std::vector<std::string> Evaluator::compare(const Mixture& training, int threads
   return found;
 }
 
-void Evaluator::load(Stream& stream) {
+void Evaluator::load() {
   if (empty()) return;
-  mixture_.load(stream);
-  losses_->load(stream);
+  mixture_.load(context_.stream);
+  losses_->load(context_.stream);
 }
 
-EvaluationReport Evaluator::evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
-                                     const WorkWatch& watch,
+EvaluationReport Evaluator::evaluate(std::uint64_t step, const WorkWatch& watch,
                                      const std::function<void(const PredictedRows&)>& use) {
   const auto begin = std::chrono::steady_clock::now();
   EvaluationReport report;
   report.step = step;
   for (int i = 0; i < mixture_.size(); ++i)
-    report.results.push_back(evaluate_source(stream, task, i, watch, use));
+    report.results.push_back(evaluate_source(i, watch, use));
   report.seconds = seconds_since(begin);
   return report;
 }
 
-EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task, int source,
-                                            const WorkWatch& watch,
+EvaluationResult Evaluator::evaluate_source(int source, const WorkWatch& watch,
                                             const std::function<void(const PredictedRows&)>& use) {
+  const std::uint64_t all = samples_[static_cast<std::size_t>(source)];
+  const HeldOutRange own = part_of(all, context_.ranks);
+  int interrupted = 0;  // number of ranks
+  try {
+    pass_samples(source, own, watch, use);
+  } catch (const Interrupted&) {
+    interrupted = 1;  // tells the other ranks, which wait for the sums
+  }
+  context_.stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(),
+                       CopyDirection::device_to_host, "evaluation sums");
+  context_.stream.synchronize();
+  sum_over_ranks(context_.ranks, [&](auto f) {
+    f(interrupted);
+    for (double& sum : std::span(host_sums_.data(), host_sums_.size())) f(sum);
+  });
+  if (interrupted > 0) throw Interrupted{};
+  for (auto& classifier : classifiers_)
+    if (classifier) classifier->add_ranks(context_.ranks, own);
+  for (auto& regression : regressions_)
+    if (regression) regression->add_ranks(context_.ranks);
+  return summarise(source);
+}
+
+/// Passes samples through the network, and adds up their losses and scores.
+void Evaluator::pass_samples(int source, HeldOutRange samples, const WorkWatch& watch,
+                             const std::function<void(const PredictedRows&)>& use) {
   const auto k = static_cast<std::size_t>(source);
+  Stream& stream = context_.stream;
   stream.fill_zero(sums_.data(), sums_.bytes(), "evaluation sums");
   for (std::size_t h = 0; h < feeds_.size(); ++h) {
     if (classifiers_[h]) classifiers_[h]->clear();
@@ -136,7 +171,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   }
   NetworkPass::Uses uses;
   uses.on_device = [&](const BatchView& batch, std::int64_t count) {
-    losses_->enqueue(stream, batch, mixture_.slots(), task.outputs(), task.output_gradient());
+    losses_->enqueue(stream, batch, mixture_.slots(), task_.outputs(), task_.output_gradient());
     ops::accumulate_evaluation(stream, losses_->measures(), count, mixture_.slots(), sums_.data());
   };
   uses.on_host = [&](const PredictedRows& rows) {
@@ -149,12 +184,13 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   };
   if (watch)
     uses.progress = [&, what = "evaluating " + mixture_.source(source).name()](std::uint64_t done) {
-      watch(what, done, samples_[k]);
+      watch(what, done, samples.end - samples.first);
     };
-  pass_.run(stream, task, mixture_, source, samples_[k], uses);
-  stream.copy(host_sums_.data(), sums_.data(), sums_.bytes(), CopyDirection::device_to_host,
-              "evaluation sums");
-  stream.synchronize();
+  pass_.run(stream, task_, mixture_, source, samples, uses);
+}
+
+EvaluationResult Evaluator::summarise(int source) {
+  const auto k = static_cast<std::size_t>(source);
   EvaluationResult result;
   result.name = mixture_.source(source).name();
   result.head = head_names_[k];
@@ -163,7 +199,7 @@ EvaluationResult Evaluator::evaluate_source(Stream& stream, SupervisedTask& task
   result.heads = losses_->report(host_sums_.data(), source);
   for (HeadReport& report : result.heads) {
     const auto h = static_cast<std::size_t>(
-        std::ranges::find(task.heads(), report.head, &HeadSpec::name) - task.heads().begin());
+        std::ranges::find(task_.heads(), report.head, &HeadSpec::name) - task_.heads().begin());
     if (classifiers_[h]) classifiers_[h]->write(report);
     if (regressions_[h]) regressions_[h]->write(report);
     result.loss += report.loss;
@@ -187,18 +223,17 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
     fail(ErrorKind::config,
          {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
   CheckpointNetwork network(where, config, observer);
-  Evaluator held_out(config, std::move(network.mixture), network.task, network.memory);
+  Evaluator held_out(config, std::move(network.mixture), network.task, network.context);
   network.load(config);
-  held_out.load(network.stream);
+  held_out.load();
   std::optional<PredictionFile> file;
-  const PredictedSamples samples = held_out.samples(network.task);
+  const PredictedSamples samples = held_out.samples();
   if (!predictions.empty()) file.emplace(predictions, samples);
   const auto use = [&](const PredictedRows& rows) {
     require_finite_outputs(rows, *samples.mixture);
     if (file) file->append(rows);
   };
-  EvaluationReport report =
-      held_out.evaluate(network.stream, network.task, network.step(), observer.watch(), use);
+  EvaluationReport report = held_out.evaluate(network.step(), observer.watch(), use);
   if (file) file->finish();
   report.notes = held_out.notes();
   if (network.model.foreign())

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "generators/sample_info.h"
-#include "kernels/runtime/memory_plan.h"
-#include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 #include "train/evaluation/classifier_scores.h"
@@ -12,6 +10,7 @@
 #include "train/evaluation/regression_scores.h"
 #include "train/heads/head_losses.h"
 #include "train/metrics/observer.h"
+#include "train/step/run_context.h"
 #include "train/step/supervised_task.h"
 
 #include <filesystem>
@@ -27,44 +26,44 @@ namespace wellspring {
 std::string seen_text(const EvaluationResult& result);
 
 /// Evaluates a network on the held-out sources of a run. Uses its own batch, so that the training
-/// batch stays unchanged. Forward passes run eagerly, outside the recorded step.
+/// batch stays unchanged. Forward passes run eagerly, outside the recorded step. Every rank passes
+/// its part of the samples, and all ranks report the results on all samples.
 class Evaluator {
  public:
   /// Plans the memory. `mixture`: the held-out sources, from RunConfig::open_held_out. Errors: data
   /// if the classes of a source differ from its head's; config if a source has no head.
-  Evaluator(const RunConfig& config, Mixture mixture, const SupervisedTask& task,
-            MemoryPlan& memory);
+  Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& task, RunContext& context);
   /// Finds held-out rows that are also in `training`. Returns notes: a line for each pair of data
   /// sets with such rows, and notes(). Error (data) if both read the same files.
-  std::vector<std::string> compare(const Mixture& training, int threads,
-                                   const WorkWatch& watch = {});
-  void load(Stream& stream);
-  /// Evaluates each source from its first held-out sample. Blocks. Throws Interrupted between
-  /// batches after a signal. `use`, if given, receives all samples in order.
-  EvaluationReport evaluate(Stream& stream, SupervisedTask& task, std::uint64_t step,
-                            const WorkWatch& watch = {},
+  std::vector<std::string> compare(const Mixture& training, const WorkWatch& watch = {});
+  void load();
+  /// Evaluates each source from its first held-out sample. Blocks. Throws Interrupted after a signal
+  /// to any rank: between batches, or once all ranks know of it. `use`, if given, receives this
+  /// rank's samples in order.
+  EvaluationReport evaluate(std::uint64_t step, const WorkWatch& watch = {},
                             const std::function<void(const PredictedRows&)>& use = {});
 
   bool empty() const { return mixture_.size() == 0; }
-  /// The samples of evaluate(). The evaluator and `task` must outlive them.
-  PredictedSamples samples(const SupervisedTask& task) const {
-    return {&mixture_, samples_, &task.heads(), truth_, feeds_};
-  }
+  /// The samples of evaluate(). The evaluator must outlive them.
+  PredictedSamples samples() const { return {&mixture_, samples_, &task_.heads(), truth_, feeds_}; }
   /// Scores that are left out, and why.
   std::vector<std::string> notes() const;
 
  private:
-  void plan_scores(const std::vector<HeadSpec>& heads, const std::vector<std::size_t>& signals,
-                   MemoryPlan& memory);
-  EvaluationResult evaluate_source(Stream& stream, SupervisedTask& task, int source,
-                                   const WorkWatch& watch,
+  void plan_scores(const std::vector<std::size_t>& signals);
+  EvaluationResult evaluate_source(int source, const WorkWatch& watch,
                                    const std::function<void(const PredictedRows&)>& use);
+  void pass_samples(int source, HeldOutRange samples, const WorkWatch& watch,
+                    const std::function<void(const PredictedRows&)>& use);
+  EvaluationResult summarise(int source);
   bool is_fed(std::size_t head, std::size_t source) const {
     return ((feeds_[head].sources >> source) & 1u) != 0;
   }
 
+  RunContext& context_;
+  SupervisedTask& task_;
   Mixture mixture_;
-  std::vector<std::uint64_t> samples_;
+  std::vector<std::uint64_t> samples_;                    ///< by source, on all ranks
   std::vector<std::optional<std::uint64_t>> trained_on_;  ///< by source; found by compare()
   std::vector<std::string> head_names_;
   std::vector<SampleInfo> known_;     ///< by source; empty for files

@@ -45,14 +45,14 @@ void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout
 }
 
 void NetworkPass::run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source,
-                      std::uint64_t samples, const Uses& uses) {
+                      HeldOutRange samples, const Uses& uses) {
   const BatchView batch = batch_.view();
-  PredictedRows rows{source, 0, 0, width_, outputs_.data(), host_.view()};
+  PredictedRows rows{source, samples.first, 0, width_, outputs_.data(), host_.view()};
   const auto from = columns_of(batch), to = columns_of(rows.truth);
-  for (; rows.first < samples; rows.first += static_cast<std::uint64_t>(batch.size)) {
+  for (; rows.first < samples.end; rows.first += static_cast<std::uint64_t>(batch.size)) {
     stop_if_interrupted();
     rows.count = static_cast<std::int64_t>(
-        std::min(samples - rows.first, static_cast<std::uint64_t>(batch.size)));
+        std::min(samples.end - rows.first, static_cast<std::uint64_t>(batch.size)));
     const auto count = static_cast<std::size_t>(rows.count);
     mixture.emit_range(stream, source, rows.first, batch, rows.count);
     task.forward({stream, batch, mixture.slots(), nullptr, PassMode::evaluate});
@@ -66,7 +66,7 @@ void NetworkPass::run(Stream& stream, SupervisedTask& task, Mixture& mixture, in
                 CopyDirection::device_to_host, "outputs of evaluated samples");
     stream.synchronize();
     uses.on_host(rows);
-    if (uses.progress) uses.progress(rows.first + count);
+    if (uses.progress) uses.progress(rows.first + count - samples.first);
   }
 }
 

@@ -17,7 +17,7 @@ namespace wellspring {
 /// Consecutive samples of one source on the host: the outputs of the network and their truth.
 struct PredictedRows {
   int source = 0;           ///< index in the mixture
-  std::uint64_t first = 0;  ///< number of samples of the source before these
+  std::uint64_t first = 0;  ///< number of held-out samples of the source before these
   std::int64_t count = 0;
   std::int32_t width = 0;          ///< outputs of all heads together
   const float* outputs = nullptr;  ///< [count, width]
@@ -26,6 +26,11 @@ struct PredictedRows {
 
 /// Error (data) with the source and the first sample if an output is infinite or NaN.
 void require_finite_outputs(const PredictedRows& rows, const Mixture& mixture);
+
+/// Held-out samples [first, end) of a source.
+struct HeldOutRange {
+  std::uint64_t first = 0, end = 0;
+};
 
 class NetworkPass {
  public:
@@ -39,10 +44,9 @@ class NetworkPass {
     std::function<void(const PredictedRows& rows)> on_host = {};
     std::function<void(std::uint64_t done)> progress = {};
   };
-  /// Passes the first `samples` held-out samples of a source. Blocks. Throws Interrupted between
-  /// batches after a signal.
-  void run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source,
-           std::uint64_t samples, const Uses& uses);
+  /// Passes held-out samples of a source. Blocks. Throws Interrupted between batches after a signal.
+  void run(Stream& stream, SupervisedTask& task, Mixture& mixture, int source, HeldOutRange samples,
+           const Uses& uses);
 
  private:
   BatchColumns batch_, host_;

@@ -131,10 +131,10 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
   CheckpointNetwork network(options.checkpoint, config, observer);
   Mixture& mixture = network.mixture;
   NetworkPass pass;
-  pass.plan(network.memory, config.train.batch, mixture.layout(), network.task);
-  mixture.plan(network.memory, config.train.batch, 1);
+  pass.plan(network.context.memory, config.train.batch, mixture.layout(), network.task);
+  mixture.plan(network.context.memory, config.train.batch, 1);
   network.load(config);
-  mixture.load(network.stream);
+  mixture.load(network.context.stream);
   const Dataset& data = *mixture.source(0).rows();
   PredictReport report{static_cast<std::uint64_t>(data.size()),
                        data.summary(),
@@ -147,7 +147,7 @@ PredictReport predict(const PredictOptions& options, RunConfig config, TrainObse
     file.emplace(options.out, PredictedSamples{&mixture, {report.rows}, &network.task.heads()});
   const auto watch = observer.watch();
   pass.run(
-      network.stream, network.task, mixture, 0, report.rows,
+      network.context.stream, network.task, mixture, 0, {0, report.rows},
       {.on_host =
            [&](const PredictedRows& rows) {
              require_finite_outputs(rows, mixture);

@@ -41,6 +41,20 @@ void RegressionScores::add(const PredictedRows& rows, const HeadSources& feed) {
   }
 }
 
+void RegressionScores::add_ranks(Communicator& ranks) {
+  sum_over_ranks(ranks, [&](auto f) {
+    f(weights_);
+    f(weighted_);
+    for (Sums& sums : sums_) {
+      f(sums.error);
+      f(sums.squared);
+      f(sums.absolute);
+      f(sums.target);
+      f(sums.squared_target);
+    }
+  });
+}
+
 void RegressionScores::write(HeadReport& report) const {
   if (!(weights_ > 0)) return;
   for (std::size_t k = 0; k < sums_.size(); ++k) {

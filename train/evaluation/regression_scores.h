@@ -2,6 +2,7 @@
 // only. docs/results.md has the formulas.
 #pragma once
 
+#include "kernels/batch/communicator.h"
 #include "train/evaluation/network_pass.h"
 #include "train/heads/heads.h"
 #include "train/metrics/observer.h"
@@ -24,6 +25,8 @@ class RegressionScores {
   /// Starts over, for the samples of another source.
   void clear();
   void add(const PredictedRows& rows, const HeadSources& feed);
+  /// Adds the samples of all other ranks. All ranks call it.
+  void add_ranks(Communicator& ranks);
   /// Adds bias, resolution and R^2 of each target to `report`, which has the others. If weights
   /// differ, replaces those by weighted means.
   void write(HeadReport& report) const;

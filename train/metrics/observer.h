@@ -28,7 +28,8 @@ struct PlanReport {
   std::string model;
   std::int64_t parameters = 0;  ///< number of values, including frozen ones
   std::int64_t frozen = 0;
-  std::int64_t batch = 0;
+  std::int64_t batch = 0;  ///< samples per step on all ranks
+  int ranks = 1;
   std::uint64_t steps = 0;
   std::uint64_t first_step = 0;  ///< not 0 after a resume
   std::string activations;       ///< "31 tensors of 12.5 MiB in 6 blocks of 4.1 MiB"

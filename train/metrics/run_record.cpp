@@ -1,5 +1,6 @@
 #include "train/metrics/run_record.h"
 
+#include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
 #include "kernels/ops/cpu/instruction_set.h"
@@ -17,9 +18,11 @@ std::string utc_text(std::time_t time) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::string computing_instruction_set(const std::string& device, const std::string& plans) {
-  if (device.starts_with("cpu")) return ops::cpu::instruction_set();
-  return plans.empty() ? "cuda" : "cuda, convolution plans " + plans;
+std::string computing_instruction_set(const std::string& device, const std::string& plans,
+                                      int ranks) {
+  std::string text = device.starts_with("cpu") ? ops::cpu::instruction_set() : "cuda";
+  if (!device.starts_with("cpu") && !plans.empty()) text += ", convolution plans " + plans;
+  return ranks == 1 ? text : text + ", " + counted(ranks, "rank");
 }
 
 RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
@@ -38,7 +41,7 @@ RunRecord run_record(const PlanReport& plan, std::uint64_t step) {
   record.parameters = plan.parameters;
   record.batch = plan.batch;
   record.last_step = plan.steps;
-  record.instruction_set = computing_instruction_set(plan.device, plan.plans);
+  record.instruction_set = computing_instruction_set(plan.device, plan.plans, plan.ranks);
   return record;
 }
 

@@ -22,16 +22,17 @@ struct RunRecord {
   std::int64_t parameters = 0;
   std::int64_t batch = 0;
   std::uint64_t last_step = 0;  ///< planned for the run
-  std::string instruction_set;  ///< "avx512"; "cuda, convolution plans 0123456789abcdef"; "" in
-                                ///< records written by old versions
+  std::string instruction_set;  ///< "avx512"; "avx512, 2 ranks"; "cuda, convolution plans
+                                ///< 0123456789abcdef"; "" in records written by old versions
 };
 
 /// The record of this process, which starts at `step`.
 RunRecord run_record(const PlanReport& plan, std::uint64_t step);
 
 /// RunRecord::instruction_set of this process on `device`: "cpu" or "cuda:0", with or without the
-/// device name. `plans`: see plans_digest.
-std::string computing_instruction_set(const std::string& device, const std::string& plans);
+/// device name. `plans`: see plans_digest. With several ranks, their number is appended.
+std::string computing_instruction_set(const std::string& device, const std::string& plans,
+                                      int ranks);
 
 /// ISO 8601, in UTC.
 std::string utc_text(std::time_t time);

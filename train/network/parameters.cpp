@@ -209,9 +209,17 @@ ops::ParameterView ParameterArena::view() const {
   return view;
 }
 
-void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks) const {
-  ranks.all_reduce(stream, matrix_gradient_.data(), compute_, matrices_);
-  ranks.all_reduce(stream, vector_gradient_.data(), DType::f32, vectors_);
+void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const {
+  if (ranks.size() == 1) return;
+  void* const matrices = matrix_gradient_.data();
+  if (compute_ == DType::f32) {
+    ranks.all_reduce(stream, static_cast<float*>(matrices), matrices_);
+  } else {
+    ops::convert(stream, matrices_, compute_, matrices, DType::f32, wide);
+    ranks.all_reduce(stream, wide, matrices_);
+    ops::convert(stream, matrices_, DType::f32, wide, compute_, matrices);
+  }
+  ranks.all_reduce(stream, vector_gradient_.data(), vectors_);
 }
 
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {

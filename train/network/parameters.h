@@ -96,6 +96,9 @@ class ParameterArena {
   /// have this length; the moments of buffers stay 0.
   std::int64_t changing() const { return matrices_ + vectors_ + buffers_; }
 
+  /// Length of the gradients of matrices, with gaps.
+  std::int64_t trained_matrices() const { return matrices_; }
+
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
   float* buffer(ParameterId id) const;       ///< buffer
@@ -109,8 +112,9 @@ class ParameterArena {
   /// The weights, the optimizer's moments, and the average.
   std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
-  /// Enqueues the sum of every gradient over all ranks.
-  void reduce_gradients(Stream& stream, Communicator& ranks) const;
+  /// Enqueues the sum of every gradient over all ranks: in f32, rounded once to the compute type.
+  /// `wide`: f32 memory for trained_matrices(); not needed if the compute type is f32.
+  void reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const;
 
   /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
   /// leaves the others unchanged. Sets the optimizer moments to 0 and uploads the ranges of the

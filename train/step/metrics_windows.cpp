@@ -57,12 +57,13 @@ StepReport summarise_window(const WindowLines& window, const Mixture& mixture,
   return result;
 }
 
-MetricsWindows::MetricsWindows(Device device, int threads, MemoryPlan& memory,
-                               const PlannedRing& ring, Sink sink)
-    : copy_stream_(device, threads),
+MetricsWindows::MetricsWindows(RunContext& context, const PlannedRing& ring, Sink sink)
+    : ranks_(context.ranks),
+      copy_stream_(context.device(), context.stream.threads()),
       ring_(ring),
       sink_(std::move(sink)),
-      windows_{Window(device), Window(device)} {
+      windows_{Window(context.device()), Window(context.device())} {
+  MemoryPlan& memory = context.memory;
   for (Window& window : windows_) {
     window.copy.lines = memory.reserve<ops::StepMetrics>("metrics", "copy of the ring",
                                                          ring.lines.size(), MemorySpace::host);
@@ -99,7 +100,8 @@ void MetricsWindows::close(Stream& stream, std::uint64_t now) {
   window.pending = true;
   open_ = 1 - open_;
   give_out(open_one());  // before its lines are overwritten
-  if (window.copied.done()) give_out(window);
+  // Ranks sum their lines together: then they do so at the same step.
+  if (ranks_.size() == 1 && window.copied.done()) give_out(window);
   open(stream, now, now);
 }
 
@@ -112,10 +114,35 @@ void MetricsWindows::give_out(Window& window) {
   if (!window.pending) return;
   window.pending = false;
   window.copied.synchronize();
+  add_ranks(window);
   const PlannedRing& copy = window.copy;
   sink_({window.first, window.last, std::span(copy.lines.data(), copy.lines.size()),
          std::span(copy.sums.data(), copy.sums.size()),
          window.end.milliseconds_since(window.begin) / 1000, window.timed_from, window.clean});
+}
+
+/// Makes the lines of the window describe the global batch.
+void MetricsWindows::add_ranks(Window& window) {
+  if (ranks_.size() == 1) return;
+  const std::size_t ring = window.copy.lines.size(), width = window.copy.sums.size() / ring;
+  const auto each_line = [&](const auto& f) {
+    for (std::uint64_t s = window.first; s < window.last; ++s)
+      f(window.copy.lines.data()[s % ring],
+        std::span(window.copy.sums.data() + s % ring * width, width));
+  };
+  sum_over_ranks(ranks_, [&](auto f) {
+    each_line([&](ops::StepMetrics& line, std::span<double> sums) {
+      f(line.loss);
+      f(line.nonfinite);
+      f(line.overflow.samples);
+      f(line.overflow.items);
+      for (double& sum : sums) f(sum);
+    });
+  });
+  each_line([&](ops::StepMetrics& line, std::span<double>) {
+    line.loss /= static_cast<float>(ranks_.size());  // a mean over equal numbers of rows
+    if (line.nonfinite != 0) line.nonfinite = static_cast<std::uint32_t>(line.step) + 1;
+  });
 }
 
 }  // namespace wellspring

@@ -8,6 +8,7 @@
 #include "sources/mixture.h"
 #include "train/heads/head_losses.h"
 #include "train/metrics/observer.h"
+#include "train/step/run_context.h"
 
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace wellspring {
 
-/// Steps [first, last) and their metrics.
+/// Steps [first, last) and their metrics, over all ranks.
 struct WindowLines {
   std::uint64_t first = 0, last = 0;
   std::span<const ops::StepMetrics> ring;
@@ -52,9 +53,9 @@ class MetricsWindows {
   using Sink = std::function<void(const WindowLines&)>;
 
   /// Plans host copies of `ring`. `sink` receives every window once, in order, as soon as its lines
-  /// have arrived.
-  MetricsWindows(Device device, int threads, MemoryPlan& memory, const PlannedRing& ring,
-                 Sink sink);
+  /// have arrived. With several ranks, all make the same calls, and the sink receives the metrics of
+  /// the global batch.
+  MetricsWindows(RunContext& context, const PlannedRing& ring, Sink sink);
 
   /// Opens the window that begins with step `first`; steps before `now` are already done.
   void open(Stream& stream, std::uint64_t first, std::uint64_t now);
@@ -77,7 +78,9 @@ class MetricsWindows {
   Window& open_one() { return windows_[open_]; }
   Window& other_one() { return windows_[1 - open_]; }
   void give_out(Window& window);
+  void add_ranks(Window& window);
 
+  Communicator& ranks_;
   Stream copy_stream_;
   PlannedRing ring_;
   Sink sink_;

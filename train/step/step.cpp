@@ -65,7 +65,7 @@ void TrainingStep::backward(Stream& stream) {
 
 /// Sums the gradients of all ranks.
 void TrainingStep::reduce(Stream& stream) {
-  task_.parameters().reduce_gradients(stream, ranks_);
+  task_.parameters().reduce_gradients(stream, ranks_, wide_gradient_.data());
 }
 
 /// Computes the gradient norm and clips; one pass updates the master weights and their working
@@ -81,29 +81,35 @@ void TrainingStep::end(Stream& stream) {
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
-                           MemoryPlan& memory)
+                           RunContext& context)
     : mixture_(mixture),
       task_(task),
+      ranks_(context.ranks),
       schedule_(learning_rate_schedule(config)),
       losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
-              mixture.size(), Share::whole(config.train.batch), task.compute(),
-              config.data.mix.on() ? HeadLosses::Mode::mixed : HeadLosses::Mode::train, memory,
-              "activations") {
+              mixture.size(), context.share, task.compute(),
+              config.data.mix.on() ? HeadLosses::Mode::mixed : HeadLosses::Mode::train,
+              context.memory, "activations") {
+  MemoryPlan& memory = context.memory;
   SampleLayout layout = task.layout();
   if (config.data.mix.on()) {
     const auto feeds = feed_heads(task.heads(), config.heads, training_truth(config, mixture));
     expect_mixable(config.heads, config.data.mix);
     mix_.emplace(config.data.mix, config.seed, mixed_labels(task.heads(), feeds, mixture.size()));
-    mix_->plan(memory, Share::whole(config.train.batch), layout);
+    mix_->plan(memory, context.share, layout);
     layout.targets = std::max(layout.targets, mix_->targets());
   }
-  batch_.plan_state(memory, "data", config.train.batch, layout, task.compute());
+  batch_.plan_state(memory, "data", context.share.rows, layout, task.compute());
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied while the other is filled.
   const auto lines = static_cast<std::size_t>(2 * config.train.log_every);
   ring_.lines = memory.reserve_state<ops::StepMetrics>("metrics", "ring", lines);
   ring_.sums = memory.reserve_state<double>(
       "metrics", "sums of the ring", lines * static_cast<std::size_t>(losses_.layout().sums()));
+  if (context.ranks.size() > 1 && task.compute() != DType::f32)
+    wide_gradient_ =
+        memory.reserve<float>("gradients", "sums of matrices",
+                              static_cast<std::size_t>(task.parameters().trained_matrices()));
 }
 
 ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/batch/batch_columns.h"
-#include "kernels/batch/communicator.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
@@ -13,6 +12,7 @@
 #include "train/heads/head_losses.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/metrics_windows.h"
+#include "train/step/run_context.h"
 #include "train/step/supervised_task.h"
 
 #include <optional>
@@ -23,9 +23,10 @@ namespace wellspring {
 /// step. It can be enqueued, or recorded once and replayed.
 class TrainingStep {
  public:
-  /// Plans the batch, the losses, the counters and the metrics ring. `mixture` and `task` must
-  /// outlive this object.
-  TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, MemoryPlan& memory);
+  /// Plans this rank's rows of the batch, the losses, the counters and the metrics ring. `mixture`,
+  /// `task` and `context` must outlive this object.
+  TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
+               RunContext& context);
   /// Uploads the tables of the losses. Call after commit.
   void load(Stream& stream) { losses_.load(stream); }
 
@@ -53,13 +54,14 @@ class TrainingStep {
 
   Mixture& mixture_;
   SupervisedTask& task_;
+  Communicator& ranks_;
   ops::ScheduleSpec schedule_;
-  SingleRank ranks_;
   HeadLosses losses_;
   std::optional<BatchMix> mix_;
   BatchColumns batch_;
   Planned<StepState> state_;
   PlannedRing ring_;
+  Planned<float> wide_gradient_;  ///< f32 sums of matrix gradients in bf16
 };
 
 /// The learning-rate schedule of a run.

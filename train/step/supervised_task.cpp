@@ -13,23 +13,23 @@ SupervisedTask::Input SupervisedTask::Input::of(const RunConfig& config, const M
   return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
 }
 
-SupervisedTask::SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory,
-                               DType compute, Input input)
+SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DType compute,
+                               Input input)
     : input_(std::move(input)),
       optimizer_(config.optimizer.spec),
       clip_(static_cast<float>(config.train.clip)),
       ema_(static_cast<float>(config.train.ema)) {
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
-  if (config.train.convolutions == ConvolutionPlans::fastest) use_fastest_plans(stream);
+  if (config.train.convolutions == ConvolutionPlans::fastest) use_fastest_plans(context.stream);
   network_ = std::make_unique<Network>(model->record(input_.layout, outputs_of(input_.heads)),
-                                       NetworkSpec{.batch = config.train.batch,
+                                       NetworkSpec{.batch = context.share.rows,
                                                    .compute = compute,
                                                    .seed = config.seed,
                                                    .rules = config.optimizer.parameters},
-                                       stream, memory);
-  parameters().plan(memory, compute, optimizer_, ema_ > 0);
+                                       context.stream, context.memory);
+  parameters().plan(context.memory, compute, optimizer_, ema_ > 0);
   norm_partials_ =
-      memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
+      context.memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
 void SupervisedTask::forward(const Pass& pass) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/batch/batch.h"
-#include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
@@ -12,6 +11,7 @@
 #include "train/models/model.h"
 #include "train/network/network.h"
 #include "train/optimizer/optimizer.h"
+#include "train/step/run_context.h"
 
 #include <memory>
 #include <string>
@@ -28,9 +28,9 @@ class SupervisedTask {
     /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
   };
-  /// Plans all memory. Error (config) if the model does not fit the input.
-  SupervisedTask(const RunConfig& config, const Stream& stream, MemoryPlan& memory, DType compute,
-                 Input input);
+  /// Plans all memory, for the rows of context.share. Error (config) if the model does not fit the
+  /// input.
+  SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 
   /// Enqueues the network on pass.batch.
   void forward(const Pass& pass);

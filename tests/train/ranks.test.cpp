@@ -1,0 +1,483 @@
+// Whole runs with several ranks, which are threads of this process: the same samples, evaluations and
+// files as a run with one rank, and the same weights up to rounding.
+#include "core/io/safetensors.h"
+#include "core/signals.h"
+#include "export/export.h"
+#include "tests/support/dataset_fixtures.h"
+#include "tests/support/plain_safetensors.h"
+#include "tests/support/rank_group.h"
+#include "tests/train/trained_rows.h"
+#include "tests/train/training_testing.h"
+#include "train/evaluation/evaluation.h"
+#include "train/metrics/metrics_log.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Settings = std::vector<std::string>;
+
+/// Mixed images of a generator and of files, repeated; an average of the weights.
+constexpr const char* kPictures = R"(name: pictures
+seed: 7
+device: cpu
+threads: 1
+data:
+  size: 8
+  augment: [flip_x: 0.5]
+  mix: {{mixup: 0.8, cutmix: 1, probability: 0.8}}
+  sources:
+    - {{name: shapes, kind: generator, generator: shapes, params: {{classes: 4}}, weight: 3, repeats: 2}}
+    - {{name: photos, kind: files, path: {0}/photos, storage: streamed, ahead: 2, repeats: 3}}
+eval: {{samples: 20, every: 6, sources: [{{of: shapes}}, {{of: photos, path: {0}/held}}]}}
+model: {{name: cnn, widths: [4, 8], blocks: [0, 1], pool: [0, 1], norm: group, group_width: 4}}
+optimizer: {{kind: adamw, lr: 0.01, weight_decay: 0.01}}
+train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9, ema: 0.9}}
+)";
+
+/// A classification and a regression of images.
+constexpr const char* kSpectra = R"(name: spectra
+seed: 7
+device: cpu
+threads: 1
+data:
+  size: 8
+  sources:
+    - {{name: ising, kind: generator, generator: ising, repeats: 2, augment: [flip_x: 0.5]}}
+eval: {{samples: 20, every: 6, sources: [{{of: ising}}]}}
+model: {{name: cnn, widths: [4, 8], blocks: [0, 1], pool: [0, 1], norm: group, group_width: 4}}
+heads:
+  - {{name: ising, loss: class}}
+  - {{name: temperature, loss: regression, targets: [temperature]}}
+train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
+)";
+
+/// Sets of a file and of a generator, with a class and a regression. Some jets have too many items.
+constexpr const char* kSets = R"(name: sets
+seed: 7
+device: cpu
+threads: 1
+data:
+  sources:
+    - {{name: full, kind: files, path: {0}/jets.npz, head: jets, storage: streamed, ahead: 2}}
+    - {{name: jets, kind: generator, generator: ginkgo, params: {{items: 12}}}}
+eval: {{samples: 40, every: 6, sources: [{{of: jets}}]}}
+model: {{name: deepset, item_widths: [8], widths: [8], pooling: sum}}
+heads:
+  - {{name: jets, loss: class}}
+  - {{name: parts, loss: regression, targets: [constituents, first_fraction]}}
+train: {{batch: 12, steps: 14, log_every: 4, checkpoint_every: 6, keep: 9}}
+)";
+
+struct Ranks : ::testing::Test {
+  Ranks() {
+    write_as_folder(folder / "photos", labelled_noise(4, 7, 8));
+    write_as_folder(folder / "held", labelled_noise(4, 5, 8));
+    GeneratorReader feed(make_generator("ginkgo", 1, {{"items", "12"}}), {3, 0, 50});
+    export_samples(feed, folder / "jets.npz", {});
+  }
+  RunConfig config(const char* text, const Settings& settings = {},
+                   const std::string& out = "unused") const {
+    Settings all = {"out=" + (folder / out).string()};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return RunConfig::parse(fmt::format(fmt::runtime(text), folder.path().string()), "ranks.yaml",
+                            all);
+  }
+
+  TemporaryFolder folder;
+};
+
+void run_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  if (ranks == 1)
+    body(single_rank());
+  else
+    RankGroup(ranks).run(body);
+}
+
+/// Reports of each rank's trainer, and its stored state at the end.
+struct RankEnds {
+  explicit RankEnds(int ranks)
+      : listeners(static_cast<std::size_t>(ranks)),
+        finishes(listeners.size()),
+        states(listeners.size()) {}
+  std::vector<Listener> listeners;
+  std::vector<FinishReport> finishes;
+  std::vector<std::vector<std::uint8_t>> states;
+};
+
+RankEnds train(const RunConfig& config, int ranks, const TrainerOptions& given = in_memory()) {
+  RankEnds ends(ranks);
+  run_ranks(ranks, [&](Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    TrainerOptions options = given;
+    options.ranks = &communicator;
+    Trainer trainer(config, ends.listeners[rank], options);
+    ends.finishes[rank] = trainer.run();
+    ends.states[rank] = trainer.state_bytes();
+  });
+  return ends;
+}
+
+/// All parameters and buffers of a checkpoint.
+std::vector<float> weights_of(const fs::path& checkpoint) {
+  std::vector<float> all;
+  for (const PlainTensor& tensor :
+       read_tensors(SafetensorsFile(checkpoint / "model.safetensors"))) {
+    const std::size_t before = all.size();
+    all.resize(before + tensor.data.size() / sizeof(float));
+    std::memcpy(all.data() + before, tensor.data.data(), tensor.data.size());
+  }
+  return all;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
+  return largest;
+}
+
+TEST_F(Ranks, TrainOnTheRowsOfASingleRank) {
+  constexpr int kSteps = 14;
+  for (const char* text : {kPictures, kSpectra, kSets}) {
+    const RunConfig run = config(text);
+    const std::vector<std::string> whole = trained_rows(run, single_rank(), kSteps);
+    for (const int ranks : {2, 3}) {
+      SCOPED_TRACE(testing::Message() << run.name << ", " << ranks << " ranks");
+      const std::size_t batch = 12, rows = batch / static_cast<std::size_t>(ranks);
+      std::vector<std::string> all(whole.size());
+      run_ranks(ranks, [&](Communicator& communicator) {
+        const std::vector<std::string> own = trained_rows(run, communicator, kSteps);
+        ASSERT_EQ(own.size(), kSteps * rows);
+        for (std::size_t i = 0; i < own.size(); ++i)
+          all[i / rows * batch + static_cast<std::size_t>(communicator.rank()) * rows + i % rows] =
+              own[i];
+      });
+      EXPECT_EQ(all, whole);
+    }
+  }
+}
+
+/// A linear classifier of mixed images, trained by plain gradient descent.
+const Settings kLinear = {"model={name: mlp, widths: []}",
+                          "optimizer={kind: sgd, momentum: 0, lr: 0.01, weight_decay: 0}",
+                          "train.clip=0",
+                          "train.ema=0",
+                          "train.steps=8",
+                          "train.log_every=1"};
+constexpr double kRounding = 0x1p-24;  // unit roundoff u of f32
+
+/// Sizes of the numbers in a linear run.
+struct LinearSizes {
+  double x = 0;        ///< largest |x|
+  double row = 0;      ///< largest sum of |x| over a row
+  double weights = 0;  ///< largest sum of |w| over the weights of an output
+};
+
+LinearSizes linear_sizes(const RunConfig& run, const fs::path& checkpoint) {
+  LinearSizes sizes;
+  constexpr std::size_t kInputs = 8 * 8 * 3;
+  for (const std::string& bytes : trained_rows(run, single_rank(), 8)) {
+    std::array<float, kInputs> values;
+    std::memcpy(values.data(), bytes.data(), sizeof values);
+    double sum = 0;
+    for (const float value : values) {
+      sizes.x = std::max(sizes.x, std::abs(double{value}));
+      sum += std::abs(double{value});
+    }
+    sizes.row = std::max(sizes.row, sum);
+  }
+  const std::vector<float> all = weights_of(checkpoint);
+  for (std::size_t first = 0; first + kInputs <= all.size(); ++first) {  // the bias may come first
+    double sum = 0;
+    for (std::size_t i = 0; i < kInputs; ++i) sum += std::abs(double{all[first + i]});
+    sizes.weights = std::max(sizes.weights, sum);
+  }
+  return sizes;
+}
+
+// Let E be the largest difference of a weight between the runs, X the largest |x|, S and W the
+// largest sums of |x| and |w| in a logit, n its number of inputs, B the number of rows, R <= 3 that of
+// ranks and r the learning rate. In each step:
+// - Logits differ by D = (S + 1) E + 2 (n + 1) u X W: each run adds n + 1 terms in its own order
+//   (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, section
+//   4.2).
+// - A row's gradient is (softmax - target) / B. Row k of the Jacobian of the softmax has the sum
+//   2 p_k (1 - p_k) <= 1/2 of absolute values, and the softmax itself is computed to 32 u.
+// - The gradient of a weight is a sum of B terms of at most X / B, cut differently by the ranks: it
+//   differs by X (D / 2 + 32 u) + 2 (B + R) u X.
+// - The update r times the gradient is added with one rounding in each run: 2 u W more.
+// A loss is a mean of cross-entropies, whose gradient has the sum of absolute values 2; it and its
+// mean are computed to 32 u of values below 16.
+TEST_F(Ranks, AgreeWithASingleRankWithinTheRoundingOfSums) {
+  const auto end_of = [&](int ranks, const std::string& out, const TrainerOptions& options) {
+    RankEnds ends = train(config(kPictures, kLinear, out), ranks, options);
+    return std::pair(std::move(ends), weights_of(folder / out / "checkpoints/step-8"));
+  };
+  const auto [one, expected] = end_of(1, "one", quick());
+  const LinearSizes sizes =
+      linear_sizes(config(kPictures, kLinear), folder / "one/checkpoints/step-8");
+  const double x = std::max(sizes.x, 1.0), w = 1.5 * sizes.weights;  // at any step
+  constexpr double kTerms = 8 * 8 * 3 + 1, kRows = 12;
+  for (const int ranks : {2, 3}) {
+    SCOPED_TRACE(testing::Message() << ranks << " ranks");
+    const std::string out = fmt::format("by {}", ranks);
+    const auto [ends, weights] = end_of(ranks, out, quick());
+    double bound = 0;  // E
+    for (std::size_t step = 0; step < 8; ++step) {
+      const StepReport& alone = one.listeners[0].steps.at(step);
+      const double logits = (sizes.row + 1) * bound + 2 * kTerms * kRounding * x * w;
+      for (const Listener& listener : ends.listeners)
+        EXPECT_NEAR(listener.steps.at(step).loss, alone.loss, 2 * logits + 2 * 32 * 16 * kRounding)
+            << step;
+      bound += double{alone.learning_rate} * x * (logits / 2 + (32 + 2 * (kRows + 3)) * kRounding) +
+               2 * kRounding * w;
+    }
+    EXPECT_LE(largest_difference(weights, expected), bound);
+    const TrainerOptions resume =
+        quick(ResumeChoice::parse((folder / out / "checkpoints/step-6").string()));
+    const auto [ignored, mixed] =
+        end_of(5 - ranks, fmt::format("by {}, then {}", ranks, 5 - ranks), resume);
+    EXPECT_LE(largest_difference(mixed, expected), bound);
+    const std::vector<float> before = weights_of(folder / "one/checkpoints/step-6");
+    EXPECT_GT(largest_difference(before, expected), 4 * bound) << "the bound must mean something";
+  }
+}
+
+// Equal bits in a second run, which also compares recorded and eager steps. Metrics are about the global
+// batch.
+TEST_F(Ranks, GiveEqualBitsAgain) {
+  for (const char* text : {kPictures, kSpectra, kSets}) {
+    SCOPED_TRACE(text);
+    const RankEnds one = train(config(text), 1), first = train(config(text), 3);
+    const RankEnds again = train(config(text, {"train.graph=check"}), 3);
+    EXPECT_EQ(first.states, again.states);
+    for (const Listener& listener : first.listeners) {
+      ASSERT_EQ(listener.steps.size(), one.listeners[0].steps.size());
+      for (std::size_t i = 0; i < listener.steps.size(); ++i) {
+        const StepReport &step = listener.steps[i], &alone = one.listeners[0].steps[i];
+        EXPECT_EQ(step.loss, first.listeners[0].steps[i].loss);
+        EXPECT_EQ(step.gradient_norm, first.listeners[0].steps[i].gradient_norm);
+        EXPECT_EQ(step.overflow.samples, alone.overflow.samples);
+        EXPECT_EQ(step.overflow.items, alone.overflow.items);
+        for (std::size_t k = 0; k < step.sources.size(); ++k)
+          EXPECT_EQ(step.sources[k].samples, alone.sources[k].samples);
+      }
+    }
+    if (text == kSets) {
+      EXPECT_GT(one.listeners[0].steps.back().overflow.items, 0u);
+    }
+  }
+}
+
+void expect_same_counts(const EvaluationReport& report, const EvaluationReport& expected) {
+  ASSERT_EQ(report.results.size(), expected.results.size());
+  for (std::size_t i = 0; i < report.results.size(); ++i) {
+    const EvaluationResult &result = report.results[i], &other = expected.results[i];
+    EXPECT_EQ(result.samples, other.samples);
+    EXPECT_EQ(result.accuracy, other.accuracy);
+    // f64 sums of losses that are computed to 32 u from logits that differ by their rounding.
+    EXPECT_NEAR(result.loss, other.loss, 1e-5 * (1 + std::abs(other.loss)));
+    for (std::size_t h = 0; h < result.heads.size(); ++h) {
+      const auto &classifier = result.heads[h].classifier, &same = other.heads[h].classifier;
+      ASSERT_EQ(classifier.has_value(), same.has_value());
+      if (!classifier) continue;
+      EXPECT_EQ(classifier->confusion, same->confusion);
+      for (std::size_t k = 0; k < classifier->classes.size(); ++k) {
+        EXPECT_EQ(classifier->classes[k].samples, same->classes[k].samples);
+        EXPECT_EQ(classifier->classes[k].area, same->classes[k].area);
+      }
+    }
+  }
+}
+
+/// Compares each rank's last evaluation of a run with that of a single process, which reads the
+/// checkpoint.
+void expect_same_evaluation(const RankEnds& ends, const RunConfig& run) {
+  Listener listener;
+  const EvaluationReport expected = evaluate_checkpoint(run.folder(), run, listener);
+  for (const FinishReport& finish : ends.finishes) expect_same_counts(*finish.evaluation, expected);
+}
+
+// 20 and 40 samples cannot be divided by 3.
+TEST_F(Ranks, EvaluateAllSamples) {
+  for (const char* text : {kPictures, kSpectra, kSets})
+    for (const int ranks : {2, 3}) {
+      SCOPED_TRACE(testing::Message() << ranks << " ranks: " << text);
+      const RunConfig run = config(text, {}, fmt::format("{:.8} {}", text, ranks));
+      const RankEnds ends = train(run, ranks, quick());
+      expect_same_evaluation(ends, run);
+      for (const Listener& other : ends.listeners) EXPECT_EQ(other.evaluations.size(), 3u);
+      EXPECT_EQ(read_metrics(run.folder()).evaluations.size(), 3u);
+      EXPECT_EQ(read_metrics(run.folder()).steps.size(), 4u);  // rank 0 alone has written
+    }
+}
+
+// Each rank has seen other rows. The checkpoint has the statistics of rank 0.
+TEST_F(Ranks, EvaluateTheRunningStatisticsOfRankZero) {
+  const RunConfig run =
+      config(kPictures,
+             {"model={name: resnet18, stem: cifar}", "train.steps=2", "train.checkpoint_every=2"},
+             "statistics");
+  const RankEnds ends = train(run, 2, quick());
+  EXPECT_NE(ends.states[0], ends.states[1]);
+  expect_same_evaluation(ends, run);
+}
+
+// A checkpoint in the middle of a window of metrics.
+TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
+  for (const char* text : {kPictures, kSpectra, kSets}) {
+    const RankEnds straight = train(config(text, {}, "straight"), 3, quick());
+    const fs::path end = folder / "straight/checkpoints/step-14";
+    for (const int ranks : {3, 2, 1}) {
+      SCOPED_TRACE(testing::Message() << "resumed with " << ranks << " ranks: " << text);
+      const std::string out = fmt::format("on {}", ranks);
+      const RankEnds ends =
+          train(config(text, {}, out), ranks,
+                quick(ResumeChoice::parse((folder / "straight/checkpoints/step-6").string())));
+      const fs::path resumed = folder / out / "checkpoints/step-14";
+      for (const FinishReport& finish : ends.finishes) EXPECT_EQ(finish.step, 14u);
+      const std::vector<StepReport> steps = ends.listeners[0].steps;
+      ASSERT_EQ(steps.size(), 3u);
+      const StepReport& window = steps.front();  // steps 4 to 8, of which 4 and 5 are older
+      const StepReport& same = straight.listeners[0].steps[1];
+      EXPECT_EQ(window.window, 4u);
+      EXPECT_EQ(window.overflow.items, same.overflow.items);
+      for (std::size_t k = 0; k < window.sources.size(); ++k)
+        EXPECT_EQ(window.sources[k].samples, same.sources[k].samples);
+      // Two steps after equal weights: sums of fewer than 2^10 terms of order 1 in f32.
+      if (ranks == 3) {
+        EXPECT_EQ(window.loss, same.loss);
+        for (const char* name : {"model.safetensors", "state.safetensors"})
+          EXPECT_EQ(slurp(resumed / name), slurp(end / name)) << name;
+      } else {
+        EXPECT_NEAR(window.loss, same.loss, 2 * 0x1p10 * kRounding);
+      }
+      fs::remove_all(folder / out);
+    }
+    fs::remove_all(folder / "straight");
+  }
+}
+
+TEST_F(Ranks, StopAtTheSameStep) {
+  const auto expect_together = [&](const RankEnds& ends, RunStatus status) {
+    for (const FinishReport& finish : ends.finishes) {
+      EXPECT_EQ(finish.status, status);
+      EXPECT_EQ(finish.step, ends.finishes[0].step);
+    }
+    EXPECT_LT(ends.finishes[0].step, 4000u);
+  };
+  const Settings endless = {"train.steps=4000", "train.checkpoint_every=0", "eval.every=2"};
+  const auto with = [&](const std::string& setting) {
+    Settings all = endless;
+    all.push_back(setting);
+    return all;
+  };
+  {
+    const SignalGuard guard;  // clears the request
+    RankEnds ends(3);
+    RankGroup(3).run([&](Communicator& communicator) {
+      const auto rank = static_cast<std::size_t>(communicator.rank());
+      if (rank == 1) ends.listeners[rank].interrupt_at = 8;
+      TrainerOptions options = in_memory();
+      options.ranks = &communicator;
+      ends.finishes[rank] =
+          Trainer(config(kPictures, endless), ends.listeners[rank], options).run();
+    });
+    expect_together(ends, RunStatus::interrupted);
+  }
+  expect_together(train(config(kPictures, with("train.max_time=0.05 s"), "time"), 3, quick()),
+                  RunStatus::out_of_time);
+  Settings patient = with("train.keep_best=shapes.accuracy");
+  patient.insert(patient.end(), {"train.patience=2", "optimizer.lr=1e-9"});
+  const RankEnds ends = train(config(kPictures, patient, "patience"), 3, quick());
+  expect_together(ends, RunStatus::out_of_patience);
+  EXPECT_TRUE(fs::exists(folder / "patience/checkpoints/best"));
+}
+
+TEST_F(Ranks, FindAFinishedRun) {
+  train(config(kPictures, {}, "done"), 2, quick());
+  for (const FinishReport& finish : train(config(kPictures, {}, "done"), 2, quick()).finishes)
+    EXPECT_EQ(finish.status, RunStatus::already_finished);
+}
+
+// Damage that only the rank notices whose share contains the image.
+TEST_F(Ranks, EndWithTheMessageOfTheRankThatFails) {
+  std::atomic<int> others = 0;
+  const std::string message = message_of(ErrorKind::data, [&] {
+    RankGroup(3).run([&](Communicator& communicator) {
+      Listener listener;
+      TrainerOptions options = quick();
+      options.ranks = &communicator;
+      try {
+        Trainer trainer(config(kPictures, {"eval.sources=[]"}, "damaged"), listener, options);
+        communicator.barrier();
+        if (communicator.rank() == 0)
+          for (const auto& entry : fs::recursive_directory_iterator(folder / "photos"))
+            if (entry.is_regular_file()) fs::resize_file(entry.path(), entry.file_size() - 20);
+        communicator.barrier();
+        trainer.run();
+      } catch (const RankEnded& error) {
+        expect_parts(error.what(), {"rank", "has failed: step", "photos"});
+        ++others;
+        throw;
+      }
+    });
+  });
+  expect_parts(message, {"step", "photos"});
+  EXPECT_LE(others, 2);
+}
+
+TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
+  const auto refusal = [&](const char* text, const Settings& of_all, const Settings& of_last) {
+    return message_of(ErrorKind::config, [&] {
+      RankGroup(2).run([&](Communicator& communicator) {
+        Listener listener;
+        TrainerOptions options = in_memory();
+        options.ranks = &communicator;
+        Settings settings = of_all;
+        if (communicator.rank() == 1)
+          settings.insert(settings.end(), of_last.begin(), of_last.end());
+        Trainer(config(text, settings), listener, options).run();
+      });
+    });
+  };
+  expect_parts(refusal(kPictures, {}, {"optimizer.lr=0.02"}),
+               {"rank 1 has another configuration than rank 0", "optimizer.lr: 0.01 there, 0.02"});
+  expect_parts(refusal(kSpectra, {"train.batch=9"}, {}),
+               {"a batch of 9 rows cannot be divided among 2 ranks", "train.batch: 8 or 10"});
+  expect_parts(refusal(kPictures, {"train.batch=6"}, {}), {"data.mix with a rank of 3 samples"});
+}
+
+// Sums of three bf16 numbers: in f32, then rounded once. In bf16, 1 + 0.75 * 2^-8 would be 1 again.
+TEST(ParameterArena, SumsNarrowGradientsInF32) {
+  RankGroup(3).run([](Communicator& ranks) {
+    Stream stream(Device::cpu(), 1);
+    MemoryPlan memory(Device::cpu());
+    ParameterArena arena;
+    const ParameterId matrix = arena.matrix("w", TensorLayout::dense, {1, 2}, Init::zeros);
+    const ParameterId vector = arena.vector("b", 1, Init::zeros);
+    arena.plan(memory, DType::bf16, {});
+    std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
+    memory.commit();
+    auto* const gradient = static_cast<bf16*>(arena.gradient(matrix));
+    gradient[0] = bf16(ranks.rank() == 0 ? 1.0f : 0.75f * 0x1p-8f);
+    gradient[1] = bf16(static_cast<float>(ranks.rank()));
+    *static_cast<float*>(arena.gradient(vector)) = static_cast<float>(1 << ranks.rank());
+    arena.reduce_gradients(stream, ranks, wide.data());
+    EXPECT_EQ(static_cast<float>(gradient[0]), 1 + 0x1p-7f);
+    EXPECT_EQ(static_cast<float>(gradient[1]), 3);
+    EXPECT_EQ(*static_cast<float*>(arena.gradient(vector)), 7);
+  });
+}
+
+}  // namespace
+}  // namespace wellspring::test

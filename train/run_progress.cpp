@@ -1,0 +1,48 @@
+#include "train/run_progress.h"
+
+#include "core/signals.h"
+#include "train/metrics/rates.h"
+
+namespace wellspring {
+
+void RunClock::start() {
+  began_ = checkpointed_ = Clock::now();
+  other_seconds_ = 0;
+}
+
+void RunClock::exclude(Clock::time_point begin) {
+  other_seconds_ += seconds_since(begin);
+}
+
+double RunClock::training_seconds() const {
+  return seconds_since(began_) - other_seconds_;
+}
+
+bool RunClock::checkpoint_due() const {
+  return seconds_since(checkpointed_) >= checkpoint_seconds_;
+}
+
+RunDecision decide(RunContext& context, const RunClock& clock, const BestKeeper& best) {
+  int interrupted = interrupt_requested() ? 1 : 0;
+  int out_of_patience = 0, out_of_time = 0, checkpoint_due = 0;
+  if (context.is_first()) {
+    out_of_patience = best.out_of_patience() ? 1 : 0;
+    out_of_time = clock.out_of_time() ? 1 : 0;
+    checkpoint_due = clock.checkpoint_due() ? 1 : 0;
+  }
+  sum_over_ranks(context.ranks, [&](auto f) {
+    for (int* const flag : {&interrupted, &out_of_patience, &out_of_time, &checkpoint_due})
+      f(*flag);
+  });
+  RunDecision decision;
+  decision.checkpoint_due = checkpoint_due > 0;
+  if (out_of_patience > 0)
+    decision.end = RunStatus::out_of_patience;
+  else if (out_of_time > 0)
+    decision.end = RunStatus::out_of_time;
+  else if (interrupted > 0)
+    decision.end = RunStatus::interrupted;
+  return decision;
+}
+
+}  // namespace wellspring
