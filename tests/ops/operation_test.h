@@ -29,7 +29,7 @@ using Doubles = std::vector<double>;
 constexpr double rounding(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24;
 }
-/// Of f32.
+/// Relative error of one rounding to f32.
 inline constexpr double kU = rounding(DType::f32);
 
 /// Device memory of n elements and guard words, which the destructor checks.

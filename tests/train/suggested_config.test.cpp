@@ -331,7 +331,7 @@ TEST_F(SuggestedConfig, NamesTheSignalOfTwoClasses) {
   spill(path("names.txt"), "quark\ngluon, or b\n");
   const RunConfig config = config_of(path("x.npy"), {{"class_names", "names.txt", {}}});
   EXPECT_EQ(config.evaluation.signal, std::vector<std::string>{"gluon, or b"}) << text_;
-  expect_parts(text_, {"background rejections; or quark"});
+  expect_parts(text_, {"background rejections; otherwise quark"});
 }
 
 TEST_F(SuggestedConfig, RefusesValuesThatAreNotFinite) {

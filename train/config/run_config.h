@@ -111,7 +111,7 @@ struct RunConfig {
   const SourceConfig& held_out_from(std::size_t k) const;
   /// Error (config) if training could reach the ids of held-out generated samples.
   void check_sample_ids(const ConfigLocation& place = {}) const;
-  /// Whether a head learns dense labels.
+  /// The dense labels that the sources must make: none unless a head learns them.
   DenseLabels dense_labels() const;
   /// Opens the training sources. Errors (data) for missing or malformed files. The caller calls
   /// `plan` and `load`. `dense`: also provide the dense labels of sources that have them.

@@ -47,7 +47,7 @@ struct HeadTarget {
 struct HeadConfig {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::string output;  ///< of the model; "": the usual one for the loss
+  std::string output;  ///< output of the model; "": the usual one for the loss
   /// (regression, pixel_class) sources; empty: all with its targets, or with dense labels.
   std::vector<std::string> sources;
   std::vector<std::string> targets;  ///< (regression) names of latents or target columns
@@ -61,9 +61,9 @@ struct HeadConfig {
 struct HeadSpec {
   std::string name;
   LossKind loss = LossKind::class_label;
-  std::string output = kSampleOutput;  ///< of the network; see OutputSpec
+  std::string output = kSampleOutput;  ///< output of the network; see OutputSpec
   std::int32_t positions = 1;          ///< pixels, each with its own classes
-  std::int32_t row = 0;                ///< of its first class or target in the output's layer
+  std::int32_t row = 0;                ///< row of its first class or target in the layer
   std::int32_t begin = 0;              ///< index of its first output among all outputs
   std::vector<std::string> classes;    ///< empty for regressions
   std::vector<HeadTarget> targets;     ///< empty for classifiers

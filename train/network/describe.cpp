@@ -77,7 +77,7 @@ struct WordsOf {
     return {"scale", "", "y[.., c] = x[.., c] parameter[c]"};
   }
   Words operator()(const PrependTokens&) const {
-    return {"prepend", "", "the tokens of the parameter, then those of x"};
+    return {"prepend", "", "the tokens of the parameter, then the tokens of x"};
   }
   Words operator()(const SelectTokens& s) const {
     return {"select", fmt::format("from token {}", s.first), "consecutive tokens of x"};

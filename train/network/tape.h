@@ -236,7 +236,7 @@ class Tape {
   static Tensor tokens(Tensor x) {
     return {x.value, {1, static_cast<int>(x.shape.positions()), x.shape.channels}};
   }
-  /// Puts learned tokens [tokens, channels] before those of x.
+  /// Puts learned tokens [tokens, channels] before the tokens of x.
   Tensor prepend(const Parameter& tokens, Tensor x);
   /// Tokens [first, first + count).
   Tensor select(Tensor x, int first, int count);

@@ -1,5 +1,5 @@
-// Compares models with those of torchvision and timm on the same weights, which come from a file of
-// another program, in both modes, forward and backward.
+// Compares models with torchvision and timm on the same weights, which come from a file of another
+// program, in both modes, forward and backward.
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
