@@ -264,7 +264,8 @@ TEST_F(TrainInput, RefusesNamesThatAreNotUtf8) {
   spill(folder() / "caf\xe9.yaml", slurp(folder() / "files.yaml").substr(12));
   const Outcome unnamed = wellspring({"train", "caf\xe9.yaml"}, folder());
   EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;
-  expect_parts(unnamed.err, {"'caf\\xe9' cannot name a run: the run is named after the file", "name=NAME"});
+  expect_parts(unnamed.err,
+               {"'caf\\xe9' cannot name a run: the run is named after the file", "name=NAME"});
 }
 
 TEST_F(TrainInput, AcceptsUmlauts) {

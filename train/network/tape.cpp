@@ -260,9 +260,12 @@ Tensor Tape::item_sum(Tensor x) {
   return item_pool(x, false);
 }
 
+void Tape::require_sets(const char* why) const {
+  if (input_.kind != SampleKind::set) refuse_kind(model_, input_.kind, why);
+}
+
 Tensor Tape::item_pool(Tensor x, bool mean) {
-  if (input_.kind != SampleKind::set)
-    refuse_kind(model_, input_.kind, "it pools over the items of sets");
+  require_sets("it pools over the items of sets");
   return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
 }
 

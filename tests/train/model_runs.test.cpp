@@ -1,0 +1,124 @@
+// Runs of every model: eager and replayed steps, resumed runs, dense labels among other sources.
+#include "tests/train/training_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+/// The noise has its own head; shapes are learned pixel by pixel.
+const Settings kDense = {"model={name: unet, widths: [4, 8], group_width: 4}",
+                         "heads=[{name: mask, loss: pixel_class}, {name: noise}]"};
+const std::string kFlip = "data.augment=[{flip_x: 0.5}]";
+const Settings kSets = {
+    "data.sources=[{name: jets, kind: generator, generator: ginkgo, params: {items: 8}}]",
+    "eval.sources=[{of: jets}]"};
+
+Settings with(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+struct ModelRun {
+  std::string name;
+  Settings settings;
+};
+
+std::vector<ModelRun> model_runs() {
+  return {
+      {"unet", with(kDense, {kFlip})},
+      {"vit",
+       {"model={name: vit, patch: 4, width: 12, depth: 2, heads: 3, drop_path: 0.3, layer_scale: "
+        "0.1}",
+        "data.sources.0.repeats=2", kFlip, "data.mix={mixup: 0.8}"}},
+      {"vit with a mean", {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
+      {"convnext",
+       {"model={name: convnext, widths: [8, 16], depths: [1, 1], drop_path: 0.2, patch: 2}"}},
+      {"transformer",
+       with(kSets,
+            {"model={name: transformer, width: 8, depth: 2, heads: 2, widths: [8], dropout: "
+             "0.2}"})}};
+}
+
+std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& options) {
+  Listener listener;
+  Trainer trainer(config, listener, options);
+  trainer.run();
+  EXPECT_TRUE(trainer.census().kernels == 0 || trainer.census().no_host_transfer());
+  return trainer.state_bytes();
+}
+
+// The eager, the replayed and the resumed run end with the same state.
+TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
+  for (const ModelRun& run : model_runs()) {
+    SCOPED_TRACE(run.name);
+    const TemporaryFolder folder;
+    const auto config = [&](const char* out, const Settings& settings) {
+      return small_run(folder / out, with(run.settings, settings));
+    };
+    const std::vector<std::uint8_t> replayed =
+        end_of(config("whole", {"train.graph=on"}), quick());
+    EXPECT_EQ(end_of(config("eager", {"train.graph=off"}), quick()), replayed);
+    EXPECT_EQ(end_of(config("check", {"train.graph=check"}), quick()), replayed);
+    const ResumeChoice from{ResumeChoice::Kind::path,
+                            folder / "whole/checkpoints/step-10"};
+    EXPECT_EQ(end_of(config("resumed", {"train.graph=on"}), quick(from)), replayed);
+  }
+}
+
+TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer trainer(small_run(folder / "run", kDense), listener, quick());
+  trainer.run();
+  const EvaluationReport report = trainer.evaluate();
+  ASSERT_EQ(report.results.size(), 2u);
+  const HeadReport& mask = report.results[0].heads.at(0);
+  EXPECT_EQ(mask.head, "mask");
+  ASSERT_EQ(mask.scores.size(), 2u);
+  EXPECT_EQ(mask.scores[0].what, "pixel accuracy");
+  EXPECT_EQ(mask.scores[1].what, "mean IoU");
+  for (const Score& score : mask.scores) EXPECT_TRUE(score.value > 0 && score.value <= 1);
+  EXPECT_EQ(report.results[1].heads.at(0).head, "noise");
+  EXPECT_TRUE(report.results[1].accuracy.has_value());
+}
+
+TEST(ModelRuns, LearnTheClassesOfPixels) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer trainer(small_run(folder / "run", with(kDense, {"train.steps=150"})),
+                  listener, quick());
+  const double before = trainer.evaluate().results[0].heads.at(0).loss;
+  trainer.run();
+  EXPECT_LT(trainer.evaluate().results[0].heads.at(0).loss, 0.5 * before);
+}
+
+TEST(ModelRuns, RefuseHeadsThatTheModelOrTheDataCannotServe) {
+  const auto refused = [](const Settings& settings) {
+    return message_of(ErrorKind::config, [&] {
+      Listener listener;
+      Trainer(small_run("unused", settings), listener, in_memory());
+    });
+  };
+  const std::string heads = kDense[1];
+  expect_parts(refused({heads}), {"model cnn: it has no output 'pixels'", "unet"});
+  expect_parts(refused({kDense[0], heads, "data.mix={mixup: 1}"}),
+               {"head 'mask'", "data.mix", "dense labels"});
+  expect_parts(refused({kDense[0], "heads=[{name: mask, loss: pixel_class, sources: [noise]}, "
+                                   "{name: shapes}]"}),
+               {"source 'noise' has no class per pixel"});
+  expect_parts(refused({"model={name: vit, patch: 3, width: 6, heads: 2}"}),
+               {"patches of 3x3 do not divide images of 8x8"});
+  expect_parts(refused({"model={name: vit, width: 10, heads: 3}"}),
+               {"a width of 10 cannot be divided among 3 heads"});
+  expect_parts(refused({"model={name: transformer}"}), {"model transformer", "images"});
+}
+
+}  // namespace
+}  // namespace wellspring::test
