@@ -241,8 +241,8 @@ void expect_equal_bits(int rows, int channels) {
   std::vector<T> y(n), dx(n);
   std::vector<float> mean(static_cast<std::size_t>(rows)), rstd(mean.size()), one(2 * c),
       two(2 * c);
-  const auto shape_of = [=](int kept) {
-    return TeamShape{row_team(channels), row_scratch(channels, kept) * sizeof(float)};
+  const auto shape_of = [=](int sums) {
+    return TeamShape{row_team(channels), row_scratch(channels, sums)};
   };
   expect_equal_for_all_team_sizes(LayerNormForward<T>{x.data(), gamma.data(), beta.data(), y.data(),
                                                       mean.data(), rstd.data(), channels, 1e-6f},
