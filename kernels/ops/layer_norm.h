@@ -16,6 +16,7 @@
 #include "kernels/ops/normalised.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
 #include "kernels/runtime/reduce.h"
@@ -53,6 +54,8 @@ WS_INLINE constexpr int row_team(int channels) {
   while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
   return size;
 }
+/// Registers for as many small teams as a multiprocessor can hold blocks.
+inline constexpr LaunchBound kRowTeam = {256, 4};
 inline constexpr int kMostRowSlots = kPack * row_team(kMaxLayerNormChannels);
 
 template <int count>
@@ -87,21 +90,21 @@ WS_HD RowSums<count> row_sums(Team& team, RowSums<count>* scratch, int channels,
     return sums;
   };
   if constexpr (LoneTeam<Team>) {  // processes all lanes in parallel, which vectorises
-    alignas(Pack) float all[count * kMostRowSlots] = {};
+    alignas(Pack) float all[count * kMostRowSlots];
     float* const slots = all;
+    for (int i = 0; i < count * step; ++i) slots[i] = 0;
     for (int first = 0; first < channels; first += step) {
       const int left = channels - first;
       in_lanes(left < step ? left : step, [=](int i) WS_INLINED {
         Values<1> sums[count];
-        for (int s = 0; s < count; ++s) sums[s].v[0] = slots[s * kMostRowSlots + i];
+        for (int s = 0; s < count; ++s) sums[s].v[0] = slots[s * step + i];
         add(Width<1>(), first + i, sums);
-        for (int s = 0; s < count; ++s) slots[s * kMostRowSlots + i] = sums[s].v[0];
+        for (int s = 0; s < count; ++s) slots[s * step + i] = sums[s].v[0];
       });
     }
     return team_sum(team, scratch, lanes, [=](std::int64_t lane) {
       Pack packs[count];
-      for (int s = 0; s < count; ++s)
-        packs[s] = load_pack(slots + s * kMostRowSlots + kPack * lane);
+      for (int s = 0; s < count; ++s) packs[s] = load_pack(slots + s * step + kPack * lane);
       return fold(packs);
     });
   } else {
@@ -152,6 +155,7 @@ WS_INLINE void write_row(Team& team, int channels, T* to, Value value) {
 template <class T>
 struct LayerNormForward {
   static constexpr bool kSharesWarps = true;
+  static constexpr LaunchBound kLaunchBound = kRowTeam;
 
   const T* x;
   const float* gamma;
@@ -202,6 +206,7 @@ struct LayerNormForward {
 template <class T>
 struct LayerNormBackward {
   static constexpr bool kSharesWarps = true;
+  static constexpr LaunchBound kLaunchBound = kRowTeam;
 
   const T* x;
   const T* dy;
