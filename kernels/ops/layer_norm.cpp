@@ -22,8 +22,8 @@ NormShape gradient_shape(const LayerNormSpec& spec) {
   return norm_shape(spec.rows, spec.channels, 1, 16384);
 }
 
-TeamShape row_shape(int channels, int kept) {
-  return {row_team(channels), row_scratch(channels, kept) * sizeof(float)};
+TeamShape row_shape(int channels, int sums) {
+  return {row_team(channels), row_scratch(channels, sums)};
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 //   dx     = rstd (g - a - xhat b),  a = mean(g), b = mean(g xhat) over the row
 //   dgamma = sum(dy xhat),  dbeta = sum(dy), over all rows
 //
-// A team keeps its row in scratch, so each pass reads memory once.
+// A team's row is short, so the passes after the first read it from the nearest cache.
 #pragma once
 
 #include "kernels/ops/channel_loop.h"
@@ -16,6 +16,7 @@
 #include "kernels/ops/normalised.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
 #include "kernels/runtime/reduce.h"
@@ -46,21 +47,115 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
                          float* dgamma, float* dbeta, float* partials);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
-/// Members of a team for one row: each has up to four packs.
-constexpr int row_team(int channels) {
+/// Members of a team for one row: each has up to four packs, or up to eight where more members would
+/// not fit several teams into a warp. The order of the sums, and so their bits, depend on it.
+WS_INLINE constexpr int row_team(int channels) {
   int size = 8;
-  while (4 * kPack * size < channels) size *= 2;
+  while ((size < 16 ? 4 : 8) * kPack * size < channels) size *= 2;
   return size;
 }
-/// Floats of scratch for a sum and for `kept` values per channel.
-constexpr std::size_t row_scratch(int channels, int kept) {
-  return static_cast<std::size_t>(reduce_lanes(channels) + kept * channels);
+/// Registers for as many small teams as a multiprocessor can hold blocks.
+inline constexpr LaunchBound kRowTeam = {256, 4};
+inline constexpr int kMostRowSlots = kPack * row_team(kMaxLayerNormChannels);
+
+template <int count>
+struct RowSums {
+  float of[count];
+
+  friend WS_INLINE RowSums operator+(const RowSums& a, const RowSums& b) {
+    RowSums sums;
+    for (int s = 0; s < count; ++s) sums.of[s] = a.of[s] + b.of[s];
+    return sums;
+  }
+};
+/// Bytes of scratch for `count` sums over a row.
+constexpr std::size_t row_scratch(int channels, int count) {
+  return static_cast<std::size_t>(count * row_team(channels)) * sizeof(float);
+}
+
+/// `count` sums over the channels of a row. add(Width<n>, k, sums) adds the terms of channels k to
+/// k + n - 1 to the Values<n> sums[0] to sums[count - 1]. Pack p belongs to lane p % lanes, with one
+/// lane for each member that row_team() names. A lane adds its packs in order, then the values of
+/// the sum as a tree; then the lanes are added by team_sum(). The bits do not depend on the team's
+/// size.
+template <int count, class Team, class Add>
+WS_HD RowSums<count> row_sums(Team& team, RowSums<count>* scratch, int channels, Add add) {
+  const int lanes = row_team(channels), step = kPack * lanes;
+  const auto fold = [](const Pack* packs) {
+    RowSums<count> sums;
+    for (int s = 0; s < count; ++s) {
+      const auto& v = packs[s].v;
+      sums.of[s] = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    }
+    return sums;
+  };
+  if constexpr (LoneTeam<Team>) {  // processes all lanes in parallel, which vectorises
+    alignas(Pack) float all[count * kMostRowSlots];
+    float* const slots = all;
+    for (int i = 0; i < count * step; ++i) slots[i] = 0;
+    for (int first = 0; first < channels; first += step) {
+      const int left = channels - first;
+      in_lanes(left < step ? left : step, [=](int i) WS_INLINED {
+        Values<1> sums[count];
+        for (int s = 0; s < count; ++s) sums[s].v[0] = slots[s * step + i];
+        add(Width<1>(), first + i, sums);
+        for (int s = 0; s < count; ++s) slots[s * step + i] = sums[s].v[0];
+      });
+    }
+    return team_sum(team, scratch, lanes, [=](std::int64_t lane) {
+      Pack packs[count];
+      for (int s = 0; s < count; ++s) packs[s] = load_pack(slots + s * step + kPack * lane);
+      return fold(packs);
+    });
+  } else {
+    return team_sum(team, scratch, lanes, [=](std::int64_t lane) {
+      const int first = kPack * static_cast<int>(lane);
+      Pack packs[count] = {};
+      if (channels % kPack == 0) {
+        detail::for_strided(first, channels, step,
+                            [&](int k) WS_INLINED { add(Width<kPack>(), k, packs); });
+      } else {
+        for (int j = 0; j < kPack; ++j) {
+          Values<1> sums[count] = {};
+          for (int k = first + j; k < channels; k += step) add(Width<1>(), k, sums);
+          for (int s = 0; s < count; ++s) packs[s].v[j] = sums[s].v[0];
+        }
+      }
+      return fold(packs);
+    });
+  }
+}
+
+/// to[k] = value(Width<n>, k) for n channels at a time. A device computes two results before it
+/// stores the first, so that it waits once for the inputs of both.
+template <class Team, class T, class Value>
+WS_INLINE void write_row(Team& team, int channels, T* to, Value value) {
+  if constexpr (LoneTeam<Team>) {
+    in_lanes(channels, [=](int k) WS_INLINED { store_values(to + k, value(Width<1>(), k)); });
+  } else {
+    const auto write = [=, &team]<int n>(Width<n> width) WS_INLINED {
+      const int step = n * team.size();
+      int k = n * team.rank();
+      for (; k + step < channels; k += 2 * step) {
+        const Values<n> one = value(width, k), two = value(width, k + step);
+        store_values(to + k, one);
+        store_values(to + k + step, two);
+      }
+      if (k < channels) store_values(to + k, value(width, k));
+    };
+    if (channels % kPack == 0) {
+      write(Width<kPack>());
+    } else {
+      write(Width<1>());
+    }
+  }
 }
 
 /// One team per row.
 template <class T>
 struct LayerNormForward {
   static constexpr bool kSharesWarps = true;
+  static constexpr LaunchBound kLaunchBound = kRowTeam;
 
   const T* x;
   const float* gamma;
@@ -75,40 +170,35 @@ struct LayerNormForward {
   WS_HD void operator()(Team& team, std::int64_t row) const {
     const int c = channels;
     const float count = static_cast<float>(c);
-    float* kept = team.template scratch<float>(row_scratch(c, 1));
-    float* slots = kept + c;
+    auto* scratch = team.template scratch<RowSums<1>>(static_cast<std::size_t>(row_team(c)));
     const T* from = x + row * c;
-    team_for_channels(
-        team, 1, c, NoParameters(),
-        [=]<int n>(Width<n>, const auto&, std::int64_t i)
-            WS_INLINED { return load_values<n>(from + i); },
-        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
-            WS_INLINED { store_values(kept + i, value); });
-    team.sync();
-    const float centre =
-        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return kept[i]; }) / count;
-    const float squares = team_sum<Team, float>(team, slots, c, [=](std::int64_t i) {
-      const float deviation = kept[i] - centre;
-      return deviation * deviation;
-    });
-    const float scale = 1.0f / math::sqrt(squares / count + epsilon);
+    const auto sum =
+        row_sums(team, scratch, c, [=]<int n>(Width<n>, int k, Values<n>* sums) WS_INLINED {
+          const Values<n> value = load_values<n>(from + k);
+          for (int j = 0; j < n; ++j) sums->v[j] += value.v[j];
+        });
+    const float centre = sum.of[0] / count;
+    const auto squares =
+        row_sums(team, scratch, c, [=]<int n>(Width<n>, int k, Values<n>* sums) WS_INLINED {
+          const Values<n> value = load_values<n>(from + k);
+          for (int j = 0; j < n; ++j) {
+            const float deviation = value.v[j] - centre;
+            sums->v[j] += deviation * deviation;
+          }
+        });
+    const float scale = 1.0f / math::sqrt(squares.of[0] / count + epsilon);
     if (team.rank() == 0) {
       mean[row] = centre;
       rstd[row] = scale;
     }
     const float *weights = gamma, *shifts = beta;
-    T* to = y + row * c;
-    team_for_channels(
-        team, 1, c,
-        [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, weights, shifts); },
-        [=]<int n>(Width<n>, const Parameters<n, 2>& of, std::int64_t i) WS_INLINED {
-          Values<n> value = load_values<n>(kept + i);
-          for (int j = 0; j < n; ++j)
-            value.v[j] = (value.v[j] - centre) * scale * of.of[0].v[j] + of.of[1].v[j];
-          return value;
-        },
-        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
-            WS_INLINED { store_values(to + i, value); });
+    write_row(team, c, y + row * c, [=]<int n>(Width<n>, int k) WS_INLINED {
+      Values<n> value = load_values<n>(from + k);
+      const Values<n> weight = load_values<n>(weights + k), shift = load_values<n>(shifts + k);
+      for (int j = 0; j < n; ++j)
+        value.v[j] = (value.v[j] - centre) * scale * weight.v[j] + shift.v[j];
+      return value;
+    });
   }
 };
 
@@ -116,6 +206,7 @@ struct LayerNormForward {
 template <class T>
 struct LayerNormBackward {
   static constexpr bool kSharesWarps = true;
+  static constexpr LaunchBound kLaunchBound = kRowTeam;
 
   const T* x;
   const T* dy;
@@ -129,42 +220,33 @@ struct LayerNormBackward {
   WS_HD void operator()(Team& team, std::int64_t row) const {
     const int c = channels;
     const float count = static_cast<float>(c), centre = mean[row], scale = rstd[row];
-    float* g = team.template scratch<float>(row_scratch(c, 2));
-    float *xhat = g + c, *slots = xhat + c;
+    auto* scratch = team.template scratch<RowSums<2>>(static_cast<std::size_t>(row_team(c)));
     const T *values = x + row * c, *arriving = dy + row * c;
     const float* weights = gamma;
-    team_for_channels(
-        team, 1, c,
-        [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, weights); },
-        [=]<int n>(Width<n>, const Parameters<n, 1>& weight, std::int64_t i) WS_INLINED {
-          Terms<n> terms = {load_values<n>(arriving + i), load_values<n>(values + i)};
+    const auto terms = [=]<int n>(Width<n>, int k) WS_INLINED {
+      Terms<n> of = {load_values<n>(arriving + k), load_values<n>(values + k)};
+      const Values<n> weight = load_values<n>(weights + k);
+      for (int j = 0; j < n; ++j) {
+        of.g.v[j] *= weight.v[j];
+        of.xhat.v[j] = (of.xhat.v[j] - centre) * scale;
+      }
+      return of;
+    };
+    const auto sums =
+        row_sums(team, scratch, c, [=]<int n>(Width<n> width, int k, Values<n>* both) WS_INLINED {
+          const Terms<n> of = terms(width, k);
           for (int j = 0; j < n; ++j) {
-            terms.g.v[j] *= weight.of[0].v[j];
-            terms.xhat.v[j] = (terms.xhat.v[j] - centre) * scale;
+            both[0].v[j] += of.g.v[j];
+            both[1].v[j] += of.g.v[j] * of.xhat.v[j];
           }
-          return terms;
-        },
-        [=]<int n>(Width<n>, std::int64_t i, const Terms<n>& terms) WS_INLINED {
-          store_values(g + i, terms.g);
-          store_values(xhat + i, terms.xhat);
         });
-    team.sync();
-    const float a =
-        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return g[i]; }) / count;
-    const float b =
-        team_sum<Team, float>(team, slots, c, [=](std::int64_t i) { return g[i] * xhat[i]; }) /
-        count;
-    T* to = dx + row * c;
-    team_for_channels(
-        team, 1, c, NoParameters(),
-        [=]<int n>(Width<n>, const auto&, std::int64_t i) WS_INLINED {
-          Values<n> value = load_values<n>(g + i);
-          const Values<n> at = load_values<n>(xhat + i);
-          for (int j = 0; j < n; ++j) value.v[j] = scale * (value.v[j] - a - at.v[j] * b);
-          return value;
-        },
-        [=]<int n>(Width<n>, std::int64_t i, const Values<n>& value)
-            WS_INLINED { store_values(to + i, value); });
+    const float a = sums.of[0] / count, b = sums.of[1] / count;
+    write_row(team, c, dx + row * c, [=]<int n>(Width<n> width, int k) WS_INLINED {
+      const Terms<n> of = terms(width, k);
+      Values<n> value;
+      for (int j = 0; j < n; ++j) value.v[j] = scale * (of.g.v[j] - a - of.xhat.v[j] * b);
+      return value;
+    });
   }
 
  private:

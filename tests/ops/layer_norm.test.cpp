@@ -77,8 +77,12 @@ struct Layer {
     layer_norm_forward(stream, s, x, gamma, beta, y, mean, rstd);
     layer_norm_backward(stream, s, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, partials);
   }
-  /// Roundings of a row's mean: one per term of a lane, 8 levels of a reduction, and the division.
-  double roundings() const { return static_cast<double>(c) / kReduceLanes + 1 + 8 + 1; }
+  /// Roundings of a row's mean: one per pack of a lane, the levels of the tree over the values and
+  /// lanes, and the division.
+  double roundings() const {
+    const double slots = kPack * row_team(s.channels);
+    return std::ceil(static_cast<double>(c) / slots) + std::log2(slots) + 1;
+  }
   /// Error of a row's xhat. x - mean has one rounding more than the mean, of the magnitude of x.
   /// The relative error of rstd is half of that of the variance (two more for the square) plus 3
   /// of its own, and the product rounds once.
@@ -241,8 +245,8 @@ void expect_equal_bits(int rows, int channels) {
   std::vector<T> y(n), dx(n);
   std::vector<float> mean(static_cast<std::size_t>(rows)), rstd(mean.size()), one(2 * c),
       two(2 * c);
-  const auto shape_of = [=](int kept) {
-    return TeamShape{row_team(channels), row_scratch(channels, kept) * sizeof(float)};
+  const auto shape_of = [=](int sums) {
+    return TeamShape{row_team(channels), row_scratch(channels, sums)};
   };
   expect_equal_for_all_team_sizes(LayerNormForward<T>{x.data(), gamma.data(), beta.data(), y.data(),
                                                       mean.data(), rstd.data(), channels, 1e-6f},
