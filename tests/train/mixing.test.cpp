@@ -17,18 +17,12 @@
 namespace wellspring::test {
 namespace {
 
-using Settings = std::vector<std::string>;
 const std::string kMix = "data.mix={mixup: 0.8, cutmix: 1, probability: 0.8}";
 /// Classes of shapes and a second head with several labels.
 const Settings kSeveralLabels = {
     "data.sources.1={name: noise, kind: generator, weight: 3, generator: ifs_multi, params: "
     "{categories: 4}}",
     "heads=[{name: shapes}, {name: noise, loss: multi_label, positives: balanced}]"};
-
-Settings with(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
 
 TEST(MixingRuns, EndWithEqualBytesByGraphAndEagerly) {
   for (const Settings& labels : {Settings{}, kSeveralLabels}) {

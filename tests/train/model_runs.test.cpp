@@ -10,20 +10,13 @@
 namespace wellspring::test {
 namespace {
 
-using Settings = std::vector<std::string>;
-
 /// The noise has its own head; shapes are learned pixel by pixel.
-const Settings kDense = {"model={name: unet, widths: [4, 8], group_width: 4}",
-                         "heads=[{name: mask, loss: pixel_class}, {name: noise}]"};
-const std::string kFlip = "data.augment=[{flip_x: 0.5}]";
-const Settings kSets = {
+const Settings kPixels = {"model={name: unet, widths: [4, 8], group_width: 4}",
+                          "heads=[{name: mask, loss: pixel_class}, {name: noise}]"};
+const std::string kMirrored = "data.augment=[{flip_x: 0.5}]";
+const Settings kJets = {
     "data.sources=[{name: jets, kind: generator, generator: ginkgo, params: {items: 8}}]",
     "eval.sources=[{of: jets}]"};
-
-Settings with(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
 
 struct ModelRun {
   std::string name;
@@ -32,18 +25,18 @@ struct ModelRun {
 
 std::vector<ModelRun> model_runs() {
   return {
-      {"unet", with(kDense, {kFlip})},
+      {"unet", with(kPixels, {kMirrored})},
       {"vit",
        {"model={name: vit, patch: 4, width: 12, depth: 2, heads: 3, drop_path: 0.3, layer_scale: "
         "0.1}",
-        "data.sources.0.repeats=2", kFlip, "data.mix={mixup: 0.8}"}},
-      {"vit with a mean", {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
+        "data.sources.0.repeats=2", kMirrored, "data.mix={mixup: 0.8}"}},
+      {"vit with a mean",
+       {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
       {"convnext",
        {"model={name: convnext, widths: [8, 16], depths: [1, 1], drop_path: 0.2, patch: 2}"}},
       {"transformer",
-       with(kSets,
-            {"model={name: transformer, width: 8, depth: 2, heads: 2, widths: [8], dropout: "
-             "0.2}"})}};
+       with(kJets, {"model={name: transformer, width: 8, depth: 2, heads: 2, widths: [8], dropout: "
+                    "0.2}"})}};
 }
 
 std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& options) {
@@ -62,12 +55,10 @@ TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
     const auto config = [&](const char* out, const Settings& settings) {
       return small_run(folder / out, with(run.settings, settings));
     };
-    const std::vector<std::uint8_t> replayed =
-        end_of(config("whole", {"train.graph=on"}), quick());
+    const std::vector<std::uint8_t> replayed = end_of(config("whole", {"train.graph=on"}), quick());
     EXPECT_EQ(end_of(config("eager", {"train.graph=off"}), quick()), replayed);
     EXPECT_EQ(end_of(config("check", {"train.graph=check"}), quick()), replayed);
-    const ResumeChoice from{ResumeChoice::Kind::path,
-                            folder / "whole/checkpoints/step-10"};
+    const ResumeChoice from{ResumeChoice::Kind::path, folder / "whole/checkpoints/step-10"};
     EXPECT_EQ(end_of(config("resumed", {"train.graph=on"}), quick(from)), replayed);
   }
 }
@@ -75,7 +66,7 @@ TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
 TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
   const TemporaryFolder folder;
   Listener listener;
-  Trainer trainer(small_run(folder / "run", kDense), listener, quick());
+  Trainer trainer(small_run(folder / "run", kPixels), listener, quick());
   trainer.run();
   const EvaluationReport report = trainer.evaluate();
   ASSERT_EQ(report.results.size(), 2u);
@@ -92,8 +83,7 @@ TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
 TEST(ModelRuns, LearnTheClassesOfPixels) {
   const TemporaryFolder folder;
   Listener listener;
-  Trainer trainer(small_run(folder / "run", with(kDense, {"train.steps=150"})),
-                  listener, quick());
+  Trainer trainer(small_run(folder / "run", with(kPixels, {"train.steps=150"})), listener, quick());
   const double before = trainer.evaluate().results[0].heads.at(0).loss;
   trainer.run();
   EXPECT_LT(trainer.evaluate().results[0].heads.at(0).loss, 0.5 * before);
@@ -106,12 +96,13 @@ TEST(ModelRuns, RefuseHeadsThatTheModelOrTheDataCannotServe) {
       Trainer(small_run("unused", settings), listener, in_memory());
     });
   };
-  const std::string heads = kDense[1];
+  const std::string heads = kPixels[1];
   expect_parts(refused({heads}), {"model cnn: it has no output 'pixels'", "unet"});
-  expect_parts(refused({kDense[0], heads, "data.mix={mixup: 1}"}),
+  expect_parts(refused({kPixels[0], heads, "data.mix={mixup: 1}"}),
                {"head 'mask'", "data.mix", "dense labels"});
-  expect_parts(refused({kDense[0], "heads=[{name: mask, loss: pixel_class, sources: [noise]}, "
-                                   "{name: shapes}]"}),
+  expect_parts(refused({kPixels[0],
+                        "heads=[{name: mask, loss: pixel_class, sources: [noise]}, "
+                        "{name: shapes}]"}),
                {"source 'noise' has no class per pixel"});
   expect_parts(refused({"model={name: vit, patch: 3, width: 6, heads: 2}"}),
                {"patches of 3x3 do not divide images of 8x8"});

@@ -22,8 +22,6 @@ namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Settings = std::vector<std::string>;
-
 /// Mixed images of a generator and of files, repeated; an average of the weights.
 constexpr const char* kPictures = R"(name: pictures
 seed: 7

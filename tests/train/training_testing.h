@@ -38,6 +38,14 @@ optimizer: {kind: adamw, lr: 0.01, weight_decay: 0.01}
 train: {batch: 8, steps: 30, log_every: 4, checkpoint_every: 10, keep: 3}
 )";
 
+/// Overrides of a run.
+using Settings = std::vector<std::string>;
+
+inline Settings with(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
 /// Stores the reports of a run.
 struct Listener : TrainObserver {
   std::vector<StepReport> steps;
