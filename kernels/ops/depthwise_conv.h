@@ -12,6 +12,7 @@
 #include "kernels/ops/channel_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/dtype.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
 #include "kernels/runtime/simd.h"
@@ -156,6 +157,7 @@ struct DepthwiseConvApply {
 /// per chunk and block of channels; a member adds one row of taps for every fourth image row.
 template <class T, int kernel>
 struct DepthwiseConvWeights {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};  // registers without spills
   static constexpr int kTaps = kernel * kernel, kLanes = 4;
   static constexpr std::size_t kScratch = kLanes * kTaps * DepthwiseShape::kBlock;  ///< floats
 
