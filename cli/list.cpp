@@ -27,8 +27,8 @@ const char* kind_name(SampleKind kind) {
 }
 
 void print_row(const std::string& name, const char* kind, const std::string& text) {
-  constexpr std::size_t kText = 25;  // column
-  fmt::print("{}\n", fit(fmt::format("  {:<14} {:<7} {}", name, kind, text), STDOUT_FILENO, kText));
+  constexpr std::size_t kText = 26;  // column
+  fmt::print("{}\n", fit(fmt::format("  {:<15} {:<7} {}", name, kind, text), STDOUT_FILENO, kText));
 }
 
 void list_generators() {

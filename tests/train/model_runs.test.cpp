@@ -1,5 +1,6 @@
 // Runs of every model: eager and replayed steps, resumed runs, dense labels among other sources.
 #include "tests/train/training_testing.h"
+#include "train/evaluation/evaluation.h"
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,19 @@ TEST(ModelRuns, ReportPixelsAndOtherHeadsOfAMixture) {
   EXPECT_TRUE(report.results[1].accuracy.has_value());
 }
 
+// The heads of the file count, not the heads of the configuration.
+TEST(ModelRuns, EvaluateThePixelsOfAModelFile) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer trainer(small_run(folder / "run", kPixels), listener, quick());
+  trainer.run();
+  const EvaluationReport own = trainer.evaluate();
+  const EvaluationReport read =
+      evaluate_checkpoint(folder / "run", small_run("unused", {kPixels[0]}), listener);
+  EXPECT_EQ(read.results.at(0).heads.at(0).scores.at(1).value,
+            own.results.at(0).heads.at(0).scores.at(1).value);
+}
+
 TEST(ModelRuns, LearnTheClassesOfPixels) {
   const TemporaryFolder folder;
   Listener listener;
@@ -109,6 +123,15 @@ TEST(ModelRuns, RefuseHeadsThatTheModelOrTheDataCannotServe) {
   expect_parts(refused({"model={name: vit, width: 10, heads: 3}"}),
                {"a width of 10 cannot be divided among 3 heads"});
   expect_parts(refused({"model={name: transformer}"}), {"model transformer", "images"});
+  expect_parts(refused(with(kJets, {"model={name: vit}"})), {"model vit: the samples are sets"});
+  expect_parts(refused({kPixels[0],
+                        "heads=[{name: mask, loss: pixel_class, output: sample}, "
+                        "{name: noise, output: other}]"}),
+               {"output 'sample' has", "instead of one vector per pixel", "remove `output`"});
+  expect_parts(refused({kPixels[0], "heads=[{name: shapes, output: pixels}, {name: noise}]"}),
+               {"output 'pixels' has one vector per pixel"});
+  expect_parts(refused({kPixels[0], "heads=[{name: shapes, output: pixel}, {name: noise}]"}),
+               {"it has no output 'pixel'", "did you mean", "pixels"});
 }
 
 }  // namespace

@@ -7,10 +7,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace wellspring {
 namespace {
+
+/// The dense labels that the heads of the file learn or, if it does not describe them, the heads of
+/// the configuration.
+DenseLabels dense_labels(const ModelFile& model, const RunConfig& config) {
+  if (!model.description()) return config.dense_labels();
+  return std::ranges::any_of(model.description()->heads, &HeadSpec::is_dense) ? DenseLabels::plane
+                                                                              : DenseLabels::none;
+}
 
 /// Input and heads of the network: from the model file or, if it does not describe them, from a run
 /// with this configuration. Error (config) if the held-out samples do not fit the input.
@@ -78,7 +87,7 @@ CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConf
                                      TrainObserver& observer)
     : model(find_model_file(where)),
       context(single_rank(), config),
-      mixture(config.open_held_out(observer.watch(), config.dense_labels())),
+      mixture(config.open_held_out(observer.watch(), dense_labels(model, config))),
       task(config, context, config.compute_type(context.device()),
            input_of(model, config, mixture.layout(), observer)) {
   normalise_as(model, config, mixture);

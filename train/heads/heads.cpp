@@ -332,6 +332,8 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     }
     if (first && config.loss == LossKind::regression && config.sources.empty())
       refuse_unknown_target(config, nullptr, sources);
+    if (first && head.is_dense() && config.sources.empty())
+      require_dense_labels(config, sources.front());
     if (first)
       fail(ErrorKind::config,
            {fmt::format("{}: no source trains it", prefix_of(config)),
@@ -348,7 +350,10 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
       fail(ErrorKind::config,
            {fmt::format("source '{}' trains no head", sources[s].name),
             "its samples would have no effect",
-            fmt::format("add a head named '{}', or remove the source", sources[s].head)});
+            std::ranges::count(configs, sources[s].head, &HeadConfig::name) > 0
+                ? fmt::format("head '{}' learns dense labels, which the source does not have",
+                              sources[s].head)
+                : fmt::format("add a head named '{}', or remove the source", sources[s].head)});
   return heads;
 }
 

@@ -51,6 +51,7 @@ struct ConvNext {
   }
 
   void record(Tape& tape) const {
+    tape.require(SampleKind::image, "it convolves images");
     Tensor x = patches(tape, tape.input(), "stem.0", widths.front(), patch);
     x = tape.layer_norm(x, "stem.1");
     const int blocks = std::accumulate(depths.begin(), depths.end(), 0);

@@ -53,7 +53,7 @@ struct Transformer {
   }
 
   void record(Tape& tape) const {
-    tape.require_sets("its tokens are the items of sets");
+    tape.require(SampleKind::set, "its tokens are the items of sets");
     Tensor x = tape.dense(tape.input(), "embed", {.width = width});
     for (int i = 0; i < depth; ++i) x = block(tape, x, fmt::format("block{}", i));
     x = tape.item_mean(tape.layer_norm(x, "norm"));

@@ -49,6 +49,7 @@ struct Unet {
   }
 
   void record(Tape& tape) const {
+    tape.require(SampleKind::image, "it convolves images");
     check_sides(tape.input().shape);
     std::vector<Tensor> levels;
     Tensor x = tape.input();

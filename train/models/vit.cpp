@@ -59,6 +59,7 @@ struct Vit {
   }
 
   void record(Tape& tape) const {
+    tape.require(SampleKind::image, "its tokens are the patches of images");
     Tensor x = Tape::tokens(patches(tape));
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});

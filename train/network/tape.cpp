@@ -70,7 +70,7 @@ Tensor Tape::globals() {
 }
 
 Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
-  if (input_.kind != SampleKind::image) refuse_kind(model_, input_.kind, "it convolves images");
+  require(SampleKind::image, "it convolves images");
   Convolution operation;
   static_cast<ConvOptions&>(operation) = options;
   const auto side = [&](int in) {
@@ -84,7 +84,7 @@ Tensor Tape::conv(Tensor x, const std::string& name, ConvOptions options) {
 }
 
 Tensor Tape::depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options) {
-  if (input_.kind != SampleKind::image) refuse_kind(model_, input_.kind, "it convolves images");
+  require(SampleKind::image, "it convolves images");
   return record(DepthwiseConvolution{options}, name, {x}, x.shape);
 }
 
@@ -105,9 +105,14 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
       std::ranges::find(outputs_, options.output, &OutputSpec::name) - outputs_.begin());
   const OutputSpec& output = outputs_[k];
   if (output.dense && x.shape.positions() != input().shape.positions())
-    refuse(fmt::format("output '{}' has {} instead of one vector per pixel", output.name,
-                       text(x.shape)),
-           "its heads learn a label per pixel");
+    fail(ErrorKind::config,
+         {fmt::format("model {}: output '{}' has {} instead of one vector per pixel", model_,
+                      output.name, text(x.shape)),
+          "its head learns a class per pixel", "remove `output` from the head"});
+  if (!output.dense && output.name == kPixelOutput)
+    fail(ErrorKind::config,
+         {fmt::format("model {}: output '{}' has one vector per pixel", model_, output.name),
+          "only loss pixel_class learns one", "remove `output` from the head"});
   Dense operation;
   operation.width = output.width;
   operation.weight = options.weight;
@@ -260,12 +265,12 @@ Tensor Tape::item_sum(Tensor x) {
   return item_pool(x, false);
 }
 
-void Tape::require_sets(const char* why) const {
-  if (input_.kind != SampleKind::set) refuse_kind(model_, input_.kind, why);
+void Tape::require(SampleKind kind, const char* why) const {
+  if (input_.kind != kind) refuse_kind(model_, input_.kind, why);
 }
 
 Tensor Tape::item_pool(Tensor x, bool mean) {
-  require_sets("it pools over the items of sets");
+  require(SampleKind::set, "it pools over the items of sets");
   return record(ItemPool{mean}, "", {x}, {1, 1, x.shape.channels});
 }
 
@@ -275,9 +280,10 @@ const std::vector<Node>& Tape::nodes() const {
       fail(ErrorKind::config,
            {fmt::format("model {}: it has no output '{}'", model_, outputs_[k].name),
             fmt::format("its outputs are: {}", join(offered_)),
-            outputs_[k].dense ? "choose a model with an output per pixel, such as unet, or remove "
-                                "the head with loss: pixel_class"
-                              : "change `output` of the head"});
+            outputs_[k].name == kPixelOutput
+                ? "choose a model with an output per pixel, such as unet, or remove the head with "
+                  "loss: pixel_class"
+                : name_advice(outputs_[k].name, offered_)});
   std::vector<bool> read(static_cast<std::size_t>(values_), false);
   for (const Node& node : nodes_)
     for (const Tensor& input : node.inputs) read.at(static_cast<std::size_t>(input.value)) = true;

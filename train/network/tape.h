@@ -199,8 +199,8 @@ class Tape {
       : Tape(std::move(model), input, {OutputSpec{kSampleOutput, width}}) {}
 
   const std::string& model() const { return model_; }
-  /// Error (config) unless the samples are sets; `why`: "it pools over the items of sets".
-  void require_sets(const char* why) const;
+  /// Error (config) unless the samples have this kind; `why`: "it pools over the items of sets".
+  void require(SampleKind kind, const char* why) const;
   /// The samples of the batch.
   Tensor input() const { return {0, TensorShape::of(input_.shape())}; }
   /// The global columns of the set, [globals]. Error (config) if the samples have none.

@@ -118,6 +118,16 @@ TEST(Heads, RefusePixelsWithoutClassesAndSharedOutputs) {
                {"head 'mask': source 'jets' has no class per pixel", "shapes"});
   expect_parts(refused({head("a", LossKind::pixel_class), head("b", LossKind::pixel_class)}),
                {"head 'b': it reads output 'pixels', as does head 'a'"});
+  std::vector<SourceTruth> jets = {three_sources()[1]};
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { make_heads({head("mask", LossKind::pixel_class)}, jets); }),
+               {"head 'mask': source 'jets' has no class per pixel"});
+  std::vector<SourceTruth> both = sources_with_pixels();
+  both.resize(2);
+  both[0].head = both[1].head = "mask";
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { make_heads({head("mask", LossKind::pixel_class)}, both); }),
+               {"source 'jets' trains no head", "head 'mask' learns dense labels"});
   EXPECT_THROW(expect_mixable({head("mask", LossKind::pixel_class)}, {.mixup = 1}), Error);
 }
 
