@@ -73,7 +73,10 @@ class RankGroup {
           } catch (...) {
             failure = std::current_exception();
           }
-          ended_[static_cast<std::size_t>(rank)] = end_of(rank, failure);
+          {
+            const std::lock_guard lock(ends_);
+            ended_[static_cast<std::size_t>(rank)] = end_of(rank, failure);
+          }
           meeting_.arrive_and_drop();  // so that the other ranks do not wait for it
         });
     }
@@ -148,13 +151,18 @@ class RankGroup {
     return text + "returned";
   }
 
+  void stop_if_ended() {
+    const std::lock_guard lock(ends_);
+    for (const std::string& end : ended_)
+      if (!end.empty()) throw RankEnded(end);
+  }
+
   /// Calls `use` while the data of all ranks' calls are valid.
   template <class Use>
   void together(int rank, const Call& call, Use use) {
     calls_[static_cast<std::size_t>(rank)] = call;
     meeting_.arrive_and_wait();
-    for (const std::string& end : ended_)
-      if (!end.empty()) throw RankEnded(end);
+    stop_if_ended();
     bool same = true;
     for (const Call& other : calls_)
       same = same && other.kind == call.kind && other.count == call.count;
@@ -164,6 +172,7 @@ class RankGroup {
   }
 
   std::vector<Call> calls_;         ///< by rank
+  std::mutex ends_;                 ///< guards ended_
   std::vector<std::string> ended_;  ///< by rank: how it ended; "": it has not
   Meeting meeting_;
 };
