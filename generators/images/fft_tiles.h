@@ -210,7 +210,7 @@ struct Tiles {
 
   /// Stored columns hold bit-reversed numbers k (inverse_fft.h), so the neighbours of a tile's half
   /// have numbers with equal residues modulo residues(). The residues of the halves add up to 0, so
-  /// that a tile contains N/2 - k, too; the first tile has those that are their own opposites.
+  /// that a tile contains N/2 - k, too. The first tile has the residues that are their own opposites.
   WS_INLINE int log_residues() const { return log_side - 1 - log_columns; }
   WS_INLINE std::int32_t residue(std::int32_t tile, bool second) const {
     const std::int32_t residues = 1 << log_residues();

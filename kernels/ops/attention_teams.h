@@ -84,7 +84,7 @@ struct MatrixView {
   int row, column;  ///< distance of neighbouring rows and columns
 };
 
-/// Upper bound of a team's scratch in bytes, for so many arrays of each kind (see AttentionTeam).
+/// Upper bound of a team's scratch in bytes, given the number of arrays of each kind (AttentionTeam).
 constexpr std::size_t attention_scratch(const AttentionShape& shape, int lanes, int rows,
                                         int scores, int per_lane) {
   const int lane_pitch = shape.block | 1, row_pitch = shape.width | 1;

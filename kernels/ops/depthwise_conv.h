@@ -1,5 +1,5 @@
-// Depthwise 2-D convolution: each channel has its own kernel. Stride 1, zeros around the image so
-// that the output has its size. Called by train/network; host; functors for host and device.
+// Depthwise 2-D convolution: each channel has its own kernel. The stride is 1, and zero padding keeps
+// the image's size. Called by train/network; host; functors for host and device.
 //
 //   y[n,p,q,c]  = bias[c] + sum over r, s of x[n, p + r - k/2, q + s - k/2, c] w[c,r,s]
 //   dw[c,r,s]   = sum over n, p, q of x[n, p + r - k/2, q + s - k/2, c] dy[n,p,q,c]

@@ -109,7 +109,7 @@ TEST_P(PixelLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
 }
 
 // More pixels than lanes, and a batch that is part of a larger one. The gradient is compared with
-// its formula, as finite differences of so many outputs would take minutes.
+// its formula, because finite differences would take minutes.
 TEST_P(PixelLossTest, AveragesLargeImages) {
   Images images(1300, 3);
   images.rows.head.global_batch = 10;
