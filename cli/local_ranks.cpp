@@ -138,8 +138,8 @@ std::optional<int> start_local_ranks(int ranks) {
     const pid_t id = fork();
     if (id < 0) {
       started.send(SIGKILL);
-      fail(ErrorKind::runtime, {fmt::format("cannot start rank {}", rank),
-                                std::generic_category().message(errno)});
+      fail(ErrorKind::runtime,
+           {fmt::format("cannot start rank {}", rank), std::generic_category().message(errno)});
     }
     if (id == 0) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -21,7 +21,8 @@ class RankProcesses : public Train {
   }
   /// A run that lasts until it is stopped.
   std::vector<std::string> endless(int ranks) const {
-    return train(ranks, {"train.steps=1000000", "train.checkpoint_every=5", "--rank-timeout", "60"});
+    return train(ranks,
+                 {"train.steps=1000000", "train.checkpoint_every=5", "--rank-timeout", "60"});
   }
   Process start(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), wellspring_path());
@@ -66,15 +67,38 @@ TEST_F(RankProcesses, TrainToTheSameBytesHoweverTheyAreStarted) {
     SCOPED_TRACE(variables);
     fs::remove_all(folder() / "runs");
     const Outcome outcome = shell(
-        fmt::format("p=(); for r in 2 0 1; do ({}; exec '{}' train small.yaml train.batch=12 threads=1 "
-                    ">out$r) & p+=($!); done; s=0; for i in ${{p[@]}}; do wait $i || s=$?; done; exit $s",
-                    variables, wellspring_path()),
+        fmt::format(
+            "p=(); for r in 2 0 1; do ({}; exec '{}' train small.yaml train.batch=12 threads=1 "
+            ">out$r) & p+=($!); done; s=0; for i in ${{p[@]}}; do wait $i || s=$?; done; exit $s",
+            variables, wellspring_path()),
         folder());
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_TRUE(weights() == expected);
     EXPECT_NE(slurp(folder() / "out0").find("3 ranks with 4 rows"), std::string::npos);
     EXPECT_EQ(slurp(folder() / "out1"), "");  // rank 0 alone prints
   }
+}
+
+TEST_F(RankProcesses, TrainUnderMpirun) {
+  int found = 0;
+  for (const char* const mpirun : {"mpirun.openmpi --oversubscribe", "mpirun.mpich"}) {
+    if (shell(fmt::format("command -v {}", split_words(mpirun)[0])).exit_code != 0) continue;
+    ++found;
+    for (const int ranks : {2, 4}) {
+      SCOPED_TRACE(fmt::format("{} -n {}", mpirun, ranks));
+      EXPECT_EQ(run(train(ranks)).exit_code, 0);
+      const std::string expected = weights();
+      fs::remove_all(folder() / "runs");
+      const Outcome outcome = shell(
+          fmt::format("{} -n {} '{}' train small.yaml train.batch=12 threads=1", mpirun, ranks,
+                      wellspring_path()),
+          folder(), {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_TRUE(weights() == expected);
+      fs::remove_all(folder() / "runs");
+    }
+  }
+  if (found == 0) GTEST_SKIP() << "no mpirun (Debian: openmpi-bin, mpich)";
 }
 
 /// False alarms are impossible: every end below is awaited, not timed.
@@ -91,7 +115,8 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.err;
     expect_parts(outcome.err, {"was ended by signal 9", "has ended without a word", "checkpoint"});
-    for (const int rank : ranks) EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
+    for (const int rank : ranks)
+      EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
     // The next one continues from a checkpoint, which is never older than that of the last one.
     EXPECT_GE(newest_step(), steps);
     steps = newest_step();
@@ -128,15 +153,17 @@ TEST_F(RankProcesses, StopAtOneStepAndContinueWithAnotherNumber) {
 TEST_F(RankProcesses, TellWhyOneFails) {
   const Outcome outcome = run(train(3, {"out=small.yaml/run"}));
   EXPECT_NE(outcome.exit_code, 0);
-  expect_parts(outcome.err, {"error: rank 0: small.yaml", "error: rank 1: rank 0 has failed: small.yaml",
-                             "error: rank 2: rank 0 has failed: small.yaml"});
+  expect_parts(outcome.err,
+               {"error: rank 0: small.yaml", "error: rank 1: rank 0 has failed: small.yaml",
+                "error: rank 2: rank 0 has failed: small.yaml"});
 }
 
 TEST_F(RankProcesses, RefusesWhatDoesNotFit) {
   expect_parts(run(train(5)).err, {"a batch of 12 rows cannot be divided among 5 ranks"});
   expect_parts(run({"train", "small.yaml", "--ranks", "0"}).err, {"--ranks", "0"});
   const Outcome both = wellspring(train(2), folder(),
-                                  {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"},
+                                  {{"OMPI_COMM_WORLD_RANK", "0"},
+                                   {"OMPI_COMM_WORLD_SIZE", "2"},
                                    {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
   EXPECT_EQ(both.exit_code, 2);

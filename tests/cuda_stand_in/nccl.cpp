@@ -114,7 +114,8 @@ int ncclAllReduce(const void* send, void* receive, std::size_t count, int type, 
   if (send != receive || type != kFloat32 || operation != kSum || comm->aborted) return 4;
   static std::vector<std::unique_ptr<Sum>> sums;
   Sum* const sum =
-      sums.emplace_back(std::make_unique<Sum>(Sum{comm, static_cast<float*>(receive), count})).get();
+      sums.emplace_back(std::make_unique<Sum>(Sum{comm, static_cast<float*>(receive), count}))
+          .get();
   stand_in_enqueue_kernel(
       stream,
       [](void* data) {

@@ -130,8 +130,8 @@ std::string first_node(const std::string& nodes) {
   const std::size_t close = nodes.find(']', end);
   if (last == std::string::npos || close == std::string::npos) return nodes;
   const std::size_t next = nodes.find(',', close);
-  const std::string suffix = nodes.substr(
-      close + 1, next == std::string::npos ? next : next - close - 1);
+  const std::string suffix =
+      nodes.substr(close + 1, next == std::string::npos ? next : next - close - 1);
   return nodes.substr(0, end) + nodes.substr(end + 1, last - end - 1) + suffix;
 }
 
@@ -152,7 +152,8 @@ int tasks_of_node(const std::string& tasks, int index) {
     left -= *repeats;
     begin = end + 1;
   }
-  fail(ErrorKind::config, {fmt::format("SLURM_STEP_TASKS_PER_NODE={} has no node {}", tasks, index)});
+  fail(ErrorKind::config,
+       {fmt::format("SLURM_STEP_TASKS_PER_NODE={} has no node {}", tasks, index)});
 }
 
 }  // namespace wellspring

@@ -12,10 +12,10 @@ struct Launch {
   std::string launcher;  ///< "torchrun", "mpirun (Open MPI)", "mpirun (MPICH)", "srun"
   int rank = 0;
   int size = 1;
-  int local_rank = 0;    ///< index on this node
-  int local_size = 1;    ///< number of ranks on this node
+  int local_rank = 0;        ///< index on this node
+  int local_size = 1;        ///< number of ranks on this node
   std::string address = {};  ///< rank 0's node
-  int port = 0;          ///< rank 0 listens there
+  int port = 0;              ///< rank 0 listens there
 
   bool on_one_node() const { return local_size == size; }
 };

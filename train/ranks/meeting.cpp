@@ -60,8 +60,9 @@ bool receive_value(const Socket& socket, T& value, Deadline deadline) {
 
 [[noreturn]] void fail_meeting(const std::string& problem, const std::string& why = "") {
   fail(ErrorKind::runtime,
-       {problem, why, "start all ranks with the same program and configuration; --rank-timeout sets "
-                      "how long they wait for each other"});
+       {problem, why,
+        "start all ranks with the same program and configuration; --rank-timeout sets "
+        "how long they wait for each other"});
 }
 
 /// Rank 0's list of the ranks that have joined.
@@ -98,8 +99,9 @@ class Register {
   void add(Socket socket, const Joining& joining) {
     const std::string who = socket.peer_address();
     if (joining.size != options_.size || joining.rank < 1 || joining.rank >= options_.size)
-      refuse(fmt::format("a process on {} says that it is rank {} of {}, but this is a run of {} ranks",
-                         who, joining.rank, joining.size, options_.size),
+      refuse(fmt::format(
+                 "a process on {} says that it is rank {} of {}, but this is a run of {} ranks",
+                 who, joining.rank, joining.size, options_.size),
              &socket);
     if (to_string(joining.program) != to_string(to_text(options_.program)))
       refuse(fmt::format("rank {} on {} runs another program ({}, not {})", joining.rank, who,
@@ -123,7 +125,8 @@ class Register {
     const Answer answer{.refused = 1, .text = to_text(reason)};
     if (newcomer != nullptr) send_value(*newcomer, answer, deadline_);
     for (const Rank& rank : ranks_)
-      if (rank.socket) send_value(rank.socket, answer, steady_clock::now() + std::chrono::seconds(1));
+      if (rank.socket)
+        send_value(rank.socket, answer, steady_clock::now() + std::chrono::seconds(1));
     fail_meeting(reason);
   }
 
@@ -136,9 +139,14 @@ class Register {
 Answer join(const RingOptions& options, int own_port, Deadline deadline) {
   const Socket first = connect_to(options.address, options.port, deadline);
   Answer answer;
-  if (!send_value(first, Joining{.rank = options.rank, .size = options.size, .port = own_port,
-                                 .program = to_text(options.program)}, deadline) ||
-      !receive_value(first, answer, deadline + std::chrono::seconds(5)))  // it may still say why not
+  if (!send_value(first,
+                  Joining{.rank = options.rank,
+                          .size = options.size,
+                          .port = own_port,
+                          .program = to_text(options.program)},
+                  deadline) ||
+      !receive_value(first, answer,
+                     deadline + std::chrono::seconds(5)))  // it may still say why not
     fail_meeting(fmt::format("rank 0 at {}:{} does not answer", options.address, options.port));
   if (answer.refused != 0) fail_meeting(to_string(answer.text));
   return answer;
@@ -160,7 +168,8 @@ Neighbours meet(const RingOptions& options) {
   send_value(neighbours.next, Greeting{.rank = options.rank}, deadline);
   while (!neighbours.previous) {
     Socket socket = accept_from(listener, deadline);
-    if (!socket) fail_meeting(fmt::format("rank {} does not connect to rank {}", previous, options.rank));
+    if (!socket)
+      fail_meeting(fmt::format("rank {} does not connect to rank {}", previous, options.rank));
     Greeting greeting;
     const auto soon = std::min(deadline, steady_clock::now() + std::chrono::seconds(5));
     if (receive_value(socket, greeting, soon) && greeting.rank == previous)

@@ -10,7 +10,8 @@ namespace wellspring::nccl {
 namespace {
 
 constexpr const char* kAdvice =
-    "install NCCL 2 for the driver's CUDA version (Debian and Ubuntu: libnccl2; PyPI: nvidia-nccl-cu13), "
+    "install NCCL 2 for the driver's CUDA version (Debian and Ubuntu: libnccl2; PyPI: "
+    "nvidia-nccl-cu13), "
     "and add its folder to LD_LIBRARY_PATH";
 
 template <class Function>

@@ -22,9 +22,9 @@ void choose_gpu(RunConfig& config, const Launch& launch) {
   // A launcher may show each rank its own GPU only (srun --gpus-per-task=1).
   const int gpus = cuda_status().device_count;
   if (gpus > 1 && gpus < launch.local_size)
-    fail(ErrorKind::device, {fmt::format("this node has {} ranks, but {} usable GPUs",
-                                         launch.local_size, gpus),
-                             "", "start fewer ranks per node"});
+    fail(ErrorKind::device,
+         {fmt::format("this node has {} ranks, but {} usable GPUs", launch.local_size, gpus), "",
+          "start fewer ranks per node"});
   config.device = fmt::format("cuda:{}", gpus > 1 ? launch.local_rank : 0);
 }
 
@@ -36,7 +36,8 @@ void take_part_of_node(RunConfig& config, const Launch& launch) {
     config.threads = std::max(1, compute_threads(0).count / launch.local_size);
   if (config.memory == 0 && config.device == "cpu") {
     constexpr double kGiB = 0x1p30;
-    config.memory = static_cast<double>(describe(Device::cpu()).free_bytes) / launch.local_size / kGiB;
+    config.memory =
+        static_cast<double>(describe(Device::cpu()).free_bytes) / launch.local_size / kGiB;
   }
 }
 

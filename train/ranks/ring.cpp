@@ -99,7 +99,8 @@ class Ring::Incoming {
  private:
   std::string problem_of_header(const Socket& socket) {
     if (header_.kind == kEnded) return read_reason(socket, header_.bytes);
-    if (header_.kind == static_cast<std::uint32_t>(call_) && header_.bytes == bytes_.size()) return "";
+    if (header_.kind == static_cast<std::uint32_t>(call_) && header_.bytes == bytes_.size())
+      return "";
     return fmt::format("the ranks make different calls ({} of {} bytes, {} of {} bytes)",
                        header_.kind, header_.bytes, static_cast<std::uint32_t>(call_),
                        bytes_.size());
@@ -163,7 +164,8 @@ void Ring::transfer(Outgoing* out, Incoming* in) {
     }
     std::array<pollfd, 2> entries{pollfd{sent ? -1 : next_.descriptor(), POLLOUT, 0},
                                   pollfd{received ? -1 : previous_.descriptor(), POLLIN, 0}};
-    if (poll(entries.data(), entries.size(), static_cast<int>(sign_every.count())) < 0 && errno != EINTR)
+    if (poll(entries.data(), entries.size(), static_cast<int>(sign_every.count())) < 0 &&
+        errno != EINTR)
       fail(ErrorKind::runtime,
            {"cannot wait for the other ranks", std::generic_category().message(errno)});
   }
@@ -211,7 +213,8 @@ void Ring::end_together(Outgoing* out, const std::string& reason) {
   }
   if (!out || out->done()) abandon(reason);
   ended_ = true;
-  fail(ErrorKind::runtime, {reason, "", "the run continues from its newest checkpoint if you repeat the command"});
+  fail(ErrorKind::runtime,
+       {reason, "", "the run continues from its newest checkpoint if you repeat the command"});
 }
 
 void Ring::abandon(std::string_view reason) noexcept {

@@ -66,8 +66,9 @@ Addresses resolve(const std::string& host, int port) {
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (error != 0)
-    fail(ErrorKind::config, {fmt::format("the address of rank 0, '{}', is not known here", host),
-                             gai_strerror(error), "set MASTER_ADDR to a name or address of its node"});
+    fail(ErrorKind::config,
+         {fmt::format("the address of rank 0, '{}', is not known here", host), gai_strerror(error),
+          "set MASTER_ADDR to a name or address of its node"});
   return {list, &freeaddrinfo};
 }
 
@@ -109,8 +110,8 @@ std::string Socket::peer_address() const {
   std::array<char, NI_MAXHOST> text{};
   if (getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
     fail(ErrorKind::runtime, {"cannot read the address of another rank", reason(errno)});
-  const int error = getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text.data(), text.size(),
-                                nullptr, 0, NI_NUMERICHOST);
+  const int error = getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text.data(),
+                                text.size(), nullptr, 0, NI_NUMERICHOST);
   if (error != 0)
     fail(ErrorKind::runtime, {"cannot read the address of another rank", gai_strerror(error)});
   return text.data();
@@ -136,7 +137,8 @@ Socket connect_to(const std::string& host, int port, Deadline deadline) {
   const Addresses addresses = resolve(host, port);
   int error = ETIMEDOUT;
   do {
-    for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    for (const addrinfo* address = addresses.get(); address != nullptr;
+         address = address->ai_next) {
       if (Socket socket = try_to_connect(*address, deadline)) {
         tune(socket);
         return socket;
@@ -145,8 +147,9 @@ Socket connect_to(const std::string& host, int port, Deadline deadline) {
     }
     std::this_thread::sleep_for(kPause);
   } while (steady_clock::now() < deadline);
-  fail(ErrorKind::runtime, {fmt::format("no rank answers at {}:{}", host, port), reason(error),
-                            "check that all ranks were started, and that a firewall lets them connect"});
+  fail(ErrorKind::runtime,
+       {fmt::format("no rank answers at {}:{}", host, port), reason(error),
+        "check that all ranks were started, and that a firewall lets them connect"});
 }
 
 Socket accept_from(const Socket& listener, Deadline deadline) {

@@ -22,7 +22,8 @@ std::span<T> part(std::span<T> values, int i, int n) {
 template <class T>
 void sum_around(Ring& ring, RankCall call, std::span<T> values) {
   const int n = ring.size(), rank = ring.rank();
-  std::vector<T> arriving((values.size() + static_cast<std::size_t>(n) - 1) / static_cast<std::size_t>(n));
+  std::vector<T> arriving((values.size() + static_cast<std::size_t>(n) - 1) /
+                          static_cast<std::size_t>(n));
   for (int step = 0; step < n - 1; ++step) {
     const std::span<T> own = part(values, rank - step - 1, n);
     const std::span<T> in = std::span(arriving).first(own.size());
@@ -39,8 +40,7 @@ void sum_around(Ring& ring, RankCall call, std::span<T> values) {
 void TcpCommunicator::all_reduce(Stream& stream, float* values, std::int64_t count) {
   WS_EXPECT(stream.device().is_cpu());
   stream.run(NodeKind::kernel, "all reduce", [this, values, count] {
-    sum_around(ring_, RankCall::all_reduce_f32,
-               std::span(values, static_cast<std::size_t>(count)));
+    sum_around(ring_, RankCall::all_reduce_f32, std::span(values, static_cast<std::size_t>(count)));
   });
 }
 

@@ -28,9 +28,12 @@ Variables with(Variables variables, const Variables& others) {
   return variables;
 }
 
-const Variables kTorchrun = {{"RANK", "5"},           {"WORLD_SIZE", "8"},
-                             {"LOCAL_RANK", "1"},     {"LOCAL_WORLD_SIZE", "4"},
-                             {"MASTER_ADDR", "node3"}, {"MASTER_PORT", "29500"}};
+const Variables kTorchrun = {{"RANK", "5"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "4"},
+                             {"MASTER_ADDR", "node3"},
+                             {"MASTER_PORT", "29500"}};
 const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "1"},
                             {"OMPI_COMM_WORLD_SIZE", "2"},
                             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -94,15 +97,16 @@ TEST(Launch, FindsNoneForASingleProcess) {
 }
 
 TEST(Launch, RefusesWhatDoesNotFit) {
-  expect_parts(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"torchrun", "LOCAL_RANK is not set"});
+  expect_parts(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+               {"torchrun", "LOCAL_RANK is not set"});
   expect_parts(refused(with(kTorchrun, {{"RANK", "8"}})), {"RANK=8 is not below WORLD_SIZE=8"});
   expect_parts(refused(with(kTorchrun, {{"RANK", "x"}})), {"RANK=x is not a whole number"});
   expect_parts(refused(with(kTorchrun, {{"RANK", "-1"}})), {"RANK=-1"});
   expect_parts(refused(with(kTorchrun, {{"LOCAL_RANK", "4"}})), {"rank 4 of 4 on this node"});
   expect_parts(refused(with(kTorchrun, {{"MASTER_PORT", "70000"}})), {"MASTER_PORT=70000"});
-  expect_parts(refused(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
-                                       {"OMPI_COMM_WORLD_SIZE", "4"}})),
-               {"several nodes", "set MASTER_ADDR"});
+  expect_parts(
+      refused(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}})),
+      {"several nodes", "set MASTER_ADDR"});
   expect_parts(refused(with(kSrun, {{"SLURM_NODEID", "2"}})), {"4,3 has no node 2"});
 }
 

@@ -56,7 +56,8 @@ TEST(TcpCommunicator, SumsAnyNumberOfValues) {
     const auto ends = run(size, [&](TcpCommunicator& ranks) {
       Stream stream(Device::cpu(), 1);
       // Fewer values than ranks; no multiple of them; more than the kernel's buffers hold.
-      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{3'000'001}}) {
+      for (const std::size_t count :
+           {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{3'000'001}}) {
         std::vector<float> values(count);
         std::vector<double> wide(count);
         for (std::size_t i = 0; i < count; ++i) wide[i] = values[i] = value(ranks.rank(), i);
@@ -144,7 +145,8 @@ TEST(TcpCommunicator, TellsAllRanksWhyOneFails) {
     ranks.barrier();
   });
   EXPECT_EQ(ends[1], "");
-  for (const std::size_t rank : {0, 2, 3}) expect_parts(ends[rank], {"rank 1 has failed: disk full"});
+  for (const std::size_t rank : {0, 2, 3})
+    expect_parts(ends[rank], {"rank 1 has failed: disk full"});
 }
 
 TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
@@ -165,7 +167,8 @@ TEST(TcpCommunicator, NamesTheRankThatDoesNothing) {
         }
       },
       milliseconds(400));
-  for (const std::size_t rank : {0, 1, 3}) expect_parts(ends[rank], {"rank 2 has done nothing for"});
+  for (const std::size_t rank : {0, 1, 3})
+    expect_parts(ends[rank], {"rank 2 has done nothing for"});
 }
 
 TEST(TcpCommunicator, WaitsForASlowRank) {
@@ -215,8 +218,8 @@ TEST(TcpCommunicator, RefusesRanksThatDoNotFit) {
     expect_parts(end, {"rank 1 on 127.0.0.1 runs another program (1.1, not 1.0)"});
   for (const std::string& end : meet({options_of(0, 2, port, soon), options_of(1, 3, port, soon)}))
     expect_parts(end, {"rank 1 of 3, but this is a run of 2 ranks"});
-  for (const std::string& end :
-       meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon), options_of(1, 3, port, soon)}))
+  for (const std::string& end : meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon),
+                                      options_of(1, 3, port, soon)}))
     expect_parts(end, {"two processes say that they are rank 1"});
   for (const std::string& end : meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon)}))
     expect_parts(end, {"not all of 3 ranks have joined: 2 missing"});
