@@ -1,0 +1,11 @@
+// The bindings, one function per subject. Called by python/module.cpp; host only.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace wellspring::python {
+
+void bind_errors(nanobind::module_& module);
+void bind_generators(nanobind::module_& module);
+
+}  // namespace wellspring::python

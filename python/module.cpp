@@ -1,0 +1,14 @@
+// The extension module `wellspring._core`. The package in python/wellspring checks arguments and
+// documents the interface; this module converts and calls the library.
+#include "core/version.h"
+#include "python/bindings.h"
+
+namespace wellspring::python {
+
+NB_MODULE(_core, module) {
+  module.attr("__version__") = kVersion;
+  bind_errors(module);
+  bind_generators(module);
+}
+
+}  // namespace wellspring::python

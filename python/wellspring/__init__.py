@@ -1,0 +1,13 @@
+"""Synthetic training data, generated where it is used.
+
+    import wellspring as ws
+    g = ws.Generator("shapes", size=64, classes=10, seed=1)
+    batch = g.batch(first=0, count=128)
+    batch.x, batch.label, batch.latents
+"""
+
+from ._batch import Batch
+from ._core import ConfigError, DataError, DeviceError, Error, __version__
+from ._generator import Generator, generators
+
+__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "generators", "__version__"]
