@@ -7,5 +7,8 @@ namespace wellspring::python {
 
 void bind_errors(nanobind::module_& module);
 void bind_generators(nanobind::module_& module);
+void bind_mixtures(nanobind::module_& module);
+void bind_samples(nanobind::module_& module);
+void bind_training(nanobind::module_& module);
 
 }  // namespace wellspring::python

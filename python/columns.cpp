@@ -85,8 +85,8 @@ bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
   return true;
 }
 
-void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle object, Device device,
-                 ImageAxes axes) {
+void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle object,
+                 Device device, ImageAxes axes) {
   nb::ndarray<> array;
   const std::string name = column.name;
   if (!nb::try_cast(object, array, /*convert=*/false))
@@ -95,21 +95,25 @@ void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle o
   const Extents wanted = extents_of(batch, column, axes);
   const nb::dlpack::dtype type = dlpack_type(column.type);
   if (array.dtype() != type)
-    refuse(name, fmt::format("has elements of type {}, not {}", type_name(array.dtype()), type_name(type)),
-           name == "x" ? "its type and the argument dtype must agree" : "make it with that type");
+    refuse(
+        name,
+        fmt::format("has elements of type {}, not {}", type_name(array.dtype()), type_name(type)),
+        name == "x" ? "its type and the argument dtype must agree" : "make it with that type");
   const std::vector<std::size_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
   if (shape != wanted.shape)
-    refuse(name, fmt::format("has the shape ({}), not ({})", fmt::join(shape, ", "),
-                             fmt::join(wanted.shape, ", ")),
+    refuse(name,
+           fmt::format("has the shape ({}), not ({})", fmt::join(shape, ", "),
+                       fmt::join(wanted.shape, ", ")),
            "make it with that shape; `count` is its first axis");
   if (array.device_type() != device_type(device) ||
       (device.is_cuda() && array.device_id() != device.index))
     refuse(name, "is not on the generator's device, " + device.to_string(),
            "move it there, or make a generator for its device");
   if (!same_strides(wanted, array))
-    refuse(name, fmt::format("is not contiguous: strides ({}), not ({})",
-                             fmt::join(array.stride_ptr(), array.stride_ptr() + array.ndim(), ", "),
-                             fmt::join(wanted.strides, ", ")),
+    refuse(name,
+           fmt::format("is not contiguous: strides ({}), not ({})",
+                       fmt::join(array.stride_ptr(), array.stride_ptr() + array.ndim(), ", "),
+                       fmt::join(wanted.strides, ", ")),
            axes == ImageAxes::channels_first
                ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
                : "pass a contiguous array");
@@ -124,8 +128,8 @@ nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb:
   const Extents extents = extents_of(batch, column, axes);
   const nb::dlpack::dtype type = dlpack_type(column.type);
   const auto make = [&]<class Framework>(Framework) {
-    const nb::ndarray<Framework> array(column.data, extents.shape.size(), extents.shape.data(), owner,
-                                       extents.strides.data(), type, device_type(device),
+    const nb::ndarray<Framework> array(column.data, extents.shape.size(), extents.shape.data(),
+                                       owner, extents.strides.data(), type, device_type(device),
                                        device.index);
     return nb::cast(array);
   };
@@ -140,9 +144,9 @@ DType parse_dtype(const std::string& name) {
     if (name == known) return DType::f32;
   for (const char* const known : {"bf16", "bfloat16"})
     if (name == known) return DType::bf16;
-  fail(ErrorKind::config, {fmt::format("dtype: '{}' is not a type of samples", printable(name)),
-                           "generators write f32 and bf16",
-                           "choose 'f32' or 'bf16', and convert the result"});
+  fail(ErrorKind::config,
+       {fmt::format("dtype: '{}' is not a type of samples", printable(name)),
+        "generators write f32 and bf16", "choose 'f32' or 'bf16', and convert the result"});
 }
 
 ImageAxes parse_axes(const std::string& name) {
@@ -175,8 +179,9 @@ BatchView from_arrays(BatchView batch, const nb::dict& arrays, Device device, Im
     const auto column = std::ranges::find_if(
         columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
     if (column == columns.end())
-      fail(ErrorKind::config, {fmt::format("out: these samples have no column '{}'", printable(name)),
-                               "", name_advice(name, names)});
+      fail(ErrorKind::config,
+           {fmt::format("out: these samples have no column '{}'", printable(name)), "",
+            name_advice(name, names)});
     column->data = pointer_to(batch, *column, object, device, axes);
   }
   if (columns.front().data == nullptr)

@@ -4,8 +4,8 @@
 
 #include "kernels/batch/batch.h"
 #include "kernels/runtime/device.h"
-#include "python/batch_memory.h"
 
+#include "python/batch_memory.h"
 #include <cstdint>
 #include <memory>
 #include <nanobind/nanobind.h>

@@ -1,10 +1,10 @@
 // Errors of the library as Python exceptions: one class per exit code, with the same text.
 #include "core/error.h"
 #include "core/signals.h"
-#include "python/bindings.h"
 
 #include <fmt/format.h>
 
+#include "python/bindings.h"
 #include <array>
 #include <exception>
 
@@ -20,8 +20,9 @@ PyObject* new_class(nb::module_& module, const char* name, ErrorKind kind, PyObj
                     PyObject* also, const char* help) {
   nb::dict members;
   members["exit_code"] = static_cast<int>(kind);
-  const nb::object bases = also == nullptr ? nb::borrow(base) : nb::object(nb::make_tuple(
-                                                                    nb::borrow(base), nb::borrow(also)));
+  const nb::object bases = also == nullptr
+                               ? nb::borrow(base)
+                               : nb::object(nb::make_tuple(nb::borrow(base), nb::borrow(also)));
   PyObject* const type = PyErr_NewExceptionWithDoc(fmt::format("wellspring.{}", name).c_str(), help,
                                                    bases.ptr(), members.ptr());
   if (type == nullptr) nb::raise_python_error();

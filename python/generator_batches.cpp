@@ -2,11 +2,12 @@
 
 #include "core/error.h"
 #include "kernels/runtime/launch.h"
-#include "python/process.h"
 #include "sources/mixing/assignment.h"
 #include "sources/source_spec.h"
 
 #include <fmt/format.h>
+
+#include "python/process.h"
 
 namespace wellspring::python {
 namespace {
@@ -18,12 +19,13 @@ void check(const GeneratorBatches::Settings& settings) {
   const GeneratorEntry& entry = find_generator(settings.generator, {kPlace});
   if (entry.kind == SampleKind::image) return;
   if (!settings.augmentations.list.empty())
-    fail(ErrorKind::config, {fmt::format("{}: augment: '{}' does not make images", kPlace, entry.name),
-                             "only images can be augmented", "leave augment out"});
-  if (settings.augmentations.normalisation.choice == Normalisation::Choice::automatic)
     fail(ErrorKind::config,
-         {fmt::format("{}: normalise: auto", kPlace), "it is measured on the samples of a whole run",
-          "give numbers, {'mean': [...], 'std': [...]}, or use Mixture"});
+         {fmt::format("{}: augment: '{}' does not make images", kPlace, entry.name),
+          "only images can be augmented", "leave augment out"});
+  if (settings.augmentations.normalisation.choice == Normalisation::Choice::automatic)
+    fail(ErrorKind::config, {fmt::format("{}: normalise: auto", kPlace),
+                             "it is measured on the samples of a whole run",
+                             "give numbers, {'mean': [...], 'std': [...]}, or use Mixture"});
 }
 
 std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings) {
@@ -38,7 +40,8 @@ std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& setting
   context.training = settings.augmentations;
   context.dense = settings.dense;
   std::unique_ptr<Source> source = make_source(spec, context);
-  auto generator = std::unique_ptr<ProceduralSource>(static_cast<ProceduralSource*>(source.release()));
+  auto generator =
+      std::unique_ptr<ProceduralSource>(static_cast<ProceduralSource*>(source.release()));
   if (settings.dense == DenseLabels::plane) expect_plane(generator->generator().info());
   return generator;
 }

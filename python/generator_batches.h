@@ -6,9 +6,9 @@
 #include "kernels/batch/batch.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
-#include "python/batch_memory.h"
 #include "sources/procedural.h"
 
+#include "python/batch_memory.h"
 #include <cstdint>
 #include <memory>
 #include <mutex>

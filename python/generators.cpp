@@ -2,12 +2,12 @@
 #include "cli/describe_json.h"
 #include "core/config/config.h"
 #include "core/config/yaml_json.h"
-#include "python/bindings.h"
-#include "python/columns.h"
-#include "python/generator_batches.h"
 
 #include <nlohmann/json.hpp>
 
+#include "python/bindings.h"
+#include "python/columns.h"
+#include "python/generator_batches.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

@@ -9,5 +9,8 @@
 from ._batch import Batch
 from ._core import ConfigError, DataError, DeviceError, Error, __version__
 from ._generator import Generator, generators
+from ._mixture import Mixture
+from ._run import Picture, export, load, preview, train
 
-__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "generators", "__version__"]
+__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "Mixture", "Picture", "export",
+           "generators", "load", "preview", "train", "__version__"]
