@@ -15,7 +15,7 @@ def tensors(batch, device=None):
 class IterableDataset(torch.utils.data.IterableDataset):
     """The batches of a configuration as dicts of tensors, for DataLoader(dataset, batch_size=None).
 
-    The rank and the number of ranks are those of torch.distributed unless they are given. Threads of this
+    Rank and number of ranks come from torch.distributed unless they are given. Threads of this
     process make the samples, so worker processes are neither needed nor allowed. x has PyTorch's order of
     axes (channels_last in memory), and labels are int64. `device`: see tensors().
     """
