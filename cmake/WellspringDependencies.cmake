@@ -31,7 +31,9 @@ if(WELLSPRING_HDF5)
     check_cxx_source_compiles("#include <hdf5.h>
                                int main() { return H5open(); }" HDF5_ARCHIVE_LINKS)
     if(HDF5_ARCHIVE_LINKS)
-      set(hdf5_libraries ${CMAKE_REQUIRED_LIBRARIES})
+      # The archive's code cannot be part of a shared object, such as the Python module.
+      set(shared "$<BOOL:$<TARGET_PROPERTY:WELLSPRING_SHARED_HDF5>>")
+      set(hdf5_libraries "$<${shared}:${hdf5_LINK_LIBRARIES}>" "$<$<NOT:${shared}>:${CMAKE_REQUIRED_LIBRARIES}>")
     endif()
     unset(CMAKE_REQUIRED_INCLUDES)
     unset(CMAKE_REQUIRED_LIBRARIES)

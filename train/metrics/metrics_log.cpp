@@ -292,8 +292,12 @@ void MetricsLog::write(const FinishReport& report) {
   file_.write_patiently(bytes_of(to_json(report).dump() + "\n"));
 }
 
+std::string to_line(const StepReport& report) {
+  return to_json(report).dump() + "\n";
+}
+
 void MetricsLog::write(const StepReport& report) {
-  file_.write_patiently(bytes_of(to_json(report).dump() + "\n"));
+  file_.write_patiently(bytes_of(to_line(report)));
   const double now = wall_time();
   const auto step = static_cast<std::int64_t>(report.step);
   const auto add = [&](const std::string& tag, double value) {

@@ -36,6 +36,7 @@ class MetricsLog {
 
 /// The report as a line of metrics.jsonl.
 std::string to_line(const EvaluationReport& report);
+std::string to_line(const StepReport& report);
 
 /// The content of metrics.jsonl.
 struct MetricsHistory {

@@ -1,0 +1,26 @@
+# Finds what the Python module needs: Python's headers, nanobind and NumPy. scripts/fetch-nanobind installs the latter two
+# into .venv. Sets WELLSPRING_HAS_PYTHON, or WELLSPRING_NO_PYTHON to what is missing; with WELLSPRING_PYTHON=ON, anything
+# missing is an error.
+set(WELLSPRING_HAS_PYTHON OFF)
+set(WELLSPRING_NO_PYTHON "WELLSPRING_PYTHON is off")
+if(WELLSPRING_PYTHON)
+  if(NOT SKBUILD AND NOT Python_EXECUTABLE AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+    set(Python_EXECUTABLE "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+  endif()
+  find_package(Python 3.10 QUIET COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+  if(Python_FOUND)
+    execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+                    OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    find_package(nanobind CONFIG QUIET)
+    if(nanobind_FOUND)
+      set(WELLSPRING_HAS_PYTHON ON)
+    else()
+      set(WELLSPRING_NO_PYTHON "nanobind is missing (scripts/fetch-nanobind installs it)")
+    endif()
+  else()
+    set(WELLSPRING_NO_PYTHON "Python 3.10 or later with its headers is missing (Debian: apt install python3-dev)")
+  endif()
+  if(WELLSPRING_PYTHON STREQUAL "ON" AND NOT WELLSPRING_HAS_PYTHON)
+    message(FATAL_ERROR "WELLSPRING_PYTHON=ON: ${WELLSPRING_NO_PYTHON}")
+  endif()
+endif()

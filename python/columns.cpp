@@ -1,0 +1,192 @@
+#include "python/columns.h"
+
+#include "core/error.h"
+#include "core/text/text.h"
+#include "kernels/batch/batch_columns.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <nanobind/ndarray.h>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace wellspring::python {
+namespace {
+
+using nb::dlpack::dtype_code;
+
+nb::dlpack::dtype dlpack_type(ElementType type) {
+  switch (type) {
+    case ElementType::i32:
+      return nb::dtype<std::int32_t>();
+    case ElementType::bf16:
+      return {static_cast<std::uint8_t>(dtype_code::Bfloat), 16, 1};
+    default:
+      return nb::dtype<float>();
+  }
+}
+
+/// "f32", "i64".
+std::string type_name(nb::dlpack::dtype type) {
+  const char* kind = "?";
+  if (type.code == static_cast<std::uint8_t>(dtype_code::Float)) kind = "f";
+  if (type.code == static_cast<std::uint8_t>(dtype_code::Bfloat)) kind = "bf";
+  if (type.code == static_cast<std::uint8_t>(dtype_code::Int)) kind = "i";
+  if (type.code == static_cast<std::uint8_t>(dtype_code::UInt)) kind = "u";
+  return fmt::format("{}{}", kind, type.bits);
+}
+
+int device_type(Device device) {
+  return device.is_cuda() ? nb::device::cuda::value : nb::device::cpu::value;
+}
+
+/// Extents and strides of a column, in elements.
+struct Extents {
+  std::vector<std::size_t> shape;
+  std::vector<std::int64_t> strides;
+};
+
+Extents extents_of(const BatchView& batch, const BatchColumn& column, ImageAxes axes) {
+  const SampleLayout& layout = batch.layout;
+  const std::string name = column.name;
+  std::vector<std::int64_t> shape = {batch.size};
+  if (name == "x" && layout.kind == SampleKind::image) {
+    shape.insert(shape.end(), {layout.height, layout.width, layout.channels});
+  } else if (name == "x" && layout.kind == SampleKind::set) {
+    shape.insert(shape.end(), {layout.items, layout.features});
+  } else if (name == "plane") {
+    shape.insert(shape.end(), {layout.height, layout.width});
+  } else if (name != "label" && name != "weight" && name != "count") {
+    shape.push_back(column.width);
+  }
+  Extents extents{{shape.begin(), shape.end()}, std::vector<std::int64_t>(shape.size(), 1)};
+  for (std::size_t i = shape.size() - 1; i > 0; --i)
+    extents.strides[i - 1] = extents.strides[i] * shape[i];
+  if (name == "x" && layout.kind == SampleKind::image && axes == ImageAxes::channels_first) {
+    std::rotate(extents.shape.begin() + 1, extents.shape.end() - 1, extents.shape.end());
+    std::rotate(extents.strides.begin() + 1, extents.strides.end() - 1, extents.strides.end());
+  }
+  return extents;
+}
+
+[[noreturn]] void refuse(const std::string& name, const std::string& problem,
+                         const std::string& advice) {
+  fail(ErrorKind::config, {fmt::format("out['{}'] {}", name, problem), "", advice});
+}
+
+/// Axes of length 1, and all axes of an empty array, may have any stride.
+bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
+  for (std::size_t i = 0; i < wanted.shape.size(); ++i)
+    if (wanted.shape[i] > 1 && array.stride(i) != wanted.strides[i]) return false;
+  return true;
+}
+
+void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle object,
+                 Device device, ImageAxes axes) {
+  nb::ndarray<> array;
+  const std::string name = column.name;
+  if (!nb::try_cast(object, array, /*convert=*/false))
+    refuse(name, "is not a writable array with the DLPack or buffer protocol",
+           "pass a NumPy array or a tensor that may be written");
+  const Extents wanted = extents_of(batch, column, axes);
+  const nb::dlpack::dtype type = dlpack_type(column.type);
+  if (array.dtype() != type)
+    refuse(
+        name,
+        fmt::format("has elements of type {}, not {}", type_name(array.dtype()), type_name(type)),
+        name == "x" ? "its type and the argument dtype must agree" : "make it with that type");
+  const std::vector<std::size_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
+  if (shape != wanted.shape)
+    refuse(name,
+           fmt::format("has the shape ({}), not ({})", fmt::join(shape, ", "),
+                       fmt::join(wanted.shape, ", ")),
+           "make it with that shape; `count` is its first axis");
+  if (array.device_type() != device_type(device) ||
+      (device.is_cuda() && array.device_id() != device.index))
+    refuse(name, "is not on the generator's device, " + device.to_string(),
+           "move it there, or make a generator for its device");
+  if (!same_strides(wanted, array))
+    refuse(name,
+           fmt::format("is not contiguous: strides ({}), not ({})",
+                       fmt::join(array.stride_ptr(), array.stride_ptr() + array.ndim(), ", "),
+                       fmt::join(wanted.strides, ", ")),
+           axes == ImageAxes::channels_first
+               ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
+               : "pass a contiguous array");
+  void* const data = static_cast<std::byte*>(array.data_handle()) + array.byte_offset();
+  if (reinterpret_cast<std::uintptr_t>(data) % element_size(column.type) != 0)
+    refuse(name, "is not aligned to its elements", "pass an aligned array");
+  return data;
+}
+
+nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb::capsule& owner,
+                    Device device, ImageAxes axes) {
+  const Extents extents = extents_of(batch, column, axes);
+  const nb::dlpack::dtype type = dlpack_type(column.type);
+  const auto make = [&]<class Framework>(Framework) {
+    const nb::ndarray<Framework> array(column.data, extents.shape.size(), extents.shape.data(),
+                                       owner, extents.strides.data(), type, device_type(device),
+                                       device.index);
+    return nb::cast(array);
+  };
+  if (device.is_cpu() && column.type != ElementType::bf16) return make(nb::numpy{});
+  return make(nb::array_api{});
+}
+
+}  // namespace
+
+DType parse_dtype(const std::string& name) {
+  for (const char* const known : {"f32", "float32"})
+    if (name == known) return DType::f32;
+  for (const char* const known : {"bf16", "bfloat16"})
+    if (name == known) return DType::bf16;
+  fail(ErrorKind::config,
+       {fmt::format("dtype: '{}' is not a type of samples", printable(name)),
+        "generators write f32 and bf16", "choose 'f32' or 'bf16', and convert the result"});
+}
+
+ImageAxes parse_axes(const std::string& name) {
+  if (name == "NHWC") return ImageAxes::channels_last;
+  if (name == "NCHW") return ImageAxes::channels_first;
+  fail(ErrorKind::config, {fmt::format("layout: '{}' is not an order of axes", printable(name)), "",
+                           "choose 'NHWC' or 'NCHW'"});
+}
+
+nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, ImageAxes axes) {
+  using Owner = std::shared_ptr<BatchMemory>;
+  const nb::capsule owner(new Owner(memory),
+                          [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
+  nb::dict arrays;
+  const BatchView batch = memory->view();
+  for (const BatchColumn& column : columns_of(batch))
+    if (column.data != nullptr) arrays[column.name] = array_of(batch, column, owner, device, axes);
+  return arrays;
+}
+
+BatchView from_arrays(BatchView batch, const nb::dict& arrays, Device device, ImageAxes axes) {
+  auto columns = columns_of(batch);
+  std::vector<std::string> names;
+  for (BatchColumn& column : columns) {
+    column.data = nullptr;
+    if (column.width > 0) names.emplace_back(column.name);
+  }
+  for (const auto [key, object] : arrays) {
+    const std::string name = nb::str(key).c_str();
+    const auto column = std::ranges::find_if(
+        columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
+    if (column == columns.end())
+      fail(ErrorKind::config,
+           {fmt::format("out: these samples have no column '{}'", printable(name)), "",
+            name_advice(name, names)});
+    column->data = pointer_to(batch, *column, object, device, axes);
+  }
+  if (columns.front().data == nullptr)
+    fail(ErrorKind::config, {"out has no array 'x'", "x is always made", "add it"});
+  return with_columns(batch, columns);
+}
+
+}  // namespace wellspring::python

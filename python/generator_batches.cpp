@@ -1,0 +1,88 @@
+#include "python/generator_batches.h"
+
+#include "core/error.h"
+#include "kernels/runtime/launch.h"
+#include "sources/mixing/assignment.h"
+#include "sources/source_spec.h"
+
+#include <fmt/format.h>
+
+#include "python/process.h"
+
+namespace wellspring::python {
+namespace {
+
+constexpr const char* kPlace = "Generator";
+
+/// Refuses settings that a source would not apply.
+void check(const GeneratorBatches::Settings& settings) {
+  const GeneratorEntry& entry = find_generator(settings.generator, {kPlace});
+  if (entry.kind == SampleKind::image) return;
+  if (!settings.augmentations.list.empty())
+    fail(ErrorKind::config,
+         {fmt::format("{}: augment: '{}' does not make images", kPlace, entry.name),
+          "only images can be augmented", "leave augment out"});
+  if (settings.augmentations.normalisation.choice == Normalisation::Choice::automatic)
+    fail(ErrorKind::config, {fmt::format("{}: normalise: auto", kPlace),
+                             "it is measured on the samples of a whole run",
+                             "give numbers, {'mean': [...], 'std': [...]}, or use Mixture"});
+}
+
+std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings) {
+  check(settings);
+  SourceSpec spec;
+  spec.name = spec.generator = settings.generator;
+  spec.params = settings.parameters;
+  spec.seed = static_cast<std::int64_t>(settings.seed);
+  spec.place = {kPlace};
+  SourceContext context;
+  context.size = settings.size;
+  context.training = settings.augmentations;
+  context.dense = settings.dense;
+  std::unique_ptr<Source> source = make_source(spec, context);
+  auto generator =
+      std::unique_ptr<ProceduralSource>(static_cast<ProceduralSource*>(source.release()));
+  if (settings.dense == DenseLabels::plane) expect_plane(generator->generator().info());
+  return generator;
+}
+
+}  // namespace
+
+GeneratorBatches::GeneratorBatches(const Settings& settings)
+    : source_(open(settings)), stream_(settings.device, settings.threads) {}
+
+std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType dtype) {
+  const std::lock_guard lock(turn_);
+  return pool_.take(stream_.device(), rows, source_->layout(), dtype);
+}
+
+void GeneratorBatches::reserve(std::int64_t rows) {
+  if (plan_ && rows <= rows_) return;
+  auto plan = std::make_unique<MemoryPlan>(stream_.device());
+  rows_ = 0;  // until the new plan is complete
+  source_->plan(*plan, Share::whole(rows));
+  slots_ = plan->reserve<Slot>("batch", "slots", static_cast<std::size_t>(rows));
+  overflow_ = plan->reserve<SetOverflow>("batch", "overflow", 1);
+  plan->commit();
+  source_->load(stream_);
+  plan_ = std::move(plan);
+  rows_ = rows;
+}
+
+void GeneratorBatches::make(std::uint64_t first, BatchView batch) {
+  expect_own_threads();
+  const std::lock_guard lock(turn_);
+  reserve(batch.size);
+  map(stream_, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
+  if (batch.layout.kind == SampleKind::set && batch.overflow == nullptr)
+    batch.overflow = overflow_.data();
+  source_->emit(stream_, slots_.data(), 0, batch);
+  stream_.synchronize();
+}
+
+std::vector<std::string> GeneratorBatches::notes() {
+  const std::lock_guard lock(turn_);
+  return source_->notes();
+}
+
+}  // namespace wellspring::python

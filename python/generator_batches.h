@@ -1,0 +1,65 @@
+// Batches of a generator by sample id, in any order, into any memory. Called by the bindings; host
+// only.
+#pragma once
+
+#include "kernels/augment/augmentation_config.h"
+#include "kernels/batch/batch.h"
+#include "kernels/runtime/memory_plan.h"
+#include "kernels/runtime/stream.h"
+#include "sources/procedural.h"
+
+#include "python/batch_memory.h"
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace wellspring::python {
+
+/// Number of sample ids; the largest id is one less.
+inline constexpr std::uint64_t kSampleIds = std::uint64_t{1} << 63;
+
+class GeneratorBatches {
+ public:
+  struct Settings {
+    std::string generator;
+    std::vector<ParamSetting> parameters;
+    int size = 64;  ///< pixels; ignored for events and sets
+    std::uint64_t seed = 0;
+    Device device = Device::cpu();
+    int threads = 0;  ///< see Stream
+    DenseLabels dense = DenseLabels::none;
+    Augmentations augmentations;
+  };
+  /// Errors (config): unknown generator or parameter, dense labels that do not exist, augmentations
+  /// of events; (device): no such device.
+  explicit GeneratorBatches(const Settings& settings);
+
+  const Generator& generator() const { return source_->generator(); }
+  SampleLayout layout() const { return source_->layout(); }
+  Device device() const { return stream_.device(); }
+
+  /// Memory for a batch that is not the caller's.
+  std::shared_ptr<BatchMemory> memory(std::int64_t rows, DType dtype);
+  /// Fills `batch` with the samples [first, first + batch.size) and waits for the device. Threads may
+  /// call it at the same time; they take turns.
+  void make(std::uint64_t first, BatchView batch);
+  /// Messages about tables and limits, after the first batch.
+  std::vector<std::string> notes();
+
+ private:
+  /// Plans again if the batch has more rows than any before it.
+  void reserve(std::int64_t rows);
+
+  std::mutex turn_;
+  std::unique_ptr<ProceduralSource> source_;
+  Stream stream_;
+  std::unique_ptr<MemoryPlan> plan_;
+  std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
+  Planned<Slot> slots_;
+  Planned<SetOverflow> overflow_;
+  BatchPool pool_;
+};
+
+}  // namespace wellspring::python

@@ -1,0 +1,117 @@
+// Generators: their list, their description and their batches.
+#include "cli/describe_json.h"
+#include "core/config/config.h"
+#include "core/config/yaml_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "python/bindings.h"
+#include "python/columns.h"
+#include "python/generator_batches.h"
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace wellspring::python {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> list_generators() {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const GeneratorEntry& entry : generator_registry())
+    list.emplace_back(entry.name, entry.summary);
+  return list;
+}
+
+/// Arguments of the class, as python/wellspring/_generator.py passes them.
+struct Arguments {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;  ///< values as in YAML
+  int size = 64, threads = 0;
+  std::uint64_t seed = 0;
+  std::string device;
+  bool plane = false;
+  std::string augmentations;  ///< JSON: {"augment": [...], "normalise": {...}}
+};
+
+GeneratorBatches::Settings settings_of(const Arguments& arguments) {
+  GeneratorBatches::Settings settings;
+  settings.generator = arguments.name;
+  for (const auto& [name, value] : arguments.parameters)
+    settings.parameters.push_back({name, value, {"Generator"}});
+  settings.size = arguments.size;
+  settings.seed = arguments.seed;
+  settings.device = Device::parse(arguments.device);
+  settings.threads = arguments.threads;
+  settings.dense = arguments.plane ? DenseLabels::plane : DenseLabels::none;
+  const ConfigDocument document = ConfigDocument::parse(arguments.augmentations, "Generator");
+  read_augmentations(document.root(), settings.augmentations);
+  document.finish();
+  return settings;
+}
+
+void construct(GeneratorBatches* self, const std::string& name,
+               const std::vector<std::pair<std::string, std::string>>& parameters, int size,
+               std::uint64_t seed, const std::string& device, int threads, bool plane,
+               const std::string& augmentations) {
+  const auto settings =
+      settings_of({name, parameters, size, threads, seed, device, plane, augmentations});
+  const nb::gil_scoped_release release;
+  new (self) GeneratorBatches(settings);
+}
+
+nb::object batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count,
+                 const std::string& dtype, const std::string& layout,
+                 const std::optional<nb::dict>& out) {
+  const DType type = parse_dtype(dtype);
+  const ImageAxes axes = parse_axes(layout);
+  BatchView view;
+  view.size = count;
+  view.layout = self.layout();
+  view.dtype = type;
+  std::shared_ptr<BatchMemory> memory;
+  if (out) view = from_arrays(view, *out, self.device(), axes);
+  {
+    const nb::gil_scoped_release release;
+    if (!out) {
+      memory = self.memory(count, type);
+      view = memory->view();
+    }
+    self.make(first, view);
+  }
+  return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
+}
+
+/// The generator with its parameters as JSON.
+std::string describe(const GeneratorBatches& self) {
+  const SampleInfo& info = self.generator().info();
+  nlohmann::ordered_json json = cli::to_json(find_generator(info.name));
+  json["sample"] = to_string(self.layout());
+  json["classes"] = info.classes;
+  json["values"] = yaml_to_json(self.generator().parameters_yaml());
+  json["latents"] = nlohmann::ordered_json::array();
+  for (const LatentInfo& latent : info.latents)
+    json["latents"].push_back({{"name", latent.name},
+                               {"unit", latent.unit},
+                               {"low", latent.low},
+                               {"high", latent.high},
+                               {"help", latent.help}});
+  return json.dump();
+}
+
+}  // namespace
+
+void bind_generators(nb::module_& module) {
+  module.def("list_generators", list_generators);
+  nb::class_<GeneratorBatches>(module, "Generator")
+      .def("__init__", construct)
+      .def("batch", batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"), nb::arg("layout"),
+           nb::arg("out").none())
+      .def("describe", describe)
+      .def("notes", &GeneratorBatches::notes, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace wellspring::python

@@ -1,0 +1,16 @@
+"""Synthetic training data, generated where it is used.
+
+    import wellspring as ws
+    g = ws.Generator("shapes", size=64, classes=10, seed=1)
+    batch = g.batch(first=0, count=128)
+    batch.x, batch.label, batch.latents
+"""
+
+from ._batch import Batch
+from ._core import ConfigError, DataError, DeviceError, Error, __version__
+from ._generator import Generator, generators
+from ._mixture import Mixture
+from ._run import Picture, export, load, preview, train
+
+__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "Mixture", "Picture", "export",
+           "generators", "load", "preview", "train", "__version__"]

@@ -1,0 +1,56 @@
+"""Checks and conversions of arguments that the whole package shares."""
+
+import json
+import numbers
+import operator
+
+from . import _core
+
+LARGEST_ID = 2**63 - 1
+
+
+def whole(name, value, low, high):
+    """`value` as an int in [low, high]; otherwise an exception that names the argument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+    if not low <= number <= high:
+        raise _core.ConfigError(f"{name} = {number} is out of range\n  choose an integer from {low} to {high}")
+    return number
+
+
+def text(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+    return value
+
+
+def device_name(value):
+    """"cpu", "cuda:1"; devices of other packages, such as torch.device, give the same text."""
+    return text("device", value if isinstance(value, str) else str(value))
+
+
+def setting(name, value):
+    """A parameter's value as text, as it would be written on the command line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        return setting(name, value.tolist())
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(setting(name, element) for element in value) + "]"
+    raise TypeError(f"{name} must be a number, a string, a bool or a list of them, not {type(value).__name__}")
+
+
+def as_json(name, value):
+    """A value from Python as JSON, which is also YAML."""
+    try:
+        return json.dumps(value, default=lambda other: other.tolist(), allow_nan=False)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise TypeError(f"{name} cannot be written as a configuration: {error}") from None

@@ -1,0 +1,33 @@
+"""Runs the examples of docs/python.md, in order, in one namespace."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+PAGE = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "docs/python.md")
+
+
+class Page(unittest.TestCase):
+    def test_examples_run(self):
+        examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(examples), 6)
+        names, skipped = {}, 0
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            self.addCleanup(os.chdir, before)
+            for example in examples:
+                if "import torch" in example and importlib.util.find_spec("torch") is None:
+                    skipped += 1
+                    continue
+                with self.subTest(example):
+                    exec(compile(example, str(PAGE), "exec"), names)
+            os.chdir(before)
+        print(f"{len(examples) - skipped} examples ran, {skipped} need PyTorch")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,288 @@
+"""Batches of generators from Python: bytes, memory, arguments."""
+
+import gc
+import hashlib
+import json
+import multiprocessing
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+import wellspring as ws
+
+PROGRAM = os.environ["WELLSPRING_PROGRAM"]
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def exported(*arguments):
+    """The arrays that `wellspring export` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "samples.npz"
+        run("export", *arguments, "--out", str(file))
+        with np.load(file) as arrays:
+            return dict(arrays)
+
+
+class Bytes(unittest.TestCase):
+    def test_equal_the_digest_of_every_generator(self):
+        for name in ws.generators():
+            with self.subTest(name):
+                report = json.loads(run("digest", name, "--count", "3", "--first", "5", "--seed", "7"))
+                columns = ws.Generator(name, seed=7).batch(5, 3)
+                for column in ("source", "sample"):  # of mixtures
+                    report["columns"].pop(column)
+                self.assertEqual(digests(columns, report["columns"]), report["columns"])
+
+    def test_equal_exported_arrays_with_parameters_and_dense_labels(self):
+        arrays = exported("dead_leaves", "--count", "4", "--size", "48", "--seed", "3", "--plane", "r_min=0.05")
+        batch = ws.Generator("dead_leaves", size=48, seed=3, plane=True, r_min=0.05).batch(0, 4)
+        for name in ("x", "label", "latents", "weight", "plane"):
+            np.testing.assert_array_equal(batch[name], arrays[name].reshape(batch[name].shape))
+
+    def test_do_not_depend_on_batches_or_threads(self):
+        whole = ws.Generator("shapes", size=32, threads=1).batch(0, 8)
+        g = ws.Generator("shapes", size=32, threads=2)
+        np.testing.assert_array_equal(np.concatenate([g.batch(0, 3).x, g.batch(3, 5).x]), whole.x)
+
+    def test_sets_have_their_items_first(self):
+        arrays = exported("tracks", "--count", "5")
+        batch = ws.Generator("tracks").batch(0, 5)
+        offsets = arrays["offsets"]
+        for row in range(5):
+            np.testing.assert_array_equal(batch.x[row, : batch.count[row]], arrays["x"][offsets[row] : offsets[row + 1]])
+
+    def test_bf16_is_f32_rounded_once(self):
+        g = ws.Generator("shapes", size=32)
+        bits = np.empty((4, 32, 32, 3), np.uint16)
+        f32 = g.batch(0, 4).x.view(np.uint32).astype(np.uint64)
+        want = (f32 + 0x7FFF + ((f32 >> 16) & 1)) >> 16
+        bits[...] = np.frombuffer(memoryview_of_bf16(g.batch(0, 4, dtype="bf16").x), np.uint16).reshape(bits.shape)
+        np.testing.assert_array_equal(bits, want)
+
+    def test_augmentation_and_normalisation(self):
+        plain = ws.Generator("shapes", size=32).batch(0, 4)
+        flipped = ws.Generator("shapes", size=32, augment=[{"flip_x": 1}]).batch(0, 4)
+        np.testing.assert_array_equal(flipped.x, plain.x[:, :, ::-1])
+        normalised = ws.Generator("shapes", size=32, normalise={"mean": [0.5], "std": [0.25]}).batch(0, 4)
+        np.testing.assert_allclose(normalised.x, (plain.x - 0.5) / 0.25, rtol=0, atol=4 * 2**-22)
+        events = ws.Generator("gaussian_linear").batch(0, 4)
+        scaled = ws.Generator("gaussian_linear", normalise={"mean": [1], "std": [2]}).batch(0, 4)
+        np.testing.assert_allclose(scaled.x, (events.x - 1) / 2, rtol=2**-21, atol=2**-21)
+
+
+def digests(columns, names):
+    """SHA-256 of the named columns."""
+    return {name: hashlib.sha256(columns[name].tobytes()).hexdigest() for name in names}
+
+
+def memoryview_of_bf16(array):
+    """The bytes of a bf16 array, which NumPy cannot read: its capsule holds the address."""
+    import ctypes
+
+    capsule = array.__dlpack__()
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = get(capsule, b"dltensor")
+    data = ctypes.cast(tensor, ctypes.POINTER(ctypes.c_void_p))[0]
+    ndim = ctypes.cast(tensor + 16, ctypes.POINTER(ctypes.c_int32))[0]
+    shape = ctypes.cast(ctypes.cast(tensor + 24, ctypes.POINTER(ctypes.c_void_p))[0], ctypes.POINTER(ctypes.c_int64))
+    return ctypes.string_at(data, 2 * int(np.prod([shape[i] for i in range(ndim)])))
+
+
+class Memory(unittest.TestCase):
+    def test_arrays_are_shared_without_a_copy(self):
+        batch = ws.Generator("shapes", size=32).batch(0, 4)
+        for name, array in batch.items():
+            with self.subTest(name):
+                self.assertEqual(np.from_dlpack(array).ctypes.data, array.ctypes.data)
+
+    def test_arrays_outlive_the_generator_and_the_batch(self):
+        g = ws.Generator("shapes", size=32)
+        batch = g.batch(0, 4)
+        x, copy = batch.x, batch.x.copy()
+        del batch
+        for first in range(4, 40, 4):
+            g.batch(first, 4)
+        del g
+        gc.collect()
+        np.testing.assert_array_equal(x, copy)
+
+    def test_out_is_written_in_place(self):
+        g = ws.Generator("shapes", size=32)
+        want = g.batch(10, 6)
+        out = {"x": np.zeros((6, 32, 32, 3), np.float32), "label": np.zeros(6, np.int32)}
+        got = g.batch(10, 6, out=out)
+        self.assertIs(got.x, out["x"])
+        self.assertEqual(list(got), ["x", "label"])
+        np.testing.assert_array_equal(out["x"], want.x)
+        np.testing.assert_array_equal(out["label"], want.label)
+
+    def test_nchw_is_a_view(self):
+        g = ws.Generator("shapes", size=32)
+        view = g.batch(0, 2, layout="NCHW").x
+        self.assertEqual(view.shape, (2, 3, 32, 32))
+        np.testing.assert_array_equal(view.transpose(0, 2, 3, 1), g.batch(0, 2).x)
+        channels_last = np.zeros((2, 32, 32, 3), np.float32).transpose(0, 3, 1, 2)
+        g.batch(0, 2, layout="NCHW", out={"x": channels_last})
+        np.testing.assert_array_equal(channels_last, view)
+
+    def test_does_not_grow(self):
+        g = ws.Generator("gaussian_linear")
+        for _ in range(200):
+            g.batch(0, 64)
+        before = resident()
+        for first in range(3000):
+            g.batch(first, 64)
+        self.assertLess(resident() - before, 1 << 20)  # a batch has 4 KiB, so a leak has 12 MiB
+
+
+def resident():
+    """Bytes of this process in memory."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Arguments(unittest.TestCase):
+    def refuses(self, words, call, kind=ws.ConfigError):
+        with self.assertRaises(kind) as caught:
+            call()
+        for word in words.split():
+            self.assertIn(word, str(caught.exception))
+
+    def test_of_the_generator(self):
+        self.refuses("shaps shapes", lambda: ws.Generator("shaps"))
+        self.refuses("clases classes", lambda: ws.Generator("shapes", clases=3))
+        self.refuses("classes range", lambda: ws.Generator("shapes", classes=1000))
+        self.refuses("size range", lambda: ws.Generator("shapes", size=0))
+        self.refuses("seed range", lambda: ws.Generator("shapes", seed=-1))
+        self.refuses("threads", lambda: ws.Generator("shapes", threads=1000000))
+        self.refuses("device gpu", lambda: ws.Generator("shapes", device="gpu"))
+        self.refuses("dense labels", lambda: ws.Generator("noise", plane=True))
+        self.refuses("augmentation grye grey", lambda: ws.Generator("shapes", augment=["grye"]))
+        self.refuses("augment images", lambda: ws.Generator("tracks", augment=["grey"]))
+        self.refuses("normalise auto", lambda: ws.Generator("tracks", normalise="auto"))
+        self.refuses("name string", lambda: ws.Generator(3), TypeError)
+        self.refuses("seed integer", lambda: ws.Generator("shapes", seed=0.5), TypeError)
+        self.refuses("classes object", lambda: ws.Generator("shapes", classes=object()), TypeError)
+
+    def test_of_a_batch(self):
+        g = ws.Generator("shapes", size=32)
+        self.refuses("first range", lambda: g.batch(-1, 4))
+        self.refuses("first range", lambda: g.batch(2**63 - 1, 4))
+        self.refuses("count range", lambda: g.batch(0, 0))
+        self.refuses("first integer", lambda: g.batch("0", 4), TypeError)
+        self.refuses("dtype f16 f32 bf16", lambda: g.batch(0, 4, dtype="f16"))
+        self.refuses("layout CHW NCHW", lambda: g.batch(0, 4, layout="CHW"))
+        self.assertEqual(g.batch(2**63 - 4, 4).x.shape, (4, 32, 32, 3))  # the last ids
+
+    def test_of_out(self):
+        g = ws.Generator("shapes", size=32)
+        x = np.zeros((4, 32, 32, 3), np.float32)
+
+        def out(**arrays):
+            return lambda: g.batch(0, 4, out=arrays)
+
+        self.refuses("out x", out(label=np.zeros(4, np.int32)))
+        self.refuses("out lable label", out(x=x, lable=np.zeros(4, np.int32)))
+        self.refuses("out['label'] i64 i32", out(x=x, label=np.zeros(4, np.int64)))
+        self.refuses("out['x'] shape", out(x=x[:3]))
+        self.refuses("out['x'] shape", out(x=x.reshape(4, -1)))
+        self.refuses("out['x'] contiguous", out(x=x[..., ::-1]))
+        self.refuses("out['x'] contiguous", out(x=np.zeros((4, 32, 32, 4), np.float32)[..., :3]))
+        self.refuses("out['x'] array", out(x=[1, 2, 3]))
+        self.refuses("out['x'] array", out(x=None))
+        read_only = x.copy()
+        read_only.flags.writeable = False
+        self.refuses("out['x'] writable", out(x=read_only))
+        self.refuses("out['x'] f32 bf16", lambda: g.batch(0, 4, dtype="bf16", out={"x": x}))
+        self.refuses("out dict", lambda: g.batch(0, 4, out=x), TypeError)
+        self.refuses("out['x'] aligned", out(x=np.zeros(x.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(x.shape)))
+
+    def test_a_missing_gpu_is_refused_with_the_program_s_message(self):
+        refused = subprocess.run([PROGRAM, "digest", "shapes", "--count", "1", "--device", "cuda:99"],
+                                 capture_output=True, text=True)
+        with self.assertRaises(ws.DeviceError) as caught:
+            ws.Generator("shapes", device="cuda:99")
+        self.assertEqual(refused.returncode, caught.exception.exit_code)
+        self.assertIn(str(caught.exception).splitlines()[0], refused.stderr)
+
+    def test_errors_form_a_hierarchy(self):
+        for kind, code in ((ws.Error, 1), (ws.ConfigError, 2), (ws.DataError, 3), (ws.DeviceError, 4)):
+            self.assertTrue(issubclass(kind, ws.Error))
+            self.assertEqual(kind.exit_code, code)
+        self.assertTrue(issubclass(ws.ConfigError, ValueError))
+
+
+class Description(unittest.TestCase):
+    def test_has_the_effective_parameters(self):
+        g = ws.Generator("shapes", size=32, classes=4, texture="stripes")
+        self.assertEqual((g.name, g.parameters["classes"], g.parameters["texture"]), ("shapes", 4, "stripes"))
+        self.assertEqual(len(g.classes), 4)
+        self.assertEqual(len(g.latents), g.batch(0, 1).latents.shape[1])
+        self.assertEqual(g.describe()["name"], "shapes")
+
+    def test_names_presets(self):
+        name, preset = next((name, preset) for name in ws.generators() for preset in ws.Generator(name).presets)
+        ws.Generator(name, preset=preset).batch(0, 1)
+
+    def test_missing_columns_are_named(self):
+        with self.assertRaisesRegex(AttributeError, "no column 'plane', only x, label"):
+            ws.Generator("shapes").batch(0, 1).plane
+
+
+class Processes(unittest.TestCase):
+    def test_many_generators_in_many_threads(self):
+        want = ws.Generator("shapes", size=32).batch(0, 16).x
+        shared, wrong = ws.Generator("shapes", size=32), []
+
+        def work():
+            own = ws.Generator("shapes", size=32)
+            for count in (1, 16, 5, 16):
+                for g in (own, shared):
+                    if not np.array_equal(g.batch(0, count).x, want[:count]):
+                        wrong.append(count)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_fork_after_import_works(self):
+        code = ("import os, wellspring as ws\n"
+                "child = os.fork()\n"
+                "ws.Generator('shapes', threads=2).batch(0, 4)\n"
+                "if child: raise SystemExit(os.waitpid(child, 0)[1])\n")
+        subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+    def test_fork_after_a_batch_is_refused(self):
+        g = ws.Generator("shapes", size=32)
+        g.batch(0, 1)
+        context = multiprocessing.get_context("fork")
+        answers = context.Queue()
+        child = context.Process(target=batch_in_child, args=(g, answers))
+        child.start()
+        self.assertIn("forked", answers.get(timeout=60))
+        child.join()
+
+
+def batch_in_child(g, answers):
+    try:
+        g.batch(0, 1)
+        answers.put("made a batch")
+    except ws.Error as error:
+        answers.put(str(error))
+
+
+if __name__ == "__main__":
+    unittest.main()

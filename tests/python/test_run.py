@@ -1,0 +1,221 @@
+"""Mixtures, training, files and pictures from Python."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+import wellspring as ws
+
+PROGRAM = os.environ["WELLSPRING_PROGRAM"]
+
+CONFIG = {
+    "seed": 3,
+    "device": "cpu",
+    "data": {
+        "size": 16,
+        "normalise": {"mean": [0.5], "std": [0.25]},
+        "augment": [{"flip_x": 0.5}],
+        "sources": [
+            {"name": "shapes", "kind": "generator", "generator": "shapes", "weight": 0.75, "params": {"classes": 4}},
+            {"name": "noise", "kind": "generator", "generator": "noise", "weight": 0.25},
+        ],
+    },
+    "eval": {"every": 10, "samples": 64, "sources": [{"of": "shapes"}]},
+    "model": {"name": "mlp", "widths": [16]},
+    "optimizer": {"kind": "adamw", "lr": 0.01},
+    "train": {"batch": 16, "steps": 20, "log_every": 5, "checkpoint_every": 10},
+}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "config.yaml"
+        self.file.write_text(json.dumps(CONFIG))  # JSON is YAML
+
+    def run_program(self, *arguments):
+        return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def exported(self, *arguments):
+        out = self.folder / "samples.npz"
+        self.run_program("export", *map(str, arguments), "--out", str(out))
+        with np.load(out) as arrays:
+            return dict(arrays)
+
+
+class Mixtures(Folder):
+    def test_make_the_batches_of_training(self):
+        arrays = self.exported(self.file, "--count", 48)
+        mixture = ws.Mixture(self.file)
+        self.assertEqual((len(mixture), mixture.sources), (20, ["shapes", "noise"]))
+        for step, batch in zip(range(3), mixture):
+            rows = slice(16 * step, 16 * step + 16)
+            for name in ("x", "label", "source", "sample", "weight", "latents"):
+                np.testing.assert_array_equal(batch[name], arrays[name][rows], name)
+
+    def test_a_dict_is_a_configuration(self):
+        np.testing.assert_array_equal(next(ws.Mixture(CONFIG)).x, next(ws.Mixture(self.file)).x)
+        other = ws.Mixture(CONFIG, ["train.batch=8"], set={"seed": 4})
+        self.assertEqual(next(other).x.shape, (8, 16, 16, 3))
+        self.assertIn("seed: 4", other.config)
+
+    def test_mixup_is_applied(self):
+        change = {"data.mix.mixup": 0.4}
+        arrays = self.exported(self.file, "--count", 16, "data.mix.mixup=0.4")
+        batch = next(ws.Mixture(CONFIG, set=change))
+        np.testing.assert_array_equal(batch.x, arrays["x"])
+        np.testing.assert_array_equal(batch.target, arrays["target"])
+
+    def test_files_are_read_in_order(self):
+        self.exported("shapes", "--size", 16, "--count", 40, "classes=4")
+        config = json.loads(json.dumps(CONFIG))
+        config["data"]["sources"][1] = {"name": "files", "kind": "files", "path": str(self.folder / "samples.npz"), "weight": 0.25}
+        for storage in ("resident", "streamed"):
+            config["data"]["sources"][1]["storage"] = storage
+            whole = [batch.x.copy() for batch in ws.Mixture(config)]
+            again = ws.Mixture(config)
+            np.testing.assert_array_equal(again.batch(7).x, whole[7])
+            np.testing.assert_array_equal(again.batch(2).x, whole[2])  # back: the files are opened again
+            np.testing.assert_array_equal(next(again).x, whole[3])
+
+    def test_ranks_make_parts_of_the_batch(self):
+        whole = next(ws.Mixture(CONFIG))
+        parts = [next(ws.Mixture(CONFIG, rank=rank, world=2)) for rank in (0, 1)]
+        for name in ("x", "label", "sample"):
+            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+
+    def test_continue_from_a_state(self):
+        mixture = ws.Mixture(CONFIG)
+        for _ in range(5):
+            next(mixture)
+        state, want = mixture.state_dict(), next(mixture)
+        resumed = ws.Mixture(CONFIG)
+        resumed.load_state_dict(json.loads(json.dumps(state)))
+        np.testing.assert_array_equal(next(resumed).x, want.x)
+        mixture.load_state_dict({"step": 20})
+        self.assertRaises(StopIteration, next, mixture)
+
+    def test_refuse_wrong_arguments(self):
+        for words, call in (
+            ("config.yaml sorces sources", lambda: ws.Mixture(CONFIG, ["data.sorces=1"])),
+            ("rank out of range", lambda: ws.Mixture(CONFIG, rank=2, world=2)),
+            ("batch 16 3", lambda: ws.Mixture(CONFIG, world=3)),
+            ("step out of range", lambda: ws.Mixture(CONFIG).batch(20)),
+            ("nowhere.yaml", lambda: ws.Mixture("nowhere.yaml")),
+            ("step out of range", lambda: ws.Mixture(CONFIG).load_state_dict({"step": -1})),
+        ):
+            with self.subTest(words), self.assertRaises(ws.ConfigError) as caught:
+                call()
+            for word in words.removeprefix("config.yaml ").split():
+                self.assertIn(word, str(caught.exception))
+        self.assertRaisesRegex(TypeError, "config must be a path or a dict", ws.Mixture, 3)
+        self.assertRaisesRegex(TypeError, "config cannot be written", ws.Mixture, {"seed": object()})
+
+
+class Training(Folder):
+    def out(self):
+        return {"out": str(self.folder / "run")}
+
+    def test_reports_to_a_callback_and_returns_the_weights(self):
+        reports = []
+        final = ws.train(CONFIG, set=self.out(), callback=reports.append)
+        kinds = [report["kind"] for report in reports]
+        self.assertEqual(kinds[0], "plan")
+        self.assertEqual(kinds[-1], "finish")
+        self.assertEqual([report["step"] for report in reports if report["kind"] == "step"], [5, 10, 15, 20])
+        self.assertIn("evaluation", kinds)
+        self.assertEqual((final["status"], final["step"]), ("finished", 20))
+        weights = ws.load(final["folder"])
+        self.assertEqual(sum(array.size for array in weights.values()), reports[0]["parameters"])
+        self.assertTrue(all(np.isfinite(array).all() for array in weights.values()))
+        self.run_program("train", str(self.file), f"out={self.folder / 'program'}")
+        for name, array in ws.load(self.folder / "program").items():
+            np.testing.assert_array_equal(array, weights[name])
+
+    def test_stops_when_the_callback_returns_false_and_resumes(self):
+        def stop(report):
+            return report["kind"] != "step" or report["step"] < 10
+
+        stopped = ws.train(CONFIG, set=self.out(), callback=stop)
+        self.assertEqual(stopped["status"], "interrupted")
+        self.assertTrue(10 <= stopped["step"] < 20)
+        resumed = ws.train(CONFIG, set=self.out())
+        self.assertEqual((resumed["status"], resumed["step"]), ("finished", 20))
+
+    def test_exceptions_of_the_callback_end_the_run_with_a_checkpoint(self):
+        def fails(report):
+            if report["kind"] == "step":
+                raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            ws.train(CONFIG, set=self.out(), callback=fails)
+        self.assertTrue(ws.load(self.folder / "run"))
+
+    def test_an_interrupt_ends_the_run_with_a_checkpoint(self):
+        def interrupt(report):
+            if report["kind"] == "plan":
+                timer.start()
+
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            ws.train(CONFIG, set=self.out() | {"train.steps": 10**7, "train.log_every": 10**5}, callback=interrupt)
+        timer.join()
+        self.assertTrue(ws.load(self.folder / "run"))
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_refuses_wrong_arguments(self):
+        self.assertRaisesRegex(TypeError, "callback must be callable", ws.train, CONFIG, callback=3)
+        self.assertRaisesRegex(ws.ConfigError, "(?s)lrr.*lr", ws.train, CONFIG, ["optimizer.lrr=1"])
+        self.assertRaises(ws.DataError, ws.load, self.folder / "nothing")
+
+
+class FilesAndPictures(Folder):
+    def test_export_writes_the_same_file_as_the_program(self):
+        names = ws.export("shapes", self.folder / "python.npz", count=5, size=16, seed=2, classes=3)
+        arrays = self.exported("shapes", "--count", 5, "--size", 16, "--seed", 2, "classes=3")
+        self.assertEqual(sorted(names), sorted(arrays))
+        self.assertEqual((self.folder / "python.npz").read_bytes(), (self.folder / "samples.npz").read_bytes())
+
+    def test_export_reads_configurations(self):
+        ws.export(CONFIG, self.folder / "held_out.npz", split="eval")
+        with np.load(self.folder / "held_out.npz") as arrays:
+            self.assertEqual(arrays["x"].shape, (64, 16, 16, 3))
+        with self.assertRaisesRegex(ws.ConfigError, "config.yaml"):
+            ws.export(self.file, self.file, count=3)
+
+    def test_preview_is_a_png_file(self):
+        picture = ws.preview("shapes", count=4, size=16)
+        self.assertEqual(picture._repr_png_(), picture.png)
+        self.run_program("preview", "shapes", "--count", "4", "--size", "16", "--out", str(self.folder / "program.png"))
+        picture.save(self.folder / "python.png")
+        self.assertEqual((self.folder / "python.png").read_bytes(), (self.folder / "program.png").read_bytes())
+        self.assertEqual(ws.preview(CONFIG, count=4).png[:4], b"\x89PNG")
+
+    def test_refuse_wrong_arguments(self):
+        out = self.folder / "x.npz"
+        for words, call in (
+            ("shaps", lambda: ws.export("shaps", out, count=1)),
+            ("count missing", lambda: ws.export("shapes", out)),
+            ("pixels u8", lambda: ws.export("shapes", out, count=1, pixels="i8")),
+            ("split eval", lambda: ws.export(CONFIG, out, count=1, split="test")),
+            ("x.txt", lambda: ws.export("shapes", self.folder / "x.txt", count=1)),
+            ("split shapes", lambda: ws.preview("shapes", split="eval")),
+        ):
+            with self.subTest(words), self.assertRaises(ws.ConfigError) as caught:
+                call()
+            for word in words.split():
+                self.assertIn(word, str(caught.exception))
+        self.assertRaisesRegex(TypeError, "classes is a parameter", ws.preview, CONFIG, classes=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
