@@ -42,7 +42,7 @@ struct Diagnosis {
   bool tipping_point = false;
 };
 
-/// "NOT input-bound", "INCONCLUSIVE: not or moderately input-bound".
+/// "NOT input-bound", "INCONCLUSIVE: between not and moderately input-bound".
 std::string verdict_text(const Diagnosis& diagnosis);
 
 /// Pairs the rungs turn by turn, because the rungs of a turn see the same load. Causes are drops of at

@@ -35,14 +35,14 @@ constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "step p5
 using Cells = std::array<std::string, kColumns.size()>;
 
 Cells cells_of(const RungResult& rung) {
-  return {rung.name,
+  return {rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
           human_count(rung.samples_per_second()),
           spread_text(rung),
           fmt::format("{:.3g}", 1e3 * rung.p50),
           fmt::format("{:.3g}", 1e3 * rung.p99),
           percent(rung.wait),
           rung.bytes > 0 ? human_count(rung.bytes_per_second()) : "-",
-          percent(rung.share)};
+          rung.apart ? "-" : percent(rung.share)};
 }
 
 /// All rungs; cold files, whose share is that of the rates, are the last.
@@ -278,7 +278,7 @@ std::string to_html(const DiagnosisReport& report) {
     const Cells cells = cells_of(rung);
     for (std::size_t c = 0; c < cells.size(); ++c)
       body += fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
-    body += "<td>" + fmt::format(kBar, std::min(100.0, 100 * rung.share)) + "</td></tr>\n";
+    body += "<td>" + fmt::format(kBar, rung.apart ? 0.0 : std::min(100.0, 100 * rung.share)) + "</td></tr>\n";
   }
   body += "</table></div>\n";
   std::vector<std::string> machine;

@@ -22,7 +22,7 @@ namespace {
 /// the caches.
 constexpr int kKeptBatches = 8;
 /// Steps planned for the run: more than are measured. A mixture needs a table of all its steps.
-constexpr std::int64_t kSteps = 1'000'000'000, kMixedSteps = 200'000;
+constexpr std::int64_t kSteps = 1'000'000'000, kMixedSteps = 100'000;
 
 /// Mean weights of the sources over the run: the integral of the piecewise-linear schedule.
 std::vector<double> mean_weights(const std::vector<SchedulePoint>& points) {

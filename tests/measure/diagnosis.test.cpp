@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
               InputBound::highly,
               {"decoding", "reading"}},
         Plant{"TippingPoint", 5, 4.5, kOverlaps, 0.02, InputBound::not_bound, {}, true}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 /// A ladder without noise.
 Ladder ladder_of(const std::vector<std::pair<std::string, double>>& stages) {
@@ -176,7 +176,7 @@ TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
   Diagnosis open;
   EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: an interval needs 6 turns");
   open.lost_interval = Interval{0.01, 0.07};
-  EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: not or moderately input-bound");
+  EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: between not and moderately input-bound");
 }
 
 TEST(Ladder, RefusesATimeLimitThatTheWarmUpExceeds) {
