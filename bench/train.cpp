@@ -70,10 +70,11 @@ void add_row(Report& report, const std::string& name, RunConfig config, TrainObs
   options.write_files = false;
   Trainer trainer(std::move(config), observer, options);
   const Work step = {
-      {}, batch, {}, [&](int n) { return trainer.time_steps(static_cast<std::uint64_t>(n)); }};
-  const Work resident = {{}, batch, {}, [&](int n) {
-                           return trainer.time_resident_steps(static_cast<std::uint64_t>(n));
-                         }};
+      {}, batch, {}, [&](int n) { return trainer.time_steps(static_cast<std::uint64_t>(n)).wall; }};
+  const Work resident = {
+      {}, batch, {}, [&](int n) {
+        return trainer.time_steps(static_cast<std::uint64_t>(n), TimedPart::without_data).wall;
+      }};
   const double pair = std::max(step.seconds(1) + resident.seconds(1), 2 * kShortestWindow);
   const int usual = std::max(kUsualPairs, static_cast<int>(kSeconds / pair));
   report.add(measure(name, "samples/s", step, {"the step on a resident batch", resident},

@@ -23,6 +23,7 @@ inline constexpr const char* kConfigurationHelp =
 Command add_bench(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_describe(CLI::App& parent);
+Command add_diagnose(CLI::App& parent);
 Command add_digest(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
 Command add_eval(CLI::App& parent);

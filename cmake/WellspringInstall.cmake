@@ -45,7 +45,7 @@ install(TARGETS libwellspring wellspring_flags wellspring_dependencies EXPORT We
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library EXCLUDE_FROM_ALL)
 install(EXPORT WellspringTargets NAMESPACE Wellspring:: DESTINATION ${package_dir}
         COMPONENT library EXCLUDE_FROM_ALL)
-foreach(folder core kernels generators export sources train)
+foreach(folder core kernels generators export sources train measure)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring COMPONENT library
           EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 endforeach()

@@ -4,6 +4,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
+#include "sources/datasets/cached_rows.h"
 #include "sources/files/format.h"
 
 #include <fmt/format.h>
@@ -81,6 +82,10 @@ std::string DatasetSource::summary() const {
                     : fmt::format(
                           "; streamed by {}, {} ahead ({} in all, {})", counted(threads_, "thread"),
                           counted(spec_.ahead, "batch", "batches"), human_bytes(all), reason);
+  if (!resident_ && spec_.cache != RowCache::none)
+    text += fmt::format("; {} rows in host memory ({})",
+                        spec_.cache == RowCache::encoded ? "encoded" : "decoded",
+                        human_bytes(data_->held_bytes()));
   return text;
 }
 
@@ -95,6 +100,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   resident_ =
       spec_.storage == Storage::resident ||
       (spec_.storage == Storage::automatic && static_cast<std::uint64_t>(all) <= budget_bytes_);
+  if (!resident_) cache_streamed();
   labels_ = plan.reserve<std::int32_t>("data", "labels of " + name(),
                                        static_cast<std::size_t>(data_->size()));
   const auto columns = [&](const char* what, std::size_t width) {
@@ -138,6 +144,17 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   }
   range_rows_ = reserve(label + ", evaluation", share.rows, MemorySpace::device);
   range_staging_ = reserve(label + ", evaluation", share.rows, MemorySpace::host);
+}
+
+void DatasetSource::cache_streamed() {
+  if (spec_.cache == RowCache::decoded) data_ = cache_rows(std::move(data_), threads_);
+  if (spec_.cache != RowCache::encoded) return;
+  if (!data_->encoded())
+    fail(ErrorKind::config, {fmt::format("{}source '{}': cache: encoded, but its rows are not "
+                                         "encoded ({})",
+                                         spec_.place.prefix(), name(), data_->summary()),
+                             "only image files are decoded", "write cache: decoded"});
+  data_->keep_encoded();
 }
 
 void DatasetSource::load(Stream& stream) {

@@ -46,6 +46,7 @@ class DatasetSource final : public Source {
   void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
                   std::int64_t count, const BatchView& batch) override;
   void start(const SlotAssignment& assignment, std::uint32_t index) override;
+  bool streams() const override { return !resident_; }
   void before_step(Stream& stream, std::uint64_t step) override;
   void after_step(Stream& stream, std::uint64_t step) override;
 
@@ -55,6 +56,8 @@ class DatasetSource final : public Source {
   void tell(const char* doing, std::int64_t done) const;
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
+  /// Adds the configured cache of streamed rows.
+  void cache_streamed();
   void load_truth(Stream& stream);
   /// Loads latents or targets: `read` writes one row of them.
   void load_columns(Stream& stream, const Planned<float>& columns,

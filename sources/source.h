@@ -59,6 +59,8 @@ class Source {
   virtual void emit_range(Stream& stream, const Slot* slots, std::uint32_t index,
                           std::uint64_t first, std::int64_t count, const BatchView& batch) = 0;
 
+  /// True if rows are read during the run; known after plan().
+  virtual bool streams() const { return false; }
   /// Only for sources that stream from files. Called once, after load. `assignment` has its table
   /// in host memory and stays valid as long as the source uses it.
   virtual void start(const SlotAssignment& /*assignment*/, std::uint32_t /*index*/) {}

@@ -29,6 +29,13 @@ enum class Storage : std::uint8_t {
   streamed,   ///< read and decoded every time, a few batches ahead
 };
 
+/// Rows of streamed data sets in host memory.
+enum class RowCache : std::uint8_t {
+  none,     ///< read from the files every time
+  encoded,  ///< images as in their files, decoded every time
+  decoded,
+};
+
 struct SourceSpec {
   std::string name;
   SourceKind kind = SourceKind::generator;
@@ -49,7 +56,8 @@ struct SourceSpec {
   RowOrder rows_by = RowOrder::hash;
   std::int64_t limit_per_class = 0;  ///< 0: all
   Storage storage = Storage::automatic;
-  double budget = 0;       ///< GiB for resident rows; 0: the run's budget
+  double budget = 0;  ///< GiB for resident rows; 0: the run's budget
+  RowCache cache = RowCache::none;
   std::int64_t ahead = 4;  ///< batches
   std::int64_t threads = 0;
   bool shuffle = true;

@@ -35,6 +35,8 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
   plan.parameters = task.parameters().count();
   plan.frozen = task.parameters().frozen_count();
   plan.batch = config.train.batch;
+  plan.sample_bytes =
+      static_cast<double>(task.layout().elements()) * static_cast<double>(size_of(task.compute()));
   plan.ranks = context.ranks.size();
   if (plan.ranks > 1)
     plan.notes.push_back(
@@ -47,9 +49,13 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
   for (const double weight : config.data.schedule.front().weights) sum += weight;
   for (int i = 0; i < mixture.size(); ++i) {
     const auto k = static_cast<std::size_t>(i);
-    plan.sources.push_back({mixture.source(i).name(), mixture.source(i).summary(),
-                            config.data.sources[k].spec.head,
-                            config.data.schedule.front().weights[k] / sum});
+    const Source& source = mixture.source(i);
+    const Dataset* const rows = source.rows();
+    plan.sources.push_back(
+        {source.name(), source.summary(), config.data.sources[k].spec.head,
+         config.data.schedule.front().weights[k] / sum, source.streams(),
+         source.streams() && rows->encoded(),
+         rows == nullptr ? 0.0 : static_cast<double>(rows->size() * rows->layout().bytes())});
   }
 }
 

@@ -16,6 +16,7 @@
 #include "train/step/run_context.h"
 #include "train/step/snapshot.h"
 #include "train/step/step.h"
+#include "train/step/step_marks.h"
 #include "train/step/step_runner.h"
 
 #include <fmt/format.h>
@@ -41,8 +42,7 @@ class Trainer::Impl {
   void train_until(std::uint64_t last);
   EvaluationReport evaluate();
   CheckpointReport checkpoint();
-  double time_steps(std::uint64_t count);
-  double time_resident_steps(std::uint64_t count);
+  StepTimes time_steps(std::uint64_t count, TimedPart part);
   std::vector<std::uint8_t> state_bytes();
 
   RunConfig config;
@@ -55,7 +55,11 @@ class Trainer::Impl {
   std::optional<FinishReport> finished_before();
   RunStatus train_and_evaluate();
   RunStatus train_loop();
-  void advance();
+  void advance() { advance(runner_); }
+  /// `marks` may be null.
+  void advance(StepRunner& runner, StepMarks* marks = nullptr);
+  StepTimes time_kept_steps(std::uint64_t count);
+  void keep_batches();
   void not_trained_since(Clock::time_point begin);
   void on_window(const WindowLines& window);
   bool read_evaluation();
@@ -89,7 +93,8 @@ class Trainer::Impl {
   MetricsWindows windows_;
   StepRunner runner_;
   BestKeeper best_;
-  StepRunner resident_;  ///< step without its data part, recorded without warm-up
+  StepRunner data_alone_;         ///< recorded without warm-up, like the next
+  std::vector<StepRunner> kept_;  ///< steps on kept batches
   RunState state_;
   RunClock clock_{config.train.max_seconds(), options_.checkpoint_seconds};
   std::optional<RunFolder> folder_;  ///< nullopt: writes nothing
@@ -115,13 +120,13 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
             SupervisedTask::Input::of(config, mixture_)),
       evaluator_(config, config.open_held_out(observer.watch(), config.dense_labels()), task_,
                  context_),
-      step_(config, mixture_, task_, context_),
+      step_(config, mixture_, task_, context_, options_.kept_batches),
       windows_(context_, step_.ring(), [this](const WindowLines& window) { on_window(window); }),
       runner_(
           config.train.graph, [this](Stream& stream) { step_.enqueue(stream); }, context_.memory),
       best_(config, task_.heads()),
-      resident_(
-          config.train.graph, [this](Stream& s) { step_.enqueue_resident(s); }, context_.memory, 0),
+      data_alone_(
+          config.train.graph, [this](Stream& s) { step_.enqueue_data(s); }, context_.memory, 0),
       state_(config, context_, mixture_, task_, step_, best_) {
   commit_memory();
   // Lock the folder before reading its checkpoint: another process could be replacing it.
@@ -249,14 +254,15 @@ void Trainer::Impl::not_trained_since(Clock::time_point begin) {
   windows_.interrupt(stream_, step);
 }
 
-void Trainer::Impl::advance() {
+void Trainer::Impl::advance(StepRunner& runner, StepMarks* marks) {
   try {
     mixture_.before_step(stream_, step);
   } catch (const Error& error) {
     fail_data(error);
   }
+  if (marks != nullptr) marks->data_ready();
   const auto begin = Clock::now();
-  runner_.run(stream_, step);
+  runner.run(stream_, step);
   if (context_.device().is_cpu()) stream_.active_threads()->step(seconds_since(begin));
   mixture_.after_step(stream_, step++);
 }
@@ -269,28 +275,52 @@ void Trainer::Impl::train_until(std::uint64_t last) {
   windows_.flush(stream_);
 }
 
-double Trainer::Impl::time_steps(std::uint64_t count) {
+StepTimes Trainer::Impl::time_steps(std::uint64_t count, TimedPart part) {
   train_until(std::max(step, first_step_ + StepRunner::kWarmUpSteps) + 1);
-  stream_.synchronize();
-  const auto begin = Clock::now();
-  train_until(step + count);
-  stream_.synchronize();
-  return seconds_since(begin);
+  if (part == TimedPart::without_data) return time_kept_steps(count);
+  StepRunner& runner = part == TimedPart::whole ? runner_ : data_alone_;
+  if (part == TimedPart::data_alone) advance(runner);  // records it
+  StepMarks marks(stream_, count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    advance(runner, &marks);
+    if (step % log_every() == 0) windows_.close(stream_, step);
+    marks.step_ended();
+  }
+  const StepTimes times = marks.times();
+  windows_.flush(stream_);
+  return times;
 }
 
-double Trainer::Impl::time_resident_steps(std::uint64_t count) {
-  train_until(first_step_ + StepRunner::kWarmUpSteps + 1);  // also flushes the metrics ring
+StepTimes Trainer::Impl::time_kept_steps(std::uint64_t count) {
+  const bool first = kept_.empty();
+  if (first) keep_batches();
   Snapshot state;
   state.save(stream_, context_.memory.state());
-  resident_.run(stream_, step);  // warms the caches again after the copy
-  stream_.synchronize();
-  const auto begin = Clock::now();
-  for (std::uint64_t i = 0; i < count; ++i) resident_.run(stream_, step);
-  stream_.synchronize();
-  const double seconds = seconds_since(begin);
+  kept_.front().run(stream_, step);  // warms the caches after the copy
+  for (std::size_t k = 1; first && k < kept_.size(); ++k) kept_[k].run(stream_, step);  // records
+  StepMarks marks(stream_, count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    marks.data_ready();
+    kept_[i % kept_.size()].run(stream_, step);
+    marks.step_ended();
+  }
+  const StepTimes times = marks.times();
   state.restore(stream_, context_.memory.state());
   windows_.interrupt(stream_, step);
-  return seconds;
+  return times;
+}
+
+/// Keeps the batches of the next steps.
+void Trainer::Impl::keep_batches() {
+  const std::size_t count = std::max<std::size_t>(1, step_.kept_batches());
+  for (std::size_t k = 0; k < count; ++k) {
+    if (step_.kept_batches() > 0) {
+      train_until(step + 1);
+      step_.keep(stream_, k);
+    }
+    kept_.emplace_back(
+        config.train.graph, [this, k](Stream& s) { step_.enqueue_kept(s, k); }, context_.memory, 0);
+  }
 }
 
 void Trainer::Impl::on_window(const WindowLines& window) {
@@ -442,11 +472,8 @@ EvaluationReport Trainer::evaluate() {
 CheckpointReport Trainer::checkpoint() {
   return impl_->checkpoint();
 }
-double Trainer::time_steps(std::uint64_t count) {
-  return impl_->time_steps(count);
-}
-double Trainer::time_resident_steps(std::uint64_t count) {
-  return impl_->time_resident_steps(count);
+StepTimes Trainer::time_steps(std::uint64_t count, TimedPart part) {
+  return impl_->time_steps(count, part);
 }
 const RunConfig& Trainer::config() const {
   return impl_->config;

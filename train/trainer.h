@@ -2,6 +2,7 @@
 // and reports. Host only.
 #pragma once
 
+#include "core/measure/step_times.h"
 #include "kernels/batch/communicator.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/mixture.h"
@@ -23,8 +24,17 @@ struct TrainerOptions {
   bool write_files = true;
   /// Seconds between checkpoints if train.checkpoint_every is 0.
   double checkpoint_seconds = 600;
+  /// Batches that TimedPart::without_data takes alternately; 0: it repeats the batch in memory.
+  int kept_batches = 0;
   /// The rank that the trainer is. Must outlive it.
   Communicator* ranks = &single_rank();
+};
+
+/// Part of a step to time.
+enum class TimedPart : std::uint8_t {
+  whole,
+  without_data,  ///< on batches in memory: the cost of a step if data were free
+  data_alone,    ///< makes the batches and learns nothing
 };
 
 /// With several ranks, each has a trainer with the same configuration (device, threads, memory and
@@ -61,12 +71,10 @@ class Trainer {
   /// Writes a checkpoint of the current step to the run folder.
   CheckpointReport checkpoint();
 
-  /// Times `count` training steps after a warm-up, in seconds; for benchmarks. Continues training
-  /// beyond the last step if necessary.
-  double time_steps(std::uint64_t count);
-  /// Times `count` steps without their data part, in seconds: the cost of a step if data were free.
-  /// Uses the batch in memory, warms up first, and restores the state at the end.
-  double time_resident_steps(std::uint64_t count);
+  /// Times `count` steps after a warm-up; for benchmarks. Continues beyond the last step if
+  /// necessary. Steps without data restore the state at the end; data alone leave the weights, and
+  /// metrics without a meaning.
+  StepTimes time_steps(std::uint64_t count, TimedPart part = TimedPart::whole);
 
   const RunConfig& config() const;
   const PlanReport& plan() const;

@@ -65,6 +65,10 @@ class Dataset {
   /// Advice for messages if the size of rows differs from `size` x `size`.
   virtual std::string size_advice(int size) const = 0;
   virtual std::unique_ptr<RowReader> reader() const = 0;
+  /// True if rows must be decoded: the data set is one of image files.
+  virtual bool encoded() const { return false; }
+  /// Only if encoded(): held_bytes() and hold() then include all encoded rows.
+  virtual void keep_encoded() {}
   /// Host memory, in bytes, that the set needs for rows that it cannot read in place.
   virtual std::uint64_t held_bytes() const { return 0; }
   /// Reads these rows into `memory` [held_bytes()], which must outlive all readers. Call it before

@@ -222,6 +222,38 @@ TEST_F(DatasetSourceTest, StreamedRowsEqualResidentRowsForAnyThreadCount) {
   }
 }
 
+// The files are removed after the start, so the rows can only come from memory.
+TEST_F(DatasetSourceTest, CachedRowsEqualResidentRowsAndNeedNoFiles) {
+  const fs::path archive = folder_.path() / "x.tar";
+  ASSERT_EQ(std::system(("tar -C " + root_.string() + " -cf " + archive.string() + " .").c_str()),
+            0);
+  for (const RowCache cache : {RowCache::encoded, RowCache::decoded}) {
+    for (const bool archived : {true, false}) {
+      const fs::path copy = folder_.path() / "copy";
+      fs::copy(archived ? archive : root_, copy, fs::copy_options::recursive);
+      SourceSpec spec =
+          with_storage(files(archived ? folder_.path() / "copy.tar" : copy), Storage::streamed);
+      if (archived) fs::rename(copy, spec.path);
+      spec.cache = cache;
+      spec.rows = "3..18";
+      SourceSpec resident = spec;
+      resident.storage = Storage::resident;
+      const Trace expected = trace(resident, true);
+      FileRun run(spec, true);
+      fs::remove_all(spec.path);
+      Trace cached;
+      for (std::uint64_t s = 0; s < FileRun::kSteps; ++s) {
+        run.step(s);
+        cached.x.insert(cached.x.end(), run.batch->x().begin(), run.batch->x().end());
+        cached.labels.insert(cached.labels.end(), run.batch->label().begin(),
+                             run.batch->label().end());
+      }
+      EXPECT_EQ(cached, expected) << archived;
+      expect_parts(run.mixture.source(0).summary(), {"rows in host memory ("});
+    }
+  }
+}
+
 TEST_F(DatasetSourceTest, AugmentsEachRepeatDifferently) {
   SourceSpec spec = with_storage(files(root_), Storage::resident);
   spec.repeats = 3;

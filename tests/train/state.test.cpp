@@ -104,7 +104,7 @@ TEST(State, EmitsNoBatchInResidentSteps) {
   const auto trainer =
       counting_trainer("unused", "off", CountingNoise::Counts::host, test::in_memory());
   trainer->time_steps(2);
-  trainer->time_resident_steps(5);
+  trainer->time_steps(5, TimedPart::without_data);
   trainer->time_steps(1);
   const std::vector<std::uint8_t> bytes = trainer->state_bytes();
   std::uint64_t count = 0;
@@ -119,9 +119,9 @@ TEST_P(ResidentSteps, RestoreTheState) {
       counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
   const auto plain =
       counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
-  EXPECT_GT(timed->time_resident_steps(2), 0);
-  EXPECT_GT(timed->time_steps(3), 0);
-  EXPECT_GT(timed->time_resident_steps(1), 0);
+  EXPECT_GT(timed->time_steps(2, TimedPart::without_data).wall, 0);
+  EXPECT_GT(timed->time_steps(3).wall, 0);
+  EXPECT_GT(timed->time_steps(1, TimedPart::without_data).wall, 0);
   timed->train_until(17);
   plain->train_until(17);
   EXPECT_EQ(timed->state_bytes(), plain->state_bytes());

@@ -28,7 +28,8 @@ struct PlanReport {
   std::string model;
   std::int64_t parameters = 0;  ///< number of values, including frozen ones
   std::int64_t frozen = 0;
-  std::int64_t batch = 0;  ///< samples per step on all ranks
+  std::int64_t batch = 0;   ///< samples per step on all ranks
+  double sample_bytes = 0;  ///< values of a sample that the network reads
   int ranks = 1;
   std::uint64_t steps = 0;
   std::uint64_t first_step = 0;  ///< not 0 after a resume
@@ -36,7 +37,10 @@ struct PlanReport {
   std::string memory_table;
   struct Input {
     std::string name, description, head;
-    double weight = 0;  ///< at the first step
+    double weight = 0;      ///< at the first step
+    bool streamed = false;  ///< rows are read during the run
+    bool encoded = false;   ///< and decoded
+    double bytes = 0;       ///< size of all rows; 0: a generator
   };
   std::vector<Input> sources;
   std::vector<std::string> notes;  ///< "loaded 12 tensors, reset 2 (head.weight, head.bias)"

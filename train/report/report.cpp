@@ -302,22 +302,24 @@ std::string pictures(const std::vector<ReportPicture>& pictures) {
 
 }  // namespace
 
-std::string report_html(const ReportInput& input) {
-  const PlanReport& plan = input.plan;
-  std::string out = fmt::format(
+std::string page_html(const std::string& title, const std::string& lead, const std::string& body) {
+  return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n"
-      "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      html_escape(plan.name), kPageStyle + chart_style());
-  out += fmt::format("<p class=\"lead\">{}</p>\n",
-                     html_escape(fmt::format(
-                         "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps "
-                         "of {} samples",
-                         input.version, plan.device, plan.precision, plan.graph, plan.model,
-                         grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
-                         grouped(static_cast<std::uint64_t>(plan.batch)))));
-  out += results(input) + charts(input);
+      "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n<p class=\"lead\">{2}</p>\n{3}"
+      "</body>\n</html>\n",
+      html_escape(title), kPageStyle + chart_style(), html_escape(lead), body);
+}
+
+std::string report_html(const ReportInput& input) {
+  const PlanReport& plan = input.plan;
+  const std::string lead = fmt::format(
+      "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps of {} samples",
+      input.version, plan.device, plan.precision, plan.graph, plan.model,
+      grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
+      grouped(static_cast<std::uint64_t>(plan.batch)));
+  std::string out = results(input) + charts(input);
   if (input.finish.evaluation) out += held_out_html(*input.finish.evaluation);
   out += pictures(input.pictures);
   out += inputs(plan) + processes(input.history.runs);
@@ -325,7 +327,7 @@ std::string report_html(const ReportInput& input) {
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));
   out += fmt::format("<h2>Memory</h2>\n<pre>{}</pre>\n", html_escape(plan.memory_table));
   out += fmt::format("<h2>Configuration</h2>\n<pre>{}</pre>\n", html_escape(input.config_yaml));
-  return out + "</body>\n</html>\n";
+  return page_html(plan.name, lead, out);
 }
 
 }  // namespace wellspring

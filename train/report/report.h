@@ -25,6 +25,9 @@ struct ReportInput {
   std::vector<ReportPicture> pictures;  ///< first batch of each source
 };
 
+/// A page in the style of the report: `body` is HTML, the other texts are escaped.
+std::string page_html(const std::string& title, const std::string& lead, const std::string& body);
+
 /// The complete page, with a light and a dark style, for screens at least 360 pixels wide.
 std::string report_html(const ReportInput& input);
 

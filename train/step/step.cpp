@@ -11,22 +11,45 @@ namespace wellspring {
 void TrainingStep::enqueue(Stream& stream) {
   begin(stream);
   data(stream);
-  learn(stream);
+  learn(stream, made());
 }
 
-void TrainingStep::enqueue_resident(Stream& stream) {
+void TrainingStep::enqueue_data(Stream& stream) {
   begin(stream);
-  learn(stream);
+  data(stream);
+  end(stream, made());
+}
+
+void TrainingStep::enqueue_kept(Stream& stream, std::size_t k) {
+  begin(stream);
+  learn(stream, kept_.empty() ? made() : kept(k));
+}
+
+void TrainingStep::keep(Stream& stream, std::size_t k) {
+  const auto from = columns_of(batch()), to = columns_of(kept(k).view);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (to[i].data != nullptr)
+      stream.copy(to[i].data, from[i].data,
+                  static_cast<std::size_t>(batch().size) * from[i].row_bytes(),
+                  CopyDirection::on_device, "kept batch");
+  stream.copy(kept_[k].slots.data(), mixture_.slots(), kept_[k].slots.bytes(),
+              CopyDirection::on_device, "kept slots");
+}
+
+StepBatch TrainingStep::kept(std::size_t k) const {
+  StepBatch batch = {kept_[k].columns.view(), kept_[k].slots.data()};
+  batch.view.overflow = this->batch().overflow;
+  return batch;
 }
 
 /// Enqueues everything from the batch to the updated parameters.
-void TrainingStep::learn(Stream& stream) {
-  forward(stream);
-  loss(stream);
-  backward(stream);
+void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
+  forward(stream, batch);
+  loss(stream, batch);
+  backward(stream, batch);
   reduce(stream);
   optimize(stream);
-  end(stream);
+  end(stream, batch);
 }
 
 /// Computes the learning rate and the bias corrections of this step.
@@ -43,23 +66,21 @@ void TrainingStep::data(Stream& stream) {
   if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
 }
 
-void TrainingStep::forward(Stream& stream) {
-  const BatchView batch = this->batch();
+void TrainingStep::forward(Stream& stream, const StepBatch& batch) {
   task_.forward(pass(stream, batch));
 }
 
-Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
-  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
+Pass TrainingStep::pass(Stream& stream, const StepBatch& batch) const {
+  return {stream, batch.view, batch.slots, state_.data(), PassMode::train};
 }
 
 /// Computes the loss of each sample for each of its heads, and the output gradient.
-void TrainingStep::loss(Stream& stream) {
-  losses_.enqueue(stream, batch(), mixture_.slots(), task_.outputs(), task_.output_gradient());
+void TrainingStep::loss(Stream& stream, const StepBatch& batch) {
+  losses_.enqueue(stream, batch.view, batch.slots, task_.outputs(), task_.output_gradient());
 }
 
 /// Computes the gradient of every parameter.
-void TrainingStep::backward(Stream& stream) {
-  const BatchView batch = this->batch();
+void TrainingStep::backward(Stream& stream, const StepBatch& batch) {
   task_.backward(pass(stream, batch));
 }
 
@@ -75,13 +96,13 @@ void TrainingStep::optimize(Stream& stream) {
 }
 
 /// Writes a line of metrics into the ring and increments the step counter.
-void TrainingStep::end(Stream& stream) {
-  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
-                       state_.data(), ring_.view());
+void TrainingStep::end(Stream& stream, const StepBatch& batch) {
+  ops::collect_metrics(stream, losses_.measures(), batch.slots, batch.view.overflow, state_.data(),
+                       ring_.view());
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
-                           RunContext& context)
+                           RunContext& context, int kept_batches)
     : mixture_(mixture),
       task_(task),
       ranks_(context.ranks),
@@ -100,6 +121,12 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
     layout.targets = std::max(layout.targets, mix_->targets());
   }
   batch_.plan_state(memory, "data", context.share.rows, layout, task.compute());
+  for (int k = 0; k < kept_batches; ++k) {
+    KeptBatch& kept = kept_.emplace_back();
+    kept.columns.plan(memory, "kept batches", context.share.rows, layout, task.compute());
+    kept.slots =
+        memory.reserve<Slot>("kept batches", "slots", static_cast<std::size_t>(context.share.rows));
+  }
   state_ = memory.reserve_state<StepState>("metrics", "step state", 1);
   // Two windows: one is copied while the other is filled.
   const auto lines = static_cast<std::size_t>(2 * config.train.log_every);

@@ -15,25 +15,39 @@
 #include "train/step/run_context.h"
 #include "train/step/supervised_task.h"
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace wellspring {
+
+/// A batch and the slots of its rows.
+struct StepBatch {
+  BatchView view;
+  const Slot* slots;
+};
 
 /// A step reads and writes device memory only, and continues from the state left by the previous
 /// step. It can be enqueued, or recorded once and replayed.
 class TrainingStep {
  public:
-  /// Plans this rank's rows of the batch, the losses, the counters and the metrics ring. `mixture`,
-  /// `task` and `context` must outlive this object.
-  TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,
-               RunContext& context);
+  /// Plans this rank's rows of the batch, the losses, the counters and the metrics ring, and memory
+  /// for `kept_batches` further batches. `mixture`, `task` and `context` must outlive this object.
+  TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task, RunContext& context,
+               int kept_batches = 0);
   /// Uploads the tables of the losses. Call after commit.
   void load(Stream& stream) { losses_.load(stream); }
 
   /// Enqueues the whole step.
   void enqueue(Stream& stream);
-  /// Enqueues the step without its data part, on the batch in memory.
-  void enqueue_resident(Stream& stream);
+  /// Enqueues the data part, and the end that moves on to the next step.
+  void enqueue_data(Stream& stream);
+  /// Copies the batch in memory to the place `k` of the kept batches.
+  void keep(Stream& stream, std::size_t k);
+  std::size_t kept_batches() const { return kept_.size(); }
+  /// Enqueues the step without its data part, on kept batch `k`; on the batch in memory if no
+  /// batches are kept.
+  void enqueue_kept(Stream& stream, std::size_t k);
 
   BatchView batch() const { return batch_.view(); }
   const Planned<StepState>& state() const { return state_; }
@@ -43,14 +57,16 @@ class TrainingStep {
  private:
   void begin(Stream& stream);
   void data(Stream& stream);
-  void learn(Stream& stream);
-  void forward(Stream& stream);
-  void loss(Stream& stream);
-  void backward(Stream& stream);
+  void learn(Stream& stream, const StepBatch& batch);
+  void forward(Stream& stream, const StepBatch& batch);
+  void loss(Stream& stream, const StepBatch& batch);
+  void backward(Stream& stream, const StepBatch& batch);
   void reduce(Stream& stream);
   void optimize(Stream& stream);
-  void end(Stream& stream);
-  Pass pass(Stream& stream, const BatchView& batch) const;
+  void end(Stream& stream, const StepBatch& batch);
+  Pass pass(Stream& stream, const StepBatch& batch) const;
+  StepBatch made() const { return {batch(), mixture_.slots()}; }
+  StepBatch kept(std::size_t k) const;
 
   Mixture& mixture_;
   SupervisedTask& task_;
@@ -59,6 +75,11 @@ class TrainingStep {
   HeadLosses losses_;
   std::optional<BatchMix> mix_;
   BatchColumns batch_;
+  struct KeptBatch {
+    BatchColumns columns;
+    Planned<Slot> slots;
+  };
+  std::vector<KeptBatch> kept_;
   Planned<StepState> state_;
   PlannedRing ring_;
   Planned<float> wide_gradient_;  ///< f32 sums of matrix gradients in bf16

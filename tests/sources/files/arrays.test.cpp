@@ -174,12 +174,13 @@ TEST_F(ArrayFiles, RefuseLabelsThatAreNoIndices) {
 }
 
 /// Plans the source on the CPU and returns the total size of its host blocks.
-std::size_t held_bytes(const fs::path& path, Storage storage) {
+std::size_t held_bytes(const fs::path& path, Storage storage, RowCache cache = RowCache::none) {
   SourceSpec spec;
   spec.name = "real";
   spec.kind = SourceKind::files;
   spec.path = path.string();
   spec.storage = storage;
+  spec.cache = cache;
   const auto source = make_source(spec, {});
   MemoryPlan memory(Device::cpu());
   source->plan(memory, Share::whole(4));
@@ -213,6 +214,12 @@ TEST_F(ArrayFiles, PlanMemoryForArraysHeldInMemory) {
     EXPECT_EQ(held_bytes(path("stored.npz"), storage), 0u);
     EXPECT_EQ(held_bytes(path("plain.npy"), storage), 0u);
   }
+  EXPECT_EQ(held_bytes(path("plain.npy"), Storage::streamed, RowCache::decoded), 240u);
+  EXPECT_EQ(held_bytes(path("packed.npz"), Storage::streamed, RowCache::decoded), 2 * 240u);
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { held_bytes(path("plain.npy"), Storage::streamed, RowCache::encoded); }),
+      {"source 'real'", "cache: encoded", "not encoded", "cache: decoded"});
 }
 
 // Pixels are compared after rounding to 8 bits.

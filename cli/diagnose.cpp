@@ -1,0 +1,159 @@
+// `wellspring diagnose`: the throughput ladder of a configuration, and what holds its training back.
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "cli/terminal.h"
+#include "cli/work_bar.h"
+#include "core/io/files.h"
+#include "core/version.h"
+#include "measure/diagnosis_report.h"
+#include "measure/gate.h"
+#include "measure/training_ladder.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+constexpr int kGateFailed = 5;
+
+struct DiagnoseArguments {
+  std::string config, json, html;
+  std::vector<std::string> settings, conditions;
+  double seconds = 60;
+};
+
+/// Bytes per second, read and written, of a copy larger than the caches.
+double copy_rate(Device device) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  constexpr double kSeconds = 0.2;
+  bench::MemoryTraffic traffic(device, bench::MemoryTraffic::Kind::copy, kBytes);
+  const bench::Work work = traffic.work(kBytes);
+  work.run();  // touches the memory
+  work.wait();
+  const auto begin = Clock::now();
+  double bytes = 0, seconds = 0;
+  while (seconds < kSeconds) {
+    work.run();
+    work.wait();
+    bytes += work.work;
+    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  return bytes / seconds;
+}
+
+std::vector<MachineRate> machine_rates(const TrainingLadder& training) {
+  std::vector<MachineRate> rates = {{"memory copy, read and written:",
+                                     copy_rate(Device::parse(training.config().device)), "B/s"}};
+  if (const auto decoding = training.decoding_rate())
+    rates.push_back({"reading and decoding by one thread:", *decoding, "images/s"});
+  if (const auto storage = training.storage_rate())
+    rates.push_back({"storage, files one after the other:", *storage, "B/s"});
+  return rates;
+}
+
+/// True if a cause is in the part of the data path that reading threads do.
+bool threads_matter(const Diagnosis& diagnosis) {
+  for (const Cause& cause : diagnosis.causes)
+    if (cause.stage.find("decoding") != std::string::npos ||
+        cause.stage.find("reading") != std::string::npos)
+      return true;
+  return false;
+}
+
+DiagnosisReport measure(TrainingLadder& training, double seconds) {
+  // Streamed files also need the cold rung and a counterfactual.
+  LadderLimits limits;
+  limits.seconds = training.streams() ? 0.6 * seconds : seconds;
+  LadderLimits rest;
+  rest.seconds = 0.2 * seconds;
+  DiagnosisReport report;
+  const std::vector<Rung> rungs = training.rungs();
+  report.ladder = measure_ladder(rungs, limits);
+  report.diagnosis = diagnose(report.ladder);
+  if (threads_matter(report.diagnosis)) {
+    const Ladder both = measure_ladder({rungs[rungs.size() - 2], *training.more_threads()}, rest);
+    report.threads = {both.rungs[1].name, both.rungs[1].share, both.rungs[1].share_interval};
+  }
+  if (training.streams()) report.cold = training.measure_cold(rest);
+  report.machine = machine_rates(training);
+  const PlanReport& plan = training.plan();
+  report.title = plan.name;
+  report.lead = fmt::format(
+      "wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} samples "
+      "per step",
+      kVersion, plan.device, plan.precision, plan.graph, plan.model, plan.parameters, plan.batch);
+  report.sources = plan.sources;
+  report.notes = training.notes();
+  return report;
+}
+
+void write(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  OutputFile file(path, OutputFile::Mode::replace);
+  file.write(text);
+  file.finish();
+}
+
+int run(const DiagnoseArguments& options) {
+  expect_single_task();
+  std::vector<Gate> gates;
+  for (const std::string& condition : options.conditions) gates.push_back(Gate::parse(condition));
+  for (const std::string& path : {options.json, options.html})
+    if (!path.empty()) require_creatable(path);
+  WorkView view;
+  TrainingLadder training(RunConfig::load(options.config, options.settings), view);
+  view.end();
+  tell(stderr, "measuring for up to {:.0f} s\n", options.seconds);
+  const DiagnosisReport report = measure(training, options.seconds);
+  tell(stdout, "{}", printable(to_text(report)));
+  nlohmann::ordered_json json = to_json(report);
+  json["version"] = kVersion;
+  json["machine"] = bench::to_json(bench::this_machine());
+  int code = 0;
+  for (const Gate& gate : gates) {
+    const bool fails = gate.fails(report.ladder, report.diagnosis);
+    const double value = gate.value(report.ladder, report.diagnosis);
+    tell(stdout, "\n--fail-if '{}': {:.4g}, {}\n", gate.text(), value, fails ? "FAILED" : "passed");
+    json["gates"].push_back({{"condition", gate.text()}, {"value", value}, {"failed", fails}});
+    if (fails) code = kGateFailed;
+  }
+  write(options.json, json.dump(2) + "\n");
+  write(options.html, to_html(report));
+  return code;
+}
+
+}  // namespace
+
+Command add_diagnose(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "diagnose", "measure how fast training would be if data were free, and what holds it back");
+  auto options = std::make_shared<DiagnoseArguments>();
+  app->add_option("config", options->config, kConfigurationHelp)->required();
+  app->add_option("settings", options->settings, "key=value: overrides a key of the configuration");
+  app->add_option(
+         "--seconds", options->seconds,
+         "time limit of the measurement; it ends earlier when all intervals are within 2 %")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  add_output_option(*app, "--json", options->json, "also write the result to this JSON file");
+  add_output_option(*app, "--html", options->html, "also write the result to this HTML file");
+  app->add_option("--fail-if", options->conditions,
+                  "end with code 5 if this condition holds, such as 'share_of_ceiling < 0.9' or "
+                  "'wait > 5%'; may be repeated; figures: " +
+                      gate_names())
+      ->allow_extra_args(false);
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace wellspring::cli

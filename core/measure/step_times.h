@@ -1,0 +1,15 @@
+// Times of consecutive steps. Returned by the trainer, read by benchmarks and by `diagnose`; host
+// only.
+#pragma once
+
+#include <vector>
+
+namespace wellspring {
+
+struct StepTimes {
+  std::vector<double> steps;  ///< seconds from the end of the step before to the end of this one
+  std::vector<double> waits;  ///< part of it before the step's data were on the device
+  double wall = 0;            ///< seconds of all steps by the host's clock
+};
+
+}  // namespace wellspring

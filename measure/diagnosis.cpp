@@ -1,0 +1,93 @@
+#include "measure/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace wellspring {
+namespace {
+
+constexpr double kHeadroom = 1.25;  ///< least rate of the data path over the ceiling
+constexpr double kExplained = 0.5;  ///< least share of the lost time that the data path takes
+
+InputBound judge(const std::optional<Interval>& lost) {
+  if (!lost) return InputBound::inconclusive;
+  if (lost->high < kModerately) return InputBound::not_bound;
+  if (lost->low >= kHighly) return InputBound::highly;
+  if (lost->low >= kModerately && lost->high < kHighly) return InputBound::moderately;
+  return InputBound::inconclusive;
+}
+
+/// `value` of each turn.
+template <class Value>
+std::vector<double> by_turn(const Ladder& ladder, Value value) {
+  std::vector<double> values;
+  for (std::size_t t = 0; t < ladder.ceiling().rates.size(); ++t) values.push_back(value(t));
+  return values;
+}
+
+std::vector<Cause> causes_of(const Ladder& ladder) {
+  std::vector<Cause> causes;
+  const std::vector<double>& ceiling = ladder.ceiling().rates;
+  const RungResult* above = &ladder.ceiling();
+  for (const RungResult& rung : ladder.rungs) {
+    if (rung.apart || &rung == above) continue;
+    const std::vector<double> drops = by_turn(
+        ladder, [&](std::size_t t) { return (above->rates[t] - rung.rates[t]) / ceiling[t]; });
+    const double drop = spread_of(drops).median;
+    const std::optional<Interval> interval = median_interval(drops);
+    if (interval && interval->low > 0 && drop >= kModerately)
+      causes.push_back({rung.stage, drop, *interval, above->rate / ladder.configured().rate});
+    above = &rung;
+  }
+  std::ranges::stable_sort(causes, std::ranges::greater{}, &Cause::drop);
+  for (std::size_t i = 1; i < causes.size(); ++i)
+    causes[i].level = causes[i].interval.high >= causes[i - 1].interval.low;
+  return causes;
+}
+
+}  // namespace
+
+std::string verdict_text(const Diagnosis& diagnosis) {
+  constexpr std::array kWords = {"not", "moderately", "highly"};
+  if (diagnosis.bound != InputBound::inconclusive) {
+    constexpr std::array kLoud = {"NOT", "MODERATELY", "HIGHLY"};
+    return fmt::format("{} input-bound", kLoud.at(static_cast<std::size_t>(diagnosis.bound)));
+  }
+  if (!diagnosis.lost_interval)
+    return fmt::format("INCONCLUSIVE: an interval needs {} turns", kFewestForInterval);
+  const auto word = [&](double lost) {
+    return kWords.at(lost < kModerately ? 0 : lost < kHighly ? 1 : 2);
+  };
+  return fmt::format("INCONCLUSIVE: between {} and {} input-bound", word(diagnosis.lost_interval->low),
+                     word(diagnosis.lost_interval->high));
+}
+
+Diagnosis diagnose(const Ladder& ladder) {
+  const RungResult &ceiling = ladder.ceiling(), &configured = ladder.configured();
+  Diagnosis result;
+  const std::vector<double> lost =
+      by_turn(ladder, [&](std::size_t t) { return 1 - configured.rates[t] / ceiling.rates[t]; });
+  result.lost = spread_of(lost).median;
+  result.lost_interval = median_interval(lost);
+  const std::vector<double> speed_ups =
+      by_turn(ladder, [&](std::size_t t) { return ceiling.rates[t] / configured.rates[t]; });
+  result.speed_up = spread_of(speed_ups).median;
+  result.speed_up_interval = median_interval(speed_ups);
+  result.bound = judge(result.lost_interval);
+  result.lost_seconds = 1 / configured.rate - 1 / ceiling.rate;
+  for (const RungResult& rung : ladder.rungs)
+    if (rung.apart) result.data_seconds = 1 / rung.rate;
+  if (result.lost_interval && result.lost_interval->low >= kModerately)
+    result.causes = causes_of(ladder);
+  if (result.data_seconds > 0) {
+    for (Cause& cause : result.causes)
+      cause.confirmed = result.data_seconds >= kExplained * result.lost_seconds;
+    result.tipping_point =
+        result.bound == InputBound::not_bound && 1 / result.data_seconds < kHeadroom * ceiling.rate;
+  }
+  return result;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,291 @@
+#include "measure/diagnosis_report.h"
+
+#include "core/measure/ceiling_json.h"
+#include "core/text/text.h"
+#include "train/report/chart.h"
+#include "train/report/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cmath>
+
+namespace wellspring {
+namespace {
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string between(const std::optional<Interval>& interval, double unit, int decimals) {
+  if (!interval) return "";
+  return fmt::format(" (95 %: {:.{}f} to {:.{}f})", interval->low * unit, decimals,
+                     interval->high * unit, decimals);
+}
+
+/// Half the width of the interval, relative to the rate.
+std::string spread_text(const RungResult& rung) {
+  if (!rung.interval) return "-";
+  return fmt::format("{:.1f} %", 50 * (rung.interval->high - rung.interval->low) / rung.rate);
+}
+
+constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "step p50 ms",
+                                 "p99 ms", "waits",     "data bytes/s", "of ceiling"};
+using Cells = std::array<std::string, kColumns.size()>;
+
+Cells cells_of(const RungResult& rung) {
+  return {rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
+          human_count(rung.samples_per_second()),
+          spread_text(rung),
+          fmt::format("{:.3g}", 1e3 * rung.p50),
+          fmt::format("{:.3g}", 1e3 * rung.p99),
+          percent(rung.wait),
+          rung.bytes > 0 ? human_count(rung.bytes_per_second()) : "-",
+          rung.apart ? "-" : percent(rung.share)};
+}
+
+/// All rungs; cold files, whose share is that of the rates, are the last.
+std::vector<RungResult> rungs_of(const DiagnosisReport& report) {
+  std::vector<RungResult> rungs = report.ladder.rungs;
+  if (report.cold && report.cold->rung) {
+    RungResult& cold = rungs.emplace_back(*report.cold->rung);
+    cold.share = cold.rate / report.ladder.ceiling().rate;
+  }
+  return rungs;
+}
+
+std::string machine_text(const MachineRate& rate) {
+  return fmt::format("{} {}{}", rate.what, human_count(rate.rate),
+                     rate.unit.empty() ? "" : " " + rate.unit);
+}
+
+std::string cause_text(const Cause& cause) {
+  return fmt::format(
+      "{}: costs {} of the ceiling{}; without it and what is below it {:.2f} times "
+      "as fast{}{}",
+      cause.stage, percent(cause.drop), between(cause.interval, 100, 1), cause.gain,
+      cause.level ? "; level with the cause before" : "",
+      cause.confirmed ? ""
+                      : "; NOT confirmed: the data path alone is faster than the "
+                        "time that the step loses, so they compete for processors");
+}
+
+/// The sentences between the table and the advice.
+std::vector<std::string> findings(const DiagnosisReport& report) {
+  const Diagnosis& diagnosis = report.diagnosis;
+  std::vector<std::string> lines;
+  if (diagnosis.lost > 0)
+    lines.push_back(
+        fmt::format("If data were free: {:.2f} times as fast{}. Of 1,000 hours, {:.0f} go to data.",
+                    diagnosis.speed_up, between(diagnosis.speed_up_interval, 1, 2),
+                    std::max(0.0, 1000 * diagnosis.lost)));
+  if (diagnosis.data_seconds > 0)
+    lines.push_back(
+        fmt::format("A batch takes {:.3g} ms of the data path alone; the step loses "
+                    "{:.3g} ms to it.",
+                    1e3 * diagnosis.data_seconds, 1e3 * std::max(0.0, diagnosis.lost_seconds)));
+  for (std::size_t i = 0; i < diagnosis.causes.size(); ++i)
+    lines.push_back(fmt::format("Cause {}: {}", i + 1, cause_text(diagnosis.causes[i])));
+  if (report.threads)
+    lines.push_back(fmt::format(
+        "Tried: {}: {:.2f} times as fast{}: {}.", report.threads->what, report.threads->gain,
+        between(report.threads->interval, 1, 2),
+        report.threads->helps() ? "threads are the limit" : "more threads do not help"));
+  if (diagnosis.tipping_point)
+    lines.push_back(
+        "Tipping point: the data path alone is less than a quarter faster than the "
+        "step, so a faster step would be input-bound.");
+  return lines;
+}
+
+/// Limits of these conclusions.
+std::vector<std::string> caveats(const DiagnosisReport& report) {
+  std::vector<std::string> lines = report.notes;
+  if (!report.ladder.tight)
+    lines.push_back(
+        fmt::format("the time was over after {} turns; some intervals are wider than "
+                    "2 %: a larger --seconds narrows them",
+                    report.ladder.turns()));
+  if (report.ladder.load.busy())
+    lines.push_back("the machine was busy: " + report.ladder.load.to_string());
+  for (const RungResult& rung : rungs_of(report))
+    if (rung.clocks_disagree())
+      lines.push_back(
+          fmt::format("'{}': the host's clock and the marks on the stream give rates "
+                      "that differ by {}",
+                      rung.name, percent(std::abs(rung.clocks - 1))));
+  if (report.cold)
+    lines.push_back(report.cold->rung
+                        ? "'as configured' has its files in the page cache; the first epoch, and "
+                          "data sets larger than memory, run like 'files from storage'"
+                        : "reading from storage is not possible here: " + report.cold->reason);
+  if (report.diagnosis.causes.size() > 1)
+    lines.push_back("stages overlap: mending one cause alone gains at most its drop");
+  return lines;
+}
+
+/// Rows of all streamed sources, in bytes.
+std::uint64_t streamed_bytes(const DiagnosisReport& report) {
+  double bytes = 0;
+  for (const PlanReport::Input& source : report.sources)
+    if (source.streamed) bytes += source.bytes;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string remedy(const DiagnosisReport& report, const std::string& stage) {
+  const auto has = [&](const char* word) { return stage.find(word) != std::string::npos; };
+  const std::string bytes = human_bytes(streamed_bytes(report));
+  if (has("copying")) return "keep the rows on the device: storage: resident (" + bytes + ")";
+  if (has("decoding"))
+    return "keep decoded rows in host memory: cache: decoded (" + bytes +
+           "), or store them as .npy";
+  if (has("reading")) {
+    const bool encoded =
+        report.sources.end() != std::ranges::find_if(report.sources, &PlanReport::Input::encoded);
+    return encoded ? "keep the files in host memory: cache: encoded"
+                   : "keep the rows in host memory: cache: decoded (" + bytes + ")";
+  }
+  if (has("generation"))
+    return "make the samples on a faster device, or with cheaper parameters (wellspring bench "
+           "generators)";
+  return "use fewer augmentations";
+}
+
+template <class Lines>
+std::string list_text(const char* title, const Lines& lines) {
+  std::string text = lines.empty() ? "" : fmt::format("\n{}\n", title);
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text;
+}
+
+nlohmann::ordered_json json_of(const RungResult& rung) {
+  return {{"name", rung.name},
+          {"stage", rung.stage},
+          {"apart", rung.apart},
+          {"samples_per_second", rung.samples_per_second()},
+          {"steps_per_second", rung.rate},
+          {"steps_per_second_interval", to_json(rung.interval)},
+          {"turns", rung.rates.size()},
+          {"step_ms", {{"p50", 1e3 * rung.p50}, {"p99", 1e3 * rung.p99}}},
+          {"wait", rung.wait},
+          {"bytes_per_second", rung.bytes_per_second()},
+          {"share_of_ceiling", rung.share},
+          {"share_of_ceiling_interval", to_json(rung.share_interval)},
+          {"host_clock_over_marks", rung.clocks}};
+}
+
+}  // namespace
+
+std::vector<std::string> advice(const DiagnosisReport& report) {
+  std::vector<std::string> lines;
+  for (const Cause& cause : report.diagnosis.causes)
+    lines.push_back(
+        fmt::format("{}: {}; expect up to {:.2f} times the rate, {} samples/s", cause.stage,
+                    remedy(report, cause.stage), cause.gain,
+                    human_count(report.ladder.configured().samples_per_second() * cause.gain)));
+  if (report.threads && report.threads->helps())
+    lines.push_back(fmt::format("threads: of the source: {}, {:.2f} times the rate",
+                                report.threads->what, report.threads->gain));
+  return lines;
+}
+
+std::string to_text(const DiagnosisReport& report) {
+  std::vector<Cells> rows = {{}};
+  std::copy(kColumns.begin(), kColumns.end(), rows.front().begin());
+  for (const RungResult& rung : rungs_of(report)) rows.push_back(cells_of(rung));
+  std::array<std::size_t, kColumns.size()> widths{};
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string text = fmt::format("{}\n{}\n\n", report.title, report.lead);
+  for (const Cells& row : rows) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (std::size_t c = 1; c < row.size(); ++c) text += fmt::format("  {:>{}}", row[c], widths[c]);
+    text += "\n";
+  }
+  std::vector<std::string> machine;
+  for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
+  text +=
+      fmt::format("\n{}: data cost {} of the rate{}\n", verdict_text(report.diagnosis),
+                  percent(report.diagnosis.lost), between(report.diagnosis.lost_interval, 100, 1));
+  text += list_text("Findings", findings(report));
+  text += list_text("Advice", advice(report));
+  text += list_text("This machine, now", machine);
+  return text + list_text("Caveats", caveats(report));
+}
+
+nlohmann::ordered_json to_json(const DiagnosisReport& report) {
+  const Diagnosis& diagnosis = report.diagnosis;
+  nlohmann::ordered_json rungs = nlohmann::ordered_json::array(), causes = rungs, machine = rungs;
+  for (const RungResult& rung : rungs_of(report)) rungs.push_back(json_of(rung));
+  for (const Cause& cause : diagnosis.causes)
+    causes.push_back({{"stage", cause.stage},
+                      {"drop", cause.drop},
+                      {"drop_interval", to_json(std::optional(cause.interval))},
+                      {"gain", cause.gain},
+                      {"confirmed", cause.confirmed}});
+  for (const MachineRate& rate : report.machine)
+    machine.push_back({{"what", rate.what}, {"rate", rate.rate}, {"unit", rate.unit}});
+  constexpr std::array kClasses = {"not", "moderately", "highly", "inconclusive"};
+  nlohmann::ordered_json json = {
+      {"name", report.title},
+      {"run", report.lead},
+      {"verdict",
+       {{"class", kClasses.at(static_cast<std::size_t>(diagnosis.bound))},
+        {"text", verdict_text(diagnosis)},
+        {"lost", diagnosis.lost},
+        {"lost_interval", to_json(diagnosis.lost_interval)},
+        {"speed_up_if_free", diagnosis.speed_up},
+        {"speed_up_interval", to_json(diagnosis.speed_up_interval)},
+        {"lost_ms_per_step", 1e3 * diagnosis.lost_seconds},
+        {"data_ms_per_batch", 1e3 * diagnosis.data_seconds},
+        {"tipping_point", diagnosis.tipping_point},
+        {"causes", causes}}},
+      {"rungs", rungs},
+      {"tight", report.ladder.tight},
+      {"seconds", report.ladder.seconds},
+      {"load", to_json(report.ladder.load)},
+      {"machine_rates", machine},
+      {"advice", advice(report)},
+      {"caveats", caveats(report)}};
+  if (report.threads)
+    json["counterfactual"] = {{"what", report.threads->what},
+                              {"gain", report.threads->gain},
+                              {"interval", to_json(report.threads->interval)}};
+  return json;
+}
+
+std::string to_html(const DiagnosisReport& report) {
+  constexpr const char* kBar =
+      "<div style=\"background:#3b7dd8;height:.9em;width:{:.1f}%;min-width:1px\"></div>";
+  std::string body =
+      fmt::format("<h2>{}</h2>\n<p>Data cost {} of the rate{}.</p>\n",
+                  html_escape(verdict_text(report.diagnosis)), percent(report.diagnosis.lost),
+                  between(report.diagnosis.lost_interval, 100, 1));
+  const auto list = [&](const char* title, const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    body += fmt::format("<h2>{}</h2>\n<ul>\n", title);
+    for (const std::string& line : lines) body += "<li>" + html_escape(line) + "</li>\n";
+    body += "</ul>\n";
+  };
+  list("Findings", findings(report));
+  list("Advice", advice(report));
+  body += "<h2>Ladder</h2>\n<div class=\"scroll\"><table>\n<tr>";
+  for (const char* column : kColumns) body += fmt::format("<th>{}</th>", html_escape(column));
+  body += "<th style=\"min-width:12em\"></th></tr>\n";
+  for (const RungResult& rung : rungs_of(report)) {
+    body += "<tr>";
+    const Cells cells = cells_of(rung);
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      body += fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
+    body += "<td>" + fmt::format(kBar, rung.apart ? 0.0 : std::min(100.0, 100 * rung.share)) + "</td></tr>\n";
+  }
+  body += "</table></div>\n";
+  std::vector<std::string> machine;
+  for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
+  list("This machine, now", machine);
+  list("Caveats", caveats(report));
+  return page_html("wellspring diagnose: " + report.title, report.lead, body);
+}
+
+}  // namespace wellspring

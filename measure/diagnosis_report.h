@@ -1,0 +1,50 @@
+// The result of `diagnose` as text, JSON and HTML, with advice. Called by the command line; host
+// only.
+#pragma once
+
+#include "measure/diagnosis.h"
+#include "measure/training_ladder.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// A rate of this machine, measured in the same run.
+struct MachineRate {
+  std::string what;  ///< "memory copy, read and written"
+  double rate = 0;
+  std::string unit;  ///< "B/s", "images/s"
+};
+
+/// The configuration against itself with one change.
+struct Counterfactual {
+  std::string what;  ///< "twice the reading threads"
+  double gain = 1;   ///< rate over the configured one, median over the turns
+  std::optional<Interval> interval;
+  bool helps() const { return interval && interval->low > 1 && gain >= 1 + kModerately; }
+};
+
+struct DiagnosisReport {
+  std::string title;  ///< name of the configuration
+  std::string lead;   ///< device, precision, model, batch
+  Ladder ladder;
+  Diagnosis diagnosis;
+  std::optional<Counterfactual> threads;  ///< only if a cause is in the streamed data path
+  std::optional<ColdFiles> cold;          ///< only for streamed files
+  std::vector<MachineRate> machine;
+  std::vector<PlanReport::Input> sources;
+  std::vector<std::string> notes;
+};
+
+/// Remedies, the largest expected gain first, as sentences.
+std::vector<std::string> advice(const DiagnosisReport& report);
+std::string to_text(const DiagnosisReport& report);
+nlohmann::ordered_json to_json(const DiagnosisReport& report);
+/// A self-contained page.
+std::string to_html(const DiagnosisReport& report);
+
+}  // namespace wellspring

@@ -1,0 +1,139 @@
+#include "measure/ladder.h"
+
+#include "core/error.h"
+#include "core/signals.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+constexpr int kMostWarmUps = 20;
+constexpr double kWarm = 0.05;  ///< relative difference of two windows of a warm rung
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+/// A rung and what it has measured.
+struct Measured {
+  const Rung& rung;
+  std::int64_t steps = 1;  ///< per window
+  std::vector<double> rates = {}, times = {};
+  double wait = 0, wall = 0;
+
+  double seconds_per_step(std::int64_t count) const {
+    return sum(rung.run(count).steps) / static_cast<double>(count);
+  }
+  void warm_up(double window) {
+    double before = seconds_per_step(1);
+    for (int i = 1; i < kMostWarmUps; ++i) {
+      stop_if_interrupted();
+      steps = std::max<std::int64_t>(
+          1, static_cast<std::int64_t>(std::ceil(window / std::max(before, 1e-7))));
+      const double now = seconds_per_step(std::max<std::int64_t>(1, steps / 4));
+      const bool warm = std::abs(now - before) <= kWarm * now;
+      before = now;
+      if (warm) break;
+    }
+  }
+  void window() {
+    const StepTimes measured = rung.run(steps);
+    const double seconds = sum(measured.steps);
+    rates.push_back(static_cast<double>(measured.steps.size()) / seconds);
+    times.insert(times.end(), measured.steps.begin(), measured.steps.end());
+    wait += sum(measured.waits);
+    wall += measured.wall;
+  }
+  bool tight(double width) const {
+    const std::optional<Interval> interval = median_interval(rates);
+    return interval && interval->high - interval->low <= width * spread_of(rates).median;
+  }
+  RungResult result(const std::vector<double>& ceiling) const {
+    RungResult result{rung.name,
+                      rung.stage,
+                      rung.samples,
+                      rung.bytes,
+                      rung.apart,
+                      rates,
+                      spread_of(rates).median,
+                      median_interval(rates)};
+    result.p50 = quantile(times, 0.5);
+    result.p99 = quantile(times, 0.99);
+    result.wait = wait / sum(times);
+    result.clocks = wall > 0 ? sum(times) / wall : 1;
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < rates.size(); ++i) shares.push_back(rates[i] / ceiling[i]);
+    result.share = spread_of(shares).median;
+    result.share_interval = median_interval(shares);
+    return result;
+  }
+};
+
+}  // namespace
+
+bool RungResult::clocks_disagree() const {
+  return std::abs(clocks - 1) > kClocksDisagree;
+}
+
+const RungResult& Ladder::configured() const {
+  return *std::find_if(rungs.rbegin(), rungs.rend(),
+                       [](const RungResult& rung) { return !rung.apart; });
+}
+
+double quantile(std::vector<double> values, double part) {
+  if (values.empty()) return 0;
+  const auto rank =
+      static_cast<std::ptrdiff_t>(std::ceil(part * static_cast<double>(values.size())));
+  const auto at = values.begin() + std::max<std::ptrdiff_t>(0, rank - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits) {
+  const auto clock = limits.clock ? limits.clock : steady_seconds;
+  const double begin = clock();
+  const auto passed = [&] { return clock() - begin; };
+  std::vector<Measured> all;
+  for (const Rung& rung : rungs) all.push_back({rung});
+  for (Measured& rung : all) rung.warm_up(limits.window);
+  if (passed() > limits.seconds)
+    fail(ErrorKind::config,
+         {fmt::format("the time limit of {} was over before the first turn",
+                      human_duration(limits.seconds)),
+          fmt::format("warming up {} rungs took {}", rungs.size(), human_duration(passed())),
+          fmt::format("use at least --seconds {:.0f}", std::ceil(4 * passed()))});
+
+  const ProcessorTimes before = processor_times();
+  std::mt19937_64 random(limits.seed);
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Ladder ladder;
+  do {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      stop_if_interrupted();
+      all[i].window();
+    }
+    ladder.tight =
+        std::ranges::all_of(all, [&](const Measured& rung) { return rung.tight(limits.tight); });
+  } while (!ladder.tight && passed() < limits.seconds);
+  ladder.seconds = passed();
+  ladder.load = load_between(before, processor_times());
+  for (const Measured& rung : all) ladder.rungs.push_back(rung.result(all.front().rates));
+  return ladder;
+}
+
+}  // namespace wellspring

@@ -1,0 +1,83 @@
+// The throughput ladder: the same step with more and more of its data path, measured alternately.
+// Called by `diagnose` and by embedding programs; host only.
+//
+//     const Ladder ladder = measure_ladder(
+//         {{.name = "resident batches", .samples = 128, .run = step_on_ready_batches},
+//          {.name = "as configured", .stage = "loading", .samples = 128, .run = step_with_loader}});
+//     const Diagnosis diagnosis = diagnose(ladder);
+#pragma once
+
+#include "core/measure/processor_load.h"
+#include "core/measure/spread.h"
+#include "core/measure/step_times.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// One way to run the step. The first rung is the ceiling, the last one is what the user runs.
+struct Rung {
+  std::string name;    ///< "decoded rows in host memory"
+  std::string stage;   ///< addition to the rung before: "decoding"; the first adds nothing
+  double samples = 1;  ///< per step
+  double bytes = 0;    ///< data per step; 0: unknown
+  bool apart = false;  ///< measured with the others, but not part of the ladder: data alone
+  /// Runs this number of steps and returns their times. May run further steps before them.
+  std::function<StepTimes(std::int64_t)> run = {};
+};
+
+struct LadderLimits {
+  double seconds = 60;   ///< limit of all turns and warm-ups; the turn that has begun is completed
+  double window = 0.25;  ///< shortest time of a rung in a turn, seconds
+  double tight = 0.02;   ///< width of an interval, relative to its median, that ends the turns
+  std::uint64_t seed = 1;              ///< order of the rungs in each turn
+  std::function<double()> clock = {};  ///< seconds; default: a steady clock
+};
+
+struct RungResult {
+  std::string name, stage;
+  double samples = 1, bytes = 0;  ///< per step
+  bool apart = false;
+  std::vector<double> rates;         ///< steps/s, by turn
+  double rate = 0;                   ///< their median
+  std::optional<Interval> interval;  ///< 95 % interval of the median, see median_interval
+  double p50 = 0, p99 = 0;           ///< seconds of a step, over the steps of all turns
+  double wait = 0;                   ///< share of the time that steps waited for their data
+  /// Rate by the host's clock over the rate by the marks on the stream: see kClocksDisagree.
+  double clocks = 1;
+  double share = 0;  ///< rate over the ceiling: median over the turns
+  std::optional<Interval> share_interval = {};
+
+  double samples_per_second() const { return rate * samples; }
+  double bytes_per_second() const { return rate * bytes; }
+  bool clocks_disagree() const;
+};
+
+/// Rates by the two clocks that differ by more are flagged.
+inline constexpr double kClocksDisagree = 0.02;
+
+struct Ladder {
+  std::vector<RungResult> rungs;
+  bool tight = false;  ///< false: the time was over first
+  double seconds = 0;
+  ProcessorLoad load;
+
+  int turns() const { return static_cast<int>(rungs.front().rates.size()); }
+  /// The last rung that is not apart.
+  const RungResult& configured() const;
+  const RungResult& ceiling() const { return rungs.front(); }
+};
+
+/// Warms up each rung until two windows agree, then measures all of them alternately, in a random
+/// order, until every interval is tight or the time is over. Errors (config): the time is over
+/// before the first turn; Interrupted after a signal.
+Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits = {});
+
+/// The smallest value that at least a share `part` of the values does not exceed (nearest rank).
+double quantile(std::vector<double> values, double part);
+
+}  // namespace wellspring

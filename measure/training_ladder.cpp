@@ -1,0 +1,263 @@
+#include "measure/training_ladder.h"
+
+#include "core/error.h"
+#include "core/measure/processor_load.h"
+#include "core/text/text.h"
+#include "kernels/runtime/device.h"
+#include "kernels/runtime/host_limits.h"
+#include "kernels/runtime/threads.h"
+#include "measure/page_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace wellspring {
+namespace {
+
+/// Resident batches of the ceiling, so that a step does not find the batch of the step before in
+/// the caches.
+constexpr int kKeptBatches = 8;
+/// Steps planned for the run: more than are measured. A mixture needs a table of all its steps.
+constexpr std::int64_t kSteps = 1'000'000'000, kMixedSteps = 100'000;
+
+/// Mean weights of the sources over the run: the integral of the piecewise-linear schedule.
+std::vector<double> mean_weights(const std::vector<SchedulePoint>& points) {
+  std::vector<double> mean(points.front().weights.size(), 0);
+  const auto share = [](const SchedulePoint& point, std::size_t k) {
+    double sum = 0;
+    for (const double weight : point.weights) sum += weight;
+    return point.weights[k] / sum;
+  };
+  for (std::size_t k = 0; k < mean.size(); ++k) {
+    mean[k] = share(points.front(), k) * points.front().at +
+              share(points.back(), k) * (1 - points.back().at);
+    for (std::size_t i = 1; i < points.size(); ++i)
+      mean[k] +=
+          (share(points[i - 1], k) + share(points[i], k)) / 2 * (points[i].at - points[i - 1].at);
+  }
+  return mean;
+}
+
+RunConfig measurable(RunConfig config, std::vector<std::string>& notes) {
+  if (config.train.graph == GraphMode::check)
+    fail(ErrorKind::config, {config.name + ": train.graph is check, which runs every step twice",
+                             "", "add train.graph=on or train.graph=off"});
+  config.evaluation.sources.clear();
+  config.train.keep_best.clear();
+  config.train.patience = 0;
+  config.train.max_time.clear();
+  config.train.epochs = 0;
+  config.train.steps = config.data.sources.size() > 1 ? kMixedSteps : kSteps;
+  config.init.from.clear();
+  if (config.data.schedule.size() > 1) {
+    const std::vector<double> weights = mean_weights(config.data.schedule);
+    std::string text;
+    for (std::size_t k = 0; k < weights.size(); ++k)
+      text += fmt::format("{}{} {:.3g}", k > 0 ? ", " : "", config.data.sources[k].spec.name,
+                          weights[k]);
+    notes.push_back("measured with the mean weights of the schedule: " + text);
+    config.data.schedule = {{0, weights}};
+  }
+  return config;
+}
+
+/// Waits until this process does nothing, so that threads that read ahead for one rung do not slow
+/// the next one.
+void rest() {
+  using std::chrono::milliseconds;
+  constexpr int kMost = 200;
+  double before = processor_times().own;
+  for (int i = 0; i < kMost; ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+    const double now = processor_times().own;
+    if (now - before < 0.0005) return;
+    before = now;
+  }
+}
+
+}  // namespace
+
+TrainingLadder::TrainingLadder(RunConfig config, TrainObserver& observer)
+    : config_(measurable(std::move(config), notes_)), observer_(observer) {
+  configured_ = trainer(config_, kKeptBatches);
+  if (streams()) add_cached();
+}
+
+std::unique_ptr<Trainer> TrainingLadder::trainer(const RunConfig& config, int kept_batches) const {
+  TrainerOptions options;
+  options.write_files = false;
+  options.kept_batches = kept_batches;
+  return std::make_unique<Trainer>(config, observer_, options);
+}
+
+bool TrainingLadder::streams() const {
+  return std::ranges::any_of(plan().sources, &PlanReport::Input::streamed);
+}
+
+RunConfig TrainingLadder::streamed_as(Storage storage, RowCache cache) const {
+  RunConfig config = config_;
+  for (std::size_t k = 0; k < config.data.sources.size(); ++k) {
+    if (!plan().sources[k].streamed) continue;
+    SourceSpec& spec = config.data.sources[k].spec;
+    spec.storage = storage;
+    spec.cache =
+        cache == RowCache::encoded && !plan().sources[k].encoded ? RowCache::decoded : cache;
+  }
+  return config;
+}
+
+/// Adds the rungs whose rows are in memory, unless they need more than half of it.
+void TrainingLadder::add_cached() {
+  double bytes = 0;
+  bool encoded = false;
+  for (const PlanReport::Input& source : plan().sources) {
+    if (!source.streamed) continue;
+    bytes += source.bytes;
+    encoded = encoded || source.encoded;
+  }
+  const auto add = [&](std::unique_ptr<Trainer>& to, Storage storage, RowCache cache,
+                       const char* where, std::uint64_t available) {
+    if (bytes > static_cast<double>(available) / 2) {
+      notes_.push_back(fmt::format("no rung with rows {}: they need {}, and {} are free", where,
+                                   human_bytes(static_cast<std::uint64_t>(bytes)),
+                                   human_bytes(available)));
+      return;
+    }
+    to = trainer(streamed_as(storage, cache));
+  };
+  const Device device = Device::parse(config_.device);
+  add(resident_, Storage::resident, RowCache::none, "on the device", describe(device).memory_bytes);
+  add(decoded_, Storage::streamed, RowCache::decoded, "in host memory",
+      host_memory().available_bytes);
+  if (encoded)
+    add(encoded_, Storage::streamed, RowCache::encoded, "in host memory as encoded",
+        host_memory().available_bytes);
+}
+
+Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
+                          TimedPart part) const {
+  // Untimed steps use up the batches that were read ahead while other rungs ran.
+  std::int64_t ahead = 0;
+  if (part != TimedPart::without_data)
+    for (std::size_t k = 0; k < config_.data.sources.size(); ++k)
+      if (trainer.plan().sources[k].streamed)
+        ahead = std::max(ahead, config_.data.sources[k].spec.ahead);
+  Rung rung{std::move(name), std::move(stage), static_cast<double>(plan().batch)};
+  if (part != TimedPart::without_data) rung.bytes = rung.samples * plan().sample_bytes;
+  rung.apart = part == TimedPart::data_alone;
+  rung.run = [&trainer, part, ahead](std::int64_t steps) {
+    rest();
+    if (ahead > 0) trainer.time_steps(static_cast<std::uint64_t>(ahead), part);
+    return trainer.time_steps(static_cast<std::uint64_t>(steps), part);
+  };
+  return rung;
+}
+
+/// The stages of a step whose rows are on the device.
+std::string TrainingLadder::device_stage() const {
+  const auto& sources = config_.data.sources;
+  const auto made = std::ranges::count_if(
+      sources, [](const auto& source) { return source.spec.kind == SourceKind::generator; });
+  if (made == 0) return "augmentation";
+  return made == static_cast<std::ptrdiff_t>(sources.size()) ? "generation"
+                                                             : "generation and augmentation";
+}
+
+std::vector<Rung> TrainingLadder::rungs() {
+  std::vector<Rung> rungs = {rung("resident batches", "", *configured_, TimedPart::without_data)};
+  std::string stage = device_stage();
+  const auto add = [&](const char* name, const std::unique_ptr<Trainer>& trainer,
+                       const char* next) {
+    if (trainer) rungs.push_back(rung(name, std::exchange(stage, ""), *trainer));
+    stage += (stage.empty() ? "" : ", ") + std::string(next);
+  };
+  if (streams()) {
+    const bool encoded = std::ranges::any_of(plan().sources, &PlanReport::Input::encoded);
+    add("rows on the device", resident_, "copying");
+    add("decoded rows in host memory", decoded_, encoded ? "decoding" : "reading files");
+    if (encoded) add("encoded rows in host memory", encoded_, "reading files");
+  }
+  rungs.push_back(rung("as configured", stage, *configured_));
+  rungs.push_back(rung("data alone, no network", "", *configured_, TimedPart::data_alone));
+  return rungs;
+}
+
+std::int64_t TrainingLadder::reading_threads_of(const SourceSpec& spec) const {
+  return reading_threads(spec.threads > 0 ? spec.threads : config_.threads);
+}
+
+std::optional<Rung> TrainingLadder::more_threads() {
+  if (!streams()) return std::nullopt;
+  if (!more_threads_) {
+    RunConfig config = config_;
+    for (SourceConfig& source : config.data.sources)
+      source.spec.threads = 2 * reading_threads_of(source.spec);
+    more_threads_ = trainer(config);
+  }
+  return rung("twice the reading threads", "", *more_threads_);
+}
+
+std::vector<std::filesystem::path> TrainingLadder::streamed_files() const {
+  std::vector<std::filesystem::path> files;
+  for (std::size_t k = 0; k < config_.data.sources.size(); ++k)
+    if (plan().sources[k].streamed)
+      for (auto& file : files_below(config_.resolve(config_.data.sources[k].spec.path)))
+        files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<double> TrainingLadder::storage_rate() const {
+  return wellspring::storage_rate(streamed_files());
+}
+
+ColdFiles TrainingLadder::measure_cold(LadderLimits limits) {
+  const std::vector<std::filesystem::path> files = streamed_files();
+  if (files.empty()) return {{}, "the files are not at the configured path"};
+  if (!bytes_read()) return {{}, "the system does not count bytes from storage"};
+  BytesRead read;
+  Rung cold = rung("files from storage", "storage", *configured_);
+  cold.run = [&, warm = cold.run](std::int64_t steps) {
+    drop_from_page_cache(files);
+    const BytesRead before = *bytes_read();
+    StepTimes times = warm(steps);
+    const BytesRead after = *bytes_read();
+    read.calls += after.calls - before.calls;
+    read.storage += after.storage - before.storage;
+    return times;
+  };
+  const Ladder ladder = measure_ladder({cold}, limits);
+  // Mapped files are read without calls.
+  if (read.storage == 0 || 2 * read.storage < read.calls)
+    return {{},
+            fmt::format("the page cache kept the files: {} of {} came from storage",
+                        human_bytes(read.storage), human_bytes(read.calls))};
+  return {ladder.rungs.front(), ""};
+}
+
+std::optional<double> TrainingLadder::decoding_rate() const {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSeconds = 0.3;
+  RunConfig config = config_;
+  const Mixture mixture = config.open_training();
+  for (int k = 0; k < mixture.size(); ++k) {
+    const Dataset* const rows = mixture.source(k).rows();
+    if (rows == nullptr || !rows->encoded()) continue;
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(rows->layout().bytes()));
+    const std::unique_ptr<RowReader> reader = rows->reader();
+    reader->read(0, row.data());
+    std::int64_t count = 0;
+    const auto begin = Clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    while (seconds() < kSeconds) reader->read(++count % rows->size(), row.data());
+    return static_cast<double>(count) / seconds();
+  }
+  return std::nullopt;
+}
+
+}  // namespace wellspring

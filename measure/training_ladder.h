@@ -1,0 +1,66 @@
+// The rungs of a configuration: its training step with more and more of its data path. Called by
+// `diagnose`; host only.
+#pragma once
+
+#include "measure/ladder.h"
+#include "train/config/run_config.h"
+#include "train/metrics/observer.h"
+#include "train/trainer.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+
+/// Files read from storage instead of the page cache.
+struct ColdFiles {
+  std::optional<RungResult> rung;  ///< nullopt: not possible here
+  std::string reason;              ///< why not
+};
+
+class TrainingLadder {
+ public:
+  /// Builds one trainer for each way to store the rows. Evaluates nothing and writes nothing;
+  /// initial weights, limits of the run and the learning rate do not matter. A schedule is replaced
+  /// by its mean weights. Errors: as in Trainer; (config) if train.graph is check.
+  TrainingLadder(RunConfig config, TrainObserver& observer);
+
+  /// From resident batches to the configuration, and the data path alone. Valid while this lives.
+  std::vector<Rung> rungs();
+  /// The same rung as the last one, with twice the reading threads; nullopt if nothing is streamed.
+  std::optional<Rung> more_threads();
+  /// Measures the configuration while the page cache has none of its files.
+  ColdFiles measure_cold(LadderLimits limits);
+  /// Bytes per second of sequential reading; nullopt if nothing is streamed, or if the page cache
+  /// keeps the files.
+  std::optional<double> storage_rate() const;
+  /// Samples per second that one thread reads and decodes; nullopt if nothing is encoded.
+  std::optional<double> decoding_rate() const;
+
+  const RunConfig& config() const { return config_; }
+  const PlanReport& plan() const { return configured_->plan(); }
+  /// Rungs that were left out and why, and what the schedule became.
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool streams() const;
+
+ private:
+  std::unique_ptr<Trainer> trainer(const RunConfig& config, int kept_batches = 0) const;
+  /// The configuration with these settings of the sources that `configured_` streams.
+  RunConfig streamed_as(Storage storage, RowCache cache) const;
+  void add_cached();
+  Rung rung(std::string name, std::string stage, Trainer& trainer,
+            TimedPart part = TimedPart::whole) const;
+  std::string device_stage() const;
+  std::vector<std::filesystem::path> streamed_files() const;
+  std::int64_t reading_threads_of(const SourceSpec& spec) const;
+
+  RunConfig config_;
+  TrainObserver& observer_;
+  std::vector<std::string> notes_;
+  std::unique_ptr<Trainer> configured_, resident_, decoded_, encoded_, more_threads_;
+};
+
+}  // namespace wellspring

@@ -1,0 +1,218 @@
+// Planted bottlenecks on simulated times: the diagnosis must find the plant.
+#include "measure/diagnosis.h"
+
+#include "tests/support/error_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+enum class Overlap { with_the_step, none };
+
+/// A simulated training step: times in milliseconds.
+struct Plant {
+  std::string name;
+  double decoding = 0, reading = 0;
+  Overlap overlap = Overlap::with_the_step;
+  double noise = 0.02;  ///< standard deviation of the logarithm of a window's time
+  InputBound expected = InputBound::not_bound;
+  std::set<std::string> causes = {};
+  bool tipping_point = false;
+
+  static constexpr double kCompute = 10;
+  double step(double data) const {
+    return overlap == Overlap::none ? kCompute + data : std::max(kCompute, data);
+  }
+};
+
+constexpr double kBatch = 128;
+
+/// Takes simulated time: a window's noise, and a drift of the whole machine by 30 %.
+class Simulation {
+ public:
+  Simulation(const Plant& plant, std::uint64_t seed) : plant_(plant), random_(seed) {}
+
+  Diagnosis diagnosis() {
+    const std::vector<Rung> rungs = {
+        rung("resident batches", "", plant_.step(0)),
+        rung("encoded in memory", "decoding", plant_.step(plant_.decoding)),
+        rung("as configured", "reading", plant_.step(plant_.decoding + plant_.reading)),
+        alone(rung("data alone", "", std::max(0.01, plant_.decoding + plant_.reading)))};
+    LadderLimits limits;
+    limits.seconds = 20;
+    limits.clock = [this] { return now_; };
+    return diagnose(measure_ladder(rungs, limits));
+  }
+
+ private:
+  static Rung alone(Rung rung) {
+    rung.apart = true;
+    return rung;
+  }
+  Rung rung(const char* name, const char* stage, double milliseconds) {
+    return {.name = name, .stage = stage, .samples = kBatch, .run = [this, milliseconds](auto n) {
+              const double drift = 1 + 0.3 * std::sin(now_ / 5);
+              const double step =
+                  1e-3 * milliseconds * drift * std::exp(plant_.noise * normal_(random_));
+              StepTimes times;
+              times.steps.assign(static_cast<std::size_t>(n), step);
+              times.waits.assign(times.steps.size(), 0);
+              times.wall = step * static_cast<double>(n);
+              now_ += times.wall;
+              return times;
+            }};
+  }
+
+  Plant plant_;
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+  double now_ = 0;
+};
+
+class PlantedBottleneck : public testing::TestWithParam<Plant> {};
+
+TEST_P(PlantedBottleneck, IsFound) {
+  const Plant& plant = GetParam();
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Diagnosis diagnosis = Simulation(plant, seed).diagnosis();
+    std::set<std::string> causes;
+    for (const Cause& cause : diagnosis.causes)
+      if (cause.confirmed) causes.insert(cause.stage);
+    found += diagnosis.bound == plant.expected && causes == plant.causes &&
+             diagnosis.tipping_point == plant.tipping_point;
+  }
+  EXPECT_GE(found, 38);
+}
+
+constexpr double kPerSample = 0.2;                         // ms
+constexpr double kThrottled = kBatch * 20e3 / 50e6 * 1e3;  // 20 kB at 50 MB/s, ms
+constexpr auto kSerial = Overlap::none;
+constexpr auto kOverlaps = Overlap::with_the_step;
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, PlantedBottleneck,
+    testing::Values(
+        Plant{"SlowPerBatch", 0, 30, kOverlaps, 0.02, InputBound::highly, {"reading"}},
+        Plant{"SlowPerSample",
+              kBatch* kPerSample,
+              0,
+              kOverlaps,
+              0.02,
+              InputBound::highly,
+              {"decoding"}},
+        Plant{"ThrottledReader", 4, kThrottled, kOverlaps, 0.02, InputBound::highly, {"reading"}},
+        Plant{"SpinningDecoder", 6, 0.1, kSerial, 0.02, InputBound::highly, {"decoding"}},
+        Plant{"OneCore", 1.2, 0.2, kSerial, 0.02, InputBound::moderately, {"decoding"}},
+        Plant{"None", 0.5, 0.5},
+        Plant{"NoiseOnly", 0.5, 0.5, kOverlaps, 0.5, InputBound::inconclusive},
+        // Rates of 100, 70 and 40 steps/s.
+        Plant{"TwoEqual",
+              1e3 / 70,
+              1e3 / 40 - 1e3 / 70,
+              kOverlaps,
+              0.02,
+              InputBound::highly,
+              {"decoding", "reading"}},
+        Plant{"TippingPoint", 5, 4.5, kOverlaps, 0.02, InputBound::not_bound, {}, true}),
+    [](const auto& test) { return test.param.name; });
+
+/// A ladder without noise.
+Ladder ladder_of(const std::vector<std::pair<std::string, double>>& stages) {
+  Ladder ladder;
+  for (const auto& [stage, rate] : stages) {
+    RungResult& rung = ladder.rungs.emplace_back();
+    rung.name = rung.stage = stage;
+    rung.rates.assign(kFewestForInterval, rate);
+    rung.rate = rate;
+  }
+  return ladder;
+}
+
+// Steps/s of the published ladder of cached stages.
+TEST(Diagnosis, NamesTheTransformFirstAndRawLoadingSecondInThePublishedLadder) {
+  const Diagnosis diagnosis = diagnose(ladder_of({{"cached on the device", 3.45},
+                                                  {"copy", 3.33},
+                                                  {"collation", 3.23},
+                                                  {"transform", 1.72},
+                                                  {"raw loading", 0.89}}));
+  EXPECT_EQ(diagnosis.bound, InputBound::highly);
+  EXPECT_NEAR(diagnosis.speed_up, 3.45 / 0.89, 1e-9);
+  ASSERT_EQ(diagnosis.causes.size(), 2u);
+  EXPECT_EQ(diagnosis.causes[0].stage, "transform");
+  EXPECT_EQ(diagnosis.causes[1].stage, "raw loading");
+  EXPECT_NEAR(diagnosis.causes[1].gain, 1.72 / 0.89, 1e-9);
+}
+
+TEST(Diagnosis, UsesTheLimitsOfTensorFlowsProfiler) {
+  const auto bound = [](double rate) {
+    return diagnose(ladder_of({{"ceiling", 100}, {"data", rate}})).bound;
+  };
+  EXPECT_EQ(bound(95.1), InputBound::not_bound);
+  EXPECT_EQ(bound(94.9), InputBound::moderately);
+  EXPECT_EQ(bound(80.1), InputBound::moderately);
+  EXPECT_EQ(bound(79.9), InputBound::highly);
+}
+
+TEST(Diagnosis, DoesNotConfirmACauseThatTheDataPathAloneDoesNotShow) {
+  Ladder ladder = ladder_of({{"ceiling", 100}, {"decoding", 50}, {"data alone", 1000}});
+  ladder.rungs.back().apart = true;
+  const Diagnosis diagnosis = diagnose(ladder);
+  ASSERT_EQ(diagnosis.causes.size(), 1u);
+  EXPECT_FALSE(diagnosis.causes[0].confirmed);
+}
+
+TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
+  Diagnosis open;
+  EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: an interval needs 6 turns");
+  open.lost_interval = Interval{0.01, 0.07};
+  EXPECT_EQ(verdict_text(open), "INCONCLUSIVE: between not and moderately input-bound");
+}
+
+TEST(Ladder, RefusesATimeLimitThatTheWarmUpExceeds) {
+  double now = 0;
+  LadderLimits limits;
+  limits.seconds = 1;
+  limits.clock = [&] { return now += 1; };
+  const Rung rung{.name = "a", .run = [](auto n) {
+                    return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
+                                     std::vector<double>(static_cast<std::size_t>(n), 0), 1};
+                  }};
+  expect_parts(message_of(ErrorKind::config, [&] { measure_ladder({rung}, limits); }),
+               {"time limit of 1", "before the first turn", "--seconds"});
+}
+
+TEST(Ladder, FlagsClocksThatDisagree) {
+  const auto clocks = [](double wall) {
+    const Rung rung{.name = "a", .run = [wall](auto n) {
+                      return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
+                                       std::vector<double>(static_cast<std::size_t>(n), 0.25),
+                                       wall * static_cast<double>(n)};
+                    }};
+    const Ladder ladder = measure_ladder({rung});
+    EXPECT_TRUE(ladder.tight);
+    EXPECT_DOUBLE_EQ(ladder.rungs[0].wait, 0.25);
+    return ladder.rungs[0].clocks_disagree();
+  };
+  EXPECT_FALSE(clocks(1.019));
+  EXPECT_TRUE(clocks(1.03));
+}
+
+TEST(Quantile, IsTheNearestRank) {
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.99), 4);
+  EXPECT_EQ(quantile({7}, 0.5), 7);
+}
+
+}  // namespace
+}  // namespace wellspring::test

@@ -1,0 +1,142 @@
+// The rungs of real configurations. No test depends on the speed of the machine.
+#include "measure/training_ladder.h"
+
+#include "measure/diagnosis_report.h"
+#include "measure/page_cache.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/image_fixtures.h"
+#include "tests/support/temporary_folder.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+constexpr const char* kRun = R"(name: small
+device: cpu
+threads: 1
+data:
+  size: 8
+  sources:
+    - {{name: photos, kind: files, path: {}, storage: streamed, ahead: 2, weight: 3}}
+    - {{name: shapes, kind: generator, generator: shapes, weight: 1}}
+  schedule:
+    - {{at: 0%, weights: {{photos: 0, shapes: 1}}}}
+    - {{at: 50%, weights: {{photos: 1, shapes: 0}}}}
+model: {{name: mlp}}
+train: {{batch: 8, steps: 30, log_every: 4}}
+)";
+
+class TrainingLadders : public testing::Test {
+ protected:
+  TrainingLadders() { write_image_folder(folder_.path(), 2, 6, 8, 8); }
+  RunConfig config(const std::vector<std::string>& settings = {}) const {
+    return RunConfig::parse(fmt::format(kRun, folder_.path().string()), "small.yaml", settings);
+  }
+  static std::vector<std::string> stages(TrainingLadder& ladder) {
+    std::vector<std::string> stages;
+    for (const Rung& rung : ladder.rungs())
+      if (!rung.apart) stages.push_back(rung.stage);
+    return stages;
+  }
+  static LadderLimits few_turns() {
+    LadderLimits limits;
+    limits.window = 1e-3;
+    limits.tight = 1e9;  // ends as soon as there are intervals
+    return limits;
+  }
+  TrainObserver silent_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainingLadders, HaveTheRungsOfTheConfiguration) {
+  TrainingLadder streamed(config(), silent_);
+  EXPECT_EQ(stages(streamed), (std::vector<std::string>{"", "generation and augmentation",
+                                                        "copying", "decoding", "reading files"}));
+  EXPECT_TRUE(streamed.more_threads());
+  TrainingLadder resident(config({"data.sources.0.storage=resident"}), silent_);
+  EXPECT_EQ(stages(resident), (std::vector<std::string>{"", "generation and augmentation"}));
+  EXPECT_FALSE(resident.more_threads());
+}
+
+// Weights of 0 to 1 over the first half, then 1: 1/4 + 1/2.
+TEST_F(TrainingLadders, UseTheMeanWeightsOfASchedule) {
+  const TrainingLadder ladder(config(), silent_);
+  ASSERT_EQ(ladder.notes().size(), 1u);
+  expect_parts(ladder.notes()[0], {"mean weights", "photos 0.75, shapes 0.25"});
+  EXPECT_DOUBLE_EQ(ladder.plan().sources[0].weight, 0.75);
+}
+
+TEST_F(TrainingLadders, MeasureEveryRungAndReportIt) {
+  TrainingLadder training(config(), silent_);
+  DiagnosisReport report;
+  report.title = "a <title>";
+  report.ladder = measure_ladder(training.rungs(), few_turns());
+  report.diagnosis = diagnose(report.ladder);
+  report.cold = training.measure_cold(few_turns());
+  report.sources = training.plan().sources;
+  report.machine = {{"decoding", *training.decoding_rate(), "images/s"}};
+  EXPECT_EQ(report.ladder.turns(), static_cast<int>(kFewestForInterval));
+  EXPECT_EQ(report.ladder.configured().name, "as configured");
+  EXPECT_TRUE(report.diagnosis.lost_interval);
+  EXPECT_GT(report.diagnosis.data_seconds, 0);
+  for (const RungResult& rung : report.ladder.rungs) {
+    EXPECT_GT(rung.rate, 0) << rung.name;
+    EXPECT_GE(rung.p99, rung.p50) << rung.name;
+    EXPECT_LE(rung.wait, 1) << rung.name;
+  }
+  EXPECT_EQ(report.ladder.ceiling().wait < 0.5, true) << "resident batches need no data";
+  const nlohmann::ordered_json json = to_json(report);
+  EXPECT_EQ(json["rungs"].size(), report.ladder.rungs.size() + (report.cold->rung ? 1 : 0));
+  EXPECT_EQ(json["rungs"][0]["share_of_ceiling"], 1);
+  for (const char* name : {"resident batches", "decoded rows in host memory", "data alone"}) {
+    EXPECT_NE(to_text(report).find(name), std::string::npos) << name;
+    EXPECT_NE(to_html(report).find(name), std::string::npos) << name;
+  }
+  EXPECT_NE(to_html(report).find("a &lt;title&gt;"), std::string::npos);
+  EXPECT_EQ(to_html(report).find("http"), std::string::npos) << "the page needs no other file";
+}
+
+TEST_F(TrainingLadders, RefuseStepsThatRunTwice) {
+  expect_parts(message_of(ErrorKind::config,
+                          [&] { TrainingLadder ladder(config({"train.graph=check"}), silent_); }),
+               {"train.graph is check", "train.graph=on"});
+}
+
+TEST(DiagnosisReport, AdvisesTheRemedyOfEachCause) {
+  DiagnosisReport report;
+  RungResult& rung = report.ladder.rungs.emplace_back();
+  rung.rate = 10;
+  rung.rates = {10};
+  report.sources.push_back({"photos", "", "", 1, true, true, 1 << 20});
+  for (const auto& [stage, word] :
+       std::vector<std::pair<std::string, std::string>>{{"copying", "storage: resident (1.0 MiB)"},
+                                                        {"decoding", "cache: decoded (1.0 MiB)"},
+                                                        {"reading files", "cache: encoded"},
+                                                        {"generation", "bench generators"},
+                                                        {"augmentation", "augmentations"}}) {
+    report.diagnosis.causes = {{stage, 0.5, {0.4, 0.6}, 2}};
+    expect_parts(advice(report).at(0), {stage, word, "2.00 times"});
+  }
+}
+
+TEST(PageCache, FindsFilesAndCountsWhatIsRead) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a/b.bin", Bytes(5000));
+  EXPECT_EQ(files_below(folder.path()).size(), 1u);
+  EXPECT_EQ(files_below(folder.path() / "a/b.bin").size(), 1u);
+  EXPECT_TRUE(files_below(folder.path() / "absent").empty());
+  if (const auto before = bytes_read()) {
+    drop_from_page_cache(files_below(folder.path()));
+    EXPECT_GE(bytes_read()->calls, before->calls);
+  }
+}
+
+}  // namespace
+}  // namespace wellspring::test
