@@ -2,8 +2,8 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "cli/command.h"
+#include "cli/local_ranks.h"
 #include "cli/options.h"
-#include "cli/program.h"
 #include "cli/terminal.h"
 #include "cli/work_bar.h"
 #include "core/io/files.h"
@@ -106,7 +106,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 int run(const DiagnoseArguments& options) {
-  expect_single_task();
+  expect_one_process("diagnose");
   std::vector<Gate> gates;
   for (const std::string& condition : options.conditions) gates.push_back(Gate::parse(condition));
   for (const std::string& path : {options.json, options.html})

@@ -3,6 +3,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/signals.h"
+#include "train/ranks/launch.h"
 #include "train/ranks/socket.h"
 
 #include <fmt/format.h>
@@ -126,6 +127,16 @@ int wait_for(LocalRanks& ranks, const sigset_t& signals) {
 }
 
 }  // namespace
+
+void expect_one_process(const std::string& command) {
+  const std::optional<Launch> launch = find_launch(process_environment(), getppid());
+  if (!launch) return;
+  fail(ErrorKind::config,
+       {fmt::format("{} started this as process {} of {}", launch->launcher, launch->rank + 1,
+                    launch->size),
+        fmt::format("{} uses one process, and each would do the whole work again", command),
+        "start one process"});
+}
 
 std::optional<int> start_local_ranks(int ranks) {
   const int port = free_port();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 namespace wellspring::cli {
 
@@ -10,5 +11,9 @@ namespace wellspring::cli {
 /// the one that failed, or else of rank 0. Passes signals on. If a rank fails, the others get
 /// SIGTERM after ten seconds and SIGKILL ten seconds later. Call it before any thread is started.
 std::optional<int> start_local_ranks(int ranks);
+
+/// Throws Error (config) if a launcher (srun, mpirun, torchrun) started several of this command: each
+/// would do the whole work again.
+void expect_one_process(const std::string& command);
 
 }  // namespace wellspring::cli

@@ -278,7 +278,8 @@ std::string to_html(const DiagnosisReport& report) {
     const Cells cells = cells_of(rung);
     for (std::size_t c = 0; c < cells.size(); ++c)
       body += fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
-    body += "<td>" + fmt::format(kBar, rung.apart ? 0.0 : std::min(100.0, 100 * rung.share)) + "</td></tr>\n";
+    body += "<td>" + fmt::format(kBar, rung.apart ? 0.0 : std::min(100.0, 100 * rung.share)) +
+            "</td></tr>\n";
   }
   body += "</table></div>\n";
   std::vector<std::string> machine;

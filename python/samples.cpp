@@ -4,12 +4,12 @@
 #include "core/signals.h"
 #include "export/export.h"
 #include "export/preview.h"
-#include "python/bindings.h"
-#include "python/configuration.h"
-#include "python/process.h"
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
 
+#include "python/bindings.h"
+#include "python/configuration.h"
+#include "python/process.h"
 #include <memory>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -99,13 +99,12 @@ nb::bytes draw(Samples& samples) {
 
 void bind_samples(nb::module_& module) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Samples>(module, "Samples")
-      .def("write", &Samples::write, Release())
-      .def("draw", draw);
+  nb::class_<Samples>(module, "Samples").def("write", &Samples::write, Release()).def("draw", draw);
   module.def(
       "generator_samples",
-      [](const std::string& name, const std::vector<std::pair<std::string, std::string>>& parameters,
-         int size, std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
+      [](const std::string& name,
+         const std::vector<std::pair<std::string, std::string>>& parameters, int size,
+         std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
          const std::string& device) {
         return Samples(open_generator(name, parameters, size, seed, first, count, plane, device));
       },

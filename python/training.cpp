@@ -1,9 +1,6 @@
 // Training runs, and the weights of their checkpoints.
 #include "core/error.h"
 #include "core/signals.h"
-#include "python/bindings.h"
-#include "python/configuration.h"
-#include "python/process.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_file.h"
 #include "train/metrics/metrics_log.h"
@@ -11,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "python/bindings.h"
+#include "python/configuration.h"
+#include "python/process.h"
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -116,7 +116,8 @@ class CallbackObserver final : public TrainObserver {
 FinishReport run(RunConfig config, CallbackObserver& observer, const TrainerOptions& options) {
   static std::mutex one_run;  // a callback stops a run through the process's interrupt flag
   const std::unique_lock lock(one_run, std::try_to_lock);
-  if (!lock) fail(ErrorKind::runtime, {"another run trains in this process", "", "wait for its end"});
+  if (!lock)
+    fail(ErrorKind::runtime, {"another run trains in this process", "", "wait for its end"});
   const InterruptBridge interrupts;
   try {
     Trainer trainer(std::move(config), observer, options);
@@ -178,7 +179,8 @@ nb::object read_array(const SafetensorsFile& file, const TensorInfo& tensor) {
   file.read(tensor, {values.get(), tensor.bytes});
   if (factor == 2) widen(values.get(), static_cast<std::int64_t>(tensor.bytes / 2));
   std::byte* const data = values.release();
-  const nb::capsule owner(data, [](void* kept) noexcept { delete[] static_cast<std::byte*>(kept); });
+  const nb::capsule owner(data,
+                          [](void* kept) noexcept { delete[] static_cast<std::byte*>(kept); });
   const std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
   return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
                                          array_type(tensor.type)));

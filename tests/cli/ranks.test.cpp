@@ -169,6 +169,11 @@ TEST_F(RankProcesses, RefusesWhatDoesNotFit) {
   EXPECT_EQ(both.exit_code, 2);
   expect_parts(both.err, {"mpirun (Open MPI) has already started 2 ranks", "leave out --ranks"});
   EXPECT_FALSE(fs::exists(folder() / "runs"));
+  const Outcome other = wellspring(
+      {"diagnose", "small.yaml"}, folder(),
+      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}});
+  EXPECT_EQ(other.exit_code, 2);
+  expect_parts(other.err, {"torchrun started this as process 2 of 2", "diagnose uses one process"});
 }
 
 }  // namespace

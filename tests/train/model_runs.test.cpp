@@ -34,6 +34,10 @@ std::vector<ModelRun> model_runs() {
         "data.sources.0.repeats=2", kMirrored, "data.mix={mixup: 0.8}"}},
       {"vit with a mean",
        {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, pool: mean}"}},
+      {"vit with a second token",
+       {"model={name: vit, patch: 4, width: 8, depth: 1, heads: 2, distilled: true}",
+        "heads=[{name: shapes}, {name: noise}, {name: teacher, output: distilled, sources: "
+        "[shapes]}]"}},
       {"convnext",
        {"model={name: convnext, widths: [8, 16], depths: [1, 1], drop_path: 0.2, patch: 2}"}},
       {"transformer",
@@ -102,6 +106,20 @@ TEST(ModelRuns, EvaluateThePixelsOfAModelFile) {
       evaluate_checkpoint(folder / "run", small_run("unused", {kPixels[0]}), listener);
   EXPECT_EQ(read.results.at(0).heads.at(0).scores.at(1).value,
             own.results.at(0).heads.at(0).scores.at(1).value);
+}
+
+// Both heads learn the labels of one source, from tokens of their own.
+TEST(ModelRuns, TeachTwoHeadsWithOneSource) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer trainer(small_run(folder / "run", model_runs()[3].settings), listener, quick());
+  const EvaluationReport before = trainer.evaluate();
+  trainer.run();
+  const EvaluationReport after = trainer.evaluate();
+  ASSERT_EQ(after.results[0].heads.size(), 2u);
+  for (const std::size_t head : {0, 1})
+    EXPECT_NE(after.results[0].heads[head].loss, before.results[0].heads[head].loss);
+  EXPECT_NE(after.results[0].heads[0].loss, after.results[0].heads[1].loss);
 }
 
 TEST(ModelRuns, LearnTheClassesOfPixels) {

@@ -45,9 +45,10 @@ const ParamTable<HeadConfig>& head_table() {
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")
           .text_list("targets", &HeadConfig::targets,
                      "(regression) latents or columns of `target` to predict, by name")
-          .text_list("sources", &HeadConfig::sources,
-                     "(regression, pixel_class) sources that train this head; empty: all that have "
-                     "its targets, or classes per pixel");
+          .text_list(
+              "sources", &HeadConfig::sources,
+              "sources that train this head; empty: all that have its targets (regression) "
+              "or classes per pixel (pixel_class), otherwise those that name it with `head`");
   return table;
 }
 
@@ -125,9 +126,6 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
     node.refuse(fmt::format("targets does not apply to loss {}", to_string(head.loss)),
                 "only a regression has targets");
   const bool dense = head.loss == LossKind::pixel_class;
-  if (!regression && !dense && !head.sources.empty())
-    node.refuse(fmt::format("sources does not apply to loss {}", to_string(head.loss)),
-                "each source names its head with `head`");
   const bool smooth =
       dense || head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
   if (!smooth && head.label_smoothing > 0)

@@ -44,11 +44,10 @@ bool has_all_targets(const SourceTruth& source, const std::vector<std::string>& 
 }
 
 bool teaches(const SourceTruth& source, const HeadConfig& head) {
-  const bool dense = head.loss == LossKind::pixel_class;
-  if (head.loss != LossKind::regression && !dense) return source.head == head.name;
-  if (head.sources.empty())
-    return dense ? !source.dense_classes.empty() : has_all_targets(source, head.targets);
-  return std::ranges::count(head.sources, source.of) > 0;
+  if (!head.sources.empty()) return std::ranges::count(head.sources, source.of) > 0;
+  if (head.loss == LossKind::regression) return has_all_targets(source, head.targets);
+  if (head.loss == LossKind::pixel_class) return !source.dense_classes.empty();
+  return source.head == head.name;
 }
 
 std::string prefix_of(const HeadConfig& head) {
@@ -338,7 +337,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
       fail(ErrorKind::config,
            {fmt::format("{}: no source trains it", prefix_of(config)),
             "a source names its head with `head` (default: the name of the source)",
-            "remove the head, or name it in a source"});
+            "list its `sources`, name it in a source, or remove it"});
     require_a_choice(config, head);
     require_variety(config, head, sources);
     require_own_output(config, head, heads);

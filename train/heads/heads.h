@@ -48,7 +48,8 @@ struct HeadConfig {
   std::string name;
   LossKind loss = LossKind::class_label;
   std::string output;  ///< output of the model; "": the usual one for the loss
-  /// (regression, pixel_class) sources; empty: all with its targets, or with dense labels.
+  /// Sources that train it. Empty: all with its targets or with dense labels; for other losses, the sources
+  /// that name it as their head.
   std::vector<std::string> sources;
   std::vector<std::string> targets;  ///< (regression) names of latents or target columns
   double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016

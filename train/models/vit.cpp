@@ -21,6 +21,7 @@ struct Vit {
 
   int patch = 16, width = 192, depth = 12, heads = 3, mlp_ratio = 4;
   Pool pool = Pool::token;
+  bool distilled = false;
   float drop_path = 0, layer_scale = 0;
 
   static const ParamTable<Vit>& table() {
@@ -36,6 +37,9 @@ struct Vit {
             .choice("pool", &Vit::pool, {{"token", Pool::token}, {"mean", Pool::mean}},
                     "token: the head reads a class token; mean: the mean of all patches",
                     "Dosovitskiy et al. 2021, appendix D.3")
+            .flag("distilled", &Vit::distilled,
+                  "a second class token, whose head is the output `distilled`",
+                  "Touvron et al. 2021 (DeiT), section 4")
             .real("drop_path", &Vit::drop_path, {0, 0.9}, "",
                   "stochastic depth: rate of the last block; it increases linearly from 0",
                   "Huang et al. 2016; 0.1 in Touvron et al. 2021, table 9")
@@ -56,24 +60,31 @@ struct Vit {
       fail(ErrorKind::config,
            {fmt::format("model vit: a width of {} cannot be divided among {} heads", width, heads),
             "all heads must have the same width", "change width or heads"});
+    if (distilled && pool == Pool::mean)
+      fail(ErrorKind::config, {"model vit: distilled, but pool: mean", "a mean has no second token",
+                               "set pool: token, or distilled: false"});
   }
 
   void record(Tape& tape) const {
     tape.require(SampleKind::image, "its tokens are the patches of images");
     Tensor x = Tape::tokens(patches(tape));
+    if (distilled) x = tape.prepend({"dist_token", {1, 1, width}, kTokenInit}, x);
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});
     for (int i = 0; i < depth; ++i) x = block(tape, x, i);
-    if (pool == Pool::token) {
-      x = tape.select(tape.layer_norm(x, "norm"), 0, 1);
-    } else {
-      x = tape.layer_norm(tape.global_mean(x), "fc_norm");
+    if (pool == Pool::mean) {
+      tape.head(tape.layer_norm(tape.global_mean(x), "fc_norm"), "head", {.weight = kInit});
+      return;
     }
-    tape.head(x, "head", {.weight = kInit});
+    x = tape.layer_norm(x, "norm");
+    if (tape.wants(kSampleOutput)) tape.head(tape.select(x, 0, 1), "head", {.weight = kInit});
+    if (distilled && tape.wants(kDistilled))
+      tape.head(tape.select(x, 1, 1), "head_dist", {.output = kDistilled, .weight = kInit});
   }
 
  private:
   // As timm initialises them; its normal distributions are truncated at 100 deviations.
+  static constexpr const char* kDistilled = "distilled";
   static constexpr Init kInit = Init::normal(0.02f), kTokenInit = Init::normal(1e-6f);
 
   Tensor patches(Tape& tape) const {

@@ -353,8 +353,7 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   expect_parts(refused("heads: [{name: a, loss: regression}]"), {"heads[0]", "targets is missing"});
   expect_parts(refused("heads: [{name: a, targets: [x]}]"),
                {"targets does not apply to loss class"});
-  expect_parts(refused("heads: [{name: a, sources: [b]}]"),
-               {"sources does not apply to loss class"});
+  expect_parts(refused("heads: [{name: a, sources: [c]}]"), {"there is no source 'c'"});
   expect_parts(refused("heads: [{name: a, loss: multi_label, label_smoothing: 0.1}]"),
                {"label_smoothing does not apply to loss multi_label"});
   expect_parts(refused("heads: [{name: a, positives: balanced}]"),
