@@ -2,11 +2,11 @@
 
 #include "core/error.h"
 #include "kernels/batch/communicator.h"
-#include "python/process.h"
 #include "train/heads/heads.h"
 #include "train/normalised_data.h"
 #include "train/step/source_truth.h"
 
+#include "python/process.h"
 #include <algorithm>
 
 namespace wellspring::python {

@@ -5,11 +5,11 @@
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
-#include "python/batch_memory.h"
 #include "sources/mixing/mixup_pass.h"
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 
+#include "python/batch_memory.h"
 #include <cstdint>
 #include <memory>
 #include <mutex>

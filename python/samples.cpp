@@ -4,12 +4,12 @@
 #include "core/signals.h"
 #include "export/export.h"
 #include "export/preview.h"
-#include "python/bindings.h"
-#include "python/configuration.h"
-#include "python/process.h"
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
 
+#include "python/bindings.h"
+#include "python/configuration.h"
+#include "python/process.h"
 #include <memory>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -86,7 +86,7 @@ class Samples {
   std::vector<std::filesystem::path> files_;
 };
 
-nb::bytes draw(Samples& samples) {
+nb::bytes draw_png(Samples& samples) {
   std::vector<std::byte> png;
   {
     const nb::gil_scoped_release release;
@@ -101,11 +101,12 @@ void bind_samples(nb::module_& module) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Samples>(module, "Samples")
       .def("write", &Samples::write, Release())
-      .def("draw", draw);
+      .def("draw", draw_png);
   module.def(
       "generator_samples",
-      [](const std::string& name, const std::vector<std::pair<std::string, std::string>>& parameters,
-         int size, std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
+      [](const std::string& name,
+         const std::vector<std::pair<std::string, std::string>>& parameters, int size,
+         std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool plane,
          const std::string& device) {
         return Samples(open_generator(name, parameters, size, seed, first, count, plane, device));
       },

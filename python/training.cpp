@@ -1,9 +1,6 @@
 // Training runs, and the weights of their checkpoints.
 #include "core/error.h"
 #include "core/signals.h"
-#include "python/bindings.h"
-#include "python/configuration.h"
-#include "python/process.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_file.h"
 #include "train/metrics/metrics_log.h"
@@ -11,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "python/bindings.h"
+#include "python/configuration.h"
+#include "python/process.h"
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -113,10 +113,12 @@ class CallbackObserver final : public TrainObserver {
   std::exception_ptr thrown_;
 };
 
-FinishReport run(RunConfig config, CallbackObserver& observer, const TrainerOptions& options) {
+FinishReport run_training(RunConfig config, CallbackObserver& observer,
+                          const TrainerOptions& options) {
   static std::mutex one_run;  // a callback stops a run through the process's interrupt flag
   const std::unique_lock lock(one_run, std::try_to_lock);
-  if (!lock) fail(ErrorKind::runtime, {"another run trains in this process", "", "wait for its end"});
+  if (!lock)
+    fail(ErrorKind::runtime, {"another run trains in this process", "", "wait for its end"});
   const InterruptBridge interrupts;
   try {
     Trainer trainer(std::move(config), observer, options);
@@ -139,7 +141,7 @@ std::string train(const std::string& file, const std::optional<std::string>& tex
     expect_own_threads();
     TrainerOptions options;
     options.resume = ResumeChoice::parse(resume);
-    report = to_json(run(read_config(file, text, overrides), observer, options)).dump();
+    report = to_json(run_training(read_config(file, text, overrides), observer, options)).dump();
     observer.rethrow();
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();  // KeyboardInterrupt
@@ -178,13 +180,14 @@ nb::object read_array(const SafetensorsFile& file, const TensorInfo& tensor) {
   file.read(tensor, {values.get(), tensor.bytes});
   if (factor == 2) widen(values.get(), static_cast<std::int64_t>(tensor.bytes / 2));
   std::byte* const data = values.release();
-  const nb::capsule owner(data, [](void* kept) noexcept { delete[] static_cast<std::byte*>(kept); });
+  const nb::capsule owner(data,
+                          [](void* kept) noexcept { delete[] static_cast<std::byte*>(kept); });
   const std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
   return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
                                          array_type(tensor.type)));
 }
 
-nb::dict load(const std::string& where) {
+nb::dict load_weights_of(const std::string& where) {
   const ModelFile model(find_model_file(where));
   nb::dict arrays;
   for (const TensorInfo& tensor : model.tensors().tensors())
@@ -197,7 +200,7 @@ nb::dict load(const std::string& where) {
 void bind_training(nb::module_& module) {
   module.def("train", train, nb::arg("file"), nb::arg("text").none(), nb::arg("overrides"),
              nb::arg("resume"), nb::arg("callback").none());
-  module.def("load", load);
+  module.def("load", load_weights_of);
 }
 
 }  // namespace wellspring::python
