@@ -59,7 +59,8 @@ std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType d
 void GeneratorBatches::reserve(std::int64_t rows) {
   if (plan_ && rows <= rows_) return;
   auto plan = std::make_unique<MemoryPlan>(stream_.device());
-  rows_ = 0;  // until the new plan is complete
+  if (latest_ != nullptr) latest_->synchronize();  // it may still use the memory of plan_
+  rows_ = 0;                                       // until the new plan is complete
   source_->plan(*plan, Share::whole(rows));
   slots_ = plan->reserve<Slot>("batch", "slots", static_cast<std::size_t>(rows));
   overflow_ = plan->reserve<SetOverflow>("batch", "overflow", 1);
@@ -69,15 +70,40 @@ void GeneratorBatches::reserve(std::int64_t rows) {
   rows_ = rows;
 }
 
+void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch) {
+  reserve(batch.size);
+  if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
+    Event done(stream.device());  // batches share scenes and slots
+    done.record(*latest_);
+    done.wait(stream);
+  }
+  latest_ = &stream;
+  map(stream, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
+  if (batch.layout.kind == SampleKind::set && batch.overflow == nullptr)
+    batch.overflow = overflow_.data();
+  source_->emit(stream, slots_.data(), 0, batch);
+}
+
 void GeneratorBatches::make(std::uint64_t first, BatchView batch) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
-  reserve(batch.size);
-  map(stream_, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
-  if (batch.layout.kind == SampleKind::set && batch.overflow == nullptr)
-    batch.overflow = overflow_.data();
-  source_->emit(stream_, slots_.data(), 0, batch);
+  emit(stream_, first, batch);
   stream_.synchronize();
+}
+
+void GeneratorBatches::enqueue(std::uint64_t first, BatchView batch, void* native) {
+  expect_own_threads();
+  if (device().is_cpu())
+    fail(ErrorKind::config, {"stream: the generator is on the CPU", "it has no streams",
+                             "leave stream out, or make a generator with device='cuda'"});
+  const std::lock_guard lock(turn_);
+  if (!borrowed_ || borrowed_->native() != native) {
+    auto stream = Stream::borrow(device(), native, stream_.threads());
+    if (latest_ != nullptr) latest_->synchronize();  // the caller changes streams: rare
+    latest_ = nullptr;
+    borrowed_ = std::move(stream);
+  }
+  emit(*borrowed_, first, batch);
 }
 
 std::vector<std::string> GeneratorBatches::notes() {

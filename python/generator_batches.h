@@ -45,16 +45,22 @@ class GeneratorBatches {
   /// Fills `batch` with the samples [first, first + batch.size) and waits for the device. Threads may
   /// call it at the same time; they take turns.
   void make(std::uint64_t first, BatchView batch);
+  /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
+  /// only if the batch has more rows than any before it.
+  void enqueue(std::uint64_t first, BatchView batch, void* native);
   /// Messages about tables and limits, after the first batch.
   std::vector<std::string> notes();
 
  private:
   /// Plans again if the batch has more rows than any before it.
   void reserve(std::int64_t rows);
+  void emit(Stream& stream, std::uint64_t first, BatchView batch);
 
   std::mutex turn_;
   std::unique_ptr<ProceduralSource> source_;
   Stream stream_;
+  std::unique_ptr<Stream> borrowed_;  ///< the stream of the latest enqueue()
+  Stream* latest_ = nullptr;          ///< stream of the latest batch
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
   Planned<Slot> slots_;

@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, std::string>> list_generators() {
 }
 
 /// Arguments of the class, as python/wellspring/_generator.py passes them.
-struct Arguments {
+struct GeneratorArguments {
   std::string name;
   std::vector<std::pair<std::string, std::string>> parameters;  ///< values as in YAML
   int size = 64, threads = 0;
@@ -37,7 +37,7 @@ struct Arguments {
   std::string augmentations;  ///< JSON: {"augment": [...], "normalise": {...}}
 };
 
-GeneratorBatches::Settings settings_of(const Arguments& arguments) {
+GeneratorBatches::Settings generator_settings(const GeneratorArguments& arguments) {
   GeneratorBatches::Settings settings;
   settings.generator = arguments.name;
   for (const auto& [name, value] : arguments.parameters)
@@ -53,19 +53,20 @@ GeneratorBatches::Settings settings_of(const Arguments& arguments) {
   return settings;
 }
 
-void construct(GeneratorBatches* self, const std::string& name,
-               const std::vector<std::pair<std::string, std::string>>& parameters, int size,
-               std::uint64_t seed, const std::string& device, int threads, bool plane,
-               const std::string& augmentations) {
+void construct_generator(GeneratorBatches* self, const std::string& name,
+                         const std::vector<std::pair<std::string, std::string>>& parameters,
+                         int size, std::uint64_t seed, const std::string& device, int threads,
+                         bool plane, const std::string& augmentations) {
   const auto settings =
-      settings_of({name, parameters, size, threads, seed, device, plane, augmentations});
+      generator_settings({name, parameters, size, threads, seed, device, plane, augmentations});
   const nb::gil_scoped_release release;
   new (self) GeneratorBatches(settings);
 }
 
-nb::object batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count,
-                 const std::string& dtype, const std::string& layout,
-                 const std::optional<nb::dict>& out) {
+nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count,
+                           const std::string& dtype, const std::string& layout,
+                           const std::optional<nb::dict>& out,
+                           const std::optional<std::uintptr_t>& stream) {
   const DType type = parse_dtype(dtype);
   const ImageAxes axes = parse_axes(layout);
   BatchView view;
@@ -80,13 +81,17 @@ nb::object batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count
       memory = self.memory(count, type);
       view = memory->view();
     }
-    self.make(first, view);
+    if (stream) {
+      self.enqueue(first, view, reinterpret_cast<void*>(*stream));
+    } else {
+      self.make(first, view);
+    }
   }
   return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
 }
 
 /// The generator with its parameters as JSON.
-std::string describe(const GeneratorBatches& self) {
+std::string describe_generator(const GeneratorBatches& self) {
   const SampleInfo& info = self.generator().info();
   nlohmann::ordered_json json = cli::to_json(find_generator(info.name));
   json["sample"] = to_string(self.layout());
@@ -107,10 +112,10 @@ std::string describe(const GeneratorBatches& self) {
 void bind_generators(nb::module_& module) {
   module.def("list_generators", list_generators);
   nb::class_<GeneratorBatches>(module, "Generator")
-      .def("__init__", construct)
-      .def("batch", batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"), nb::arg("layout"),
-           nb::arg("out").none())
-      .def("describe", describe)
+      .def("__init__", construct_generator)
+      .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"),
+           nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none())
+      .def("describe", describe_generator)
       .def("notes", &GeneratorBatches::notes, nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -21,9 +21,9 @@ RunConfig read_config(const std::string& file, const std::optional<std::string>&
 
 namespace {
 
-void construct(MixtureBatches* self, const std::string& file,
-               const std::optional<std::string>& text, const std::vector<std::string>& overrides,
-               int rank, int ranks) {
+void construct_mixture(MixtureBatches* self, const std::string& file,
+                       const std::optional<std::string>& text,
+                       const std::vector<std::string>& overrides, int rank, int ranks) {
   const nb::gil_scoped_release release;
   expect_own_threads();
   new (self) MixtureBatches(read_config(file, text, overrides), rank, ranks);
@@ -40,7 +40,7 @@ nb::object slot_column(const std::vector<Slot>& slots, Get get) {
   return nb::cast(nb::ndarray<nb::numpy, T>(data, {slots.size()}, owner));
 }
 
-nb::dict batch(MixtureBatches& self, std::uint64_t step, const std::string& layout) {
+nb::dict mixture_batch(MixtureBatches& self, std::uint64_t step, const std::string& layout) {
   const ImageAxes axes = parse_axes(layout);
   MixtureBatches::Made made;
   {
@@ -55,7 +55,7 @@ nb::dict batch(MixtureBatches& self, std::uint64_t step, const std::string& layo
   return arrays;
 }
 
-std::vector<std::string> sources(const MixtureBatches& self) {
+std::vector<std::string> source_names(const MixtureBatches& self) {
   std::vector<std::string> names;
   for (int i = 0; i < self.mixture().size(); ++i) names.push_back(self.mixture().source(i).name());
   return names;
@@ -65,11 +65,11 @@ std::vector<std::string> sources(const MixtureBatches& self) {
 
 void bind_mixtures(nb::module_& module) {
   nb::class_<MixtureBatches>(module, "Mixture")
-      .def("__init__", construct, nb::arg("file"), nb::arg("text").none(), nb::arg("overrides"),
-           nb::arg("rank"), nb::arg("ranks"))
-      .def("batch", batch, nb::arg("step"), nb::arg("layout"))
+      .def("__init__", construct_mixture, nb::arg("file"), nb::arg("text").none(),
+           nb::arg("overrides"), nb::arg("rank"), nb::arg("ranks"))
+      .def("batch", mixture_batch, nb::arg("step"), nb::arg("layout"))
       .def("steps", &MixtureBatches::steps)
-      .def("sources", sources)
+      .def("sources", source_names)
       .def("resolved", [](const MixtureBatches& self) { return self.config().to_yaml(); })
       .def("notes", [](const MixtureBatches& self) { return self.mixture().notes(); });
 }

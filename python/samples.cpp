@@ -86,7 +86,7 @@ class Samples {
   std::vector<std::filesystem::path> files_;
 };
 
-nb::bytes draw(Samples& samples) {
+nb::bytes draw_png(Samples& samples) {
   std::vector<std::byte> png;
   {
     const nb::gil_scoped_release release;
@@ -99,7 +99,9 @@ nb::bytes draw(Samples& samples) {
 
 void bind_samples(nb::module_& module) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Samples>(module, "Samples").def("write", &Samples::write, Release()).def("draw", draw);
+  nb::class_<Samples>(module, "Samples")
+      .def("write", &Samples::write, Release())
+      .def("draw", draw_png);
   module.def(
       "generator_samples",
       [](const std::string& name,

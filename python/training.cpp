@@ -113,7 +113,8 @@ class CallbackObserver final : public TrainObserver {
   std::exception_ptr thrown_;
 };
 
-FinishReport run(RunConfig config, CallbackObserver& observer, const TrainerOptions& options) {
+FinishReport run_training(RunConfig config, CallbackObserver& observer,
+                          const TrainerOptions& options) {
   static std::mutex one_run;  // a callback stops a run through the process's interrupt flag
   const std::unique_lock lock(one_run, std::try_to_lock);
   if (!lock)
@@ -140,7 +141,7 @@ std::string train(const std::string& file, const std::optional<std::string>& tex
     expect_own_threads();
     TrainerOptions options;
     options.resume = ResumeChoice::parse(resume);
-    report = to_json(run(read_config(file, text, overrides), observer, options)).dump();
+    report = to_json(run_training(read_config(file, text, overrides), observer, options)).dump();
     observer.rethrow();
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();  // KeyboardInterrupt
@@ -186,7 +187,7 @@ nb::object read_array(const SafetensorsFile& file, const TensorInfo& tensor) {
                                          array_type(tensor.type)));
 }
 
-nb::dict load(const std::string& where) {
+nb::dict load_weights_of(const std::string& where) {
   const ModelFile model(find_model_file(where));
   nb::dict arrays;
   for (const TensorInfo& tensor : model.tensors().tensors())
@@ -199,7 +200,7 @@ nb::dict load(const std::string& where) {
 void bind_training(nb::module_& module) {
   module.def("train", train, nb::arg("file"), nb::arg("text").none(), nb::arg("overrides"),
              nb::arg("resume"), nb::arg("callback").none());
-  module.def("load", load);
+  module.def("load", load_weights_of);
 }
 
 }  // namespace wellspring::python

@@ -56,10 +56,16 @@ cudaMemcpyKind memcpy_kind(CopyDirection direction) {
 
 // Uses the number of threads that OpenMP will provide. oneDNN divides its work among the configured
 // number and would wait forever for missing threads.
-Stream::Stream(Device device, int threads)
-    : device_(device), active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)) {
+Stream::Stream(Device device, int threads, Native kind)
+    : device_(device),
+      active_(std::make_shared<ActiveThreads>(compute_threads(threads).count)),
+      kind_(kind) {
+  if (device_.is_cuda())
+    static_cast<void>(Device::parse(device_.to_string()));  // rejects an absent GPU
+}
+
+Stream::Stream(Device device, int threads) : Stream(device, threads, Native::own) {
   if (device_.is_cpu()) return;
-  static_cast<void>(Device::parse(device_.to_string()));  // rejects an absent GPU
 #if WELLSPRING_CUDA
   const cuda::DeviceScope scope(device_.index);
   cudaStream_t stream = nullptr;
@@ -68,10 +74,19 @@ Stream::Stream(Device device, int threads)
 #endif
 }
 
+std::unique_ptr<Stream> Stream::borrow(Device device, void* native, int threads) {
+  if (device.is_cpu() && native != nullptr)
+    throw std::logic_error("a stream on the CPU has no native stream to borrow");
+  std::unique_ptr<Stream> stream(new Stream(device, threads, Native::borrowed));
+  stream->native_ = native;
+  return stream;
+}
+
 Stream::~Stream() {
   libraries_.clear();  // handles refer to the stream, so they are destroyed first
 #if WELLSPRING_CUDA
-  if (native_ != nullptr) WS_CUDA_REPORT(cudaStreamDestroy(as_stream(native_)));
+  if (kind_ == Native::own && native_ != nullptr)
+    WS_CUDA_REPORT(cudaStreamDestroy(as_stream(native_)));
 #endif
 }
 

@@ -43,6 +43,9 @@ class Stream {
   /// `threads`: CPU threads per launch; 0: chosen from the environment and the machine. Throws the
   /// errors of compute_threads (kernels/runtime/threads.h).
   explicit Stream(Device device, int threads = 0);
+  /// A stream of another library: `native` is its cudaStream_t (null: the default stream of CUDA), or
+  /// null on the CPU. The caller keeps it alive longer than the result, which does not destroy it.
+  static std::unique_ptr<Stream> borrow(Device device, void* native, int threads = 0);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -52,7 +55,7 @@ class Stream {
   /// Number of threads that work now. Each parallel loop reads it when it runs, even in recorded
   /// work.
   const std::shared_ptr<ActiveThreads>& active_threads() const { return active_; }
-  /// The cudaStream_t, as void*; nullptr on the CPU.
+  /// The cudaStream_t, as void*; nullptr on the CPU and for the default stream of CUDA.
   void* native() const { return native_; }
 
   /// CPU only: runs `work` now, or passes it to the recorder.
@@ -78,9 +81,13 @@ class Stream {
   }
 
  private:
+  enum class Native : std::uint8_t { own, borrowed };
+  Stream(Device device, int threads, Native kind);
+
   Device device_;
   std::shared_ptr<ActiveThreads> active_;
   void* native_ = nullptr;
+  Native kind_ = Native::own;
   WorkRecorder* recorder_ = nullptr;
   mutable std::map<std::type_index, std::shared_ptr<void>> libraries_;
 };

@@ -15,6 +15,13 @@ def generators():
     return dict(_core.list_generators())
 
 
+def native(stream):
+    """The cudaStream_t of a stream as an integer; None stays None."""
+    if stream is None:
+        return None
+    return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
+
+
 class Generator:
     """Samples of one generator. Sample i is a pure function of name, parameters, seed and i.
 
@@ -47,7 +54,7 @@ class Generator:
         )
         self._description = json.loads(self._core.describe())
 
-    def batch(self, first, count, *, dtype=None, layout="NHWC", out=None):
+    def batch(self, first, count, *, dtype=None, layout="NHWC", out=None, stream=None):
         """The samples first, first + 1, ..., first + count - 1 as a Batch.
 
         dtype    "f32" (default) or "bf16": type of x; NumPy has no bf16, so x is then a DLPack object
@@ -55,13 +62,16 @@ class Generator:
         out      {column: array} to write into instead of new memory. Each array must have the column's
                  type and shape, be contiguous and on the generator's device; x is required. Returns the
                  same arrays.
+        stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t as an integer). The
+                 batch is then enqueued there, and the call returns at once. Use it with out: new memory for
+                 a batch is allocated and freed by calls that wait for the device.
         """
         count = whole("count", count, 1, MOST_ROWS)
         first = whole("first", first, 0, LARGEST_ID + 1 - count)
         if out is not None and not isinstance(out, dict):
             raise TypeError(f"out must be a dict of arrays, not {type(out).__name__}")
         dtype = "f32" if dtype is None else str(dtype).removeprefix("torch.")
-        return Batch(self._core.batch(first, count, dtype, text("layout", layout), out))
+        return Batch(self._core.batch(first, count, dtype, text("layout", layout), out, native(stream)))
 
     def describe(self):
         """Everything that is known about the generator: parameters, classes, latents, references."""

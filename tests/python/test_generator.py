@@ -180,6 +180,8 @@ class Arguments(unittest.TestCase):
         self.refuses("first range", lambda: g.batch(2**63 - 1, 4))
         self.refuses("count range", lambda: g.batch(0, 0))
         self.refuses("first integer", lambda: g.batch("0", 4), TypeError)
+        self.refuses("stream CPU", lambda: g.batch(0, 4, stream=0))
+        self.refuses("stream integer", lambda: g.batch(0, 4, stream="0"), TypeError)
         self.refuses("dtype f16 f32 bf16", lambda: g.batch(0, 4, dtype="f16"))
         self.refuses("layout CHW NCHW", lambda: g.batch(0, 4, layout="CHW"))
         self.assertEqual(g.batch(2**63 - 4, 4).x.shape, (4, 32, 32, 3))  # the last ids

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <omp.h>
+#include <stdexcept>
 #include <vector>
 
 namespace wellspring {
@@ -60,6 +61,36 @@ TEST(Stream, CopiesThroughTheDevice) {
   stream.copy(staging.data(), there.data(), there.bytes(), CopyDirection::device_to_host, "down");
   stream.synchronize();
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(staging.data()[i], i < 500 ? i : 0);
+}
+
+TEST(Stream, BorrowsTheCallersStream) {
+  if (cuda_status().device_count == 0) GTEST_SKIP() << "needs a GPU: " << cuda_status().reason;
+  const Device device = Device::parse("auto");
+  MemoryPlan plan(device);
+  const auto there = plan.reserve<int>("test", "there", 1000);
+  const auto staging = plan.reserve<int>("test", "staging", 1000, MemorySpace::host);
+  plan.commit();
+  for (int i = 0; i < 1000; ++i) staging.data()[i] = i;
+  Stream callers(device);
+  {
+    const auto borrowed = Stream::borrow(device, callers.native());
+    EXPECT_EQ(borrowed->native(), callers.native());
+    borrowed->copy(there.data(), staging.data(), there.bytes(), CopyDirection::host_to_device,
+                   "up");
+    borrowed->fill_zero(there.data() + 500, 500 * sizeof(int), "zero");
+    borrowed->synchronize();
+  }
+  // The caller's stream has done that work and still exists.
+  callers.copy(staging.data(), there.data(), there.bytes(), CopyDirection::device_to_host, "down");
+  callers.synchronize();
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(staging.data()[i], i < 500 ? i : 0);
+}
+
+TEST(Stream, BorrowsNothingOnTheCpu) {
+  const auto stream = Stream::borrow(Device::cpu(), nullptr, 2);
+  EXPECT_EQ(stream->threads(), Stream(Device::cpu(), 2).threads());
+  int other = 0;
+  EXPECT_THROW(Stream::borrow(Device::cpu(), &other), std::logic_error);
 }
 
 TEST(Event, IsDoneImmediatelyOnTheCpu) {
