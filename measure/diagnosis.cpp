@@ -60,8 +60,8 @@ std::string verdict_text(const Diagnosis& diagnosis) {
   const auto word = [&](double lost) {
     return kWords.at(lost < kModerately ? 0 : lost < kHighly ? 1 : 2);
   };
-  return fmt::format("INCONCLUSIVE: between {} and {} input-bound", word(diagnosis.lost_interval->low),
-                     word(diagnosis.lost_interval->high));
+  return fmt::format("INCONCLUSIVE: between {} and {} input-bound",
+                     word(diagnosis.lost_interval->low), word(diagnosis.lost_interval->high));
 }
 
 Diagnosis diagnose(const Ladder& ladder) {
