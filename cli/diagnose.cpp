@@ -30,6 +30,7 @@ struct DiagnoseArguments {
   std::string config, json, html;
   std::vector<std::string> settings, conditions;
   double seconds = 60;
+  bool sweep = false;
 };
 
 /// Bytes per second, read and written, of a copy larger than the caches.
@@ -71,7 +72,7 @@ bool threads_matter(const Diagnosis& diagnosis) {
   return false;
 }
 
-DiagnosisReport measure(TrainingLadder& training, double seconds) {
+DiagnosisReport measure(TrainingLadder& training, double seconds, bool sweep) {
   // Streamed files also need the cold rung and a counterfactual.
   LadderLimits limits;
   limits.seconds = training.streams() ? 0.6 * seconds : seconds;
@@ -86,6 +87,11 @@ DiagnosisReport measure(TrainingLadder& training, double seconds) {
     report.threads = {both.rungs[1].name, both.rungs[1].share, both.rungs[1].share_interval};
   }
   if (training.streams()) report.cold = training.measure_cold(rest);
+  if (sweep) {
+    LadderLimits all;
+    all.seconds = seconds;
+    report.sweep = measure_ladder(training.sweep(), all);
+  }
   report.machine = machine_rates(training);
   const PlanReport& plan = training.plan();
   report.title = plan.name;
@@ -114,8 +120,8 @@ int run(const DiagnoseArguments& options) {
   WorkView view;
   TrainingLadder training(RunConfig::load(options.config, options.settings), view);
   view.end();
-  tell(stderr, "measuring for up to {:.0f} s\n", options.seconds);
-  const DiagnosisReport report = measure(training, options.seconds);
+  tell(stderr, "measuring for up to {:.0f} s\n", options.seconds * (options.sweep ? 2 : 1));
+  const DiagnosisReport report = measure(training, options.seconds, options.sweep);
   tell(stdout, "{}", printable(to_text(report)));
   nlohmann::ordered_json json = to_json(report);
   json["version"] = kVersion;
@@ -146,6 +152,8 @@ Command add_diagnose(CLI::App& parent) {
          "time limit of the measurement; it ends earlier when all intervals are within 2 %")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
+  app->add_flag("--sweep", options->sweep,
+                "also measure other batch sizes, threads and batches ahead, for as long again");
   add_output_option(*app, "--json", options->json, "also write the result to this JSON file");
   add_output_option(*app, "--html", options->html, "also write the result to this HTML file");
   app->add_option("--fail-if", options->conditions,

@@ -45,19 +45,16 @@ Cells cells_of(const RungResult& rung) {
           rung.apart ? "-" : percent(rung.share)};
 }
 
-/// All rungs; cold files, whose share is that of the rates, are the last.
+/// All rungs; cold files are the last.
 std::vector<RungResult> rungs_of(const DiagnosisReport& report) {
   std::vector<RungResult> rungs = report.ladder.rungs;
-  if (report.cold && report.cold->rung) {
-    RungResult& cold = rungs.emplace_back(*report.cold->rung);
-    cold.share = cold.rate / report.ladder.ceiling().rate;
-  }
+  if (report.cold && report.cold->rung) rungs.push_back(*report.cold->rung);
   return rungs;
 }
 
 std::string machine_text(const MachineRate& rate) {
-  return fmt::format("{} {}{}", rate.what, human_count(rate.rate),
-                     rate.unit.empty() ? "" : " " + rate.unit);
+  return fmt::format("{} {}{}{}", rate.what, human_count(rate.rate), rate.unit == "B/s" ? "" : " ",
+                     rate.unit);
 }
 
 std::string cause_text(const Cause& cause) {
@@ -159,6 +156,22 @@ std::string list_text(const char* title, const Lines& lines) {
   return text;
 }
 
+std::string table_text(const std::vector<RungResult>& rungs) {
+  std::vector<Cells> rows = {{}};
+  std::copy(kColumns.begin(), kColumns.end(), rows.front().begin());
+  for (const RungResult& rung : rungs) rows.push_back(cells_of(rung));
+  std::array<std::size_t, kColumns.size()> widths{};
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string text;
+  for (const Cells& row : rows) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (std::size_t c = 1; c < row.size(); ++c) text += fmt::format("  {:>{}}", row[c], widths[c]);
+    text += "\n";
+  }
+  return text;
+}
+
 nlohmann::ordered_json json_of(const RungResult& rung) {
   return {{"name", rung.name},
           {"stage", rung.stage},
@@ -190,19 +203,20 @@ std::vector<std::string> advice(const DiagnosisReport& report) {
   return lines;
 }
 
+const RungResult& best_of_sweep(const Ladder& sweep) {
+  const RungResult& configured = sweep.rungs.front();
+  const RungResult* best = &configured;
+  for (const RungResult& rung : sweep.rungs)
+    if (rung.interval && configured.interval &&
+        rung.interval->low * rung.samples > configured.interval->high * configured.samples &&
+        rung.samples_per_second() > best->samples_per_second())
+      best = &rung;
+  return *best;
+}
+
 std::string to_text(const DiagnosisReport& report) {
-  std::vector<Cells> rows = {{}};
-  std::copy(kColumns.begin(), kColumns.end(), rows.front().begin());
-  for (const RungResult& rung : rungs_of(report)) rows.push_back(cells_of(rung));
-  std::array<std::size_t, kColumns.size()> widths{};
-  for (const Cells& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string text = fmt::format("{}\n{}\n\n", report.title, report.lead);
-  for (const Cells& row : rows) {
-    text += fmt::format("{:<{}}", row[0], widths[0]);
-    for (std::size_t c = 1; c < row.size(); ++c) text += fmt::format("  {:>{}}", row[c], widths[c]);
-    text += "\n";
-  }
+  text += table_text(rungs_of(report));
   std::vector<std::string> machine;
   for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
   text +=
@@ -210,6 +224,9 @@ std::string to_text(const DiagnosisReport& report) {
                   percent(report.diagnosis.lost), between(report.diagnosis.lost_interval, 100, 1));
   text += list_text("Findings", findings(report));
   text += list_text("Advice", advice(report));
+  if (report.sweep)
+    text += fmt::format("\nSweep\n{}best: {}\n", table_text(report.sweep->rungs),
+                        best_of_sweep(*report.sweep).name);
   text += list_text("This machine, now", machine);
   return text + list_text("Caveats", caveats(report));
 }
@@ -248,6 +265,10 @@ nlohmann::ordered_json to_json(const DiagnosisReport& report) {
       {"machine_rates", machine},
       {"advice", advice(report)},
       {"caveats", caveats(report)}};
+  if (report.sweep) {
+    for (const RungResult& rung : report.sweep->rungs) json["sweep"].push_back(json_of(rung));
+    json["sweep_best"] = best_of_sweep(*report.sweep).name;
+  }
   if (report.threads)
     json["counterfactual"] = {{"what", report.threads->what},
                               {"gain", report.threads->gain},
@@ -270,18 +291,26 @@ std::string to_html(const DiagnosisReport& report) {
   };
   list("Findings", findings(report));
   list("Advice", advice(report));
-  body += "<h2>Ladder</h2>\n<div class=\"scroll\"><table>\n<tr>";
-  for (const char* column : kColumns) body += fmt::format("<th>{}</th>", html_escape(column));
-  body += "<th style=\"min-width:12em\"></th></tr>\n";
-  for (const RungResult& rung : rungs_of(report)) {
-    body += "<tr>";
-    const Cells cells = cells_of(rung);
-    for (std::size_t c = 0; c < cells.size(); ++c)
-      body += fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
-    body += "<td>" + fmt::format(kBar, rung.apart ? 0.0 : std::min(100.0, 100 * rung.share)) +
-            "</td></tr>\n";
-  }
-  body += "</table></div>\n";
+  const auto table = [&](const char* title, const std::vector<RungResult>& rungs) {
+    body += fmt::format("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", title);
+    for (const char* column : kColumns) body += fmt::format("<th>{}</th>", html_escape(column));
+    body += "<th style=\"min-width:12em\"></th></tr>\n";
+    double most = 0;
+    for (const RungResult& rung : rungs)
+      if (!rung.apart) most = std::max(most, rung.samples_per_second());
+    for (const RungResult& rung : rungs) {
+      body += "<tr>";
+      const Cells cells = cells_of(rung);
+      for (std::size_t c = 0; c < cells.size(); ++c)
+        body +=
+            fmt::format("<td{}>{}</td>", c > 0 ? " class=\"number\"" : "", html_escape(cells[c]));
+      const double length = rung.apart ? 0 : 100 * rung.samples_per_second() / most;
+      body += "<td>" + fmt::format(kBar, length) + "</td></tr>\n";
+    }
+    body += "</table></div>\n";
+  };
+  table("Ladder", rungs_of(report));
+  if (report.sweep) table("Sweep", report.sweep->rungs);
   std::vector<std::string> machine;
   for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
   list("This machine, now", machine);

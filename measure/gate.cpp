@@ -62,7 +62,7 @@ Gate Gate::parse(const std::string& text) {
   gate.or_equal_ = at + 1 < text.size() && text[at + 1] == '=';
   std::string_view number = trim(std::string_view(text).substr(at + (gate.or_equal_ ? 2 : 1)));
   const bool percent = number.ends_with('%');
-  if (percent) number.remove_suffix(1);
+  if (percent) number = trim(number.substr(0, number.size() - 1));
   const auto [end, error] =
       std::from_chars(number.data(), number.data() + number.size(), gate.limit_);
   if (error != std::errc{} || end != number.data() + number.size() || !std::isfinite(gate.limit_))

@@ -21,11 +21,11 @@ namespace wellspring {
 
 /// One way to run the step. The first rung is the ceiling, the last one is what the user runs.
 struct Rung {
-  std::string name;    ///< "decoded rows in host memory"
-  std::string stage;   ///< addition to the rung before: "decoding"; the first adds nothing
-  double samples = 1;  ///< per step
-  double bytes = 0;    ///< data per step; 0: unknown
-  bool apart = false;  ///< measured with the others, but not part of the ladder: data alone
+  std::string name = {};   ///< "decoded rows in host memory"
+  std::string stage = {};  ///< addition to the rung before: "decoding"; the first adds nothing
+  double samples = 1;      ///< per step
+  double bytes = 0;        ///< data per step; 0: unknown
+  bool apart = false;      ///< measured with the others, but not part of the ladder: data alone
   /// Runs this number of steps and returns their times. May run further steps before them.
   std::function<StepTimes(std::int64_t)> run = {};
 };

@@ -146,7 +146,7 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
     for (std::size_t k = 0; k < config_.data.sources.size(); ++k)
       if (trainer.plan().sources[k].streamed)
         ahead = std::max(ahead, config_.data.sources[k].spec.ahead);
-  Rung rung{std::move(name), std::move(stage), static_cast<double>(plan().batch)};
+  Rung rung{std::move(name), std::move(stage), static_cast<double>(trainer.plan().batch)};
   if (part != TimedPart::without_data) rung.bytes = rung.samples * plan().sample_bytes;
   rung.apart = part == TimedPart::data_alone;
   rung.run = [&trainer, part, ahead](std::int64_t steps) {
@@ -201,6 +201,35 @@ std::optional<Rung> TrainingLadder::more_threads() {
   return rung("twice the reading threads", "", *more_threads_);
 }
 
+std::vector<Rung> TrainingLadder::sweep() {
+  std::vector<Rung> rungs = {rung("as configured", "", *configured_)};
+  const auto add = [&](const std::string& key, std::int64_t value, std::int64_t least,
+                       const auto& change) {
+    for (const std::int64_t other : {value / 2, 2 * value}) {
+      if (other < least) continue;
+      RunConfig config = config_;
+      change(config, other);
+      swept_.push_back(trainer(config));
+      rungs.push_back(rung(fmt::format("{}={}", key, other), "", *swept_.back()));
+    }
+  };
+  add("train.batch", config_.train.batch, 1,
+      [](RunConfig& c, std::int64_t n) { c.train.batch = n; });
+  if (Device::parse(config_.device).is_cpu())
+    add("threads", compute_threads(config_.threads).count, 1,
+        [](RunConfig& c, std::int64_t n) { c.threads = n; });
+  for (std::size_t k = 0; k < config_.data.sources.size(); ++k) {
+    if (!plan().sources[k].streamed) continue;
+    const SourceSpec& spec = config_.data.sources[k].spec;
+    const std::string source = fmt::format("data.sources.{}.", k);
+    add(source + "threads", reading_threads_of(spec), 1,
+        [k](RunConfig& c, std::int64_t n) { c.data.sources[k].spec.threads = n; });
+    add(source + "ahead", spec.ahead, 2,
+        [k](RunConfig& c, std::int64_t n) { c.data.sources[k].spec.ahead = n; });
+  }
+  return rungs;
+}
+
 std::vector<std::filesystem::path> TrainingLadder::streamed_files() const {
   std::vector<std::filesystem::path> files;
   for (std::size_t k = 0; k < config_.data.sources.size(); ++k)
@@ -229,13 +258,13 @@ ColdFiles TrainingLadder::measure_cold(LadderLimits limits) {
     read.storage += after.storage - before.storage;
     return times;
   };
-  const Ladder ladder = measure_ladder({cold}, limits);
+  const Ladder ladder = measure_ladder({rungs().front(), cold}, limits);
   // Mapped files are read without calls.
   if (read.storage == 0 || 2 * read.storage < read.calls)
     return {{},
             fmt::format("the page cache kept the files: {} of {} came from storage",
                         human_bytes(read.storage), human_bytes(read.calls))};
-  return {ladder.rungs.front(), ""};
+  return {ladder.rungs.back(), ""};
 }
 
 std::optional<double> TrainingLadder::decoding_rate() const {

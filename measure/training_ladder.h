@@ -32,7 +32,10 @@ class TrainingLadder {
   std::vector<Rung> rungs();
   /// The same rung as the last one, with twice the reading threads; nullopt if nothing is streamed.
   std::optional<Rung> more_threads();
-  /// Measures the configuration while the page cache has none of its files.
+  /// The configuration as it is, then with half and twice its batch size and threads and, if rows are
+  /// streamed, its reading threads and batches ahead. Each rung is named after its setting.
+  std::vector<Rung> sweep();
+  /// Measures the configuration while the page cache has none of its files, with the ceiling.
   ColdFiles measure_cold(LadderLimits limits);
   /// Bytes per second of sequential reading; nullopt if nothing is streamed, or if the page cache
   /// keeps the files.
@@ -61,6 +64,7 @@ class TrainingLadder {
   TrainObserver& observer_;
   std::vector<std::string> notes_;
   std::unique_ptr<Trainer> configured_, resident_, decoded_, encoded_, more_threads_;
+  std::vector<std::unique_ptr<Trainer>> swept_;
 };
 
 }  // namespace wellspring

@@ -29,7 +29,7 @@ class CachedRows final : public Dataset {
   std::string size_advice(int size) const override { return data_->size_advice(size); }
   std::uint64_t held_bytes() const override { return rows_bytes() + data_->held_bytes(); }
   void hold(std::span<std::byte> memory) override {
-    data_->hold(memory.subspan(rows_bytes()));
+    if (data_->held_bytes() > 0) data_->hold(memory.subspan(rows_bytes()));
     auto* const rows = reinterpret_cast<std::uint8_t*>(memory.data());
     for_each_row(*data_, threads_, 0, size(), [&](RowReader& reader, std::int64_t i) {
       reader.read(i, rows + i * layout().bytes());

@@ -182,14 +182,14 @@ TEST(Diagnosis, SaysBetweenWhichVerdictsItIsOpen) {
 TEST(Ladder, RefusesATimeLimitThatTheWarmUpExceeds) {
   double now = 0;
   LadderLimits limits;
-  limits.seconds = 1;
+  limits.seconds = 0.5;
   limits.clock = [&] { return now += 1; };
   const Rung rung{.name = "a", .run = [](auto n) {
                     return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
                                      std::vector<double>(static_cast<std::size_t>(n), 0), 1};
                   }};
   expect_parts(message_of(ErrorKind::config, [&] { measure_ladder({rung}, limits); }),
-               {"time limit of 1", "before the first turn", "--seconds"});
+               {"time limit of 500 ms", "before the first turn", "--seconds"});
 }
 
 TEST(Ladder, FlagsClocksThatDisagree) {

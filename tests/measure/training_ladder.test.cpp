@@ -24,8 +24,8 @@ threads: 1
 data:
   size: 8
   sources:
-    - {{name: photos, kind: files, path: {}, storage: streamed, ahead: 2, weight: 3}}
-    - {{name: shapes, kind: generator, generator: shapes, weight: 1}}
+    - {{name: photos, kind: files, path: {}, storage: streamed, ahead: 2}}
+    - {{name: shapes, kind: generator, generator: shapes}}
   schedule:
     - {{at: 0%, weights: {{photos: 0, shapes: 1}}}}
     - {{at: 50%, weights: {{photos: 1, shapes: 0}}}}
@@ -101,6 +101,35 @@ TEST_F(TrainingLadders, MeasureEveryRungAndReportIt) {
   }
   EXPECT_NE(to_html(report).find("a &lt;title&gt;"), std::string::npos);
   EXPECT_EQ(to_html(report).find("http"), std::string::npos) << "the page needs no other file";
+}
+
+TEST_F(TrainingLadders, SweepSettingsAndNameTheBest) {
+  TrainingLadder training(config({"data.sources.0.threads=1"}), silent_);
+  const Ladder sweep = measure_ladder(training.sweep(), few_turns());
+  std::vector<std::string> names;
+  for (const RungResult& rung : sweep.rungs) names.push_back(rung.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"as configured", "train.batch=4", "train.batch=16",
+                                             "threads=2", "data.sources.0.threads=2",
+                                             "data.sources.0.ahead=4"}));
+  EXPECT_EQ(sweep.rungs[1].samples, 4);
+}
+
+/// Steps of `samples` samples at `rate` steps/s.
+RungResult swept(const std::string& name, double samples, double rate) {
+  RungResult rung;
+  rung.name = name;
+  rung.samples = samples;
+  rung.rate = rate;
+  rung.interval = Interval{0.9 * rate, 1.1 * rate};
+  return rung;
+}
+
+TEST(Sweep, IsWonByARateAboveTheIntervalOfTheConfiguration) {
+  Ladder sweep;
+  sweep.rungs = {swept("as configured", 8, 10), swept("too near", 8, 12), swept("slow", 4, 15)};
+  EXPECT_EQ(best_of_sweep(sweep).name, "as configured");
+  sweep.rungs.push_back(swept("train.batch=16", 16, 8));
+  EXPECT_EQ(best_of_sweep(sweep).name, "train.batch=16");
 }
 
 TEST_F(TrainingLadders, RefuseStepsThatRunTwice) {
