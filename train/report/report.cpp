@@ -137,6 +137,28 @@ Chart accuracy_chart(const MetricsHistory& history) {
   return {"Accuracy", "step", "accuracy, %", std::move(all), true, 100};
 }
 
+/// Mean IoU of heads per pixel, in percent.
+Chart iou_chart(const MetricsHistory& history) {
+  SeriesList lines;
+  const auto each = [](const std::string& source, const std::vector<HeadReport>& heads,
+                       const auto& use) {
+    for (const HeadReport& head : heads)
+      for (const Score& score : head.scores)
+        if (score.what == kMeanIou)
+          use(heads.size() > 1 ? source + ": " + head.head : source, 100 * score.value);
+  };
+  for (const StepReport& report : history.steps)
+    for (const SourceReport& source : report.sources)
+      each(source.name, source.heads,
+           [&](const std::string& name, double value) { lines.add(name, report.step, value); });
+  for (const EvaluationReport& report : history.evaluations)
+    for (const EvaluationResult& result : report.results)
+      each(result.name, result.heads, [&](const std::string& name, double value) {
+        lines.held_out(name).points.emplace_back(static_cast<double>(report.step), value);
+      });
+  return {"Mean IoU", "step", "mean IoU, %", lines.take(), true, 100};
+}
+
 constexpr std::string_view kRmse = "rmse of ";
 
 /// Root mean square errors of regression targets, in one chart per head and unit.
@@ -223,6 +245,7 @@ std::string charts(const ReportInput& input) {
   const auto add = [&out](const Chart& chart) { out += to_html(chart); };
   add(loss_chart(history));
   if (const Chart accuracy = accuracy_chart(history); !accuracy.series.empty()) add(accuracy);
+  if (const Chart iou = iou_chart(history); !iou.series.empty()) add(iou);
   for (const Chart& errors : ErrorCharts(history).take()) add(errors);
   add({"Learning rate",
        "step",
@@ -291,7 +314,7 @@ std::string processes(const std::vector<RunRecord>& runs) {
 
 std::string pictures(const std::vector<ReportPicture>& pictures) {
   if (pictures.empty()) return "";
-  std::string out = "<h2>First batch of each source</h2>\n";
+  std::string out = "<h2>Samples</h2>\n";
   for (const ReportPicture& picture : pictures)
     out += fmt::format(
         "<p class=\"lead\">{0}</p>\n<div class=\"scroll\"><img alt=\"{0}\" "
@@ -302,21 +325,25 @@ std::string pictures(const std::vector<ReportPicture>& pictures) {
 
 }  // namespace
 
-std::string report_html(const ReportInput& input) {
-  const PlanReport& plan = input.plan;
-  std::string out = fmt::format(
+std::string page_html(const std::string& title, const std::string& body) {
+  return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n"
-      "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      html_escape(plan.name), kPageStyle + chart_style());
-  out += fmt::format("<p class=\"lead\">{}</p>\n",
-                     html_escape(fmt::format(
-                         "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps "
-                         "of {} samples",
-                         input.version, plan.device, plan.precision, plan.graph, plan.model,
-                         grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
-                         grouped(static_cast<std::uint64_t>(plan.batch)))));
+      "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n{2}</body>\n</html>\n",
+      html_escape(title), kPageStyle + chart_style(), body);
+}
+
+std::string report_html(const ReportInput& input) {
+  const PlanReport& plan = input.plan;
+  std::string out =
+      fmt::format("<p class=\"lead\">{}</p>\n",
+                  html_escape(fmt::format(
+                      "Wellspring {}; {}, {}, graph {}; model {} with {} parameters; {} steps "
+                      "of {} samples",
+                      input.version, plan.device, plan.precision, plan.graph, plan.model,
+                      grouped(static_cast<std::uint64_t>(plan.parameters)), grouped(plan.steps),
+                      grouped(static_cast<std::uint64_t>(plan.batch)))));
   out += results(input) + charts(input);
   if (input.finish.evaluation) out += held_out_html(*input.finish.evaluation);
   out += pictures(input.pictures);
@@ -325,7 +352,7 @@ std::string report_html(const ReportInput& input) {
     out += fmt::format("<p class=\"lead\">{}</p>\n", html_escape(note));
   out += fmt::format("<h2>Memory</h2>\n<pre>{}</pre>\n", html_escape(plan.memory_table));
   out += fmt::format("<h2>Configuration</h2>\n<pre>{}</pre>\n", html_escape(input.config_yaml));
-  return out + "</body>\n</html>\n";
+  return page_html(plan.name, out);
 }
 
 }  // namespace wellspring

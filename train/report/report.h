@@ -22,8 +22,11 @@ struct ReportInput {
   MetricsHistory history;
   std::string config_yaml;
   std::string version;
-  std::vector<ReportPicture> pictures;  ///< first batch of each source
+  std::vector<ReportPicture> pictures;  ///< first batch of each source, predictions
 };
+
+/// A self-contained page with the style of the report. `body`: HTML after the heading.
+std::string page_html(const std::string& title, const std::string& body);
 
 /// The complete page, with a light and a dark style, for screens at least 360 pixels wide.
 std::string report_html(const ReportInput& input);
