@@ -28,11 +28,13 @@ Command add_digest(CLI::App& parent);
 Command add_doctor(CLI::App& parent);
 Command add_eval(CLI::App& parent);
 Command add_export(CLI::App& parent);
+Command add_features(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_list(CLI::App& parent);
 Command add_predict(CLI::App& parent);
 Command add_preview(CLI::App& parent);
+Command add_sweep(CLI::App& parent);
 Command add_train(CLI::App& parent);
 
 }  // namespace wellspring::cli

@@ -3,6 +3,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/text/text.h"
+#include "train/evaluation/checkpoint_network.h"
 
 #include <fmt/format.h>
 
@@ -32,6 +33,33 @@ void add_output_option(CLI::App& app, const std::string& name, std::string& file
     file = given;
   };
   app.add_option_function<std::string>(name, set, help);
+}
+
+void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
+                              std::vector<std::string>& settings) {
+  app.add_option(
+         "checkpoint", checkpoint,
+         "run folder, checkpoint folder, or safetensors file; a file from another program needs "
+         "a configuration, and its tensors must have the network's names (scripts/torch-weights "
+         "converts .pt and .pth)")
+      ->required();
+  app.add_option("settings", settings,
+                 "a configuration with other data, and key=value overrides (default: the "
+                 "checkpoint's own configuration)");
+}
+
+RunConfig evaluation_config(const std::string& command, const std::string& checkpoint,
+                            std::vector<std::string> settings) {
+  if (checkpoint.ends_with(".yaml") || checkpoint.ends_with(".yml"))
+    fail(ErrorKind::config,
+         {fmt::format("command line: {} is a configuration, not a checkpoint", checkpoint),
+          fmt::format("{} reads the weights of a trained run", command),
+          fmt::format("use wellspring {} RUN_FOLDER {}", command, checkpoint)});
+  if (settings.empty() || settings.front().find('=') != std::string::npos)
+    return config_of_checkpoint(checkpoint, settings);
+  const std::string file = settings.front();
+  settings.erase(settings.begin());
+  return RunConfig::load(file, settings);
 }
 
 CLI::Option* detail::add_whole_option(CLI::App& app, const std::string& name,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "train/config/run_config.h"
 
 #include <CLI/App.hpp>
 
@@ -38,6 +39,14 @@ ParamSetting parse_setting(const std::string& text, const std::string& example);
 /// Adds an option for a file to write. Error (config): an empty name.
 void add_output_option(CLI::App& app, const std::string& name, std::string& file,
                        const std::string& help);
+
+/// Adds the arguments `checkpoint` and `settings` of commands that evaluate a network.
+void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
+                              std::vector<std::string>& settings);
+/// The configuration in `settings`, or else the checkpoint's own one, with overrides. Error (config):
+/// a configuration in place of a checkpoint. `command`: the name of the command.
+RunConfig evaluation_config(const std::string& command, const std::string& checkpoint,
+                            std::vector<std::string> settings);
 
 /// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);

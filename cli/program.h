@@ -6,6 +6,9 @@
 
 namespace wellspring::cli {
 
+/// Exit code after a signal: EX_TEMPFAIL of sysexits.h, on which batch systems requeue.
+inline constexpr int kInterruptedExitCode = 75;
+
 /// "wellspring" if PATH leads to this executable, otherwise its path, relative if it is below the
 /// working directory.
 std::string program_name();

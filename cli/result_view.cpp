@@ -34,6 +34,13 @@ std::vector<HeadReport> with_scores(std::vector<HeadReport> heads, Wanted wanted
   return heads;
 }
 
+/// The first score of each of the first heads.
+std::vector<HeadReport> first_scores(std::vector<HeadReport> heads, std::size_t most) {
+  heads.resize(std::min(heads.size(), most));
+  for (HeadReport& head : heads) head.scores.resize(std::min<std::size_t>(head.scores.size(), 1));
+  return heads;
+}
+
 /// A line per regression target and a column per score.
 std::string target_table(const std::vector<Score>& scores) {
   std::vector<Line> lines = {{""}};
@@ -99,16 +106,14 @@ std::string confusion_table(const ClassifierReport& report) {
 std::string head_text(const HeadReport& head, bool named, Depth depth) {
   HeadReport others = head;
   std::erase_if(others.scores, is_of_target);
-  std::string text;
-  if (named || !others.scores.empty()) {
-    const std::string scores = scores_text({others});
-    text = fmt::format("\n    {}{}{}", named ? head.head + ":" : "",
-                       named && !scores.empty() ? " " : "", scores);
-  }
-  text += target_table(head.scores);
+  std::string tables = target_table(head.scores);
   if (depth == Depth::full && head.classifier)
-    text += class_table(head.classifier->classes) + confusion_table(*head.classifier);
-  return text;
+    tables += class_table(head.classifier->classes) + confusion_table(*head.classifier);
+  const std::string scores = others.scores.empty() ? "" : scores_text({others});
+  if (scores.empty() && (tables.empty() || !named)) return tables;
+  return fmt::format("\n    {}{}{}", named ? head.head + ":" : "",
+                     named && !scores.empty() ? " " : "", scores) +
+         tables;
 }
 
 }  // namespace
@@ -142,7 +147,8 @@ std::string evaluation_text(const EvaluationResult& result, Depth depth) {
   std::string text = fmt::format("loss {:.4f}, {}{}", result.loss,
                                  counted(result.samples, "sample"), seen_text(result));
   const bool on_a_line = scores <= kMostOnALine;
-  if (on_a_line) text = scores_text(main) + ", " + text;
+  text = scores_text(on_a_line ? main : first_scores(main, kMostOnALine)) +
+         (on_a_line ? ", " : ", ...; ") + text;
   text = result.name + ": " + text;
   if (on_a_line && depth == Depth::summary) return text;
   const auto below = with_scores(result.heads, [&](const Score& score) {

@@ -26,8 +26,6 @@
 namespace wellspring::cli {
 namespace {
 
-constexpr int kInterruptedExitCode = 75;  // EX_TEMPFAIL of sysexits.h: batch systems requeue on it
-
 struct TrainArguments {
   std::string config, resume = "auto", graph;
   std::vector<std::string> overrides;

@@ -35,8 +35,7 @@ void check_run(const RunConfig& given) {
   const TrainingStep step(config, mixture, task, context);
   mixture.plan(context.memory, context.share, static_cast<std::uint64_t>(config.train.steps));
   if (!config.init.from.empty() && !CheckpointStore(config.folder()).newest())
-    check_transfer(find_model_file(config.init.from), config.init.head, task.heads(),
-                   task.parameters());
+    check_transfer(config.init, task.heads(), task.parameters());
 }
 
 }  // namespace wellspring

@@ -128,6 +128,11 @@ void RunFolder::write_preview(std::uint64_t step, const RgbImage& picture) const
   write_png(path_ / preview_name(step), picture);
 }
 
+void RunFolder::write_predictions(const RgbImage& picture) const {
+  expect_in_place();
+  write_png(path_ / kPredictionsFile, picture);
+}
+
 void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
                              FinishReport& finish) {
   expect_in_place();
@@ -150,6 +155,10 @@ void RunFolder::write_report(const RunConfig& config, const PlanReport& plan,
       input.pictures.push_back(
           {read_bytes(file),
            fmt::format("Network input at step {}, including augmentation.", made_at)});
+  if (std::filesystem::exists(path_ / kPredictionsFile))
+    input.pictures.push_back({read_bytes(path_ / kPredictionsFile),
+                              "Held-out samples at the last evaluation: each one first with its "
+                              "dense labels, then with the predicted classes."});
   write_file(finish.report, report_html(input));
 }
 

@@ -17,6 +17,7 @@
 namespace wellspring {
 
 inline constexpr const char* kPreviewFile = "preview.png";
+inline constexpr const char* kPredictionsFile = "predictions.png";
 inline constexpr const char* kReportFile = "report.html";
 
 /// Locked for one process for the lifetime of the object.
@@ -49,6 +50,8 @@ class RunFolder {
 
   /// Writes the batch of `step`: preview.png for step 0, preview-STEP.png for later ones.
   void write_preview(std::uint64_t step, const RgbImage& picture) const;
+  /// Writes predictions.png, which replaces an earlier one.
+  void write_predictions(const RgbImage& picture) const;
   /// Writes the rates to the metrics and report.html, and fills in the paths of `finish`.
   void write_report(const RunConfig& config, const PlanReport& plan, FinishReport& finish);
 

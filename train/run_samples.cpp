@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/datasets/dataset.h"
+#include "train/evaluation/evaluation.h"
 #include "train/heads/heads.h"
 #include "train/normalised_data.h"
 #include "train/step/source_truth.h"
@@ -403,6 +404,37 @@ Preview preview_batch(const RunConfig& config, const Mixture& mixture, Stream& s
   return preview({config.name, fmt::format("seed {}   step {}", config.seed, step),
                   fmt::format("first samples of {}", fmt::join(names, ", "))},
                  training_origins(config, mixture), {shown, slots});
+}
+
+RgbImage picture_of(const DensePredictions& predictions, const RunConfig& config,
+                    const Mixture& held_out, std::uint64_t step) {
+  std::vector<float> x, plane;
+  std::vector<std::int32_t> label;
+  std::vector<Slot> slots;
+  const auto values = predictions.layout.elements();
+  const auto pixels = std::int64_t{predictions.layout.height} * predictions.layout.width;
+  for (std::int64_t i = 0; i < predictions.count; ++i)
+    for (const std::vector<float>* const classes : {&predictions.truth, &predictions.predicted}) {
+      const float* const image = predictions.x.data() + i * values;
+      const float* const own = classes->data() + i * pixels;
+      x.insert(x.end(), image, image + values);
+      plane.insert(plane.end(), own, own + pixels);
+      label.push_back(predictions.label[static_cast<std::size_t>(i)]);
+      slots.emplace_back();
+      slots.back().sample = static_cast<std::uint64_t>(i);
+      slots.back().source = static_cast<std::uint32_t>(predictions.source);
+    }
+  BatchView shown;
+  shown.size = static_cast<std::int64_t>(slots.size());
+  shown.layout = predictions.layout;
+  shown.x = x.data();
+  shown.label = label.data();
+  shown.plane = plane.data();
+  return preview({config.name, fmt::format("step {}", step),
+                  fmt::format("held out, {}: dense labels, then head {}",
+                              held_out.source(predictions.source).name(), predictions.head)},
+                 held_out_origins(config, held_out), {shown, slots})
+      .image;
 }
 
 }  // namespace wellspring

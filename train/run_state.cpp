@@ -61,8 +61,7 @@ RunState::Start RunState::begin(const ResumeChoice& choice, const CheckpointStor
     start = resume(from, own, notes);
   } else if (!config_.init.from.empty()) {
     const TransferReport transfer =
-        transfer_weights(find_model_file(config_.init.from), config_.init.head, task_.heads(),
-                         task_.parameters(), context_.stream);
+        transfer_weights(config_.init, task_.heads(), task_.parameters(), context_.stream);
     notes.push_back(fmt::format("weights from {}: {}", config_.init.from, transfer.to_string()));
   }
   context_.ranks.barrier();  // rank 0 removes checkpoints only after all ranks have read theirs

@@ -72,6 +72,7 @@ class Trainer::Impl {
     return newest_checkpoint() == folder_->checkpoints().path_of(step);
   }
   void save_preview();
+  void save_predictions();
   [[noreturn]] void fail_data(const Error& error);
 
   std::uint64_t steps() const { return static_cast<std::uint64_t>(config.train.steps); }
@@ -233,7 +234,8 @@ RunStatus Trainer::Impl::train_loop() {
     if (evaluates_here()) evaluate_and_keep();
     const std::int64_t checkpoint_every = config.train.checkpoint_every;
     const bool due = checkpoint_every > 0 ? every(checkpoint_every) : decision.checkpoint_due;
-    if (options_.write_files && due) checkpoint();
+    const bool written = last_checkpoint_ && last_checkpoint_->step == step;  // it was the best one
+    if (options_.write_files && due && !written) checkpoint();
   }
   if (step == steps() && step % log_every() != 0) windows_.close(stream_, step);
   windows_.flush(stream_);
@@ -369,6 +371,7 @@ EvaluationReport Trainer::Impl::evaluate_weights() {
   EvaluationReport result;
   try {
     result = evaluator_.evaluate(step, observer_.watch());
+    if (folder_) save_predictions();
   } catch (const Error& error) {
     swap_average();
     fail_data(error);
@@ -417,6 +420,17 @@ CheckpointReport Trainer::Impl::checkpoint() {
 
 CheckpointReport Trainer::Impl::write_checkpoint(CheckpointWriting writing) {
   return state_.write(step, progress(), writing);
+}
+
+void Trainer::Impl::save_predictions() {
+  constexpr std::int64_t kShown = 8;  // samples
+  try {
+    if (const auto predictions = evaluator_.predict_pixels(kShown))
+      folder_->write_predictions(
+          picture_of(*predictions, config, *evaluator_.samples().mixture, step));
+  } catch (const Interrupted&) {
+    // The evaluation is complete, on all ranks; only the picture is left out.
+  }
 }
 
 void Trainer::Impl::save_preview() {

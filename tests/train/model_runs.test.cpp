@@ -1,10 +1,12 @@
 // Runs of every model: eager and replayed steps, resumed runs, dense labels among other sources.
+#include "core/io/npy.h"
 #include "tests/train/training_testing.h"
 #include "train/evaluation/evaluation.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +62,25 @@ std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& 
   trainer.run();
   EXPECT_TRUE(trainer.census().kernels == 0 || trainer.census().no_host_transfer());
   return trainer.state_bytes();
+}
+
+TEST(ModelRuns, WithDenseLabelsShowAndStorePredictions) {
+  const TemporaryFolder folder;
+  Listener listener;
+  const RunConfig config =
+      small_run(folder / "run", with(kPixels, {"train.steps=4", "eval.every=2"}));
+  Trainer(config, listener, quick()).run();
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/predictions.png"));
+  expect_parts(slurp(folder / "run/report.html"),
+               {"Mean IoU", "mean IoU, %", "then with the predicted classes"});
+  evaluate_checkpoint(folder / "run", config, listener, folder / "p.npz");
+  const NpyArray predicted = read_npz(folder / "p.npz", "predicted_mask");
+  EXPECT_EQ(predicted.spec.type, ElementType::i32);
+  EXPECT_EQ(predicted.spec.shape, (std::vector<std::int64_t>{40, 8, 8}));
+  for (const std::int32_t value : predicted.as<std::int32_t>()) {
+    EXPECT_GE(value, 0);
+    EXPECT_LE(value, 4);  // background and four shapes
+  }
 }
 
 // The eager, the replayed and the resumed run end with the same state.

@@ -97,23 +97,24 @@ void load_weights(const ModelFile& model, ParameterArena& parameters, Stream& st
 
 /// How each tensor of a network was initialised from another network's weights.
 struct TransferReport {
-  bool foreign = false;              ///< the file has no digest
-  std::vector<std::string> loaded;   ///< same name and shape
-  std::vector<std::string> types;    ///< types other than F32, which were converted
-  std::vector<std::string> reset;    ///< head tensors or whole heads, newly initialised
-  std::vector<std::string> missing;  ///< not in the file: newly initialised
-  std::vector<std::string> unused;   ///< in the file, but not in the network
+  bool foreign = false;                 ///< the file has no digest
+  std::vector<std::string> loaded;      ///< same name and shape
+  std::vector<std::string> types;       ///< types other than F32, which were converted
+  std::vector<std::string> resized;     ///< adapted to another shape, with both shapes
+  std::vector<std::string> reset;       ///< head tensors or whole heads, newly initialised
+  std::vector<std::string> missing;     ///< not in the file: newly initialised
+  std::vector<std::string> unexpected;  ///< in the file, but not in the network
   std::string to_string() const;
 };
-/// Initialises a network with another network's weights; `head_init` says whether to keep the
-/// heads. A head that is kept must have the same name, loss, and classes or targets. If the file
-/// does not list its heads, the output layer must have the same shape. Error (config) if a shape
-/// differs, no tensor fits, or a head to keep differs.
-TransferReport transfer_weights(const std::filesystem::path& model_file, HeadInit head_init,
-                                const std::vector<HeadSpec>& heads, ParameterArena& parameters,
-                                Stream& stream);
+/// Initialises a network with the weights of init.from. A head that is kept must have the same name,
+/// loss, and classes or targets; if the file does not list its heads, the output layer must have the
+/// same shape. InitShapes::adapt re-initialises other heads and adapts tensors as
+/// train/checkpoint/adapted_tensor.h describes. Error (config) if another shape differs, no tensor
+/// fits, or a head to keep differs.
+TransferReport transfer_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
+                                ParameterArena& parameters, Stream& stream);
 /// Makes the same checks without writing weights, for parameters that are only planned.
-TransferReport check_transfer(const std::filesystem::path& model_file, HeadInit head_init,
-                              const std::vector<HeadSpec>& heads, const ParameterArena& parameters);
+TransferReport check_transfer(const InitConfig& init, const std::vector<HeadSpec>& heads,
+                              const ParameterArena& parameters);
 
 }  // namespace wellspring

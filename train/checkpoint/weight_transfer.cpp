@@ -3,6 +3,7 @@
 #include "core/io/safetensors.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "train/checkpoint/adapted_tensor.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/model_file.h"
 #include "train/checkpoint/tensor_text.h"
@@ -10,7 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <span>
 
 namespace wellspring {
 
@@ -26,7 +29,7 @@ struct KeptRows {
 
 struct KeptHeads {
   std::vector<KeptRows> rows;
-  std::vector<std::string> added;  ///< heads that the file lacks
+  std::vector<std::string> added;  ///< heads to re-initialise
 };
 
 [[noreturn]] void refuse_heads(const ModelFile& model, const std::vector<std::string>& why) {
@@ -55,17 +58,21 @@ std::vector<std::string> names_of(const std::vector<HeadSpec>& heads) {
   return names;
 }
 
-/// Pairs heads by name. Error (config) if there is no pair, or if the heads of a pair differ.
-KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here) {
+/// Pairs heads by name. If there is no pair, or if the heads of a pair differ: with InitShapes::adapt,
+/// they are not kept; else Error (config).
+KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
+                      InitShapes shapes) {
   KeptHeads kept;
   std::vector<std::string> differences;
   const std::vector<HeadSpec>& there = model.described().heads;
   for (const HeadSpec& head : here) {
     const auto other = std::ranges::find(there, head.name, &HeadSpec::name);
-    if (other == there.end()) {
+    const bool fits = other != there.end() && other->loss == head.loss &&
+                      other->classes == head.classes && other->targets == head.targets &&
+                      other->output == head.output;
+    if (other == there.end() || (!fits && shapes == InitShapes::adapt)) {
       kept.added.push_back(head.name);
-    } else if (other->loss != head.loss || other->classes != head.classes ||
-               other->targets != head.targets || other->output != head.output) {
+    } else if (!fits) {
       differences.push_back(fmt::format("head '{}' has {} in the file, {} in this network",
                                         head.name, outputs_text(*other, head),
                                         outputs_text(head, *other)));
@@ -73,7 +80,7 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here)
       kept.rows.push_back({head.output, other->row, head.row, head.rows()});
     }
   }
-  if (differences.empty() && kept.rows.empty())
+  if (differences.empty() && kept.rows.empty() && shapes == InitShapes::exact)
     differences.push_back(fmt::format("it has the heads {}; this network has {}",
                                       join(names_of(there)), join(names_of(here))));
   if (!differences.empty()) refuse_heads(model, differences);
@@ -101,83 +108,204 @@ void keep_rows(const ModelFile& model, const KeptHeads& kept, const ParameterTen
       std::copy_n(held.begin() + rows.from * row, rows.count * row, values + rows.to * row);
 }
 
-/// The same for a file that does not list its heads: keeps all rows.
-void keep_all(const ModelFile& model, const ParameterTensor& tensor, float* values) {
-  const TensorInfo* info = model.tensors().find(tensor.name);
-  if (info == nullptr || info->shape != tensor.file_shape() || !holds_floats(*info))
-    refuse_heads(model, {fmt::format("{} is {} in the file, {} in this network", tensor.name,
-                                     info == nullptr ? "missing" : shape_text(info->shape),
-                                     shape_text(tensor.file_shape()))});
-  if (values != nullptr) from_file_order(tensor, read_floats(model.tensors(), *info), values);
+/// "U8 [4, 3]", or "[4, 3]" for floating-point numbers.
+std::string stored_text(const TensorInfo& info) {
+  return (holds_floats(info) ? "" : fmt::format("{} ", element_name(info.type))) +
+         shape_text(info.shape);
+}
+
+std::string difference_text(const ParameterTensor& tensor, const TensorInfo* info) {
+  return fmt::format("{} is {} in the file, {} in this network", tensor.name,
+                     info == nullptr ? "missing" : stored_text(*info),
+                     shape_text(tensor.file_shape()));
+}
+
+bool fits(const ParameterTensor& tensor, const TensorInfo* info) {
+  return info != nullptr && info->shape == tensor.file_shape() && holds_floats(*info);
 }
 
 [[noreturn]] void refuse_weights(const ModelFile& model, const std::vector<std::string>& unfit,
-                                 const TransferReport& report) {
+                                 const TransferReport& report, InitShapes shapes) {
   const auto some = [](const std::vector<std::string>& names) {
     return names.empty() ? "none" : listed(names);
   };
   const std::string why =
       unfit.empty()
           ? fmt::format("no tensor has a matching name; this network has {}; the file has {}",
-                        some(report.missing), some(report.unused))
+                        some(report.missing), some(report.unexpected))
           : listed(unfit);
-  fail(ErrorKind::config,
-       {fmt::format("init.from: {} does not fit this network", model.path().string()), why,
-        model.description() ? "use the model section that it was trained with; only the head may "
-                              "differ"
-                            : "use the model that it belongs to, and rename its tensors; see "
-                              "scripts/torch-weights"});
+  std::string advice =
+      model.description()
+          ? "use the model section that it was trained with; only the head may differ"
+          : "use the model that it belongs to, and rename its tensors; see scripts/torch-weights";
+  if (!unfit.empty())
+    advice +=
+        shapes == InitShapes::exact
+            ? "; init.shapes=adapt accepts other image sizes of a vit and other input channels"
+            : "; init.shapes=adapt changes only pos_embed of square images and the input "
+              "channels of the first convolution";
+  fail(
+      ErrorKind::config,
+      {fmt::format("init.from: {} does not fit this network", model.path().string()), why, advice});
 }
 
-/// Reads matching tensors into `values`, laid out like the arena; if it is null, only compares.
-TransferReport fit_weights(const fs::path& model_file, HeadInit head_init,
-                           const std::vector<HeadSpec>& heads, const ParameterArena& parameters,
-                           float* values) {
-  const ModelFile model(model_file);
-  const SafetensorsFile& file = model.tensors();
-  TransferReport report;
-  report.foreign = model.foreign();
-  KeptHeads kept;
-  if (head_init == HeadInit::keep && model.description()) {
-    kept = match_heads(model, heads);
-    for (const std::string& name : kept.added)
-      report.reset.push_back(fmt::format("head '{}'", name));
+/// Tokens before the patches: timm's num_prefix_tokens. `shape_of` returns the shape of a
+/// tensor in a file or network, or nullptr.
+template <class ShapeOf>
+std::int64_t prefix_tokens(const ShapeOf& shape_of) {
+  std::int64_t tokens = 0;
+  for (const char* name : {"cls_token", "dist_token", "reg_token"})
+    if (const std::vector<std::int64_t>* shape = shape_of(name); shape && shape->size() == 3)
+      tokens += (*shape)[1];
+  return tokens;
+}
+
+/// The side of a square grid, or 0 if it is not square.
+std::int64_t square_side(std::int64_t cells) {
+  const auto side = static_cast<std::int64_t>(
+      std::llround(std::sqrt(static_cast<double>(std::max<std::int64_t>(cells, 0)))));
+  return side * side == cells ? side : 0;
+}
+
+/// Initialises the tensors of a network from a file, one by one.
+class WeightFitter {
+ public:
+  /// `values`: laid out like the arena; if it is null, tensors are only compared.
+  WeightFitter(const ModelFile& model, const InitConfig& init, const ParameterArena& parameters,
+               float* values)
+      : model_(model), init_(init), parameters_(parameters), values_(values) {
+    report_.foreign = model.foreign();
   }
-  std::vector<std::string> unfit;
-  std::set<std::string> known, types;
-  for (const ParameterTensor& tensor : parameters.tensors()) {
-    known.insert(tensor.name);
-    float* const place = values == nullptr ? nullptr : values + tensor.offset;
-    const TensorInfo* info = file.find(tensor.name);
-    if (!tensor.output.empty()) {
-      if (head_init == HeadInit::reset) {
-        report.reset.push_back(tensor.name);
-        continue;
-      }
-      if (model.description())
-        keep_rows(model, kept, tensor, place);
-      else
-        keep_all(model, tensor, place);
-    } else if (info == nullptr) {
-      report.missing.push_back(tensor.name);
-      continue;
-    } else if (info->shape != tensor.file_shape() || !holds_floats(*info)) {
-      unfit.push_back(
-          fmt::format("{} is {}{} in the file, {} in this network", tensor.name,
-                      holds_floats(*info) ? "" : fmt::format("{} ", element_name(info->type)),
-                      shape_text(info->shape), shape_text(tensor.file_shape())));
-      continue;
-    } else if (place != nullptr) {
-      from_file_order(tensor, read_floats(file, *info), place);
+
+  TransferReport run(const std::vector<HeadSpec>& heads) {
+    if (init_.head == HeadInit::keep && model_.description()) {
+      kept_ = match_heads(model_, heads, init_.shapes);
+      for (const std::string& name : kept_.added)
+        report_.reset.push_back(fmt::format("head '{}'", name));
     }
-    report.loaded.push_back(tensor.name);
-    if (info->type != ElementType::f32) types.emplace(element_name(info->type));
+    std::set<std::string> known;
+    for (const ParameterTensor& tensor : parameters_.tensors()) {
+      known.insert(tensor.name);
+      tensor.output.empty() ? fit(tensor) : fit_head(tensor);
+    }
+    report_.types.assign(types_.begin(), types_.end());
+    for (const TensorInfo& info : model_.tensors().tensors())
+      if (!known.contains(info.name) && !is_batch_count(info))
+        report_.unexpected.push_back(info.name);
+    if (!unfit_.empty() || (report_.loaded.empty() && report_.resized.empty()))
+      refuse_weights(model_, unfit_, report_, init_.shapes);
+    return report_;
   }
-  report.types.assign(types.begin(), types.end());
-  for (const TensorInfo& info : file.tensors())
-    if (!known.contains(info.name) && !is_batch_count(info)) report.unused.push_back(info.name);
-  if (!unfit.empty() || report.loaded.empty()) refuse_weights(model, unfit, report);
-  return report;
+
+ private:
+  const TensorInfo* find(const std::string& name) const { return model_.tensors().find(name); }
+  float* place(const ParameterTensor& tensor) const {
+    return values_ == nullptr ? nullptr : values_ + tensor.offset;
+  }
+  void note_loaded(const TensorInfo& info, std::vector<std::string>& as, std::string what) {
+    as.push_back(std::move(what));
+    if (info.type != ElementType::f32) types_.emplace(element_name(info.type));
+  }
+  void copy(const ParameterTensor& tensor, const TensorInfo& info) {
+    if (values_ != nullptr)
+      from_file_order(tensor, read_floats(model_.tensors(), info), place(tensor));
+    note_loaded(info, report_.loaded, tensor.name);
+  }
+
+  void fit_head(const ParameterTensor& tensor) {
+    const TensorInfo* info = find(tensor.name);
+    const bool described = model_.description().has_value();
+    if (init_.head == HeadInit::reset || (described && kept_.rows.empty()) ||
+        (!described && init_.shapes == InitShapes::adapt && !fits(tensor, info))) {
+      report_.reset.push_back(tensor.name);
+    } else if (described) {
+      keep_rows(model_, kept_, tensor, place(tensor));
+      note_loaded(*info, report_.loaded, tensor.name);
+    } else if (!fits(tensor, info)) {
+      refuse_heads(model_, {difference_text(tensor, info)});
+    } else {
+      copy(tensor, *info);
+    }
+  }
+
+  void fit(const ParameterTensor& tensor) {
+    const TensorInfo* info = find(tensor.name);
+    if (info == nullptr) {
+      report_.missing.push_back(tensor.name);
+    } else if (fits(tensor, info)) {
+      copy(tensor, *info);
+    } else if (const std::vector<float> values = adapted(tensor, *info); !values.empty()) {
+      if (values_ != nullptr) from_file_order(tensor, values, place(tensor));
+      note_loaded(*info, report_.resized,
+                  fmt::format("{} from {} to {}", tensor.name, shape_text(info->shape),
+                              shape_text(tensor.file_shape())));
+    } else {
+      unfit_.push_back(difference_text(tensor, info));
+    }
+  }
+
+  /// Values in file order, or none if the tensor cannot be adapted.
+  std::vector<float> adapted(const ParameterTensor& tensor, const TensorInfo& info) const {
+    if (init_.shapes == InitShapes::exact || !holds_floats(info)) return {};
+    const auto first = std::ranges::find(parameters_.tensors(), TensorLayout::convolution,
+                                         &ParameterTensor::layout);
+    if (first != parameters_.tensors().end() && first->name == tensor.name)
+      return adapted_convolution(tensor, info);
+    return tensor.name == "pos_embed" ? adapted_positions(tensor, info) : std::vector<float>{};
+  }
+
+  std::vector<float> adapted_convolution(const ParameterTensor& tensor,
+                                         const TensorInfo& info) const {
+    std::vector<std::int64_t> wanted = tensor.file_shape();
+    const std::int64_t channels = wanted[1];
+    if (info.shape.size() != 4) return {};
+    wanted[1] = info.shape[1];
+    if (info.shape != wanted || info.shape[1] < 1) return {};
+    return with_input_channels(read_floats(model_.tensors(), info), wanted[0], wanted[1], channels);
+  }
+
+  /// Keeps the positions of the first prefix tokens, as many as the network has.
+  std::vector<float> adapted_positions(const ParameterTensor& tensor,
+                                       const TensorInfo& info) const {
+    const std::vector<std::int64_t> wanted = tensor.file_shape();
+    if (info.shape.size() != 3 || wanted.size() != 3 || info.shape[0] != 1 ||
+        info.shape[2] != wanted[2])
+      return {};
+    const std::int64_t width = wanted[2];
+    const std::int64_t stored_prefix = prefix_tokens([&](const char* name) {
+      const TensorInfo* found = find(name);
+      return found == nullptr ? nullptr : &found->shape;
+    });
+    const std::int64_t prefix = prefix_tokens([&](const char* name) {
+      const auto found = std::ranges::find(parameters_.tensors(), name, &ParameterTensor::name);
+      return found == parameters_.tensors().end() ? nullptr : &found->shape;
+    });
+    const std::int64_t from = square_side(info.shape[1] - stored_prefix);
+    const std::int64_t to = square_side(wanted[1] - prefix);
+    if (from == 0 || to == 0 || stored_prefix < prefix) return {};
+    const std::vector<float> stored = read_floats(model_.tensors(), info);
+    std::vector<float> values(stored.begin(), stored.begin() + prefix * width);
+    const std::vector<float> grid = resized_positions(
+        std::span(stored).subspan(static_cast<std::size_t>(stored_prefix * width)), from, to,
+        width);
+    values.insert(values.end(), grid.begin(), grid.end());
+    return values;
+  }
+
+  const ModelFile& model_;
+  const InitConfig& init_;
+  const ParameterArena& parameters_;
+  float* values_;
+  KeptHeads kept_;
+  TransferReport report_;
+  std::vector<std::string> unfit_;
+  std::set<std::string> types_;
+};
+
+TransferReport fit_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
+                           const ParameterArena& parameters, float* values) {
+  const ModelFile model(find_model_file(init.from));
+  return WeightFitter(model, init, parameters, values).run(heads);
 }
 
 }  // namespace
@@ -189,23 +317,22 @@ std::string TransferReport::to_string() const {
     if (!names.empty()) text += fmt::format("; {} {}", what, join(names));
   };
   part("converted from", types);
+  part("resized", resized);
   part("reset", reset);
   part("missing", missing);
-  part("unused", unused);
+  part("unexpected", unexpected);
   return text;
 }
 
-TransferReport check_transfer(const fs::path& model_file, HeadInit head_init,
-                              const std::vector<HeadSpec>& heads,
+TransferReport check_transfer(const InitConfig& init, const std::vector<HeadSpec>& heads,
                               const ParameterArena& parameters) {
-  return fit_weights(model_file, head_init, heads, parameters, nullptr);
+  return fit_weights(init, heads, parameters, nullptr);
 }
 
-TransferReport transfer_weights(const fs::path& model_file, HeadInit head_init,
-                                const std::vector<HeadSpec>& heads, ParameterArena& parameters,
-                                Stream& stream) {
+TransferReport transfer_weights(const InitConfig& init, const std::vector<HeadSpec>& heads,
+                                ParameterArena& parameters, Stream& stream) {
   std::vector<float> values = ParameterArena::download(stream, parameters.weights());
-  TransferReport report = fit_weights(model_file, head_init, heads, parameters, values.data());
+  TransferReport report = fit_weights(init, heads, parameters, values.data());
   ParameterArena::upload(stream, values, parameters.weights());
   parameters.begin_average(stream);
   parameters.refresh_working(stream);

@@ -20,6 +20,8 @@ struct EvaluationSourceConfig {
   std::string rows;     ///< (files only) see RowRange; in the order of `of`; "": all
   double fraction = 0;  ///< (files only) share of the rows of `of`; 0 once `rows` is set
   std::vector<ParamSetting> params;  ///< (files only) keys of the format that differ from training
+  /// Set by programs only: the rows that `of` trains on, or, of a generator, further samples.
+  bool training_rows = false;
 };
 
 struct EvaluationConfig {

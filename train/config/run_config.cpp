@@ -108,6 +108,11 @@ const ParamTable<InitConfig>& init_table() {
           .may_change()
           .choice("head", &InitConfig::head, {{"keep", HeadInit::keep}, {"reset", HeadInit::reset}},
                   "keep or re-initialise the output layer")
+          .may_change()
+          .choice("shapes", &InitConfig::shapes,
+                  {{"exact", InitShapes::exact}, {"adapt", InitShapes::adapt}},
+                  "exact: refuse tensors of another shape; adapt: also accept other image sizes of "
+                  "a vit, other input channels and heads that do not fit")
           .may_change();
   return table;
 }
@@ -351,13 +356,15 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseLabels dense) cons
     spec.name = held_out.name;
     if (spec.kind == SourceKind::files) {
       spec.path = resolve(held_out.path.empty() ? spec.path : held_out.path).string();
+      spec.shuffle = false;
+    }
+    if (spec.kind == SourceKind::files && !held_out.training_rows) {
       for (const ParamSetting& setting : held_out.params) {  // the last setting of a name wins
         std::erase_if(spec.params, [&](const auto& other) { return other.name == setting.name; });
         spec.params.push_back(setting);
       }
       spec.rows = held_out.rows;
       spec.limit_per_class = 0;
-      spec.shuffle = false;
     }
     mixture.add(open_as_held_out(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
   }

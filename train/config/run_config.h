@@ -59,11 +59,14 @@ struct TrainConfig {
 };
 
 enum class HeadInit : std::uint8_t { keep, reset };
+/// Treatment of initial weights with another shape.
+enum class InitShapes : std::uint8_t { exact, adapt };
 
 /// Initial weights from another run.
 struct InitConfig {
   std::string from;  ///< run folder, checkpoint folder or safetensors file; "": from scratch
   HeadInit head = HeadInit::reset;
+  InitShapes shapes = InitShapes::exact;
 };
 
 struct RunConfig {

@@ -24,10 +24,11 @@ DenseLabels dense_labels(const ModelFile& model, const RunConfig& config) {
 /// Input and heads of the network: from the model file or, if it does not describe them, from a run
 /// with this configuration. Error (config) if the held-out samples do not fit the input.
 SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
-                               const SampleLayout& held_out, TrainObserver& observer) {
+                               const SampleLayout& held_out, TrainObserver& observer,
+                               const std::optional<std::string>& features) {
   if (!model.description()) {
     const Mixture training = config.open_training(observer.watch());
-    return {held_out, SupervisedTask::Input::of(config, training).heads};
+    return {held_out, SupervisedTask::Input::of(config, training).heads, features};
   }
   if (!held_out.same_input(model.description()->input))
     fail(ErrorKind::config,
@@ -38,7 +39,7 @@ SupervisedTask::Input input_of(const ModelFile& model, const RunConfig& config,
           model.description()->input.kind == SampleKind::image && held_out.kind == SampleKind::image
               ? "set data.size to match, or evaluate on other data"
               : "evaluate on data with the same features, in the same order"});
-  return {held_out, model.description()->heads};
+  return {held_out, model.description()->heads, features};
 }
 
 /// Scales held-out events and sets as in training, if the model file says how.
@@ -63,6 +64,22 @@ void refuse_shared_scaling(const RunConfig& config, const std::string& override_
             "and give its name to `wellspring eval` after the run"});
 }
 
+/// A network keeps the heads that it was trained with; only their sources may change.
+void refuse_other_heads(const RunConfig& stored, const RunConfig& given,
+                        std::span<const std::string> overrides) {
+  const auto same = [](const HeadConfig& a, const HeadConfig& b) {
+    return a.name == b.name && a.loss == b.loss && a.output == b.output && a.targets == b.targets &&
+           a.label_smoothing == b.label_smoothing && a.positives == b.positives &&
+           a.weight == b.weight;
+  };
+  if (std::ranges::equal(stored.heads, given.heads, same)) return;
+  for (const std::string& text : overrides)
+    if (text.starts_with("heads"))
+      fail(ErrorKind::config, {fmt::format("command line: {} has no effect", text),
+                               "the network keeps the heads that it was trained with",
+                               "leave it out; for other heads, train a network with init.from"});
+}
+
 }  // namespace
 
 RunConfig config_of_checkpoint(const std::filesystem::path& where,
@@ -80,16 +97,20 @@ RunConfig config_of_checkpoint(const std::filesystem::path& where,
   }
   if (overrides.empty()) return config;
   for (const std::string& text : overrides) refuse_shared_scaling(config, text);
-  return RunConfig::parse(config.to_yaml(), where.string(), overrides);
+  RunConfig given = RunConfig::parse(config.to_yaml(), where.string(), overrides);
+  refuse_other_heads(config, given, overrides);
+  return given;
 }
 
 CheckpointNetwork::CheckpointNetwork(const std::filesystem::path& where, RunConfig& config,
-                                     TrainObserver& observer)
+                                     TrainObserver& observer,
+                                     const std::optional<std::string>& features)
     : model(find_model_file(where)),
       context(single_rank(), config),
-      mixture(config.open_held_out(observer.watch(), dense_labels(model, config))),
+      mixture(config.open_held_out(observer.watch(),
+                                   features ? DenseLabels::none : dense_labels(model, config))),
       task(config, context, config.compute_type(context.device()),
-           input_of(model, config, mixture.layout(), observer)) {
+           input_of(model, config, mixture.layout(), observer, features)) {
   normalise_as(model, config, mixture);
 }
 

@@ -25,8 +25,10 @@ class CheckpointNetwork {
  public:
   /// Opens the held-out sources of `config`, normalised as the network was trained, and plans the
   /// network. `where`: as for find_model_file. If the file has no metadata of this program, `config`
-  /// defines the network and its heads. Errors: config if the samples do not fit the network; data.
-  CheckpointNetwork(const std::filesystem::path& where, RunConfig& config, TrainObserver& observer);
+  /// defines the network and its heads. `features`: as in SupervisedTask::Input. Errors: config if
+  /// the samples do not fit the network; data.
+  CheckpointNetwork(const std::filesystem::path& where, RunConfig& config, TrainObserver& observer,
+                    const std::optional<std::string>& features = std::nullopt);
   /// Commits the memory plan and loads the weights.
   void load(const RunConfig& config);
   /// The step that the weights are from; 0 if unknown.

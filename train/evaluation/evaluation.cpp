@@ -189,6 +189,47 @@ void Evaluator::pass_samples(int source, HeldOutRange samples, const WorkWatch& 
   pass_.run(stream, task_, mixture_, source, samples, uses);
 }
 
+std::optional<DensePredictions> Evaluator::predict_pixels(std::int64_t most) {
+  const std::vector<HeadSpec>& heads = task_.heads();
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (int s = 0; s < mixture_.size(); ++s)
+      if (heads[h].is_dense() && is_fed(h, static_cast<std::size_t>(s)))
+        return predict_pixels(heads[h], s, most);
+  return std::nullopt;
+}
+
+DensePredictions Evaluator::predict_pixels(const HeadSpec& head, int source, std::int64_t most) {
+  DensePredictions found{source, head.name, mixture_.layout(), 0, {}, {}, {}, {}};
+  const std::size_t classes = head.classes.size();
+  NetworkPass::Uses uses;
+  uses.on_device = [&](const BatchView& batch, std::int64_t count) {
+    found.count = count;
+    found.truth.resize(static_cast<std::size_t>(count * head.positions));
+    context_.stream.copy(found.truth.data(), batch.plane, found.truth.size() * sizeof(float),
+                         CopyDirection::device_to_host, "dense labels of a picture");
+    visit_float(batch.dtype, [&]<class T>(T) {
+      std::vector<T> x(static_cast<std::size_t>(count * batch.layout.elements()));
+      context_.stream.copy(x.data(), batch.x, x.size() * sizeof(T), CopyDirection::device_to_host,
+                           "samples of a picture");
+      context_.stream.synchronize();
+      for (const T value : x) found.x.push_back(static_cast<float>(value));
+    });
+  };
+  uses.on_host = [&](const PredictedRows& rows) {
+    found.label.assign(rows.truth.label, rows.truth.label + rows.count);
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const std::span own(rows.outputs + row * rows.width + head.begin,
+                          static_cast<std::size_t>(head.outputs()));
+      for (std::size_t at = 0; at < own.size(); at += classes)
+        found.predicted.push_back(static_cast<float>(index_of_largest(own.subspan(at, classes))));
+    }
+  };
+  const auto available = static_cast<std::int64_t>(samples_[static_cast<std::size_t>(source)]);
+  const auto count = std::min({most, available, context_.share.rows});
+  pass_.run(context_.stream, task_, mixture_, source, {0, static_cast<std::uint64_t>(count)}, uses);
+  return found;
+}
+
 EvaluationResult Evaluator::summarise(int source) {
   const auto k = static_cast<std::size_t>(source);
   EvaluationResult result;

@@ -25,6 +25,16 @@ namespace wellspring {
 /// or ", drawn from the same 737280 distinct samples as the training data"; "" without overlap.
 std::string seen_text(const EvaluationResult& result);
 
+/// Images with dense labels and the classes that a head predicts for their pixels, on the host.
+struct DensePredictions {
+  int source = 0;  ///< held-out source
+  std::string head;
+  SampleLayout layout;
+  std::int64_t count = 0;
+  std::vector<float> x, truth, predicted;  ///< [count, ...]
+  std::vector<std::int32_t> label;
+};
+
 /// Evaluates a network on the held-out sources of a run. Uses its own batch, so that the training
 /// batch stays unchanged. Forward passes run eagerly, outside the recorded step. Every rank passes
 /// its part of the samples, and all ranks report the results on all samples.
@@ -43,6 +53,10 @@ class Evaluator {
   EvaluationReport evaluate(std::uint64_t step, const WorkWatch& watch = {},
                             const std::function<void(const PredictedRows&)>& use = {});
 
+  /// At most `most` first samples of the first held-out source with a head per pixel; nullopt
+  /// without one. Blocks. Throws Interrupted after a signal.
+  std::optional<DensePredictions> predict_pixels(std::int64_t most);
+
   bool empty() const { return mixture_.size() == 0; }
   /// The samples of evaluate(). The evaluator must outlive them.
   PredictedSamples samples() const { return {&mixture_, samples_, &task_.heads(), truth_, feeds_}; }
@@ -56,6 +70,7 @@ class Evaluator {
   void pass_samples(int source, HeldOutRange samples, const WorkWatch& watch,
                     const std::function<void(const PredictedRows&)>& use);
   EvaluationResult summarise(int source);
+  DensePredictions predict_pixels(const HeadSpec& head, int source, std::int64_t most);
   bool is_fed(std::size_t head, std::size_t source) const {
     return ((feeds_[head].sources >> source) & 1u) != 0;
   }

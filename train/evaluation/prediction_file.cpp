@@ -72,7 +72,9 @@ Json description(const PredictedSamples& samples) {
     else
       heads.back()["classes"] = head.classes;
   }
-  return {{"sources", sources}, {"heads", heads}, {"version", kVersion}};
+  Json all = {{"sources", sources}, {"heads", heads}, {"version", kVersion}};
+  if (samples.features) all["layer"] = samples.features->layer;
+  return all;
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ PredictionFile::PredictionFile(const std::filesystem::path& path, PredictedSampl
   add_samples();
   if (!samples_.truth.empty()) add_truth();
   for (std::size_t h = 0; h < samples_.heads->size(); ++h) add_head(h);
+  if (samples_.features) add_features(*samples_.features);
 }
 
 void PredictionFile::append(const PredictedRows& rows) {
@@ -210,22 +213,47 @@ void PredictionFile::add_truth() {
              });
 }
 
+/// The predicted class of each pixel.
+void PredictionFile::add_pixel_classes(const HeadSpec& head) {
+  const SampleLayout& image = samples_.mixture->layout();
+  const ArrayFile::Array array = file_->open(
+      named("predicted", head), {ElementType::i32, {count_, image.height, image.width}}, {});
+  columns_.push_back([this, array, &head](const PredictedRows& rows) {
+    const std::size_t classes = head.classes.size();
+    std::vector<std::int32_t> values;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const std::span own(rows.outputs + row * rows.width + head.begin,
+                          static_cast<std::size_t>(head.outputs()));
+      for (std::size_t at = 0; at < own.size(); at += classes)
+        values.push_back(static_cast<std::int32_t>(index_of_largest(own.subspan(at, classes))));
+    }
+    file_->append(array, bytes_of(values));
+  });
+}
+
+void PredictionFile::add_features(const FeatureColumns& features) {
+  std::vector<std::int64_t> shape = {count_};
+  if (features.shape.height > 1) shape.push_back(features.shape.height);
+  if (features.shape.positions() > 1) shape.push_back(features.shape.width);
+  shape.push_back(features.shape.channels);
+  const ArrayFile::Array array = file_->open("features", {ElementType::f32, shape}, {});
+  columns_.push_back([this, array, features](const PredictedRows& rows) {
+    std::vector<float> values;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const float* const own = rows.outputs + row * rows.width + features.first;
+      values.insert(values.end(), own, own + features.shape.elements());
+    }
+    file_->append(array, bytes_of(values));
+  });
+}
+
 void PredictionFile::add_head(std::size_t h) {
   const HeadSpec& head = (*samples_.heads)[h];
   const auto outputs = static_cast<std::size_t>(head.outputs());
   const auto own = [&head, outputs](const PredictedRows& rows, std::int64_t row) {
     return std::span(rows.outputs + row * rows.width + head.begin, outputs);
   };
-  if (head.is_dense()) {  // the predicted class of each pixel
-    const auto pixels = static_cast<std::size_t>(head.positions), classes = head.classes.size();
-    add_floats(named("predicted", head), {}, pixels,
-               [own, pixels, classes](const PredictedRows& rows, std::int64_t row, float* out) {
-                 for (std::size_t p = 0; p < pixels; ++p)
-                   out[p] = static_cast<float>(
-                       index_of_largest(own(rows, row).subspan(p * classes, classes)));
-               });
-    return;
-  }
+  if (head.is_dense()) return add_pixel_classes(head);
   ArrayMeaning meaning;
   meaning.names = head.classes;
   for (const HeadTarget& target : head.targets) {

@@ -18,6 +18,13 @@
 
 namespace wellspring {
 
+/// Features among the outputs of a sample, see SupervisedTask::Input.
+struct FeatureColumns {
+  std::string layer;
+  std::int32_t first = 0;  ///< index of the first one
+  TensorShape shape;
+};
+
 /// Samples that a network predicts, source by source.
 struct PredictedSamples {
   const Mixture* mixture = nullptr;
@@ -25,6 +32,7 @@ struct PredictedSamples {
   const std::vector<HeadSpec>* heads = nullptr;
   std::vector<SourceTruth> truth = {};  ///< by source; empty for samples without labels
   std::vector<HeadSources> feeds = {};  ///< by head; empty for samples without labels
+  std::optional<FeatureColumns> features = {};
 };
 
 /// Errors (config): the name does not end in .npz, .csv, .h5 or .hdf5; it is a folder, or one of the
@@ -40,7 +48,8 @@ void require_prediction_path(const std::filesystem::path& path,
 /// `prediction` [samples, targets]. The truth is in `label`, `weight`, `latents`, and in `truth` for
 /// regressions, multi_label and soft_label; NaN for what a source does not have. With several heads,
 /// `predicted`, `scores`, `prediction` and `truth` end in _HEAD. In CSV files, `label` and
-/// `predicted` are class names.
+/// `predicted` are class names. A head per pixel writes `predicted` [samples, height, width].
+/// `features` [samples, ...] has the shape of the layer.
 class PredictionFile {
  public:
   /// `path`: see require_prediction_path. Error (runtime): the file cannot be written.
@@ -56,6 +65,8 @@ class PredictionFile {
   void add_samples();
   void add_truth();
   void add_head(std::size_t head);
+  void add_pixel_classes(const HeadSpec& head);
+  void add_features(const FeatureColumns& features);
   void add_floats(const std::string& name, const ArrayMeaning& meaning, std::size_t width,
                   std::function<void(const PredictedRows&, std::int64_t row, float* out)> value);
   /// Class indices, as names in CSV files; `names`: of the classes of each source.

@@ -104,6 +104,7 @@ struct WordsOf {
   Words operator()(const JoinOutputs&) const {
     return {"join", "", "the outputs a, then the outputs b"};
   }
+  Words operator()(const AsOutput&) const { return {"output", "", "y = x, in f32"}; }
   Words operator()(const GlobalMean&) const {
     return {"global_mean", "", "the mean over height and width, per channel"};
   }

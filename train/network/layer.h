@@ -142,6 +142,7 @@ std::unique_ptr<Layer> plan_layer(const Silu& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Add& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Concatenate& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const JoinOutputs& operation, LayerPlanner& planner);
+std::unique_ptr<Layer> plan_layer(const AsOutput& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const GlobalMean& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const Dropout& operation, LayerPlanner& planner);
 std::unique_ptr<Layer> plan_layer(const DropPath& operation, LayerPlanner& planner);

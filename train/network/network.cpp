@@ -28,6 +28,7 @@ std::size_t aligned(std::size_t bytes) {
 bool is_output(const Node& node) {
   const auto* dense = std::get_if<Dense>(&node.operation);
   return std::holds_alternative<JoinOutputs>(node.operation) ||
+         std::holds_alternative<AsOutput>(node.operation) ||
          (dense != nullptr && !dense->output.empty());
 }
 

@@ -127,6 +127,53 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
   }
 }
 
+TensorShape Tape::append_features(const std::string& layer) {
+  const Tensor found = features_of(layer), all = nodes().back().output;
+  Tensor values = flatten(found);
+  const auto writer =
+      std::ranges::find(nodes_, found.value, [](const Node& node) { return node.output.value; });
+  const auto* dense = writer == nodes_.end() ? nullptr : std::get_if<Dense>(&writer->operation);
+  if (dense == nullptr || dense->output.empty())
+    values = record(AsOutput{}, "", {values}, values.shape);
+  record(JoinOutputs{}, "", {all, values}, {1, 1, all.shape.channels + values.shape.channels});
+  return found.shape;
+}
+
+Tensor Tape::features_of(const std::string& layer) const {
+  const auto is_head = [](const Node& node) {
+    const auto* dense = std::get_if<Dense>(&node.operation);
+    return dense != nullptr && !dense->output.empty();
+  };
+  if (layer.empty()) return std::ranges::find_if(nodes_, is_head)->inputs[0];
+  const auto named = std::ranges::find(nodes_, layer, &Node::name);
+  if (named != nodes_.end()) return named->output;
+  const auto last = std::ranges::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {
+    return node.name.starts_with(layer + ".");
+  });
+  if (last == nodes_.rend()) {
+    std::vector<std::string> names;
+    for (const Node& node : nodes_)
+      if (!node.name.empty()) names.push_back(node.name);
+    fail(ErrorKind::config,
+         {fmt::format("model {}: it has no layer '{}'", model_, printable(layer)),
+          fmt::format("`wellspring describe {}` lists its layers", model_),
+          name_advice(layer, names)});
+  }
+  // Activation and residual that directly follow belong to this part.
+  Tensor output = last->output;
+  for (auto next = last.base(); next != nodes_.end(); ++next) {
+    const Operation& operation = next->operation;
+    const bool belongs =
+        std::holds_alternative<Relu>(operation) || std::holds_alternative<Gelu>(operation) ||
+        std::holds_alternative<Silu>(operation) || std::holds_alternative<Add>(operation);
+    if (!belongs ||
+        std::ranges::find(next->inputs, output.value, &Tensor::value) == next->inputs.end())
+      break;
+    output = next->output;
+  }
+  return output;
+}
+
 Tensor Tape::group_norm(Tensor x, const std::string& name, GroupNormOptions options) {
   if (options.groups < 1 || x.shape.channels % options.groups != 0)
     refuse(fmt::format("group norm '{}': {} in {}", name, counted(x.shape.channels, "channel"),

@@ -168,6 +168,8 @@ struct DropPath : DropPathOptions {};
 struct Concatenate {};
 /// The values of a, then the values of b: outputs in f32.
 struct JoinOutputs {};
+/// The same values as an output in f32.
+struct AsOutput {};
 struct GlobalMean {};
 struct Dropout : DropoutOptions {};
 /// Pooling over the existing items of a set.
@@ -177,10 +179,11 @@ struct ItemPool {
 /// The global columns of the set: one vector per sample.
 struct Globals {};
 
-using Operation = std::variant<Convolution, DepthwiseConvolution, Dense, GroupNorm, BatchNorm,
-                               LayerNorm, MaxPool, Relu, Gelu, Silu, Add, Concatenate, JoinOutputs,
-                               Upsample, GlobalMean, Dropout, DropPath, Attention, AddParameter,
-                               ScaleChannels, PrependTokens, SelectTokens, ItemPool, Globals>;
+using Operation =
+    std::variant<Convolution, DepthwiseConvolution, Dense, GroupNorm, BatchNorm, LayerNorm, MaxPool,
+                 Relu, Gelu, Silu, Add, Concatenate, JoinOutputs, AsOutput, Upsample, GlobalMean,
+                 Dropout, DropPath, Attention, AddParameter, ScaleChannels, PrependTokens,
+                 SelectTokens, ItemPool, Globals>;
 
 struct Node {
   Operation operation;
@@ -215,6 +218,11 @@ class Tape {
   bool wants(const std::string& name);
   /// The dense layer of an output, for all heads that read it. The list ends with the last output.
   void head(Tensor x, const std::string& name, const HeadOptions& options = {});
+  /// Appends the values of a layer to the outputs, and returns their shape. `layer`: its name; the
+  /// beginning of names, such as "layer2" or "blocks.3", for the end of this part, with the
+  /// activation and the residual that follow; or "" for the input of the first output layer. Called
+  /// after the model has recorded everything. Error (config), with close names: no such layer.
+  TensorShape append_features(const std::string& layer);
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
   Tensor batch_norm(Tensor x, const std::string& name, BatchNormOptions options = {});
   /// Normalises the channels of every position.
@@ -274,6 +282,7 @@ class Tape {
   Tensor item_pool(Tensor x, bool mean);
   Tensor record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                 TensorShape shape);
+  Tensor features_of(const std::string& layer) const;
   /// Errors (std::logic_error): another number of elements; not a row of tokens.
   void expect_elements(const Parameter& parameter, std::int64_t wanted) const;
   void expect_tokens(Tensor x) const;

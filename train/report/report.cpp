@@ -137,6 +137,28 @@ Chart accuracy_chart(const MetricsHistory& history) {
   return {"Accuracy", "step", "accuracy, %", std::move(all), true, 100};
 }
 
+/// Mean IoU of heads per pixel, in percent.
+Chart iou_chart(const MetricsHistory& history) {
+  SeriesList lines;
+  const auto each = [](const std::string& source, const std::vector<HeadReport>& heads,
+                       const auto& use) {
+    for (const HeadReport& head : heads)
+      for (const Score& score : head.scores)
+        if (score.what == kMeanIou)
+          use(heads.size() > 1 ? source + ": " + head.head : source, 100 * score.value);
+  };
+  for (const StepReport& report : history.steps)
+    for (const SourceReport& source : report.sources)
+      each(source.name, source.heads,
+           [&](const std::string& name, double value) { lines.add(name, report.step, value); });
+  for (const EvaluationReport& report : history.evaluations)
+    for (const EvaluationResult& result : report.results)
+      each(result.name, result.heads, [&](const std::string& name, double value) {
+        lines.held_out(name).points.emplace_back(static_cast<double>(report.step), value);
+      });
+  return {"Mean IoU", "step", "mean IoU, %", lines.take(), true, 100};
+}
+
 constexpr std::string_view kRmse = "rmse of ";
 
 /// Root mean square errors of regression targets, in one chart per head and unit.
@@ -223,6 +245,7 @@ std::string charts(const ReportInput& input) {
   const auto add = [&out](const Chart& chart) { out += to_html(chart); };
   add(loss_chart(history));
   if (const Chart accuracy = accuracy_chart(history); !accuracy.series.empty()) add(accuracy);
+  if (const Chart iou = iou_chart(history); !iou.series.empty()) add(iou);
   for (const Chart& errors : ErrorCharts(history).take()) add(errors);
   add({"Learning rate",
        "step",
@@ -291,7 +314,7 @@ std::string processes(const std::vector<RunRecord>& runs) {
 
 std::string pictures(const std::vector<ReportPicture>& pictures) {
   if (pictures.empty()) return "";
-  std::string out = "<h2>First batch of each source</h2>\n";
+  std::string out = "<h2>Samples</h2>\n";
   for (const ReportPicture& picture : pictures)
     out += fmt::format(
         "<p class=\"lead\">{0}</p>\n<div class=\"scroll\"><img alt=\"{0}\" "

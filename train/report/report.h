@@ -22,7 +22,7 @@ struct ReportInput {
   MetricsHistory history;
   std::string config_yaml;
   std::string version;
-  std::vector<ReportPicture> pictures;  ///< first batch of each source
+  std::vector<ReportPicture> pictures;  ///< first batch of each source, predictions
 };
 
 /// A page in the style of the report: `body` is HTML, the other texts are escaped.

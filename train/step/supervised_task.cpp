@@ -21,7 +21,12 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
       ema_(static_cast<float>(config.train.ema)) {
   const auto model = make_model(config.model.name, config.model.params, config.model.place);
   if (config.train.convolutions == ConvolutionPlans::fastest) use_fastest_plans(context.stream);
-  network_ = std::make_unique<Network>(model->record(input_.layout, outputs_of(input_.heads)),
+  Tape tape = model->record(input_.layout, outputs_of(input_.heads));
+  if (input_.features) {
+    feature_shape_ = tape.append_features(*input_.features);
+    features_ = static_cast<std::int32_t>(feature_shape_.elements());
+  }
+  network_ = std::make_unique<Network>(tape,
                                        NetworkSpec{.batch = context.share.rows,
                                                    .compute = compute,
                                                    .seed = config.seed,

@@ -14,6 +14,7 @@
 #include "train/step/run_context.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class SupervisedTask {
   struct Input {
     SampleLayout layout;
     std::vector<HeadSpec> heads;  ///< in the order of the outputs
+    /// Layer whose values follow the heads' outputs, see Tape::append_features; unset: none.
+    std::optional<std::string> features = {};
 
     /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
@@ -34,11 +37,14 @@ class SupervisedTask {
 
   /// Enqueues the network on pass.batch.
   void forward(const Pass& pass);
-  /// [batch, outputs of all heads] f32, after forward().
+  /// [batch, outputs of all heads and features] f32, after forward().
   const float* outputs() const { return network_->outputs(); }
-  std::int32_t outputs_per_sample() const {
+  std::int32_t outputs_per_sample() const { return first_feature() + features_; }
+  /// Index of the first feature among the outputs of a sample, and the shape of all features.
+  std::int32_t first_feature() const {
     return input_.heads.back().begin + input_.heads.back().outputs();
   }
+  const TensorShape& feature_shape() const { return feature_shape_; }
   /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every trained parameter.
@@ -57,6 +63,8 @@ class SupervisedTask {
   Input input_;
   ops::OptimizerSpec optimizer_;
   float clip_, ema_;
+  TensorShape feature_shape_;
+  std::int32_t features_ = 0;  ///< number of features per sample
   std::unique_ptr<Network> network_;
   Planned<float> norm_partials_;
 };

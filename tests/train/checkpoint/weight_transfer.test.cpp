@@ -2,6 +2,7 @@
 #include "core/io/safetensors.h"
 #include "tests/support/plain_safetensors.h"
 #include "tests/train/training_testing.h"
+#include "train/checkpoint/adapted_tensor.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluation/checkpoint_network.h"
 #include "train/evaluation/evaluation.h"
@@ -9,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 namespace wellspring::test {
 namespace {
@@ -79,7 +81,7 @@ TEST_F(WeightTransfer, ReadsFilesOfOtherProgramsWithAnyFloatType) {
   write(ElementType::f32);
   const std::vector<double> expected = initial_losses(foreign());
   expect_parts(note_, {"written by another program, without a digest; loaded 14 tensors"});
-  EXPECT_EQ(note_.find("unused"), std::string::npos) << note_;
+  EXPECT_EQ(note_.find("unexpected"), std::string::npos) << note_;
   EXPECT_EQ(note_.find("reset"), std::string::npos) << note_;
   EXPECT_NE(expected, initial_losses(model()));
   EXPECT_EQ(note_.find("foreign"), std::string::npos) << note_;
@@ -191,6 +193,59 @@ TEST_F(WeightTransfer, KeepsHeadsCommonToBothNetworks) {
                            "data.sources=[{name: noise, kind: generator, generator: noise}, "
                            "{name: more, kind: generator, generator: shapes}]"});
   expect_parts(note_, {"loaded 14 tensors; reset head 'more'"});
+}
+
+TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
+  const std::string vit = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2}";
+  Trainer(small_run(folder_.path(), {vit, "train.steps=2"}), listener_, test::quick()).run();
+  const fs::path small = find_model_file(folder_.path());
+  expect_parts(refused(ErrorKind::config, small, {vit, "data.size=12"}),
+               {"pos_embed is [1, 17, 8] in the file, [1, 37, 8] in this network",
+                "init.shapes=adapt accepts other image sizes of a vit"});
+  initial_losses(small, {vit, "data.size=12", "init.shapes=adapt"});
+  expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 37, 8]; reset head.weight"});
+  EXPECT_EQ(note_.find("missing"), std::string::npos) << note_;
+  // Without a class token, its position is dropped.
+  const std::string mean = "model={name: vit, patch: 2, width: 8, depth: 1, heads: 2, pool: mean}";
+  initial_losses(small, {mean, "data.size=12", "init.shapes=adapt"});
+  expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 36, 8]", "missing fc_norm.weight",
+                       "unexpected cls_token"});
+  const std::string other = "model={name: vit, patch: 4, width: 8, depth: 1, heads: 2}";
+  expect_parts(
+      refused(ErrorKind::config, small, {other, "init.shapes=adapt"}),
+      {"patch_embed.proj.weight is [8, 3, 2, 2] in the file, [8, 3, 4, 4] in this network",
+       "init.shapes=adapt changes only pos_embed of square images and the input channels"});
+}
+
+TEST_F(WeightTransfer, AdaptsTheFirstConvolutionToTheChannels) {
+  const auto stem =
+      std::ranges::find(tensors_, "stage0.stem.conv.weight", &test::PlainTensor::name);
+  ASSERT_NE(stem, tensors_.end());
+  std::vector<float> gray(4 * 3 * 3);
+  std::memcpy(gray.data(), stem->data.data(), gray.size() * sizeof(float));
+  const auto store = [&](const std::vector<float>& values, std::int64_t channels) {
+    const auto bytes = std::as_bytes(std::span(values));
+    stem->shape = {4, channels, 3, 3};
+    stem->data.assign(bytes.begin(), bytes.end());
+    write(ElementType::f32);
+  };
+  store(with_input_channels(gray, 4, 1, 3), 3);
+  const std::vector<double> expected = initial_losses(foreign());
+  store(gray, 1);
+  expect_parts(refused(ErrorKind::config, foreign(), {"init.head=keep"}),
+               {"stage0.stem.conv.weight is [4, 1, 3, 3] in the file", "init.shapes=adapt"});
+  EXPECT_EQ(initial_losses(foreign(), {"init.head=keep", "init.shapes=adapt"}), expected);
+  expect_parts(note_, {"resized stage0.stem.conv.weight from [4, 1, 3, 3] to [4, 3, 3, 3]"});
+}
+
+TEST_F(WeightTransfer, ResetsHeadsThatDoNotFit) {
+  const std::vector<std::string> adapt = {"init.head=keep", "init.shapes=adapt",
+                                          "data.sources.0.params.classes=3"};
+  initial_losses(model(), adapt);
+  expect_parts(note_, {"loaded 14 tensors; reset head 'shapes'"});
+  write(ElementType::f32);
+  initial_losses(foreign(), adapt);
+  expect_parts(note_, {"loaded 12 tensors; reset head.weight, head.bias"});
 }
 
 }  // namespace

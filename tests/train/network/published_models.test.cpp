@@ -5,6 +5,7 @@
 #include "tests/ops/operation_test.h"
 #include "tests/support/plain_safetensors.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/torch_formula.h"
 #include "tests/train/network/published_models_reference.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/models/model.h"
@@ -19,20 +20,6 @@
 namespace wellspring::test {
 namespace {
 
-/// Values in [-1, 1): the formula of scripts/torch-weights, SplitMix64 from the name's FNV-1a hash.
-std::vector<double> formula(const std::string& name, std::size_t count) {
-  std::uint64_t state = 0xcbf29ce484222325u;
-  for (const char c : name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  std::vector<double> values(count);
-  for (double& value : values) {
-    state += 0x9e3779b97f4a7c15u;
-    std::uint64_t z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    value = static_cast<double>((z ^ z >> 31) >> 40) * 0x1p-23 - 1;
-  }
-  return values;
-}
-
 /// In the memory order of PyTorch's files.
 std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   const bool matrix = tensor.shape.size() > 1;
@@ -40,7 +27,7 @@ std::vector<float> formula_tensor(const ParameterTensor& tensor) {
   const double offset = !matrix && about_one ? 1 : 0;
   const double spread = matrix ? std::sqrt(6 / static_cast<double>(tensor.fan_in())) : 0.25;
   std::vector<float> values;
-  for (const double value : formula(tensor.name, static_cast<std::size_t>(tensor.elements())))
+  for (const double value : test::formula(tensor.name, static_cast<std::size_t>(tensor.elements())))
     values.push_back(static_cast<float>(offset + spread * value));
   return values;
 }
@@ -96,16 +83,16 @@ TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
     arena.initialise(stream(), 1);
     const test::TemporaryFolder folder;
     write_weights(arena, folder / "weights.safetensors");
-    const TransferReport report =
-        transfer_weights(folder / "weights.safetensors", HeadInit::keep, {}, arena, stream());
-    EXPECT_TRUE(report.missing.empty() && report.unused.empty()) << report.to_string();
+    const TransferReport report = transfer_weights(
+        {(folder / "weights.safetensors").string(), HeadInit::keep}, {}, arena, stream());
+    EXPECT_TRUE(report.missing.empty() && report.unexpected.empty()) << report.to_string();
     const auto upload = [&](void* to, const std::vector<double>& values) {
       const std::vector<float> floats(values.begin(), values.end());
       stream().copy(to, floats.data(), floats.size() * sizeof(float), CopyDirection::host_to_device,
                     "test");
       stream().synchronize();
     };
-    upload(x.data(), formula("images", pixels));
+    upload(x.data(), test::formula("images", pixels));
     BatchView batch;
     batch.size = 2;
     batch.x = x.data();
@@ -126,7 +113,7 @@ TEST_P(PublishedModels, AgreeWithTorchvisionAndTimm) {
     network.forward(training);
     ops::test::expect_within(read(network.outputs(), 20), expected.trained,
                              bound * scale(expected.trained), "trained");
-    upload(network.output_gradient(), formula("direction", 20));
+    upload(network.output_gradient(), test::formula("direction", 20));
     network.backward(training);
     const std::vector<float> master = ParameterArena::download(stream(), arena.weights());
     for (std::size_t i = 0; i < arena.tensors().size(); ++i) {

@@ -174,6 +174,31 @@ TEST(Tape, JoinsOutputsInTheOrderOfTheirHeads) {
   EXPECT_EQ(only<Dense>(nodes, 3).weight, Init::zeros);
 }
 
+TEST(Tape, AppendsFeatures) {
+  const auto record = [](const std::string& layer) {
+    Tape tape = image_tape();
+    Tensor x = tape.conv(tape.input(), "a.conv", {.channels = 4});
+    x = tape.relu(tape.add(x, tape.group_norm(x, "a.norm", {.groups = 2})));
+    const Tensor y = tape.conv(x, "b.conv", {.channels = 4});
+    tape.head(tape.add(x, y), "head");
+    const TensorShape shape = tape.append_features(layer);
+    // Features follow the outputs of the head.
+    const Node& join = tape.nodes().back();
+    EXPECT_EQ(join.inputs[0].shape.channels, 2);
+    EXPECT_EQ(join.inputs[1].shape.elements(), shape.elements());
+    const Node& output = tape.nodes().at(tape.nodes().size() - 2);
+    return layer == "head" ? join.inputs[1].value : output.inputs[0].value;
+  };
+  EXPECT_EQ(record("a.conv"), 1);
+  EXPECT_EQ(record("a.norm"), 2);
+  EXPECT_EQ(record("a"), 4) << "with the addition and the ReLU that follow";
+  EXPECT_EQ(record("b"), 6) << "with the addition";
+  EXPECT_EQ(record(""), 6) << "the input of the head";
+  EXPECT_EQ(record("head"), 7);
+  test::expect_parts(test::message_of(ErrorKind::config, [&] { record("a.con"); }),
+                     {"model test: it has no layer 'a.con'", "a.conv"});
+}
+
 TEST(Tape, RefusesOutputsThatTheModelLacks) {
   Tape tape("test", SampleLayout::image(4, 4, 3), {{"sample", 2}, {kPixelOutput, 3, true}});
   tape.head(tape.input(), "head");

@@ -95,6 +95,24 @@ class ConcatenateLayer : public Layer {
   DType gradient_;
 };
 
+class AsOutputLayer : public Layer {
+ public:
+  explicit AsOutputLayer(LayerPlanner& planner)
+      : compute_(planner.compute()),
+        elements_(planner.batch() * planner.node().output.shape.elements()) {}
+  void forward(const LayerRun& run) override {
+    ops::convert(run.stream(), elements_, compute_, run.input[0], DType::f32, run.output);
+  }
+  void backward(const LayerRun& run) override {
+    ops::convert(run.stream(), elements_, compute_, run.output_gradient, compute_,
+                 run.input_gradient[0]);
+  }
+
+ private:
+  DType compute_;
+  std::int64_t elements_;
+};
+
 /// Dropout or stochastic depth.
 class DropoutLayer : public Layer {
  public:
@@ -153,6 +171,10 @@ std::unique_ptr<Layer> plan_layer(const Concatenate&, LayerPlanner& planner) {
 
 std::unique_ptr<Layer> plan_layer(const JoinOutputs&, LayerPlanner& planner) {
   return std::make_unique<ConcatenateLayer>(DType::f32, planner);
+}
+
+std::unique_ptr<Layer> plan_layer(const AsOutput&, LayerPlanner& planner) {
+  return std::make_unique<AsOutputLayer>(planner);
 }
 
 std::unique_ptr<Layer> plan_layer(const Dropout& operation, LayerPlanner& planner) {

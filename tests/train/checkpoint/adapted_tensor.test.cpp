@@ -1,0 +1,54 @@
+#include "train/checkpoint/adapted_tensor.h"
+
+#include "tests/support/torch_formula.h"
+#include "tests/train/checkpoint/adapted_tensor_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+
+namespace wellspring::test {
+namespace {
+
+std::vector<float> values_of(const char* name, std::size_t count) {
+  const std::vector<double> values = formula(name, count);
+  return {values.begin(), values.end()};
+}
+
+void expect_close(const std::vector<float>& values, std::span<const float> expected, double bound) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], bound) << i;
+}
+
+// PyTorch sums in single precision: at most 15 terms along each axis (7 to 2: a support of 4 * 3.5
+// inputs), whose absolute weights sum to less than 1.5, so 2 axes * 17 roundings * 1.5^2 * 2^-24.
+TEST(AdaptedTensor, ResizesPositionsAsTimmDoes) {
+  constexpr double kBound = 2 * 17 * 1.5 * 1.5 * 0x1p-24;
+  for (const AdaptedTensor& timm : resized_by_timm()) {
+    const auto cells = static_cast<std::size_t>(timm.from * timm.from);
+    const std::vector<float> stored = values_of("pos_embed", 2 * (1 + cells));
+    expect_close(resized_positions(std::span(stored).subspan(2), timm.from, timm.to, 2),
+                 std::span(timm.values).subspan(2), kBound);
+  }
+}
+
+TEST(AdaptedTensor, ResizesConstantPositionsToTheSame) {
+  const std::vector<float> stored(3 * 3, 0.75f);
+  expect_close(resized_positions(stored, 3, 5, 1), std::vector<float>(5 * 5, 0.75f), 0x1p-23);
+}
+
+// The sum of three values below 1 has two roundings, a product one.
+TEST(AdaptedTensor, ChangesInputChannelsAsTimmDoes) {
+  for (const AdaptedTensor& timm : channels_by_timm())
+    expect_close(with_input_channels(values_of("conv", 2 * 3 * 4), 2, timm.from, timm.to),
+                 timm.values, 4 * 0x1p-24);
+}
+
+// A gray image, repeated in all channels, gives the same response.
+TEST(AdaptedTensor, SpreadsOneChannelOverSeveral) {
+  const std::vector<float> gray = {3, 6};
+  EXPECT_EQ(with_input_channels(gray, 1, 1, 3), (std::vector<float>{1, 2, 1, 2, 1, 2}));
+}
+
+}  // namespace
+}  // namespace wellspring::test

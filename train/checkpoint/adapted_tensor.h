@@ -1,0 +1,23 @@
+// Pretrained tensors for a network with another input: other channels, or images of another size.
+// Called by weight transfer; host only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace wellspring {
+
+/// A convolution [out, in, ...] for `channels` input channels. One channel: the sum over all channels
+/// of the file; else its channels, repeated or cut off, times in / channels. This is timm's
+/// adapt_input_conv (timm 1.0, timm/models/_manipulate.py), which accepts only 3 channels.
+std::vector<float> with_input_channels(std::span<const float> weight, std::int64_t out,
+                                       std::int64_t in, std::int64_t channels);
+
+/// Resizes a grid [from, from, width] of position embeddings to [to, to, width]: timm's
+/// resample_abs_pos_embed (timm 1.0, timm/layers/pos_embed.py), thus PyTorch's bicubic interpolation
+/// with antialias and without align_corners.
+std::vector<float> resized_positions(std::span<const float> grid, std::int64_t from,
+                                     std::int64_t to, std::int64_t width);
+
+}  // namespace wellspring
