@@ -132,8 +132,9 @@ TEST(RenderedCanvas, OfIfsIsTheSameInScratchAndInThePlan) {
 TEST(RenderedCanvas, RefusesImpossibleSides) {
   for (const char* const side : {"-1", "5000", "1.5"}) {
     for (const char* const name : {"visual_atom", "rcdb", "ifs"}) {
-      const std::string message = test::message_of(
-          ErrorKind::config, [&] { make_generator(name, 32, {{"render", side, {}}}); });
+      const std::string message = test::message_of(ErrorKind::config, [&] {
+        make_generator(name, 32, {{"render", side, {}}});
+      });
       test::expect_parts(message, {"render", side});
     }
   }
