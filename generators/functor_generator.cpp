@@ -40,14 +40,18 @@ void expect_no_augmentation(const std::string& name, const AugmentationPlan& pla
         "flips, crops and colour operations are defined for images", "remove `augment`"});
 }
 
-/// Roles of the latents, in the same order, for images of this shape.
-LatentRoles latent_roles(const std::vector<LatentInfo>& latents, SampleShape shape) {
+/// Roles of the latents, in the same order.
+LatentRoles latent_roles(const SampleInfo& info) {
+  const std::vector<LatentInfo>& latents = info.latents;
+  const auto side = [](SampleShape shape) {
+    return static_cast<float>(std::min(shape.width, shape.height));
+  };
   LatentRoles roles;
   if (latents.size() > static_cast<std::size_t>(kMostLatents))
     throw std::logic_error(fmt::format("{} latents, but at most {}", latents.size(), kMostLatents));
   roles.count = static_cast<std::int32_t>(latents.size());
-  roles.source_side = static_cast<float>(std::min(shape.width, shape.height));
-  roles.out_side = roles.source_side;
+  roles.source_side = side(info.source_shape());
+  roles.out_side = side(info.layout.shape());
   for (std::size_t i = 0; i < latents.size(); ++i) {
     roles.role[i] = latents[i].role;
     roles.fraction[i] = latents[i].unit == "image side";
@@ -94,8 +98,7 @@ void FunctorGeneratorBase::plan(MemoryPlan& memory, std::int64_t rows, DenseLabe
   }
   notes_.clear();
   // Events take no augmentation.
-  const LatentRoles roles =
-      is_event_ ? LatentRoles{} : latent_roles(info_.latents, info_.layout.shape());
+  const LatentRoles roles = is_event_ ? LatentRoles{} : latent_roles(info_);
   plan_emission(memory, rows, dense, roles);
 }
 

@@ -192,14 +192,14 @@ class FunctorGenerator final : public detail::FunctorGeneratorBase {
       note(table_notes_);
       if constexpr (kHooks.table_notes) note(tables_->notes());
     }
-    const SampleShape shape = info().layout.shape();
+    const SampleShape shape = info().source_shape();
     if constexpr (kHooks.notes) note(functor_.notes(shape));
     emitter_.plan(memory, info().name, rows, functor_, shape, roles);
     if (dense == DenseLabels::plane) plane_.plan(memory, plane_name(), rows, functor_, shape);
   }
 
   void enqueue(Stream& stream, const EmitCall& call) const override {
-    const SampleShape shape = info().layout.shape();
+    const SampleShape shape = info().source_shape();
     emitter_.emit(stream, info().name, functor_, shape, call);
     plane_.emit(StreamLauncher{stream}, plane_name(), functor_, shape, call);
   }

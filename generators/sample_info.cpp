@@ -18,6 +18,11 @@ SampleInfo& SampleInfo::operator=(const SampleInfo& other) = default;
 SampleInfo& SampleInfo::operator=(SampleInfo&& other) noexcept = default;
 SampleInfo::~SampleInfo() = default;
 
+SampleShape SampleInfo::source_shape() const {
+  const SampleShape shape = layout.shape();
+  return canvas > 0 ? SampleShape{canvas, canvas, shape.channels} : shape;
+}
+
 std::optional<double> SampleInfo::best_result(std::string_view metric) const {
   for (const BestResult& result : best) {
     if (result.metric == metric) return result.value;

@@ -78,11 +78,18 @@ struct GeneratorHooks {
   bool table_notes = false;  ///< has Tables::notes
 };
 
+/// Help of the parameter `render`, for generators that set SampleInfo::canvas.
+inline constexpr const char* kRenderHelp =
+    "side of the canvas on which the picture is drawn; the output and its crops are read from it "
+    "with "
+    "antialiasing; 0: the size of the output";
+
 struct SampleInfo {
   std::string name;
   /// Increases whenever the bytes of the samples change.
   int version = 1;
-  SampleLayout layout;               ///< with all targets and latents, without dense labels
+  SampleLayout layout;  ///< with all targets and latents, without dense labels
+  int canvas = 0;  ///< side of the square canvas that images are read from; 0: the layout's size
   std::string summary;               ///< one-line summary
   std::string reference;             ///< the publication or formula that it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
@@ -105,6 +112,8 @@ struct SampleInfo {
   ~SampleInfo();
 
   std::optional<double> best_result(std::string_view metric) const;
+  /// Shape of the image that the augmentation reads.
+  SampleShape source_shape() const;
 };
 
 }  // namespace wellspring

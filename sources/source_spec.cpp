@@ -101,10 +101,10 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
       own.seed, {}, {}, own.dense, static_cast<std::uint32_t>(spec.repeats)};
   // The generator's kind decides: images made by event generators are not augmented.
   if (find_generator(spec.generator).kind == SampleKind::image) {
-    const SampleShape shape = generator->layout().shape();
-    const FrameSize frame = {shape.width, shape.height};
-    settings.training = plan_augmentation(own.training, frame, frame);
-    settings.evaluation = plan_augmentation(own.evaluation, frame, frame);
+    const FrameSize source = frame_of(generator->info().source_shape());
+    const FrameSize out = frame_of(generator->layout().shape());
+    settings.training = plan_augmentation(own.training, source, out);
+    settings.evaluation = plan_augmentation(own.evaluation, source, out);
   } else {
     settings.normalisation = own.training.normalisation;
   }

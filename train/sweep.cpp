@@ -332,7 +332,7 @@ void write_sweep(const SweepPlan& plan, const std::vector<SweepOutcome>& outcome
     for (const std::string& text : line) table += fmt::format("<td>{}</td>", html_escape(text));
     table += "</tr>\n";
   }
-  table += "</table>\n<p class=\"lead\">mean and standard deviation of the runs</p>\n";
+  table += "</table>\n";
   for (std::size_t r = 0; r < plan.runs.size(); ++r)
     if (outcomes[r].status == SweepStatus::failed)
       table += fmt::format("<p class=\"lead\">{}: failed: {}</p>\n", html_escape(plan.runs[r].name),
@@ -340,7 +340,7 @@ void write_sweep(const SweepPlan& plan, const std::vector<SweepOutcome>& outcome
   std::string chart;
   if (!plan.axes.empty()) chart = to_html(sweep_chart(plan, summarise(plan, outcomes), figure));
   write_file(folder / "sweep.html",
-             page_html("Sweep", "Results of all runs", "<div class=\"scroll\">" + table + "</div>\n" + chart));
+             page_html("Sweep", "mean and standard deviation of the runs", "<div class=\"scroll\">" + table + "</div>\n" + chart));
 }
 
 }  // namespace wellspring

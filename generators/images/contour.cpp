@@ -63,7 +63,7 @@ void ContourPainter::Tables::load(Stream& stream) {
 }
 
 std::size_t ContourPainter::band_scratch(SampleShape shape) const {
-  constexpr int kLargest = 4096;
+  constexpr int kLargest = contour::kMostSide;
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
          {fmt::format("contours: images of {}x{} pixels are too large", shape.width, shape.height),

@@ -5,7 +5,7 @@
 // Sources: H. Kataoka et al., "Replacing labeled real-image datasets with auto-generated contours",
 // CVPR 2022 (RCDB), and S. Takashima et al., "Visual atoms: pre-training vision transformers with
 // sinusoidal waves", CVPR 2023 (VisualAtom). Lengths are in pixels of the published 512-pixel
-// images and scale with the shorter side of the image; lines are one pixel wide at any size.
+// images and scale with the shorter side of the canvas; lines are one pixel of the canvas wide.
 #pragma once
 
 #include "generators/images/contour_lines.h"
@@ -13,6 +13,7 @@
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/bands.h"
+#include "kernels/emission/resample.h"
 #include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/runtime/memory_plan.h"
@@ -34,6 +35,8 @@ namespace contour {
 inline constexpr float kPublishedSide = 512;
 /// Upper limits of the parameters.
 inline constexpr int kMostVertices = 2000, kMostOrbits = 400;
+/// Largest side of a canvas, pixels.
+inline constexpr int kMostSide = 4096;
 /// Orbits per block of random words.
 inline constexpr int kTogether = 4;
 
@@ -76,6 +79,7 @@ struct ContourParams {
   int radius_low = 0, radius_high = 0;
   float oval = 2;
   int spread = 0;
+  int render = 0;
 };
 
 /// Common base of both functors: everything but their parameters and how they draw a scene.
@@ -152,6 +156,15 @@ class ContourPainter {
                        ColourRun<N>& colour) const {
     const std::int32_t pitch = Band::pitch_of(scene.width);
     colour.grey = true;
+    if (resamples_) {
+      const auto pixel = [&](int x, int y) WS_INLINED {
+        const bool inside = x >= 0 && x < scene.width && y >= 0 && y < scene.height;
+        const float value = grey(inside ? texels[y * pitch + x] : background_);
+        return Rgb{value, value, value};
+      };
+      for (int i = 0; i < N; ++i) colour.r[i] = resample(run, i, pixel).r;
+      return;
+    }
     const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
     const bool inside = x0 >= 0 && x0 + static_cast<float>(N) <= static_cast<float>(scene.width) &&
                         y0 >= 0 && y0 < static_cast<float>(scene.height);
@@ -175,9 +188,11 @@ class ContourPainter {
   }
 
  protected:
-  /// `background`: shade of pixels without an orbit; `most_vertices`: maximum over all classes.
-  ContourPainter(int most_vertices, Texel background)
-      : most_vertices_(most_vertices), background_(background) {}
+  /// `background`: shade of pixels without an orbit.
+  ContourPainter(const ContourParams& params, Texel background)
+      : most_vertices_(params.vertices_high),
+        background_(background),
+        resamples_(params.render > 0) {}
 
   /// Blocks of random words for painting one sample.
   static std::int64_t paint_draws(int vertices, int orbits) {
@@ -356,8 +371,9 @@ class ContourPainter {
   }
 
   const float* knots_ = nullptr;
-  std::int32_t most_vertices_;
+  std::int32_t most_vertices_;  ///< maximum over all classes
   Texel background_;
+  bool resamples_;  ///< true: the canvas has its own size, and is read with antialiasing
 };
 
 }  // namespace wellspring

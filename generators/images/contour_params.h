@@ -63,7 +63,7 @@ ParamTable<Params>& add_growth_rows(ParamTable<Params>& table, const Published& 
                published("radius_high"));
 }
 
-/// Adds the rows oval and spread.
+/// Adds the rows oval, spread and render.
 template <class Params>
 ParamTable<Params>& add_place_rows(ParamTable<Params>& table, const Published& published) {
   return table
@@ -72,7 +72,9 @@ ParamTable<Params>& add_place_rows(ParamTable<Params>& table, const Published& p
       .integer("spread", static_cast<int Params::*>(&Params::spread), {0, 1024},
                "image side / 1024",
                "largest offset of the centre from the image's centre, along each axis",
-               published("spread"));
+               published("spread"))
+      .integer("render", static_cast<int Params::*>(&Params::render), {0, kMostSide}, "pixels",
+               kRenderHelp, published("render"));
 }
 
 }  // namespace wellspring::contour

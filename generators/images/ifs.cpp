@@ -16,10 +16,10 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// 200,000 points on 362x362 pixels, of which 224x224 are visible; the same density at any size.
+/// 200,000 points on 362x362 pixels.
 Settings fractaldb(std::string categories) {
   return {{"categories", std::move(categories)}, {"weight_step", "0.4"}, {"patches", "10"},
-          {"keep_degenerate", "true"},           {"points", "200000"},   {"picture", "1.616"}};
+          {"keep_degenerate", "true"},           {"points", "200000"},   {"render", "362"}};
 }
 constexpr const char* kAsPublished =
     "25 variations, 10 drawings, 4 flips; Kataoka et al., ACCV 2020, with our own categories";
@@ -29,20 +29,18 @@ Settings official(std::string categories) {
   return settings;
 }
 
-/// 100,000 points at any size; no margin.
+/// 100,000 points on 224x224 pixels; no margin.
 Settings svd(std::string categories) {
-  return {{"mode", "svd"},
-          {"categories", std::move(categories)},
-          {"points", "100000"},
-          {"palette", "colour"},
-          {"margin", "0"}};
+  return {{"mode", "svd"},      {"categories", std::move(categories)},
+          {"points", "100000"}, {"palette", "colour"},
+          {"margin", "0"},      {"render", "224"}};
 }
-/// One drawing of 100,000 points, with a margin of 6 out of 512 pixels.
-Settings one_parameter(std::string categories) {
+/// One drawing of 100,000 points on 512x512 pixels, with a margin of 6 pixels.
+Settings one_parameter(std::string categories, std::string sigma) {
   return {{"mode", "one_parameter"}, {"categories", std::move(categories)},
-          {"perturbation", "0.1"},   {"sigma", "4"},
+          {"perturbation", "0.1"},   {"sigma", std::move(sigma)},
           {"patches", "1"},          {"points", "100000"},
-          {"margin", "0.01171875"}};
+          {"margin", "0.01171875"},  {"render", "512"}};
 }
 
 }  // namespace
@@ -134,6 +132,8 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                 "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
                 "1p-frac: 0.1")
           .only_where(kOneParameter, "mode: one_parameter")
+          .integer("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
+                   "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
           .choice("search", &Params::search,
                   {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
                   "mode fractaldb. own: independent search per class; official: the systems of the "
@@ -148,8 +148,11 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   "published categories")
           .preset("fractal-svd-1k", svd("1000"),
                   "windows, hues and plasma of Anderson and Farrell, WACV 2022; our own systems")
-          .preset("1p-frac-1k", one_parameter("1000"),
-                  "D = 0.1; Nakamura et al., ECCV 2024, with our own system");
+          .preset("1p-frac-1k", one_parameter("1000", "4"),
+                  "D = 0.1, sigma of the published script; Nakamura et al., ECCV 2024, with our "
+                  "own system")
+          .preset("1p-frac-1k-sigma3.5", one_parameter("1000", "3.5"),
+                  "1p-frac-1k with the sigma of the published networks");
   return rows;
 }
 
@@ -203,7 +206,9 @@ SampleInfo Ifs::describe(const Params& params) {
                    "", 0, part, LatentRole::unmapped},
                   {"part_y", "position of the visible part: 0 top, 1 bottom; 0 if all is visible",
                    "", 0, part, LatentRole::unmapped}};
+  info.canvas = params.render;
   info.high = params.palette == Palette::grey ? kGrey : 191.0f / 255;
+  if (params.render > 0) info.high = 1;  // bicubic kernels overshoot
   if (counts) {
     info.high = 1;
     const auto role = LatentRole::unmapped;
@@ -227,6 +232,8 @@ SampleInfo Ifs::describe(const Params& params) {
         {"decay", "decay rate of the background's amplitudes per level", "", 0.4f, 0.8f}};
     info.latents.insert(info.latents.end(), more.begin(), more.end());
   }
+  // Blocks per pixel of the canvas.
+  std::int64_t per_pixel = 0;
   // One block serves four steps of a walker. Hosts always move 16 walkers at once.
   const std::int64_t walkers = (params.walkers + 15) / 16 * 16;
   info.draws.scene = counts ? 7 : 2;
@@ -234,19 +241,24 @@ SampleInfo Ifs::describe(const Params& params) {
   if (params.points > 0) {
     info.draws.part += (params.points + 3) / 4;
   } else {
-    info.draws.pixel = 1 + static_cast<std::int64_t>(kDensities[static_cast<int>(params.mode)] / 4 *
-                                                     params.picture * params.picture);
+    per_pixel = 1 + static_cast<std::int64_t>(kDensities[static_cast<int>(params.mode)] / 4 *
+                                              params.picture * params.picture);
   }
   if (counts && params.background == Background::plasma) {
     // One word per point of a grid whose side is up to twice the image's.
-    info.draws.pixel += 1;
+    per_pixel += 1;
     info.draws.part += 16;
+  }
+  if (params.render > 0) {
+    info.draws.part += per_pixel * params.render * params.render;
+  } else {
+    info.draws.pixel = per_pixel;
   }
   return info;
 }
 
 std::int64_t Ifs::cells(SampleShape shape) const {
-  constexpr int kLargest = 2048;
+  constexpr int kLargest = kMostSide;
   if (shape.height > kLargest || shape.width > kLargest) {
     fail(ErrorKind::config,
          {fmt::format("ifs: images of {}x{} pixels are too large", shape.width, shape.height),

@@ -26,6 +26,7 @@
 #include "generators/sample_info.h"
 #include "generators/table_cache.h"
 #include "kernels/emission/canvas.h"
+#include "kernels/emission/resample.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/stream.h"
 
@@ -67,6 +68,7 @@ struct Ifs {
     double sigma = 4;
     double perturbation = 0.1;
     ifs::Search search = ifs::Search::own;
+    int render = 0;
   };
   static const ParamTable<Params>& table();
 
@@ -131,6 +133,8 @@ struct Ifs {
   // the image. In mode svd, the largest count and the background heights follow.
   using Cell = std::uint32_t;
   static constexpr int kBorder = 1;
+  /// Largest side of a canvas: point numbers have 23 bits.
+  static constexpr int kMostSide = 2048;
   /// Throws a config error if the image is too large for the published density of points.
   std::int64_t cells(SampleShape shape) const;
   /// One team moves 512 walkers at once.
@@ -207,18 +211,27 @@ struct Ifs {
               });
   }
 
-  WS_INLINE bool settles() const { return params_.mode == Mode::svd; }
+  WS_INLINE bool settles() const { return params_.mode == Mode::svd || params_.render > 0; }
   template <class Team>
   WS_INLINE void settle(Team& team, const Scene& scene, Cell* cells) const {
-    Cell* const largest = cells + largest_at(scene);
-    ifs::find_largest(team, cells, scene.width, scene.height, scene.style.mask, largest);
-    if (params_.background == Background::black) return;
-    diamond_square::make(team, scene.own, scene.ground.decay, ground_levels(scene), largest + 1);
+    if (params_.mode == Mode::svd) {
+      Cell* const largest = cells + largest_at(scene);
+      ifs::find_largest(team, cells, scene.width, scene.height, scene.style.mask, largest);
+      if (params_.background == Background::plasma)
+        diamond_square::make(team, scene.own, scene.ground.decay, ground_levels(scene),
+                             largest + 1);
+    }
+    if (params_.render > 0) settle_colours(team, scene, cells);
   }
 
   template <int N>
   WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
+    if (params_.render > 0) {
+      const auto pixel = [&](int x, int y) WS_INLINED { return texel(scene, cells, x, y); };
+      for (int i = 0; i < N; ++i) colour.set(i, resample(run, i, pixel));
+      return;
+    }
     const float x0 = run.x[0] - 0.5f, y0 = run.y[0] - 0.5f;
     int straight = 1, on_grid = 1;
     for (int i = 0; i < N; ++i) {
@@ -248,6 +261,7 @@ struct Ifs {
   /// The colour of a pixel; black outside the image.
   WS_INLINE Rgb texel(const Scene& scene, const Cell* cells, int x, int y) const {
     if (x < 0 || x >= scene.width || y < 0 || y >= scene.height) return {};
+    if (params_.render > 0) return unpack_rgb(cells[settled_at(scene, x, y)]);
     return colour_of(scene, cells, seen(scene, cells + cell_of(scene, x, y)), x, y);
   }
 
@@ -296,6 +310,30 @@ struct Ifs {
 
   WS_INLINE static std::int32_t cell_of(const Scene& scene, int x, int y) {
     return (y + kBorder) * (scene.width + 2 * kBorder) + x + kBorder;
+  }
+
+  /// Cell of a pixel's settled colour: the cell of its upper left neighbour.
+  WS_INLINE static std::int32_t settled_at(const Scene& scene, int x, int y) {
+    return y * (scene.width + 2 * kBorder) + x;
+  }
+  /// Called by all members: replaces the points by the pixels' 8-bit colours, as the published
+  /// programs store them. A colour replaces a cell that no later pixel needs.
+  template <class Team>
+  WS_INLINE void settle_colours(Team& team, const Scene& scene, Cell* cells) const {
+    team.sync();
+    for (int y = 0; y < scene.height; ++y) {
+      for (int first = 0; first < scene.width; first += team.size()) {
+        const int x = first + team.rank();
+        Cell colour = 0;
+        if (x < scene.width) {
+          const std::uint32_t point = seen(scene, cells + cell_of(scene, x, y));
+          colour = pack_rgb(colour_of(scene, cells, point, x, y));
+        }
+        team.sync();
+        if (x < scene.width) cells[settled_at(scene, x, y)] = colour;
+        team.sync();
+      }
+    }
   }
 
   WS_INLINE static std::int32_t largest_at(const Scene& scene) {

@@ -25,7 +25,8 @@ const ParamTable<Rcdb::Params>& Rcdb::table() {
                                         {"radius_low", "0"},
                                         {"radius_high", "100"},
                                         {"oval", "2"},
-                                        {"spread", "400"}});
+                                        {"spread", "400"},
+                                        {"render", "512"}});
     ParamTable<Params> table("rcdb");
     contour::add_class_rows(table, published)
         .real("vertices_mean", &Params::vertices_mean, {10, 10000}, "",
@@ -33,15 +34,16 @@ const ParamTable<Rcdb::Params>& Rcdb::table() {
               published("vertices_mean"));
     contour::add_growth_rows(table, published);
     return contour::add_place_rows(table, published)
-        .preset("rcdb-1k", {{"classes", "1000"}}, "published ranges; Kataoka et al., CVPR 2022")
-        .preset("rcdb-21k", {{"classes", "21000"}},
+        .preset("rcdb-1k", {{"classes", "1000"}, {"render", "512"}},
+                "published ranges; Kataoka et al., CVPR 2022")
+        .preset("rcdb-21k", {{"classes", "21000"}, {"render", "512"}},
                 "rcdb-1k with 21,000 classes; Kataoka et al., CVPR 2022");
   }();
   return rows;
 }
 
 Rcdb::Rcdb(const Params& params)
-    : ContourPainter(params.vertices_high, 255),
+    : ContourPainter(params, 255),
       params_(params),
       class_key_(named_key(static_cast<std::uint64_t>(params.class_seed), "rcdb classes")),
       most_left_(math::exp(-(static_cast<float>(params.vertices_low) / params.vertices_mean))),
@@ -73,6 +75,7 @@ SampleInfo Rcdb::describe(const Params& params) {
                        sides(static_cast<float>(params.radius_high))};
   const Ends oval = {1, params.oval};
   info.latents = latents_of(classes, params.spread, radius, oval, oval);
+  info.canvas = params.render;
   info.draws.scene = 1 + 1 + 2;  // label, class, instance
   return info;
 }

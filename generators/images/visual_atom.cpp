@@ -22,7 +22,8 @@ const ParamTable<VisualAtom::Params>& VisualAtom::table() {
                                         {"waves_low", "0"},
                                         {"waves_high", "20"},
                                         {"oval", "2"},
-                                        {"spread", "512"}});
+                                        {"spread", "512"},
+                                        {"render", "512"}});
     ParamTable<Params> table("visual_atom");
     contour::add_class_rows(table, published);
     contour::add_growth_rows(table, published)
@@ -31,16 +32,16 @@ const ParamTable<VisualAtom::Params>& VisualAtom::table() {
         .integer("waves_high", &Params::waves_high, {0, 200}, "", "most periods of a sine",
                  published("waves_high"));
     return contour::add_place_rows(table, published)
-        .preset("visualatom-1k", {{"classes", "1000"}},
+        .preset("visualatom-1k", {{"classes", "1000"}, {"render", "512"}},
                 "ranges of the published script; Takashima et al., CVPR 2023")
-        .preset("visualatom-21k", {{"classes", "21000"}},
+        .preset("visualatom-21k", {{"classes", "21000"}, {"render", "512"}},
                 "visualatom-1k with 21,000 classes; Takashima et al., CVPR 2023");
   }();
   return rows;
 }
 
 VisualAtom::VisualAtom(const Params& params)
-    : ContourPainter(params.vertices_high, 0),
+    : ContourPainter(params, 0),
       params_(params),
       class_key_(named_key(static_cast<std::uint64_t>(params.class_seed), "visual_atom classes")) {
   table().expect_ordered(params, {"vertices", "orbits", "noise", "radius", "waves"});
@@ -61,6 +62,7 @@ SampleInfo VisualAtom::describe(const Params& params) {
   add_wave("wave_1", "periods of the first sine around a contour",
            range_over(classes, &Class::wave_1, 1));
   add_wave("wave_2", "periods of the second sine", range_over(classes, &Class::wave_2, 1));
+  info.canvas = params.render;
   info.draws.scene = 1 + 3 + 1;  // label, class, centre
   return info;
 }

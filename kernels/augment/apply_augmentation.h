@@ -16,6 +16,7 @@ template <int N>
 WS_INLINE PixelRun<N> place_run(const Augmentation& view, const PixelTile& tile, int x, int y) {
   PixelRun<N> run;
   run.footprint = view.footprint;
+  run.bicubic = view.interpolation == Interpolation::bicubic;
   run.column = x - tile.x0;
   run.row = y - tile.y0;
   const float dy = (static_cast<float>(y) + 0.5f) - view.centre_y;

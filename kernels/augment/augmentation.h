@@ -56,8 +56,8 @@ enum class Padding : std::uint8_t {
 /// Interpolation of stored images between pixel centres.
 enum class Interpolation : std::uint8_t { bilinear, bicubic };
 
-inline constexpr int kMostGeometrySteps = 9;
-inline constexpr int kMostColourSteps = 12;
+inline constexpr int kMostGeometrySteps = 10;
+inline constexpr int kMostColourSteps = 13;
 inline constexpr int kMostRandOperations = 4;
 /// Maximum number of colour steps per sample: a full list in which rand_augment expands to its
 /// operations.

@@ -75,7 +75,7 @@ const ParamTable<Augmentations>& reading_table() {
                   "pixel values beyond the border of stored images")
           .choice("interpolation", &Augmentations::interpolation,
                   {{"bilinear", Interpolation::bilinear}, {"bicubic", Interpolation::bicubic}},
-                  "interpolation of stored images between pixel centres");
+                  "interpolation of stored images and rendered canvases between pixel centres");
   return table;
 }
 

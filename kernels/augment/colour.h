@@ -18,7 +18,7 @@ WS_INLINE void apply_colour(const Augmentation& a, int from, int to, float (&r)[
                             float (&b)[N]) {
   for (int s = from; s < to; ++s) {
     const ColourStep step = a.colour[s];
-    augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
+    augment::DrawnOperations::visit(step.op, [&]<class Op>() WS_INLINED {
       if constexpr (Op::kInfo.stage == AugmentStage::colour) Op::apply(step.value, r, g, b);
     });
   }

@@ -61,6 +61,8 @@ struct PixelRun {
   float footprint;       ///< side of an output pixel in source pixels, for anti-aliasing
   int column, row;       ///< position of lane 0 in its tile
   bool in_step = false;  ///< true: each lane is one source pixel to the right of the previous lane
+  bool bicubic =
+      false;  ///< true: pictures are read with a bicubic kernel instead of a bilinear one
 };
 
 /// Colours of N pixels, in [0, 1] unless the generator's documentation says otherwise.

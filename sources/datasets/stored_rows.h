@@ -48,7 +48,7 @@ struct StoredImages {
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view, Truth<0>& truth) const {
     truth.label = rows.labels[key.slot.sample];
     return {rows.bytes + rows.row_of(key.slot) * static_cast<std::uint64_t>(shape.elements()),
-            view.padding, view.on_grid, view.interpolation};
+            view.padding, view.on_grid};
   }
 
   template <int N>

@@ -27,6 +27,10 @@ struct Samples {
   float latent(std::size_t i, std::size_t l) const { return latents[i * latent_count + l]; }
 };
 
+inline AugmentationPlan plan_of(const std::string& yaml, const SampleInfo& info) {
+  return plan_of(yaml, frame_of(info.source_shape()), frame_of(info.layout.shape()));
+}
+
 /// `yaml`: augmentations, as for emit_augmented.
 inline Samples collect(Generator& generator, const SampleRange& range,
                        const SampleMaking& making = {}, const std::string& yaml = "") {
@@ -47,7 +51,7 @@ inline Samples collect(Generator& generator, const SampleRange& range,
   if (yaml.empty()) {
     maker.make(range, keep);
   } else {
-    maker.make(range, keep, plan_of(yaml, generator.layout().shape()));
+    maker.make(range, keep, plan_of(yaml, generator.info()));
   }
   return all;
 }
@@ -71,8 +75,7 @@ std::vector<T> emit_augmented(Generator& generator, const std::string& yaml, std
   stream.copy(slots.data(), host_slots.data(), slots.bytes(), CopyDirection::host_to_device,
               "slots");
   const BatchView batch = columns.view();
-  const AugmentationPlan plan =
-      yaml.empty() ? AugmentationPlan{} : plan_of(yaml, batch.layout.shape());
+  const AugmentationPlan plan = yaml.empty() ? AugmentationPlan{} : plan_of(yaml, generator.info());
   generator.emit(stream, {slots.data(), 0, seed, plan, batch});
   std::vector<T> host_x(size * static_cast<std::size_t>(batch.layout.elements()));
   stream.copy(host_x.data(), batch.x, host_x.size() * sizeof(T), CopyDirection::device_to_host,

@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 
+from resample import box_weights, resized
 from truth import Sample, TruthTest, below, fma, named_key, unit
 
 F = np.float32
@@ -15,11 +16,11 @@ DEFAULTS = {
     "mode": "fractaldb", "categories": 60, "weight_step": 0.4, "keep_degenerate": False, "patches": 0,
     "stamp": "patch", "palette": "grey", "points": 0, "picture": 1, "margin": 0.016574586, "walkers": 256,
     "burn_in": 32, "maps_low": 2, "maps_high": 4, "jitters": 24, "shift": 0.2, "zoom_low": 0.5, "zoom_high": 2,
-    "background": "plasma", "sigma": 4, "perturbation": 0.1, "search": "own",
+    "background": "plasma", "sigma": 4, "perturbation": 0.1, "search": "own", "render": 0,
 }
-FRACTALDB = {"weight_step": 0.4, "patches": 10, "keep_degenerate": True, "points": 200000, "picture": 1.616}
-FRACTAL_SVD = {"mode": "svd", "points": 100000, "palette": "colour", "margin": 0}
-ONE_PARAMETER = {"mode": "one_parameter", "patches": 1, "points": 100000, "margin": 0.01171875}
+FRACTALDB = {"weight_step": 0.4, "patches": 10, "keep_degenerate": True, "points": 200000, "render": 362}
+FRACTAL_SVD = {"mode": "svd", "points": 100000, "palette": "colour", "margin": 0, "render": 224}
+ONE_PARAMETER = {"mode": "one_parameter", "patches": 1, "points": 100000, "margin": 0.01171875, "render": 512}
 DENSITY = {"fractaldb": 200000 / 362**2, "svd": 100000 / 224**2, "one_parameter": 100000 / 512**2}
 # The published categories under seed 1.
 OFFICIAL = {**FRACTALDB, "search": "official"}
@@ -490,12 +491,18 @@ class Ifs(TruthTest):
         settings = ([f"preset={preset}"] if preset else []) + settings
         made = self.samples("ifs", count, *settings, seed=seed, first=first, size=size)
         for row in range(count):
-            label, latents, image = rebuild(first + row, seed, size, {**(like or {}), **values})
+            settings = {**DEFAULTS, **(like or {}), **values}
+            render = settings["render"] or size
+            label, latents, image = rebuild(first + row, seed, render, settings)
+            tolerance = 16 * 2.0**-24
+            if settings["render"]:  # colours of 8 bits; their means have as many terms as a pixel covers
+                image = resized(np.floor(255 * image + 0.5) / 255, box_weights(render, size))
+                tolerance += (render / size + 2) ** 2 * 2.0**-24
             self.assertEqual(made["label"][row], label)
             # A few ulps of hues up to 255 and of other latents up to 511.
             np.testing.assert_allclose(made["latents"][row], latents, rtol=4 * 2.0**-24, atol=4 * 2.0**-24)
-            differ = np.abs(made["x"][row] - image).max(axis=-1) > 16 * 2.0**-24
-            self.assertLessEqual(differ.mean(), share)
+            differ = np.abs(made["x"][row] - image).max(axis=-1) > tolerance
+            self.assertLessEqual(differ.mean(), share * (render / size + 2) ** 2)
 
     # Every step rounds like the program's, so pixels are exactly equal. (The survey here runs without fma; its errors
     # of 10^-16 move a bound of a window by an ulp in one case in 10^8.)
@@ -505,6 +512,7 @@ class Ifs(TruthTest):
         self.compare(3, categories=2, seed=2**62 + 5, first=2**32 + 7, size=47, palette="colour", patches=3)
         # Includes variation 12 of class 5, which diverges.
         self.compare(1, categories=6, keep_degenerate=True, first=26)
+        self.compare(2, categories=2, palette="colour", render=80)
         self.compare(3, categories=2, seed=8, stamp="point", picture=2.5, margin=0.1, walkers=100, burn_in=7)
 
     def test_the_preset_fractaldb(self):

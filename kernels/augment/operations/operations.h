@@ -24,6 +24,7 @@
 #include "kernels/augment/operations/sharpen.h"
 #include "kernels/augment/operations/shift.h"
 #include "kernels/augment/operations/solarise.h"
+#include "kernels/augment/operations/trivial_augment.h"
 #include "kernels/augment/operations/zoom.h"
 
 namespace wellspring::augment {
@@ -32,8 +33,8 @@ namespace wellspring::augment {
 using Operations =
     OperationList<CropResize, FlipX, FlipY, Shift, Zoom, Rotate, Perspective, Affine, Brightness,
                   Contrast, Saturation, Hue, Grey, Solarise, Posterise, Autocontrast, Equalise,
-                  Sharpen, Noise, RandAugment, Blur, Erase, EraseBox>;
+                  Sharpen, Noise, RandAugment, TrivialAugment, Blur, Erase, EraseBox>;
 /// The operations that a drawn step may have.
-using DrawnOperations = Operations::With<ContrastAboutMean>;
+using DrawnOperations = Operations::With<ContrastAboutMean, SolariseAdd>;
 
 }  // namespace wellspring::augment

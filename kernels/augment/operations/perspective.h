@@ -34,7 +34,9 @@ struct Perspective {
   WS_HD static void compose(const AugmentStep& step, AugmentRng& words, GeometryDraw& draw) {
     const auto width = static_cast<float>(draw.frame.width);
     const auto height = static_cast<float>(draw.frame.height);
-    const float half_width = 0.5f * width, half_height = 0.5f * height;
+    if (draw.frame.width < 2 || draw.frame.height < 2) return;  // the corners coincide
+    // torchvision's corners are at 0 and side - 1, so the centre is half a pixel to the upper left.
+    const float half_width = 0.5f * (width - 1), half_height = 0.5f * (height - 1);
     float x[4], y[4];
     WS_UNROLL(4)
     for (int corner = 0; corner < 4; ++corner) {  // clockwise from the top left
@@ -42,7 +44,9 @@ struct Perspective {
       x[corner] = corner == 0 || corner == 3 ? in_x - half_width : half_width - in_x;
       y[corner] = corner < 2 ? in_y - half_height : half_height - in_y;
     }
-    const Homography perspective = quad_to_rectangle(x, y, width, height);
+    const Homography perspective = Homography::translation(-0.5f, -0.5f) *
+                                   quad_to_rectangle(x, y, width - 1, height - 1) *
+                                   Homography::translation(0.5f, 0.5f);
     draw.map = draw.map * perspective;
     draw.footprint *= math::sqrt(math::abs(perspective.area_at_centre()));
   }

@@ -27,4 +27,17 @@ struct Solarise {
   }
 };
 
+/// Adds a value to all values below one half, clamped: a drawn operation of timm's RandAugment.
+struct SolariseAdd {
+  static constexpr auto kInfo = OperationInfo(28, AugmentStage::colour, "solarise_add", "", "", "");
+
+  WS_INLINE static bool idle(float more) { return more == 0; }
+  template <int N>
+  WS_INLINE static void apply(float more, float (&r)[N], float (&g)[N], float (&b)[N]) {
+    detail::change_values(r, g, b, [&](float v) WS_INLINED {
+      return v < 128.f / 255 ? math::min(v + more, 1.f) : v;
+    });
+  }
+};
+
 }  // namespace wellspring::augment

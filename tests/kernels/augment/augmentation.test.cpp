@@ -206,9 +206,9 @@ TEST(Augmentation, MapsPerspectiveCornersToImageCorners) {
     std::array<std::pair<double, double>, 4> corner;
     for (std::uint32_t k = 0; k < 4; ++k) {
       const double dx = words.whole(1 + 2 * k, 15), dy = words.whole(2 + 2 * k, 10);
-      corner[k] = {k == 0 || k == 3 ? dx : 61 - dx, k < 2 ? dy : 40 - dy};
+      corner[k] = {k == 0 || k == 3 ? dx : 60 - dx, k < 2 ? dy : 39 - dy};
     }
-    const Map expected = solve(corner, {{{0, 0}, {61, 0}, {61, 40}, {0, 40}}});
+    const Map expected = solve(corner, {{{0, 0}, {60, 0}, {60, 39}, {0, 39}}});
     const Augmentation a = drawn(plan, i);
     bent |= a.projective;
     // Points in and around the quadrilateral, where the depth is not small.

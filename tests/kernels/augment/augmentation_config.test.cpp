@@ -43,7 +43,7 @@ const OperationParams<Op>& params(const Augmentations& values, std::size_t i) {
 
 TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
   std::set<std::string> names;
-  std::set<AugmentOp> ops = {op_of<augment::ContrastAboutMean>};
+  std::set<AugmentOp> ops = {op_of<augment::ContrastAboutMean>, op_of<augment::SolariseAdd>};
   for (const AugmentEntry& entry : augmentation_table()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_TRUE(ops.insert(entry.op).second) << entry.name;
@@ -53,7 +53,17 @@ TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
-  EXPECT_EQ(names.size(), 23u);
+  EXPECT_EQ(names.size(), 24u);
+}
+
+TEST(AugmentationOps, RefuseMagnitudesThatTimmDoesNotHave) {
+  expect_refused("augment: [rand_augment: {table: timm, magnitude: 11}]", "augment.rand_augment",
+                 "at most 10");
+  EXPECT_EQ(plan_augmentation(read("augment: [rand_augment: {table: timm, magnitude: 9}]"),
+                              {32, 32}, {32, 32})
+                .colour[0]
+                .value[3],
+            1);
 }
 
 TEST(AugmentationOps, RunInListOrder) {

@@ -210,61 +210,15 @@ TEST(Augmentation, MatchesTorchvisionInAffine) {
   expect_places(a, tv::kAffine);
 }
 
-TEST(RandAugment, HasTheMagnitudesOfTheDocumentedTable) {
-  for (int level = 0; level <= 30; ++level) {
-    const augment::RandStep brighter{augment::RandOp::brightness, static_cast<float>(level) / 30,
-                                     1};
-    const auto value = [&](augment::RandOp op) {
-      Augmentation a;
-      ColourList list(a);
-      augment::add_rand_colour({op, brighter.strength, 1}, list);
-      list.mark_blur();
-      list.finish();
-      return a.colour_count == 0 ? -1.f : a.colour[0].value;
-    };
-    const auto i = static_cast<std::size_t>(level);
-    if (level > 0) {
-      EXPECT_NEAR(value(augment::RandOp::brightness), 1 + tv::kMagnitudes[i], 1e-6);
-    }
-    const float bits = tv::kMagnitudes[31 + i];
-    EXPECT_EQ(value(augment::RandOp::posterise), bits < 8 ? std::exp2(bits) : -1.f);
-    EXPECT_NEAR(value(augment::RandOp::solarise), tv::kMagnitudes[62 + i], 1e-6);
-  }
-}
-
-TEST(RandAugment, DrawsOperationsSignsAndMagnitudesAsDocumented) {
-  AugmentStep step;
-  step.probability = 1;
-  step.value[0] = 2;
-  step.value[1] = 9;
-  step.value[2] = 0.5f;
-  std::vector<double> pairs(14 * 14), signs(2), magnitudes;
-  for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kImageSeed, ordinal}, op_of<augment::RandAugment>, 0);
-    ASSERT_TRUE(words.happens(step));
-    std::size_t pair = 0;
-    augment::for_rand_steps(step, words, [&](const augment::RandStep& drawn) {
-      pair = 14 * pair + static_cast<std::size_t>(drawn.op);
-      signs[drawn.sign > 0 ? 1 : 0] += 1;
-      magnitudes.push_back((30 * static_cast<double>(drawn.strength) - 9) / 0.5);
-    });
-    pairs[pair] += 1;
-  }
-  EXPECT_GT(test::uniform_chi_square_p(pairs), test::kGate);
-  EXPECT_GT(test::uniform_chi_square_p(signs), test::kGate);
-  EXPECT_GT(
-      test::kolmogorov_p(magnitudes, [](double v) { return 0.5 * std::erfc(-v / std::sqrt(2.)); }),
-      test::kGate);
-}
-
 TEST(WholeImage, IdentitiesLeaveEveryByteUnchanged) {
   Emitted emit;
   const auto plain = emit("normalise: {mean: [0.4], std: [0.3]}", {0, 1, 2});
   for (const char* const list :
        {"sharpen: {factor: 1, probability: 1}", "posterise: {bits: 8, probability: 1}", "noise: 0",
         "contrast: {strength: 0, about: mean}", "contrast: 0", "saturation: 0", "hue: 0", "affine",
-        "rand_augment: {operations: 0}", "rand_augment: {operations: 4, probability: 0}",
-        "autocontrast: 0", "equalise: 0", "erase_box: 0"}) {
+        "rand_augment: {operations: 0}", "trivial_augment: 0",
+        "rand_augment: {operations: 4, probability: 0}", "autocontrast: 0", "equalise: 0",
+        "erase_box: 0"}) {
     const std::string yaml =
         "normalise: {mean: [0.4], std: [0.3]}\naugment: [" + std::string(list) + "]";
     EXPECT_EQ(emit(yaml, {0, 1, 2}), plain) << list;
