@@ -3,6 +3,7 @@
 #include "train/sweep.h"
 
 #include "cli/command.h"
+#include "cli/local_ranks.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/result_view.h"
@@ -207,7 +208,7 @@ class Sweep {
 };
 
 int run(const SweepArguments& arguments) {
-  expect_single_task();
+  expect_one_process("sweep");
   std::vector<SweepAxis> axes;
   for (const std::string& text : arguments.over) axes.push_back(parse_axis(text));
   SweepPlan plan = plan_sweep(std::move(axes), arguments.seeds, arguments.overrides, arguments.out);

@@ -50,8 +50,8 @@ struct PartialSums {
   std::vector<const void*> parts;
   void* out = nullptr;
   std::int64_t n = 0;
-  DType type = DType::f32;  ///< type of the parts and of out: f32 or bf16
   bool kept = false;
+  DType type = DType::f32;  ///< type of the parts and of out: f32 or bf16
 };
 /// Enqueues the sums as one node; the `out` arrays must not overlap. CPU only.
 void add_partial_sums(Stream& stream, std::string_view name, std::vector<PartialSums> sums);

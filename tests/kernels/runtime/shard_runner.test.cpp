@@ -153,5 +153,20 @@ TEST(AddPartialSums, AddsInTheGivenOrder) {
   EXPECT_EQ(kept, std::vector<float>(kN, 4.5f));
 }
 
+// bf16 has 8 significant bits: 256 + 1 + 1 is 256 if every sum is rounded, and 258 if only the last is.
+TEST(AddPartialSums, RoundsBf16Once) {
+  constexpr std::int64_t kN = 5000;
+  const std::vector<bf16> large(kN, bf16(256.0f)), one(kN, bf16(1.0f));
+  std::vector<bf16> sum(kN), kept(kN, bf16(1.0f));
+  Stream stream(Device::cpu(), 2);
+  add_partial_sums(stream, "test",
+                   {{{large.data(), one.data(), one.data()}, sum.data(), kN, false, DType::bf16},
+                    {{one.data(), large.data()}, kept.data(), kN, true, DType::bf16}});
+  for (std::size_t i = 0; i < kN; ++i) {
+    ASSERT_EQ(static_cast<float>(sum[i]), 258);
+    ASSERT_EQ(static_cast<float>(kept[i]), 258);
+  }
+}
+
 }  // namespace
 }  // namespace wellspring
