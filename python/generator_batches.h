@@ -67,8 +67,9 @@ class GeneratorBatches {
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
   Planned<Slot> slots_;
-  Planned<SetOverflow> overflow_;  ///< of all batches in plan_
-  SetOverflow before_;             ///< of all batches in earlier plans
+  /// Items left out since plan_ was made, and before.
+  Planned<SetOverflow> overflow_;
+  SetOverflow before_;
   BatchPool pool_;
 };
 
