@@ -45,33 +45,6 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-void expect_single_task() {
-  struct Launcher {
-    const char *rank, *size, *advice;
-  };
-  constexpr std::array kLaunchers = {
-      Launcher{"SLURM_PROCID", "SLURM_NTASKS", "start one task: srun --ntasks=1"},
-      Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "start it without mpirun"},
-      Launcher{"RANK", "WORLD_SIZE", "start it without torchrun"},
-  };
-  const auto number = [](const char* variable) -> std::int64_t {
-    const char* const text = std::getenv(variable);
-    std::int64_t value = 0;
-    if (text != nullptr) std::from_chars(text, text + std::strlen(text), value);
-    return value;
-  };
-  for (const Launcher& launcher : kLaunchers) {
-    const std::int64_t rank = number(launcher.rank), size = number(launcher.size);
-    if (rank <= 0 || size <= 1) continue;
-    fail(ErrorKind::config,
-         {fmt::format("this is task {} of {} ({}={}, {}={}), but a run uses one process", rank + 1,
-                      size, launcher.rank, rank, launcher.size, size),
-          "every task would train the whole run again",
-          fmt::format("{}; for independent runs, unset {} and give each its own out=FOLDER",
-                      launcher.advice, launcher.rank)});
-  }
-}
-
 namespace {
 
 std::atomic<bool> memory_ended{false};

@@ -13,10 +13,6 @@ std::string program_name();
 /// The word quoted for a shell, if it contains anything but letters, digits and _@%+=:,./-.
 std::string shell_word(const std::string& word);
 
-/// Throws Error (config) if a launcher of several tasks (srun, mpirun, torchrun) started this
-/// process as any but the first: each task would train the whole run.
-void expect_single_task();
-
 /// Opens the null device for each standard stream that the parent process closed. Otherwise the
 /// first files opened would get those descriptors, and terminal output would end up in them. Call
 /// it before anything else.

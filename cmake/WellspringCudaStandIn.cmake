@@ -41,5 +41,18 @@ if(WELLSPRING_TESTS)
   wellspring_compile_cuda_as_cxx(test_sources)
 endif()
 
+# NCCL for it. The program provides the function that enqueues its sums.
+if(WELLSPRING_TRAINING)
+  add_library(stand_in_nccl SHARED "${stand_in_dir}/nccl.cpp")
+  set_target_properties(stand_in_nccl PROPERTIES OUTPUT_NAME nccl SOVERSION 2 VERSION 2)
+  target_link_libraries(stand_in_nccl PRIVATE wellspring_flags)
+  set_target_properties(wellspring PROPERTIES ENABLE_EXPORTS ON)
+  if(WELLSPRING_TESTS)
+    add_test(NAME stand_in.ranks COMMAND python3 "${stand_in_dir}/ranks_test.py" $<TARGET_FILE:wellspring>
+                                         $<TARGET_FILE_DIR:stand_in_nccl>)
+    set_tests_properties(stand_in.ranks PROPERTIES TIMEOUT 600)
+  endif()
+endif()
+
 # Nobody is to take such a program for one that uses a GPU.
 install(CODE "message(FATAL_ERROR \"This build plays a GPU (WELLSPRING_CUDA_STAND_IN): it is for tests and is not installed.\")")

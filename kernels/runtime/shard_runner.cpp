@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <omp.h>
@@ -45,16 +46,23 @@ void run_lists(const std::vector<std::vector<WorkList>>& lists, int active_threa
 
 constexpr std::int64_t kBlock = 4096;  // 16 KiB, so that a sum stays in a first-level cache
 
-/// Adds the values [first, first + count) of one sum.
+/// Adds the values [first, first + count) of one sum, at most kBlock.
+template <class T>
 void add_block(const PartialSums& sum, std::int64_t first, std::int64_t count) {
-  float* out = sum.out + first;
+  const auto values = [first](const void* array) { return static_cast<const T*>(array) + first; };
+  std::array<float, kBlock> total;
   std::size_t next = 0;
-  if (!sum.kept) std::copy_n(sum.parts[next++] + first, count, out);
+  const T* begin = sum.kept ? values(sum.out) : values(sum.parts[next++]);
+  for (std::int64_t i = 0; i < count; ++i)
+    total[static_cast<std::size_t>(i)] = static_cast<float>(begin[i]);
   for (; next < sum.parts.size(); ++next) {
-    const float* part = sum.parts[next] + first;
+    const T* part = values(sum.parts[next]);
 #pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) out[i] += part[i];
+    for (std::int64_t i = 0; i < count; ++i)
+      total[static_cast<std::size_t>(i)] += static_cast<float>(part[i]);
   }
+  T* out = static_cast<T*>(sum.out) + first;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = T(total[static_cast<std::size_t>(i)]);
 }
 
 }  // namespace
@@ -89,7 +97,11 @@ void add_partial_sums(Stream& stream, std::string_view name, std::vector<Partial
 #pragma omp parallel for schedule(dynamic, 1) num_threads(active->count())
         for (std::size_t b = 0; b < blocks.size(); ++b) {
           const PartialSums& sum = sums[blocks[b].sum];
-          add_block(sum, blocks[b].first, std::min(kBlock, sum.n - blocks[b].first));
+          const std::int64_t first = blocks[b].first, count = std::min(kBlock, sum.n - first);
+          if (sum.type == DType::f32)
+            add_block<float>(sum, first, count);
+          else
+            add_block<bf16>(sum, first, count);
         }
       });
 }

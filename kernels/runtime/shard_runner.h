@@ -3,6 +3,7 @@
 // networks; host only.
 #pragma once
 
+#include "kernels/runtime/dtype.h"
 #include "kernels/runtime/stream.h"
 
 #include <cstddef>
@@ -44,11 +45,12 @@ class ShardRunner {
 };
 
 /// A sum of arrays of `n` values: out = previous content of out (if `kept`) plus the parts, added
-/// in order.
+/// in order, in f32, and rounded once.
 struct PartialSums {
-  std::vector<const float*> parts;
-  float* out = nullptr;
+  std::vector<const void*> parts;
+  void* out = nullptr;
   std::int64_t n = 0;
+  DType type = DType::f32;  ///< type of the parts and of out: f32 or bf16
   bool kept = false;
 };
 /// Enqueues the sums as one node; the `out` arrays must not overlap. CPU only.

@@ -36,20 +36,6 @@ train: {batch: 8, steps: 12, log_every: 5}
   TemporaryFolder folder_;
 };
 
-TEST_F(Messages, RefusesToBeOneOfSeveralTasks) {
-  for (const char* const variables :
-       {"SLURM_PROCID=2 SLURM_NTASKS=4", "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4",
-        "RANK=2 WORLD_SIZE=4"}) {
-    const Outcome outcome =
-        shell(std::string(variables) + " '" + wellspring_path() + "' train small.yaml", folder());
-    EXPECT_EQ(outcome.exit_code, 2) << variables << outcome.out;
-    expect_parts(outcome.err, {"this is task 3 of 4", "would train the whole run", "out=FOLDER"});
-  }
-  EXPECT_FALSE(fs::exists(folder() / "runs"));
-  EXPECT_EQ(run({"train", "small.yaml"}, {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).exit_code,
-            0);
-}
-
 TEST_F(Messages, ExplainsOptionsThatAreSettings) {
   const auto refused = [&](const std::vector<std::string>& words) {
     std::vector<std::string> arguments = {"train", "small.yaml"};

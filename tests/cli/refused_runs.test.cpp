@@ -88,7 +88,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 2,
                 {"small.yaml:10:9: model cnn: widths has 1 stage, blocks 2"}},
-        Refusal{"HalfPrecisionOnTheCpu", "", "", {"precision=bf16"}, 2, {"bf16"}},
         Refusal{"BatchThatCannotFit",
                 "",
                 "",

@@ -292,6 +292,19 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 
+// A kernel of another library (tests/cuda_stand_in/nccl.cpp).
+extern "C" void stand_in_enqueue_kernel(void* stream, void (*work)(void*), void* data) {
+  LOCKED;
+  add(static_cast<cudaStream_t>(stream),
+      {cudaGraphNodeTypeKernel, "library", [work, data] { work(data); }});
+}
+
+// A device works while its host waits for something else; the stand-in needs a thread that calls this.
+extern "C" void stand_in_progress() {
+  LOCKED;
+  runtime().streams.finish_all();
+}
+
 // Streams
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {

@@ -95,7 +95,6 @@ TEST_P(DenseTest, AgreesWithDoublePrecisionF32) {
 }
 
 TEST_P(DenseTest, AgreesWithDoublePrecisionBf16) {
-  if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32 only";
   for (const DenseSpec& spec : table_) {
     check<bf16, float>(spec);  // logits
     check<bf16, bf16>(spec);   // hidden layers
@@ -109,13 +108,6 @@ TEST(DensePlan, RefusesImpossibleShapes) {
   EXPECT_THROW(Dense::plan({.rows = 0}, stream), Error);
   EXPECT_THROW(Dense::plan({.in = 0}, stream), Error);
   EXPECT_THROW(Dense::plan({.output = DType::u8}, stream), Error);
-}
-
-TEST(DensePlan, RefusesBf16OnTheCpu) {
-  const Stream stream(Device::cpu(), 1);
-  const auto plan = [&] { Dense::plan({.compute = DType::bf16}, stream); };
-  wellspring::test::expect_parts(wellspring::test::message_of(ErrorKind::device, plan),
-                                 {"f32 only"});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::test {
@@ -40,6 +41,15 @@ std::vector<ModelRun> model_runs() {
                     "0.2}"})}};
 }
 
+/// bf16 is the default of a GPU, f32 of a CPU.
+std::vector<std::pair<ModelRun, std::string>> in_all_precisions(const std::vector<ModelRun>& runs) {
+  std::vector<std::pair<ModelRun, std::string>> all;
+  for (const ModelRun& run : runs)
+    for (const char* precision : {"precision=f32", "precision=bf16"})
+      all.emplace_back(run, precision);
+  return all;
+}
+
 std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& options) {
   Listener listener;
   Trainer trainer(config, listener, options);
@@ -50,11 +60,11 @@ std::vector<std::uint8_t> end_of(const RunConfig& config, const TrainerOptions& 
 
 // The eager, the replayed and the resumed run end with the same state.
 TEST(ModelRuns, EndWithEqualBytesByGraphEagerlyAndResumed) {
-  for (const ModelRun& run : model_runs()) {
-    SCOPED_TRACE(run.name);
+  for (const auto& [run, precision] : in_all_precisions(model_runs())) {
+    SCOPED_TRACE(run.name + ", " + precision);
     const TemporaryFolder folder;
-    const auto config = [&](const char* out, const Settings& settings) {
-      return small_run(folder / out, with(run.settings, settings));
+    const auto config = [&, &settings = run.settings](const char* out, const Settings& others) {
+      return small_run(folder / out, with(with(settings, {precision}), others));
     };
     const std::vector<std::uint8_t> replayed = end_of(config("whole", {"train.graph=on"}), quick());
     EXPECT_EQ(end_of(config("eager", {"train.graph=off"}), quick()), replayed);

@@ -105,7 +105,7 @@ struct RunConfig {
   std::size_t memory_limit() const { return static_cast<std::size_t>(memory * 0x1p30); }
   /// `path` relative to data.root, unless it is absolute.
   std::filesystem::path resolve(const std::string& path) const;
-  /// f32 or bf16 on `device`. Error (config): bf16 on a CPU.
+  /// f32 or bf16 on `device`.
   DType compute_type(const Device& device) const;
   /// The training source that `evaluation.sources[k]` is held out from.
   const SourceConfig& held_out_from(std::size_t k) const;

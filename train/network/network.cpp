@@ -404,12 +404,14 @@ void Network::add_shards(const Stage& stage, const Pass& pass) const {
   std::vector<PartialSums> sums;
   for (const ShardSum& of : stage.sums) {
     PartialSums& sum = sums.emplace_back();
-    sum.out = static_cast<float*>(arena_.gradient(of.parameter));
-    sum.n = arena_.tensor(of.parameter).elements();
+    const ParameterTensor& tensor = arena_.tensor(of.parameter);
+    sum.out = arena_.gradient(of.parameter);
+    sum.n = tensor.elements();
+    sum.type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
     sum.kept = of.kept;
     for (const std::size_t begin : of.begins)
       for (std::size_t s = 0; s < shards_.size(); ++s)
-        sum.parts.push_back(static_cast<const float*>(shard_gradient(stage, s, begin)));
+        sum.parts.push_back(shard_gradient(stage, s, begin));
   }
   if (!sums.empty()) add_partial_sums(pass.stream, "gradients of all shards", std::move(sums));
 }

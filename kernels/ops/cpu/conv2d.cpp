@@ -1,5 +1,6 @@
 #include "kernels/ops/cpu/conv2d.h"
 
+#include "kernels/ops/cpu/bf16_layer.h"
 #include "kernels/ops/cpu/linear_passes.h"
 #include "kernels/ops/cpu/winograd_conv2d.h"
 
@@ -94,7 +95,15 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 }  // namespace
 
 std::unique_ptr<Conv2d> plan_conv2d(const Conv2dSpec& spec, const Stream& stream) {
-  require_f32(spec.to_string(), spec.compute, DType::f32);
+  if (spec.compute == DType::bf16) {
+    Conv2dSpec wide = spec;
+    wide.compute = DType::f32;
+    const LinearSizes sizes{
+        .x = spec.batch * spec.in_height * spec.in_width * spec.in_channels,
+        .w = std::int64_t{spec.out_channels} * spec.kernel * spec.kernel * spec.in_channels,
+        .y = spec.batch * spec.out_height() * spec.out_width() * spec.out_channels};
+    return std::make_unique<Bf16Layer<Conv2d>>(plan_conv2d(wide, stream), sizes, DType::bf16);
+  }
   if (auto faster = plan_winograd_conv2d(spec, stream)) return faster;
   return with_onednn_errors(spec.to_string(), [&] {
     return std::make_unique<OneDnnLayer<Conv2d, Problem>>(spec, stream);

@@ -1,5 +1,6 @@
 #include "kernels/ops/cpu/dense.h"
 
+#include "kernels/ops/cpu/bf16_layer.h"
 #include "kernels/ops/cpu/linear_passes.h"
 
 namespace wellspring::ops::cpu {
@@ -66,7 +67,13 @@ BackwardWeights::primitive_desc plan_weights(const dnnl::engine& engine, const P
 }  // namespace
 
 std::unique_ptr<Dense> plan_dense(const DenseSpec& spec, const Stream& stream) {
-  require_f32(spec.to_string(), spec.compute, spec.output);
+  if (spec.compute == DType::bf16) {
+    DenseSpec wide = spec;
+    wide.compute = wide.output = DType::f32;
+    const LinearSizes sizes{
+        .x = spec.rows * spec.in, .w = std::int64_t{spec.out} * spec.in, .y = spec.rows * spec.out};
+    return std::make_unique<Bf16Layer<Dense>>(plan_dense(wide, stream), sizes, spec.output);
+  }
   return with_onednn_errors(spec.to_string(), [&] {
     return std::make_unique<OneDnnLayer<Dense, Problem>>(spec, stream);
   });

@@ -76,10 +76,4 @@ dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels) {
   return {{channels}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
 }
 
-void require_f32(const std::string& what, DType compute, DType output) {
-  if (compute == DType::f32 && output == DType::f32) return;
-  fail(ErrorKind::device, {what + ": not available on cpu", "the CPU back end computes in f32 only",
-                           "set the compute type to f32, or run on a GPU"});
-}
-
 }  // namespace wellspring::ops::cpu

@@ -104,9 +104,6 @@ dnnl::primitive_attr attributes();
 /// Empty if there is no bias, as oneDNN requires.
 dnnl::memory::desc bias_vector(bool bias, dnnl::memory::dim channels);
 
-/// Throws a device error unless both types are f32, the only type of the CPU back end.
-void require_f32(const std::string& what, DType compute, DType output);
-
 /// Calls f() and turns oneDNN's exceptions into a device error that names `what`.
 template <class F>
 auto with_onednn_errors(const std::string& what, F&& f) {

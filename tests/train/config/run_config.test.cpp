@@ -285,11 +285,12 @@ TEST(RunConfigTest, DescribesEveryKeyThatIsReadOrWritten) {
   EXPECT_FALSE(is_described({{"data", "sources", "[0]", "lr"}, "1"}));
 }
 
-TEST(RunConfigTest, RefusesBf16WithoutAGpu) {
-  const RunConfig config = parse(kSmallRun, {"precision=bf16"});
-  message_of(ErrorKind::config, [&] { config.compute_type(Device::cpu()); });
-  EXPECT_EQ(config.compute_type(Device::cuda(0)), DType::bf16);
-  EXPECT_EQ(parse(kSmallRun).compute_type(Device::cpu()), DType::f32);
+TEST(RunConfigTest, ComputesInBf16OnAGpuByDefault) {
+  for (const Device device : {Device::cpu(), Device::cuda(0)}) {
+    EXPECT_EQ(parse(kSmallRun, {"precision=bf16"}).compute_type(device), DType::bf16);
+    EXPECT_EQ(parse(kSmallRun, {"precision=f32"}).compute_type(device), DType::f32);
+    EXPECT_EQ(parse(kSmallRun).compute_type(device), device.is_cpu() ? DType::f32 : DType::bf16);
+  }
 }
 
 }  // namespace

@@ -337,7 +337,8 @@ TEST_P(Operations, AgreeWithTheOracleAndFiniteDifferences) {
 
 // A CPU divides the batch, here into shards of 1, 1 and 2 rows; a GPU does not.
 TEST_P(Operations, AgreeInShards) {
-  for (const OperationCase& c : cases()) expect_oracle(c, DType::f32, 3);
+  for (const OperationCase& c : cases())
+    for (const DType compute : {DType::f32, DType::bf16}) expect_oracle(c, compute, 3);
 }
 
 TEST_P(Operations, ComputeOnlyTheGradientsOfTrainedParameters) {
@@ -403,7 +404,6 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
 }
 
 TEST_P(Operations, AgreeInBf16) {
-  if (!on_gpu()) GTEST_SKIP() << "the CPU back end computes in f32";
   for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
 }
 

@@ -1,0 +1,175 @@
+// Runs of several ranks as processes: started by `--ranks` or by a launcher's variables, killed,
+// stopped and resumed.
+#include "tests/cli/train_testing.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <random>
+#include <signal.h>
+#include <thread>
+
+namespace wellspring::test {
+namespace {
+
+class RankProcesses : public Train {
+ protected:
+  std::vector<std::string> train(int ranks, std::vector<std::string> settings = {}) const {
+    settings.insert(settings.begin(), {"train", "small.yaml", "--ranks", std::to_string(ranks),
+                                       "train.batch=12", "threads=1"});
+    return settings;
+  }
+  /// A run that lasts until it is stopped.
+  std::vector<std::string> endless(int ranks) const {
+    return train(ranks,
+                 {"train.steps=1000000", "train.checkpoint_every=5", "--rank-timeout", "60"});
+  }
+  Process start(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), wellspring_path());
+    return Process(std::move(arguments), folder());
+  }
+  /// Processes of the ranks, by rank.
+  std::vector<int> ranks_of(const Process& process) const {
+    std::istringstream text(shell(fmt::format("pgrep -P {}", process.id())).out);
+    std::vector<int> ids;
+    for (int id; text >> id;) ids.push_back(id);
+    return ids;
+  }
+  /// Step of the newest complete checkpoint.
+  int newest_step() const {
+    int newest = 0;
+    for (const auto& entry : fs::directory_iterator(folder() / "runs/small/checkpoints")) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("step-")) newest = std::max(newest, std::stoi(name.substr(5)));
+    }
+    return newest;
+  }
+  void wait_for_checkpoint(Process& process) const {
+    while (process.running() && !fs::exists(folder() / "runs/small/checkpoints"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+};
+
+TEST_F(RankProcesses, TrainToTheSameBytesHoweverTheyAreStarted) {
+  EXPECT_EQ(run(train(3)).exit_code, 0);
+  const std::string expected = weights();
+  fs::remove_all(folder() / "runs");
+  EXPECT_EQ(run(train(3)).exit_code, 0);
+  EXPECT_TRUE(weights() == expected) << "a second run differs";
+
+  const std::vector<std::string> launchers = {
+      "export OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=$r "
+      "OMPI_COMM_WORLD_LOCAL_SIZE=3",
+      "export PMI_RANK=$r PMI_SIZE=3 MPI_LOCALRANKID=$r MPI_LOCALNRANKS=3",
+      "export SLURM_PROCID=$r SLURM_STEP_NUM_TASKS=3 SLURM_LOCALID=$r SLURM_NODEID=0 "
+      "SLURM_STEP_TASKS_PER_NODE=3 SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$"};
+  for (const std::string& variables : launchers) {
+    SCOPED_TRACE(variables);
+    fs::remove_all(folder() / "runs");
+    const Outcome outcome = shell(
+        fmt::format(
+            "p=(); for r in 2 0 1; do ({}; exec '{}' train small.yaml train.batch=12 threads=1 "
+            ">out$r) & p+=($!); done; s=0; for i in ${{p[@]}}; do wait $i || s=$?; done; exit $s",
+            variables, wellspring_path()),
+        folder());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_TRUE(weights() == expected);
+    EXPECT_NE(slurp(folder() / "out0").find("3 ranks with 4 rows"), std::string::npos);
+    EXPECT_EQ(slurp(folder() / "out1"), "");  // rank 0 alone prints
+  }
+}
+
+TEST_F(RankProcesses, TrainUnderMpirun) {
+  int found = 0;
+  for (const char* const mpirun : {"mpirun.openmpi --oversubscribe", "mpirun.mpich"}) {
+    if (shell(fmt::format("command -v {}", split_words(mpirun)[0])).exit_code != 0) continue;
+    ++found;
+    for (const int ranks : {2, 4}) {
+      SCOPED_TRACE(fmt::format("{} -n {}", mpirun, ranks));
+      EXPECT_EQ(run(train(ranks)).exit_code, 0);
+      const std::string expected = weights();
+      fs::remove_all(folder() / "runs");
+      const Outcome outcome = shell(
+          fmt::format("{} -n {} '{}' train small.yaml train.batch=12 threads=1", mpirun, ranks,
+                      wellspring_path()),
+          folder(), {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_TRUE(weights() == expected);
+      fs::remove_all(folder() / "runs");
+    }
+  }
+  if (found == 0) GTEST_SKIP() << "no mpirun (Debian: openmpi-bin, mpich)";
+}
+
+/// False alarms are impossible: every end below is awaited, not timed.
+TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
+  std::minstd_rand random(5);
+  int steps = 0;
+  for (int kill_number = 0; kill_number < 6; ++kill_number) {
+    Process process = start(endless(3));
+    wait_for_checkpoint(process);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
+    const std::vector<int> ranks = ranks_of(process);
+    ASSERT_EQ(ranks.size(), 3u);
+    ASSERT_EQ(::kill(ranks[random() % 3], SIGKILL), 0);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.err;
+    expect_parts(outcome.err, {"was ended by signal 9", "has ended without a word", "checkpoint"});
+    for (const int rank : ranks)
+      EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
+    // The next one continues from a checkpoint, which is never older than that of the last one.
+    EXPECT_GE(newest_step(), steps);
+    steps = newest_step();
+  }
+}
+
+TEST_F(RankProcesses, StopAtOneStepAndContinueWithAnotherNumber) {
+  Process process = start(endless(4));
+  wait_for_checkpoint(process);
+  const std::vector<int> ranks = ranks_of(process);
+  ASSERT_EQ(ranks.size(), 4u);
+  ::kill(ranks[2], SIGTERM);  // one of them is enough
+  const Outcome stopped = process.wait();
+  EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
+
+  Process second = start(endless(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  second.send(SIGTERM);  // to the process that started them
+  const Outcome again = second.wait();
+  EXPECT_EQ(again.exit_code, 75) << again.err;
+  EXPECT_NE(again.out.find("2 ranks with 6 rows"), std::string::npos) << again.out;
+
+  const int step = newest_step();
+  Process third = start(endless(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  third.send(SIGTERM);
+  const Outcome last = third.wait();
+  EXPECT_EQ(last.exit_code, 75) << last.err;
+  EXPECT_NE(last.out.find(fmt::format("step-{}", step)), std::string::npos) << last.out;
+  EXPECT_GT(newest_step(), step);
+}
+
+/// Only rank 0 opens the run folder.
+TEST_F(RankProcesses, TellWhyOneFails) {
+  const Outcome outcome = run(train(3, {"out=small.yaml/run"}));
+  EXPECT_NE(outcome.exit_code, 0);
+  expect_parts(outcome.err,
+               {"error: rank 0: small.yaml", "error: rank 1: rank 0 has failed: small.yaml",
+                "error: rank 2: rank 0 has failed: small.yaml"});
+}
+
+TEST_F(RankProcesses, RefusesWhatDoesNotFit) {
+  expect_parts(run(train(5)).err, {"a batch of 12 rows cannot be divided among 5 ranks"});
+  expect_parts(run({"train", "small.yaml", "--ranks", "0"}).err, {"--ranks", "0"});
+  const Outcome both = wellspring(train(2), folder(),
+                                  {{"OMPI_COMM_WORLD_RANK", "0"},
+                                   {"OMPI_COMM_WORLD_SIZE", "2"},
+                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  EXPECT_EQ(both.exit_code, 2);
+  expect_parts(both.err, {"mpirun (Open MPI) has already started 2 ranks", "leave out --ranks"});
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+}
+
+}  // namespace
+}  // namespace wellspring::test

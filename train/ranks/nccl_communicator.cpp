@@ -1,0 +1,79 @@
+#include "train/ranks/nccl_communicator.h"
+
+#include "core/error.h"
+#include "core/expect.h"
+#include "kernels/runtime/cuda_check.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace wellspring {
+namespace {
+
+/// NCCL works on the calling thread's current GPU.
+template <class Call>
+nccl::Result on_device([[maybe_unused]] Device device, Call call) {
+#if WELLSPRING_CUDA
+  const cuda::DeviceScope scope(device.index);
+#endif
+  return call();
+}
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(const RingOptions& options, Device device)
+    : host_(options), device_(device) {
+  nccl::UniqueId id{};
+  if (rank() == 0) check(nccl::functions().get_unique_id(&id), "ncclGetUniqueId");
+  host_.broadcast(std::as_writable_bytes(std::span(&id, 1)));
+  check(on_device(device, [&] { return nccl::functions().init_rank(&ranks_, size(), id, rank()); }),
+        "ncclCommInitRank");
+  watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  watcher_.request_stop();
+  if (watcher_.joinable()) watcher_.join();
+  // Without the others, a communicator can only be aborted.
+  if (ranks_ != nullptr && !aborted_)
+    static_cast<void>(host_.ended() ? nccl::functions().abort(ranks_)
+                                    : nccl::functions().destroy(ranks_));
+}
+
+void NcclCommunicator::all_reduce(Stream& stream, float* values, std::int64_t count) {
+  WS_EXPECT(stream.device() == device_);
+  check(on_device(device_,
+                  [&] {
+                    return nccl::functions().all_reduce(
+                        values, values, static_cast<std::size_t>(count), nccl::kFloat32, nccl::kSum,
+                        ranks_, stream.native());
+                  }),
+        "ncclAllReduce");
+}
+
+void NcclCommunicator::check(nccl::Result result, std::string_view call) const {
+  if (result == 0) return;
+  int version = 0;
+  nccl::functions().version(&version);
+  fail(ErrorKind::device,
+       {fmt::format("NCCL on {}: {} failed", device_.to_string(), call),
+        fmt::format("{}, NCCL {}", nccl::functions().error_text(result), version),
+        "NCCL_DEBUG=INFO prints what it does; every rank needs a GPU of its own"});
+}
+
+/// A sum of a lost rank never ends on the device, and the host waits for it. Aborting ends it; the
+/// next call on the host then fails and names the rank.
+void NcclCommunicator::watch(const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kPause{100};
+  while (!stop.stop_requested()) {
+    if (host_.neighbour_lost()) {
+      nccl::functions().abort(ranks_);
+      aborted_ = true;
+      return;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace wellspring

@@ -1,0 +1,41 @@
+// The ranks of a run as processes with a GPU each: NCCL sums in device memory, TCP carries the rest.
+// Host only.
+#pragma once
+
+#include "train/ranks/nccl.h"
+#include "train/ranks/tcp_communicator.h"
+
+#include <thread>
+
+namespace wellspring {
+
+class NcclCommunicator final : public ConnectedRanks {
+ public:
+  /// Joins the ring, then NCCL's communicator for `device`. Errors: see Ring; device: NCCL is absent
+  /// or fails (two ranks on one GPU, for example).
+  NcclCommunicator(const RingOptions& options, Device device);
+  ~NcclCommunicator() override;
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+  /// A node of a recorded step if the stream records.
+  void all_reduce(Stream& stream, float* values, std::int64_t count) override;
+  void all_reduce(std::span<double> values) override { host_.all_reduce(values); }
+  void broadcast(std::span<std::byte> bytes) override { host_.broadcast(bytes); }
+  void barrier() override { host_.barrier(); }
+  void abandon(std::string_view reason) noexcept override { host_.abandon(reason); }
+
+ private:
+  void check(nccl::Result result, std::string_view call) const;
+  void watch(const std::stop_token& stop);
+
+  TcpCommunicator host_;
+  Device device_;
+  nccl::Communicator ranks_ = nullptr;
+  bool aborted_ = false;  ///< written by the watcher, read after it has ended
+  std::jthread watcher_;  ///< ends sums that wait for a lost rank
+};
+
+}  // namespace wellspring
