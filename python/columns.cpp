@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nanobind/ndarray.h>
-#include <vector>
 
 namespace nb = nanobind;
 
@@ -85,8 +83,9 @@ bool same_strides(const Extents& wanted, const nb::ndarray<>& array) {
   return true;
 }
 
-void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle object,
-                 Device device, ImageAxes axes) {
+/// The caller's array for a column, after all checks.
+nb::ndarray<> checked_array(const BatchView& batch, const BatchColumn& column, nb::handle object,
+                            Device device, ImageAxes axes) {
   nb::ndarray<> array;
   const std::string name = column.name;
   if (!nb::try_cast(object, array, /*convert=*/false))
@@ -117,10 +116,9 @@ void* pointer_to(const BatchView& batch, const BatchColumn& column, nb::handle o
            axes == ImageAxes::channels_first
                ? "images are stored with channels last (torch.channels_last) under layout='NCHW'"
                : "pass a contiguous array");
-  void* const data = static_cast<std::byte*>(array.data_handle()) + array.byte_offset();
-  if (reinterpret_cast<std::uintptr_t>(data) % element_size(column.type) != 0)
+  if (reinterpret_cast<std::uintptr_t>(array.data()) % element_size(column.type) != 0)
     refuse(name, "is not aligned to its elements", "pass an aligned array");
-  return data;
+  return array;
 }
 
 nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb::capsule& owner,
@@ -167,7 +165,9 @@ nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, Im
   return arrays;
 }
 
-BatchView from_arrays(BatchView batch, const nb::dict& arrays, Device device, ImageAxes axes) {
+CallersBatch from_arrays(const BatchView& batch, const nb::dict& arrays, Device device,
+                         ImageAxes axes) {
+  CallersBatch callers;
   auto columns = columns_of(batch);
   std::vector<std::string> names;
   for (BatchColumn& column : columns) {
@@ -182,11 +182,13 @@ BatchView from_arrays(BatchView batch, const nb::dict& arrays, Device device, Im
       fail(ErrorKind::config,
            {fmt::format("out: these samples have no column '{}'", printable(name)), "",
             name_advice(name, names)});
-    column->data = pointer_to(batch, *column, object, device, axes);
+    callers.held.push_back(checked_array(batch, *column, object, device, axes));
+    column->data = callers.held.back().data();
   }
   if (columns.front().data == nullptr)
     fail(ErrorKind::config, {"out has no array 'x'", "x is always made", "add it"});
-  return with_columns(batch, columns);
+  callers.view = with_columns(batch, columns);
+  return callers;
 }
 
 }  // namespace wellspring::python

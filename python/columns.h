@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <string>
+#include <vector>
 
 namespace wellspring::python {
 
@@ -24,9 +26,15 @@ ImageAxes parse_axes(const std::string& name);
 /// {name: array}. NumPy arrays, except for bf16 and on GPUs: there, objects with the DLPack protocol.
 nanobind::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, ImageAxes axes);
 
+/// A batch in the caller's memory.
+struct CallersBatch {
+  BatchView view;
+  std::vector<nanobind::ndarray<>> held;  ///< keeps that memory alive
+};
 /// `batch` with the pointers of the caller's `arrays`, {name: array}; the other columns are not made.
 /// Throws a config error that names the argument unless each array is a column of the batch on
 /// `device` with its type, shape and memory order, and x is among them.
-BatchView from_arrays(BatchView batch, const nanobind::dict& arrays, Device device, ImageAxes axes);
+CallersBatch from_arrays(const BatchView& batch, const nanobind::dict& arrays, Device device,
+                         ImageAxes axes);
 
 }  // namespace wellspring::python

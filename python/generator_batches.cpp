@@ -59,8 +59,9 @@ std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType d
 void GeneratorBatches::reserve(std::int64_t rows) {
   if (plan_ && rows <= rows_) return;
   auto plan = std::make_unique<MemoryPlan>(stream_.device());
-  if (latest_ != nullptr) latest_->synchronize();  // it may still use the memory of plan_
-  rows_ = 0;                                       // until the new plan is complete
+  before_ = overflow_so_far();  // waits: the latest batch may still use the memory of plan_
+  rows_ = 0;                    // until the new plan is complete
+  overflow_ = {};
   source_->plan(*plan, Share::whole(rows));
   slots_ = plan->reserve<Slot>("batch", "slots", static_cast<std::size_t>(rows));
   overflow_ = plan->reserve<SetOverflow>("batch", "overflow", 1);
@@ -68,6 +69,22 @@ void GeneratorBatches::reserve(std::int64_t rows) {
   source_->load(stream_);
   plan_ = std::move(plan);
   rows_ = rows;
+}
+
+SetOverflow GeneratorBatches::overflow_so_far() {
+  SetOverflow sum = before_, latest;
+  if (latest_ == nullptr || !overflow_) return sum;
+  latest_->synchronize();
+  stream_.copy(&latest, overflow_.data(), sizeof latest, CopyDirection::device_to_host, "overflow");
+  stream_.synchronize();
+  sum.samples += latest.samples;
+  sum.items += latest.items;
+  return sum;
+}
+
+SetOverflow GeneratorBatches::overflow() {
+  const std::lock_guard lock(turn_);
+  return overflow_so_far();
 }
 
 void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch) {
@@ -79,8 +96,7 @@ void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch
   }
   latest_ = &stream;
   map(stream, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
-  if (batch.layout.kind == SampleKind::set && batch.overflow == nullptr)
-    batch.overflow = overflow_.data();
+  if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   source_->emit(stream, slots_.data(), 0, batch);
 }
 

@@ -48,12 +48,15 @@ class GeneratorBatches {
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.
   void enqueue(std::uint64_t first, BatchView batch, void* native);
+  /// Items that did not fit into the rows of sets, so far. Waits for the device.
+  SetOverflow overflow();
   /// Messages about tables and limits, after the first batch.
   std::vector<std::string> notes();
 
  private:
   /// Plans again if the batch has more rows than any before it.
   void reserve(std::int64_t rows);
+  SetOverflow overflow_so_far();
   void emit(Stream& stream, std::uint64_t first, BatchView batch);
 
   std::mutex turn_;
@@ -64,7 +67,9 @@ class GeneratorBatches {
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
   Planned<Slot> slots_;
+  /// Items left out since plan_ was made, and before.
   Planned<SetOverflow> overflow_;
+  SetOverflow before_;
   BatchPool pool_;
 };
 

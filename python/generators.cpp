@@ -74,7 +74,8 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
   view.layout = self.layout();
   view.dtype = type;
   std::shared_ptr<BatchMemory> memory;
-  if (out) view = from_arrays(view, *out, self.device(), axes);
+  CallersBatch callers;
+  if (out) view = (callers = from_arrays(view, *out, self.device(), axes)).view;
   {
     const nb::gil_scoped_release release;
     if (!out) {
@@ -116,6 +117,12 @@ void bind_generators(nb::module_& module) {
       .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"),
            nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none())
       .def("describe", describe_generator)
+      .def("overflow",
+           [](GeneratorBatches& self) {
+             const nb::gil_scoped_release release;
+             const SetOverflow overflow = self.overflow();
+             return std::pair(overflow.samples, overflow.items);
+           })
       .def("notes", &GeneratorBatches::notes, nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -103,6 +103,12 @@ class Generator:
         return [latent["name"] for latent in self._description["latents"]]
 
     @property
+    def overflow(self):
+        """{"samples": ..., "items": ...}: sets with more items than a row holds, and the items left out so far."""
+        samples, items = self._core.overflow()
+        return {"samples": samples, "items": items}
+
+    @property
     def notes(self):
         """Messages about tables and limits, after the first batch."""
         return self._core.notes()

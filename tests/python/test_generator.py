@@ -60,6 +60,13 @@ class Bytes(unittest.TestCase):
         for row in range(5):
             np.testing.assert_array_equal(batch.x[row, : batch.count[row]], arrays["x"][offsets[row] : offsets[row + 1]])
 
+    def test_items_that_do_not_fit_are_counted(self):
+        g = ws.Generator("tracks", items=10)
+        hits = np.concatenate([g.batch(0, 8).latents, g.batch(8, 24).latents])[:, g.latents.index("hits")]
+        left_out = np.maximum(hits - 10, 0)
+        self.assertEqual(g.overflow, {"samples": np.count_nonzero(left_out), "items": left_out.sum()})
+        self.assertGreater(g.overflow["samples"], 0)
+
     def test_bf16_is_f32_rounded_once(self):
         g = ws.Generator("shapes", size=32)
         bits = np.empty((4, 32, 32, 3), np.uint16)
@@ -125,6 +132,15 @@ class Memory(unittest.TestCase):
         self.assertEqual(list(got), ["x", "label"])
         np.testing.assert_array_equal(out["x"], want.x)
         np.testing.assert_array_equal(out["label"], want.label)
+
+    def test_out_stays_alive_during_the_call(self):
+        g = ws.Generator("shapes", size=64, threads=1)
+        for _ in range(20):
+            out = {"x": np.empty((64, 64, 64, 3), np.float32)}  # large enough to be unmapped when it ends
+            thread = threading.Thread(target=g.batch, args=(0, 64), kwargs={"out": out})
+            thread.start()
+            out["x"] = None
+            thread.join()
 
     def test_nchw_is_a_view(self):
         g = ws.Generator("shapes", size=32)

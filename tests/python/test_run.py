@@ -161,14 +161,16 @@ class Training(Folder):
         self.assertTrue(ws.load(self.folder / "run"))
 
     def test_an_interrupt_ends_the_run_with_a_checkpoint(self):
-        def interrupt(report):
-            if report["kind"] == "plan":
-                timer.start()
+        timers = []
 
-        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        def interrupt(report):
+            if report["kind"] == "step" and not timers:
+                timers.append(threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)))
+                timers[0].start()
+
         with self.assertRaises(KeyboardInterrupt):
-            ws.train(CONFIG, set=self.out() | {"train.steps": 10**7, "train.log_every": 10**5}, callback=interrupt)
-        timer.join()
+            ws.train(CONFIG, set=self.out() | {"train.steps": 10**7, "train.log_every": 500}, callback=interrupt)
+        timers[0].join()
         self.assertTrue(ws.load(self.folder / "run"))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
