@@ -73,15 +73,14 @@ std::vector<std::string> findings(const DiagnosisReport& report) {
   const Diagnosis& diagnosis = report.diagnosis;
   std::vector<std::string> lines;
   if (diagnosis.lost > 0)
-    lines.push_back(
-        fmt::format("If data were free: {:.2f} times as fast{}. Of 1,000 hours, {:.0f} go to data.",
-                    diagnosis.speed_up, between(diagnosis.speed_up_interval, 1, 2),
-                    std::max(0.0, 1000 * diagnosis.lost)));
-  if (diagnosis.data_seconds > 0)
+    lines.push_back(fmt::format(
+        "If data were free: {:.2f} times as fast{}. Of 1,000 hours, {:.0f} go to data.",
+        diagnosis.speed_up, between(diagnosis.speed_up_interval, 1, 2), 1000 * diagnosis.lost));
+  if (diagnosis.data_seconds > 0 && diagnosis.lost_seconds > 0)
     lines.push_back(
         fmt::format("A batch takes {:.3g} ms of the data path alone; the step loses "
                     "{:.3g} ms to it.",
-                    1e3 * diagnosis.data_seconds, 1e3 * std::max(0.0, diagnosis.lost_seconds)));
+                    1e3 * diagnosis.data_seconds, 1e3 * diagnosis.lost_seconds));
   for (std::size_t i = 0; i < diagnosis.causes.size(); ++i)
     lines.push_back(fmt::format("Cause {}: {}", i + 1, cause_text(diagnosis.causes[i])));
   if (report.threads)

@@ -60,9 +60,9 @@ class TrainingLadder {
   std::vector<std::filesystem::path> streamed_files() const;
   std::int64_t reading_threads_of(const SourceSpec& spec) const;
 
+  std::vector<std::string> notes_;  // before config_, whose initialisation adds notes
   RunConfig config_;
   TrainObserver& observer_;
-  std::vector<std::string> notes_;
   std::unique_ptr<Trainer> configured_, resident_, decoded_, encoded_, more_threads_;
   std::vector<std::unique_ptr<Trainer>> swept_;
 };
