@@ -63,10 +63,15 @@ struct Vit {
     Tensor x = Tape::tokens(patches(tape));
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});
-    for (int i = 0; i < depth; ++i) x = block(tape, x, i);
+    for (int i = 0; i < depth; ++i) {
+      tape.begin_block();
+      x = block(tape, x, i);
+    }
     if (pool == Pool::token) {
       x = tape.select(tape.layer_norm(x, "norm"), 0, 1);
+      tape.begin_block();
     } else {
+      tape.begin_block();
       x = tape.layer_norm(tape.global_mean(x), "fc_norm");
     }
     tape.head(x, "head", {.weight = kInit});

@@ -21,9 +21,7 @@ void TrainingStep::enqueue_resident(Stream& stream) {
 
 /// Enqueues everything from the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream) {
-  forward(stream);
-  loss(stream);
-  backward(stream);
+  for (std::int64_t i = 0; i < passes_; ++i) pass(stream, i);
   reduce(stream);
   optimize(stream);
   end(stream);
@@ -43,24 +41,17 @@ void TrainingStep::data(Stream& stream) {
   if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
 }
 
-void TrainingStep::forward(Stream& stream) {
-  const BatchView batch = this->batch();
-  task_.forward(pass(stream, batch));
-}
-
-Pass TrainingStep::pass(Stream& stream, const BatchView& batch) const {
-  return {stream, batch, mixture_.slots(), state_.data(), PassMode::train};
-}
-
-/// Computes the loss of each sample for each of its heads, and the output gradient.
-void TrainingStep::loss(Stream& stream) {
-  losses_.enqueue(stream, batch(), mixture_.slots(), task_.outputs(), task_.output_gradient());
-}
-
-/// Computes the gradient of every parameter.
-void TrainingStep::backward(Stream& stream) {
-  const BatchView batch = this->batch();
-  task_.backward(pass(stream, batch));
+/// Takes one part of the batch through the network: the loss of each sample for each of its heads,
+/// and the gradient of every parameter, added to the gradients of the earlier parts.
+void TrainingStep::pass(Stream& stream, std::int64_t index) {
+  const std::int64_t first = index * rows_.count;
+  const BatchView batch = rows_of(this->batch(), {first, rows_.count});
+  const Slot* const slots = mixture_.slots() + first;
+  const Pass pass{stream, batch, slots, state_.data(), PassMode::train};
+  task_.forward(pass);
+  losses_.enqueue(stream, batch, slots, task_.outputs(), task_.output_gradient(), first);
+  task_.backward(pass);
+  if (passes_ > 1) task_.parameters().add_gradients(stream, index, passes_);
 }
 
 /// Sums the gradients of all ranks.
@@ -85,6 +76,8 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
     : mixture_(mixture),
       task_(task),
       ranks_(context.ranks),
+      rows_{0, context.pass_share().rows},
+      passes_(context.passes),
       schedule_(learning_rate_schedule(config)),
       losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
               mixture.size(), context.share, task.compute(),
@@ -117,9 +110,18 @@ ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {
   ops::ScheduleSpec schedule;
   schedule.peak = static_cast<float>(optimizer.lr);
   schedule.floor = static_cast<float>(optimizer.lr * optimizer.floor);
-  schedule.warmup = static_cast<std::uint64_t>(
-      std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
+  const auto steps_of = [&](double share) {
+    return static_cast<std::uint64_t>(
+        std::llround(share * static_cast<double>(config.train.steps)));
+  };
+  schedule.warmup = steps_of(optimizer.warmup);
   schedule.total = static_cast<std::uint64_t>(config.train.steps);
+  schedule.kind = optimizer.schedule;
+  schedule.start = static_cast<float>(optimizer.lr * optimizer.start);
+  schedule.cooldown = steps_of(optimizer.cooldown);
+  schedule.gamma = static_cast<float>(optimizer.gamma);
+  schedule.milestones = static_cast<int>(optimizer.milestones.size());
+  std::ranges::transform(optimizer.milestones, schedule.milestone, steps_of);
   schedule.beta1 = optimizer.spec.beta1;
   schedule.beta2 = optimizer.spec.beta2;
   return schedule;

@@ -10,6 +10,7 @@
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 #include "train/heads/head_losses.h"
+#include "train/network/shards.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/metrics_windows.h"
 #include "train/step/run_context.h"
@@ -44,17 +45,15 @@ class TrainingStep {
   void begin(Stream& stream);
   void data(Stream& stream);
   void learn(Stream& stream);
-  void forward(Stream& stream);
-  void loss(Stream& stream);
-  void backward(Stream& stream);
+  void pass(Stream& stream, std::int64_t index);
   void reduce(Stream& stream);
   void optimize(Stream& stream);
   void end(Stream& stream);
-  Pass pass(Stream& stream, const BatchView& batch) const;
-
   Mixture& mixture_;
   SupervisedTask& task_;
   Communicator& ranks_;
+  Rows rows_;  ///< rows of the first pass through the network
+  std::int64_t passes_;
   ops::ScheduleSpec schedule_;
   HeadLosses losses_;
   std::optional<BatchMix> mix_;
