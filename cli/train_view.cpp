@@ -8,6 +8,7 @@
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
 #include "train/run_length.h"
+#include "train/step/step.h"
 
 #include <fmt/format.h>
 

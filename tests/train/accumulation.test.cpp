@@ -1,9 +1,9 @@
 // Steps that take the batch through the network in several passes: the same samples, and the same
 // weights up to rounding.
+#include "core/io/safetensors.h"
 #include "tests/support/rank_group.h"
 #include "tests/train/trained_rows.h"
 #include "tests/train/training_testing.h"
-#include "core/io/safetensors.h"
 
 #include <cmath>
 

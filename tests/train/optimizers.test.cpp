@@ -58,7 +58,7 @@ TEST(Optimizers, RoundTripThroughTheResolvedConfiguration) {
   }
   // Settings that a file leaves out are not part of its identity: older checkpoints go on.
   const std::string plain = small_run("unused").identity_yaml();
-  for (const char* key : {"schedule", "layer_decay", "agc", "trust", "accumulate", "cooldown"})
+  for (const char* key : {"schedule: ", "layer_decay", "agc", "trust", "accumulate", "cooldown"})
     EXPECT_EQ(plain.find(key), std::string::npos) << key;
 }
 
@@ -76,8 +76,9 @@ TEST(Optimizers, RefuseSettingsWithoutEffect) {
     expect_parts(message_of(ErrorKind::config, [&] { small_run("unused", settings); }), parts);
   };
   refused({"optimizer.trust_coefficient=0.1"}, {"trust_coefficient", "adamw", "lars"});
-  refused({"optimizer.gamma=0.5"}, {"gamma", "schedule: step"});
-  refused({"optimizer.cooldown=0.5"}, {"cooldown", "schedule: constant"});
+  refused({"optimizer.gamma=0.5"}, {"gamma does not apply to this schedule", "schedule: step"});
+  refused({"optimizer.cooldown=0.5"}, {"cooldown does not apply", "schedule: constant"});
+  refused({"optimizer.start=0.5", "optimizer.schedule=linear"}, {"schedule: one_cycle"});
   refused({"optimizer.schedule=step"}, {"milestone", "[0.5, 0.75]"});
   refused({"optimizer.schedule=step", "optimizer.milestones=[0.7, 0.5]"}, {"not increasing"});
   refused({"optimizer.schedule=step", "optimizer.milestones=[0.01]"}, {"not increasing"});
@@ -107,28 +108,49 @@ TEST(LayerDecay, DividesNetworksAsTimmDoes) {
     std::map<std::string, int> blocks;
   };
   const Row rows[] = {
-      {"resnet18", {}, 9,
-       {{"conv1.weight", 0}, {"bn1.bias", 0}, {"layer1.0.conv1.weight", 1},
-        {"layer1.1.bn2.weight", 2}, {"layer2.0.downsample.0.weight", 3},
-        {"layer4.1.conv2.weight", 8}, {"fc.weight", 9}, {"fc.bias", 9}}},
-      {"vit", {{"patch", "8", {}}}, 13,
-       {{"cls_token", 0}, {"pos_embed", 0}, {"patch_embed.proj.weight", 0},
-        {"blocks.0.norm1.weight", 1}, {"blocks.11.mlp.fc2.bias", 12}, {"norm.weight", 12},
+      {"resnet18",
+       {},
+       9,
+       {{"conv1.weight", 0},
+        {"bn1.bias", 0},
+        {"layer1.0.conv1.weight", 1},
+        {"layer1.1.bn2.weight", 2},
+        {"layer2.0.downsample.0.weight", 3},
+        {"layer4.1.conv2.weight", 8},
+        {"fc.weight", 9},
+        {"fc.bias", 9}}},
+      {"vit",
+       {{"patch", "8", {}}},
+       13,
+       {{"cls_token", 0},
+        {"pos_embed", 0},
+        {"patch_embed.proj.weight", 0},
+        {"blocks.0.norm1.weight", 1},
+        {"blocks.11.mlp.fc2.bias", 12},
+        {"norm.weight", 12},
         {"head.weight", 13}}},
-      {"vit", {{"patch", "8", {}}, {"pool", "mean", {}}}, 13,
+      {"vit",
+       {{"patch", "8", {}}, {"pool", "mean", {}}},
+       13,
        {{"blocks.11.norm1.weight", 12}, {"fc_norm.weight", 13}, {"head.weight", 13}}},
-      {"convnext", {}, 19,
-       {{"stem.0.weight", 0}, {"stem.1.bias", 0}, {"stages.0.blocks.0.gamma", 1},
-        {"stages.1.downsample.1.weight", 4}, {"stages.1.blocks.0.norm.weight", 4},
-        {"stages.1.blocks.1.norm.weight", 5}, {"stages.3.blocks.2.mlp.fc1.weight", 18},
-        {"head.norm.weight", 19}, {"head.fc.weight", 19}}},
+      {"convnext",
+       {},
+       19,
+       {{"stem.0.weight", 0},
+        {"stem.1.bias", 0},
+        {"stages.0.blocks.0.gamma", 1},
+        {"stages.1.downsample.1.weight", 4},
+        {"stages.1.blocks.0.norm.weight", 4},
+        {"stages.1.blocks.1.norm.weight", 5},
+        {"stages.3.blocks.2.mlp.fc1.weight", 18},
+        {"head.norm.weight", 19},
+        {"head.fc.weight", 19}}},
   };
   for (const Row& row : rows) {
     Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
-    Network network(
-        make_model(row.model, row.settings)->record(SampleLayout::image(32, 32, 3), 10), {},
-        stream, memory);
+    Network network(make_model(row.model, row.settings)->record(SampleLayout::image(32, 32, 3), 10),
+                    {}, stream, memory);
     int last = 0;
     std::map<std::string, int> found;
     for (const ParameterTensor& tensor : network.parameters().tensors()) {
@@ -151,18 +173,21 @@ TEST(Schedules, OfLongerRunsKeepTheRatesOfEarlierSteps) {
   const TemporaryFolder folder, longer;
   Listener listener;
   Trainer(small_run(folder.path(), cooling), listener, quick()).run();
-  const Settings more = with(cooling, {"train.steps=60", "optimizer.warmup=0.05"});
+  const Settings other = {"optimizer.schedule=constant", "optimizer.cooldown=0.4",
+                          "train.steps=60"};
+  const Settings more = with(other, {"optimizer.warmup=0.05"});
   const auto from = [&](const char* step) {
     return quick({ResumeChoice::Kind::path, folder.path() / "checkpoints" / step});
   };
   EXPECT_EQ(Trainer(small_run(longer.path(), more), listener, from("step-10")).step(), 10u);
-  expect_parts(message_of(ErrorKind::config,
-                          [&] { Trainer(small_run(longer.path(), more), listener, from("step-30")); }),
-               {"planned for 30 steps and cannot be extended to 60", "before step 30",
-                "optimizer.schedule=constant"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { Trainer(small_run(longer.path(), more), listener, from("step-30")); }),
+      {"planned for 30 steps and cannot be extended to 60", "before step 30",
+       "optimizer.schedule=constant"});
   expect_parts(message_of(ErrorKind::config,
                           [&] {
-                            Trainer(small_run(longer.path(), with(more, {"optimizer.warmup=0.1"})),
+                            Trainer(small_run(longer.path(), with(other, {"optimizer.warmup=0.1"})),
                                     listener, from("step-10"));
                           }),
                {"3 warm-up steps", "optimizer.warmup=0.05"});

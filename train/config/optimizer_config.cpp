@@ -96,19 +96,13 @@ const ParamTable<OptimizerConfig>& schedule_table() {
               "to floor during cooldown",
               "Smith & Topin 2018: one_cycle; Zhai et al. 2022, section 3.5: constant")
           .real_list("milestones", &Config::milestones, {0, 1}, "of the run",
-                     "times of the steps, increasing, after the warm-up")
-          .only_where([](const Config& c) { return c.schedule == Kind::step; }, "schedule: step")
+                     "(step) times of the steps, increasing, after the warm-up")
           .real("gamma", &Config::gamma, {0, 1}, "",
-                "factor of the learning rate at each milestone", "0.1 as in PyTorch")
-          .only_where([](const Config& c) { return c.schedule == Kind::step; }, "schedule: step")
-          .real("start", &Config::start, {0, 1}, "of the peak", "learning rate of the first step",
-                "1 / 25 as in PyTorch")
-          .only_where([](const Config& c) { return c.schedule == Kind::one_cycle; },
-                      "schedule: one_cycle")
+                "(step) factor of the learning rate at each milestone", "0.1 as in PyTorch")
+          .real("start", &Config::start, {0, 1}, "of the peak",
+                "(one_cycle) learning rate of the first step", "1 / 25 as in PyTorch")
           .real("cooldown", &Config::cooldown, {0, 1}, "of the run",
-                "length of the linear decrease at the end of the run")
-          .only_where([](const Config& c) { return c.schedule == Kind::constant; },
-                      "schedule: constant");
+                "(constant) length of the linear decrease at the end of the run");
   return table;
 }
 
@@ -120,6 +114,15 @@ bool decreases_to_floor(const OptimizerConfig& optimizer) {
 void check_schedule(const ConfigNode& node, const OptimizerConfig& optimizer) {
   using Kind = ops::ScheduleKind;
   const std::vector<double>& at = optimizer.milestones;
+  const auto only_for = [&](Kind kind, const char* name, const char* key) {
+    if (optimizer.schedule != kind && node.has(key))
+      node.at(key).refuse(fmt::format("{} does not apply to this schedule", key), "",
+                          fmt::format("remove it, or set schedule: {}", name));
+  };
+  only_for(Kind::step, "step", "milestones");
+  only_for(Kind::step, "step", "gamma");
+  only_for(Kind::one_cycle, "one_cycle", "start");
+  only_for(Kind::constant, "constant", "cooldown");
   if (!decreases_to_floor(optimizer) && node.has("floor"))
     node.at("floor").refuse("floor has no effect", "the learning rate does not decrease to it",
                             optimizer.schedule == Kind::step

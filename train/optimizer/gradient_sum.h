@@ -35,7 +35,8 @@ struct AddGradients {
     const float* const so_far = sum;
     const auto added = [](float a, float b) { return a + b; };
     if (part == SumPart::first) {
-      team_transform(team, range.begin, range.end, sum, [](float g) { return g; }, given);
+      team_transform(
+          team, range.begin, range.end, sum, [](float g) { return g; }, given);
     } else if (part == SumPart::middle) {
       team_transform(team, range.begin, range.end, sum, added, so_far, given);
     } else {
