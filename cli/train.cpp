@@ -145,10 +145,11 @@ Command add_train(CLI::App& parent) {
          "newest checkpoint is used")
       ->capture_default_str();
   constexpr double kMostSteps = 1e15;
-  add_optional_whole(*app, "--extend", options->extend, 1, kMostSteps,
-                     "continue a finished run for this many further steps; its learning rate "
-                     "must be constant (optimizer.floor=1 optimizer.warmup=0); if the extended "
-                     "run is interrupted, continue it with the command that it prints")
+  add_optional_whole(
+      *app, "--extend", options->extend, 1, kMostSteps,
+      "continue a finished run for this many further steps; its learning rate "
+      "must be constant (optimizer.schedule=constant optimizer.warmup=0); if the extended "
+      "run is interrupted, continue it with the command that it prints")
       ->excludes(app->get_option("--resume"));
   constexpr double kMostRanks = 4096;
   add_whole_option(*app, "--ranks", options->ranks, 1, kMostRanks,

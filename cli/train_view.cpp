@@ -8,6 +8,7 @@
 #include "train/finished_run.h"
 #include "train/metrics/rates.h"
 #include "train/run_length.h"
+#include "train/step/step.h"
 
 #include <fmt/format.h>
 
@@ -193,7 +194,7 @@ void TrainView::finished_before(const FinishReport& report) {
          fit(std::string(kColumn, ' ') +
                  "(starts a new run from these weights, because the schedule has ended; only "
                  "runs with constant learning rate and source weights can be extended: "
-                 "optimizer.floor=1 optimizer.warmup=0)",
+                 "optimizer.schedule=constant optimizer.warmup=0)",
              STDOUT_FILENO, kColumn));
   }
   tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));
@@ -230,7 +231,8 @@ void TrainView::on_finish(const FinishReport& report) {
 }
 
 void TrainView::suggest_higher_limit(const FinishReport& report) const {
-  if (config_.optimizer.floor < 1)
+  const ops::ScheduleSpec rates = learning_rate_schedule(config_);
+  if (ops::learning_rate_at(rates, report.step) != ops::learning_rate_at(rates, rates.total))
     print_line("note", fmt::format("the learning-rate schedule of {} had not ended",
                                    counted(config_.train.steps, "step")));
   tell(stdout, "\nTry next:\n");

@@ -28,6 +28,7 @@ void check_run(const RunConfig& given) {
   Mixture mixture = config.open_training();
   std::vector<std::string> notes;
   settle_epochs(config, mixture, notes);
+  context.passes = config.train.accumulate;
   SupervisedTask task(config, context, compute_type(config),
                       SupervisedTask::Input::of(config, mixture));
   (void)figure_to_keep(config, task.heads());

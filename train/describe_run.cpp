@@ -42,6 +42,10 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
     plan.notes.push_back(
         fmt::format("{} with {} each", counted(plan.ranks, "rank"),
                     counted(context.share.rows, "row of the batch", "rows of the batch")));
+  if (context.passes > 1)
+    plan.notes.push_back(fmt::format("each step takes {} of {} through the network",
+                                     counted(context.passes, "pass", "passes"),
+                                     counted(context.pass_share().rows, "row", "rows")));
   plan.steps = static_cast<std::uint64_t>(config.train.steps);
   plan.activations = task.network().memory_summary();
   plan.memory_table = context.memory.table();

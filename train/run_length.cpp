@@ -70,8 +70,11 @@ bool has_constant_weights(const DataConfig& data) {
 }
 
 bool may_be_longer(const RunConfig& config) {
-  const ops::ScheduleSpec rates = learning_rate_schedule(config);
-  return rates.warmup == 0 && rates.floor == rates.peak && has_constant_weights(config.data);
+  RunConfig longer = config;
+  longer.train.steps *= 2;
+  return has_constant_weights(config.data) &&
+         ops::same_rates(learning_rate_schedule(config), learning_rate_schedule(longer),
+                         static_cast<std::uint64_t>(config.train.steps));
 }
 
 std::optional<RunStatus> limit_reached(const RunConfig& config, const RunProgress& progress) {

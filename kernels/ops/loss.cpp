@@ -21,7 +21,7 @@ TeamShape row_team(const HeadSlice& head) {
 template <class Loss>
 void launch(Stream& stream, std::string_view name, const Loss& loss) {
   const HeadSlice& head = loss.rows.head;
-  league(stream, name, head.batch, row_team<Loss>(head), loss);
+  league(stream, name, head.launched(), row_team<Loss>(head), loss);
 }
 
 template <class T>
@@ -74,7 +74,7 @@ void pixel_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput&
     const int threads = static_cast<int>(
         std::clamp<std::uint64_t>(std::bit_ceil(pixels), kWarp, Loss::kLaunchBound.threads));
     const auto classes = static_cast<std::int32_t>(head.outputs / truth.positions);
-    league(stream, "pixel_cross_entropy", head.batch, {threads, Loss::scratch_bytes(classes)},
+    league(stream, "pixel_cross_entropy", head.launched(), {threads, Loss::scratch_bytes(classes)},
            Loss{rows_of<T>(head, in, out), truth, smoothing});
   });
 }

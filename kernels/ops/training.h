@@ -15,7 +15,8 @@ namespace wellspring::ops {
 /// One head of a network: a slice of every row's outputs, and the sources whose samples train it.
 /// For samples from other sources, its loss, scores and gradient are 0.
 struct HeadSlice {
-  std::int64_t batch = 1;
+  std::int64_t batch = 1;          ///< rows of the arrays of losses and scores
+  std::int64_t rows = 0;           ///< rows of this launch, the first ones of all arrays; 0: batch
   std::int64_t global_batch = 0;   ///< rows on all ranks, the divisor of the mean; 0: batch
   std::int32_t width = 1;          ///< outputs per row, of all heads together
   std::int32_t begin = 0;          ///< the head's first output
@@ -23,6 +24,7 @@ struct HeadSlice {
   DType gradient = DType::f32;     ///< type of the outputs' gradient
   std::uint32_t sources = 0;       ///< bit s: samples of source s train this head
   float weight[kMaxSources] = {};  ///< weight of the loss of each source's samples
+  std::int64_t launched() const { return rows > 0 ? rows : batch; }
   WS_HD std::int64_t mean_over() const { return global_batch > 0 ? global_batch : batch; }
 };
 

@@ -27,6 +27,7 @@ inline std::string row_of(const BatchView& batch, std::int64_t row) {
 inline std::vector<std::string> trained_rows(const RunConfig& config, Communicator& ranks,
                                              int steps) {
   RunContext context(ranks, config.train.batch, Device::cpu(), 1);
+  context.passes = config.train.accumulate;
   Stream& stream = context.stream;
   Mixture mixture = config.open_training();
   SupervisedTask task(config, context, DType::f32, SupervisedTask::Input::of(config, mixture));

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `config` with the steps and the warm-up of `identity`; nullopt if `identity` does not give the
+/// `config` with the steps, warm-up and cool-down of `identity`; nullopt if `identity` does not give the
 /// steps.
 std::optional<RunConfig> of_other_length(const RunConfig& config, const std::string& identity) {
   RunConfig other = config;
@@ -32,6 +32,8 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
         found = true;
       }
       if (entry.path_text() == "optimizer.warmup") other.optimizer.warmup = std::stod(entry.value);
+      if (entry.path_text() == "optimizer.cooldown")
+        other.optimizer.cooldown = std::stod(entry.value);
     } catch (const std::logic_error&) {  // not a number
       return std::nullopt;
     }
@@ -49,11 +51,6 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
         fmt::format("to continue it, set train.steps={} and no train.epochs; for a new run, set "
                     "another out=FOLDER",
                     before)});
-}
-
-/// True if the learning rates are equal at every step of the shorter run.
-bool same_rates(const ops::ScheduleSpec& a, const ops::ScheduleSpec& b) {
-  return a.peak == b.peak && a.floor == b.floor && a.floor == a.peak && a.warmup == b.warmup;
 }
 
 }  // namespace
@@ -80,10 +77,16 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
       config_differences(header.identity, other->identity_yaml()).empty()) {
     const auto before = static_cast<std::uint64_t>(other->train.steps);
     if (before > steps) refuse_shorter_run(checkpoint, before, steps);
-    if (same_rates(learning_rate_schedule(*other), learning_rate_schedule(config))) return before;
-    refuse_longer_run(checkpoint, before, steps,
-                      "its learning-rate schedule depends on the number of steps; only runs with "
-                      "optimizer.floor=1 and an unchanged number of warm-up steps can be extended");
+    const ops::ScheduleSpec rates = learning_rate_schedule(*other);
+    if (ops::same_rates(rates, learning_rate_schedule(config), header.step)) return before;
+    refuse_longer_run(
+        checkpoint, before, steps,
+        fmt::format("its learning-rate schedule depends on the number of steps, and another one "
+                    "would have given other rates before step {}; only a constant rate "
+                    "(optimizer.schedule=constant, or optimizer.floor=1) can go on, with the same "
+                    "{} (optimizer.warmup={:.9g})",
+                    header.step, counted(rates.warmup, "warm-up step"),
+                    static_cast<double>(rates.warmup) / static_cast<double>(steps)));
   }
   const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {
     return line.find("generator_version: ") != std::string::npos;

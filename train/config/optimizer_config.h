@@ -5,6 +5,7 @@
 #include "core/config/config.h"
 #include "core/config/config_values.h"
 #include "train/network/parameter_policy.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/optimizer/optimizer.h"
 
 #include <vector>
@@ -15,7 +16,12 @@ struct OptimizerConfig {
   ops::OptimizerSpec spec;
   double lr = 1e-3;      ///< peak learning rate
   double warmup = 0.05;  ///< fraction of the run
-  double floor = 0;      ///< fraction of the peak, at the end of the cosine
+  double floor = 0;      ///< fraction of the peak, at the end of the schedule
+  ops::ScheduleKind schedule = ops::ScheduleKind::cosine;
+  double start = 0.04;                  ///< one_cycle: fraction of the peak
+  double cooldown = 0;                  ///< constant: fraction of the run
+  std::vector<double> milestones = {};  ///< step: fractions of the run
+  double gamma = 0.1;                   ///< step
   std::vector<ParameterRule> parameters = {};
 };
 

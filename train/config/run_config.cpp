@@ -48,6 +48,9 @@ const ParamTable<TrainConfig>& train_table() {
   static const auto table =
       ParamTable<TrainConfig>("train")
           .integer("batch", &TrainConfig::batch, {1, 1 << 20}, "samples", "samples per step")
+          .integer("accumulate", &TrainConfig::accumulate, {1, 1 << 16}, "passes",
+                   "passes through the network per step, each with an equal part of the batch; "
+                   "their gradients are added, so that a large batch needs less memory")
           .integer("steps", &TrainConfig::steps, {0, kUnbounded}, "steps",
                    "number of training steps; 0: epochs is given")
           .integer("epochs", &TrainConfig::epochs, {0, 1e6}, "epochs",
@@ -272,7 +275,9 @@ std::vector<ConfigEntry> RunConfig::entries() const {
   });
   write_heads(writer, heads);
   write_optimizer(writer, optimizer);
-  writer.section("train", [&] { writer.table(train_table(), train); });
+  writer.section("train", [&] {
+    writer.table(train_table(), train, {train.accumulate == 1 ? "accumulate" : ""});
+  });
   writer.section("init", [&] { writer.table(init_table(), init); });
   return writer.entries();
 }

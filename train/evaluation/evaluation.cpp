@@ -71,9 +71,10 @@ Evaluator::Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& t
   SampleLayout layout = mixture_.layout();
   layout.latents = std::max(layout.latents, task.layout().latents);
   MemoryPlan& memory = context.memory;
-  const std::int64_t rows = context.share.rows;
+  const Share share = context.pass_share();
+  const std::int64_t rows = share.rows;
   pass_.plan(memory, rows, layout, task);
-  losses_.emplace(task.heads(), feeds_, mixture_.size(), context.share, task.compute(),
+  losses_.emplace(task.heads(), feeds_, mixture_.size(), share, task.compute(),
                   HeadLosses::Mode::evaluate, memory, "evaluation");
   const auto sums = static_cast<std::size_t>(losses_->layout().sums());
   sums_ = memory.reserve<double>("evaluation", "sums", sums);

@@ -46,17 +46,19 @@ void HeadLosses::load(Stream& stream) {
 }
 
 void HeadLosses::enqueue(Stream& stream, const BatchView& batch, const Slot* slots,
-                         const float* outputs, void* gradient) const {
+                         const float* outputs, void* gradient, std::int64_t first) const {
+  WS_EXPECT(first + batch.size <= share_.rows);
   for (std::size_t h = 0; h < heads_.size(); ++h)
-    enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient);
+    enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient, first);
 }
 
 void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
-                              const ops::LossInput& in, void* gradient) const {
+                              const ops::LossInput& in, void* gradient, std::int64_t first) const {
   const HeadSpec& spec = heads_[head];
   const HeadSources& feed = feeds_[head];
   ops::HeadSlice slice;
   slice.batch = share_.rows;
+  slice.rows = batch.size;
   slice.global_batch = share_.global_batch;
   slice.width = width_;
   slice.begin = spec.begin;
@@ -67,7 +69,7 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
     slice.weight[s] = mode_ == Mode::evaluate ? 1.0f : feed.weight[s];
   const float smoothing = mode_ == Mode::evaluate ? 0.0f : spec.label_smoothing;
   const auto positives = mode_ == Mode::evaluate ? ops::PositiveWeight::equal : spec.positives;
-  float* all = measures_.data();
+  float* all = measures_.data() + first;
   const ops::LossResult out = {all + static_cast<std::int64_t>(head) * share_.rows,
                                all + layout_.first_score(head) * share_.rows, gradient};
   const auto target_width = static_cast<std::int32_t>(batch.layout.targets);

@@ -30,9 +30,10 @@ class HeadLosses {
   /// Uploads the target columns. Call after commit.
   void load(Stream& stream);
 
-  /// Enqueues all losses: fills measures() and the output gradient [batch, outputs].
+  /// Enqueues the losses of batch.size rows, of which the first has index `first` in measures():
+  /// fills measures() and the output gradient [batch.size, outputs].
   void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
-               void* gradient) const;
+               void* gradient, std::int64_t first = 0) const;
 
   /// Losses and scores of each row, valid after enqueue().
   ops::Measures measures() const;
@@ -48,7 +49,7 @@ class HeadLosses {
     Planned<float> shift, scale;
   };
   void enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
-                    const ops::LossInput& in, void* gradient) const;
+                    const ops::LossInput& in, void* gradient, std::int64_t first) const;
 
   const std::vector<HeadSpec>& heads_;
   std::vector<HeadSources> feeds_;

@@ -60,8 +60,11 @@ struct Cnn {
       x = convolution(tape, x, name + ".stem", stage.width);
       if (stage.pool) x = halved(tape, x);
       x = tape.relu(normalised(tape, x, name + ".stem"));
-      for (int block = 0; block < stage.blocks; ++block)
+      tape.begin_block();
+      for (int block = 0; block < stage.blocks; ++block) {
         x = residual(tape, x, fmt::format("{}.block{}", name, block));
+        tape.begin_block();
+      }
     }
     tape.head(tape.global_mean(x), "head");
   }

@@ -59,14 +59,18 @@ struct ConvNext {
     for (std::size_t stage = 0; stage < widths.size(); ++stage) {
       const std::string name = fmt::format("stages.{}", stage);
       if (stage > 0) {
+        tape.begin_block();
         x = tape.layer_norm(x, name + ".downsample.0");
         x = patches(tape, x, name + ".downsample.1", widths[stage], 2);
       }
-      for (int i = 0; i < depths[stage]; ++i, ++made)
+      for (int i = 0; i < depths[stage]; ++i, ++made) {
+        if (stage == 0 || i > 0) tape.begin_block();
         x = block(tape, x, fmt::format("{}.blocks.{}", name, i),
                   blocks > 1 ? drop_path * static_cast<float>(made) / static_cast<float>(blocks - 1)
                              : drop_path);
+      }
     }
+    tape.begin_block();
     tape.head(tape.layer_norm(tape.global_mean(x), "head.norm"), "head.fc", {.weight = kInit});
   }
 

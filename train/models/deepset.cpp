@@ -53,9 +53,11 @@ struct DeepSet {
  private:
   static Tensor perceptron(Tape& tape, Tensor x, const std::string& name,
                            const std::vector<int>& widths) {
-    for (std::size_t i = 0; i < widths.size(); ++i)
+    for (std::size_t i = 0; i < widths.size(); ++i) {
       x = tape.relu(tape.dense(x, fmt::format("{}{}", name, i),
                                {.width = widths[i], .weight = Init::he_normal}));
+      tape.begin_block();
+    }
     return x;
   }
 };

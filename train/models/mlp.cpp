@@ -27,9 +27,11 @@ struct Mlp {
 
   void record(Tape& tape) const {
     Tensor x = Tape::flatten(tape.input());
-    for (std::size_t i = 0; i < widths.size(); ++i)
+    for (std::size_t i = 0; i < widths.size(); ++i) {
       x = tape.relu(tape.dense(x, fmt::format("layer{}", i),
                                {.width = widths[i], .weight = Init::he_normal}));
+      tape.begin_block();
+    }
     tape.head(x, "head");
   }
 };

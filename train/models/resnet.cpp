@@ -56,10 +56,13 @@ Tensor block(Tape& tape, Tensor x, const std::string& name, const Variant& varia
 
 void record_stages(Tape& tape, Tensor x, const Variant& variant, bool zero_init_residual) {
   for (int stage = 0; stage < 4; ++stage)
-    for (int i = 0; i < variant.blocks[stage]; ++i)
+    for (int i = 0; i < variant.blocks[stage]; ++i) {
+      tape.begin_block();
       x = block(tape, x, fmt::format("layer{}.{}", stage + 1, i), variant,
                 variant.channels << stage, stage > 0 && i == 0 ? 2 : 1,
                 zero_init_residual ? Init::zeros : Init::ones);
+    }
+  tape.begin_block();
   tape.head(tape.global_mean(x), "fc");
 }
 

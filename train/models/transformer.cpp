@@ -55,12 +55,18 @@ struct Transformer {
   void record(Tape& tape) const {
     tape.require(SampleKind::set, "its tokens are the items of sets");
     Tensor x = tape.dense(tape.input(), "embed", {.width = width});
-    for (int i = 0; i < depth; ++i) x = block(tape, x, fmt::format("block{}", i));
+    for (int i = 0; i < depth; ++i) {
+      tape.begin_block();
+      x = block(tape, x, fmt::format("block{}", i));
+    }
     x = tape.item_mean(tape.layer_norm(x, "norm"));
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
-    for (std::size_t i = 0; i < widths.size(); ++i)
+    tape.begin_block();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
       x = tape.relu(
           tape.dense(x, fmt::format("set{}", i), {.width = widths[i], .weight = Init::he_normal}));
+      tape.begin_block();
+    }
     tape.head(x, "head");
   }
 

@@ -56,13 +56,16 @@ struct Unet {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       if (i > 0) x = tape.max_pool(x);
       x = convolutions(tape, x, fmt::format("down{}", i), widths[i]);
+      tape.begin_block();
       levels.push_back(x);
     }
     if (tape.wants(kSampleOutput)) tape.head(tape.global_mean(x), "sample_head");
     if (!tape.wants(kPixelOutput)) return;
-    for (std::size_t i = widths.size() - 1; i-- > 0;)
+    for (std::size_t i = widths.size() - 1; i-- > 0;) {
       x = convolutions(tape, tape.concatenate(tape.upsample(x), levels[i]), fmt::format("up{}", i),
                        widths[i]);
+      tape.begin_block();
+    }
     tape.head(x, "pixel_head", {.output = kPixelOutput});
   }
 

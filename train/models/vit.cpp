@@ -71,12 +71,17 @@ struct Vit {
     if (distilled) x = tape.prepend({"dist_token", {1, 1, width}, kTokenInit}, x);
     if (pool == Pool::token) x = tape.prepend({"cls_token", {1, 1, width}, kTokenInit}, x);
     x = tape.add(x, Parameter{"pos_embed", {1, x.shape.width, width}, kInit});
-    for (int i = 0; i < depth; ++i) x = block(tape, x, i);
+    for (int i = 0; i < depth; ++i) {
+      tape.begin_block();
+      x = block(tape, x, i);
+    }
     if (pool == Pool::mean) {
+      tape.begin_block();
       tape.head(tape.layer_norm(tape.global_mean(x), "fc_norm"), "head", {.weight = kInit});
       return;
     }
     x = tape.layer_norm(x, "norm");
+    tape.begin_block();
     if (tape.wants(kSampleOutput)) tape.head(tape.select(x, 0, 1), "head", {.weight = kInit});
     if (distilled && tape.wants(kDistilled))
       tape.head(tape.select(x, 1, 1), "head_dist", {.output = kDistilled, .weight = kInit});

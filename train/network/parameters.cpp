@@ -1,11 +1,14 @@
 #include "train/network/parameters.h"
 
+#include "core/error.h"
 #include "kernels/ops/ops.h"
+#include "train/optimizer/gradient_sum.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
 #include "train/optimizer/weight_averaging.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -31,6 +34,27 @@ void for_each_in_convolution(const ParameterTensor& tensor, F f) {
         for (std::int64_t c = 0; c < inputs; ++c)
           f(((k * rows + r) * columns + s) * inputs + c,
             ((k * inputs + c) * rows + r) * columns + s);
+}
+
+std::vector<const ParameterTensor*> trained_in_order(std::span<const ParameterTensor> tensors) {
+  std::vector<const ParameterTensor*> trained;
+  for (const ParameterTensor& tensor : tensors)
+    if (tensor.trained()) trained.push_back(&tensor);
+  std::ranges::sort(trained, {}, &ParameterTensor::offset);
+  return trained;
+}
+
+/// The factor of the learning rate by block: decay^(last - block).
+std::vector<float> rates_of_blocks(std::span<const ParameterTensor> tensors, float decay) {
+  int last = 0;
+  for (const ParameterTensor& tensor : tensors) last = std::max(last, tensor.block);
+  if (decay != 1 && last == 0)
+    fail(ErrorKind::config, {"optimizer.layer_decay: the network has a single block",
+                             "the decay is between blocks", "remove layer_decay"});
+  std::vector<float> rates;
+  for (int block = 0; block <= last; ++block)
+    rates.push_back(static_cast<float>(std::pow(static_cast<double>(decay), last - block)));
+  return rates;
 }
 
 }  // namespace
@@ -82,7 +106,8 @@ void ParameterArena::plan(MemoryPlan& memory, DType compute, const ops::Optimize
   planned_ = true;
   compute_ = compute;
   lay_out();
-  plan_ranges(memory, optimizer.weight_decay);
+  plan_ranges(memory, optimizer);
+  if (optimizer.agc > 0) plan_clip_units(memory);
 
   const auto n = static_cast<std::size_t>(length()), moments = static_cast<std::size_t>(changing());
   const std::size_t size = size_of(compute);
@@ -123,19 +148,20 @@ void ParameterArena::lay_out() {
   frozen_vectors_ = place([&](const auto& tensor) { return tensor.frozen() && is_vector(tensor); });
 }
 
-/// Makes the table of policies: neighbouring tensors with the same policy share a range.
-/// `weight_decay`: of matrices without a policy of their own.
-void ParameterArena::plan_ranges(MemoryPlan& memory, float weight_decay) {
-  std::vector<const ParameterTensor*> trained;
-  for (const ParameterTensor& tensor : tensors_)
-    if (tensor.trained()) trained.push_back(&tensor);
-  std::ranges::sort(trained, {}, &ParameterTensor::offset);
-  for (const ParameterTensor* tensor : trained) {
+/// Makes the table of policies: neighbouring tensors with the same policy share a range, unless the
+/// optimizer needs norms of tensors.
+void ParameterArena::plan_ranges(MemoryPlan& memory, const ops::OptimizerSpec& optimizer) {
+  const std::vector<float> of_blocks = rates_of_blocks(tensors_, optimizer.layer_decay);
+  const bool norms = optimizer.row().tensor_norms;
+  for (const ParameterTensor* tensor : trained_in_order(tensors_)) {
     const bool vector = tensor->layout == TensorLayout::vector;
-    const ops::UpdateRange range{tensor->offset, tensor->offset + align(tensor->elements()),
-                                 tensor->policy.lr_scale,
-                                 tensor->policy.weight_decay.value_or(vector ? 0 : weight_decay)};
-    const bool same = !update_ranges_.empty() && tensor->offset != matrices_ &&
+    const float of_block =
+        tensor->output.empty() ? of_blocks[static_cast<std::size_t>(tensor->block)] : 1.0f;
+    const ops::UpdateRange range{
+        tensor->offset, tensor->offset + align(tensor->elements()),
+        tensor->policy.lr_scale * of_block,
+        tensor->policy.weight_decay.value_or(vector ? 0 : optimizer.weight_decay)};
+    const bool same = !norms && !update_ranges_.empty() && tensor->offset != matrices_ &&
                       update_ranges_.back().lr_scale == range.lr_scale &&
                       update_ranges_.back().weight_decay == range.weight_decay;
     if (same)
@@ -144,6 +170,23 @@ void ParameterArena::plan_ranges(MemoryPlan& memory, float weight_decay) {
       update_ranges_.push_back(range);
   }
   ranges_ = memory.reserve<ops::UpdateRange>("optimizer", "policies", update_ranges_.size());
+  if (norms)
+    tensor_norms_ = memory.reserve<float>("optimizer", "norms of tensors",
+                                          static_cast<std::size_t>(ops::tensor_norm_floats(
+                                              static_cast<std::int64_t>(update_ranges_.size()))));
+}
+
+/// Makes the table of units for adaptive clipping. As in Brock et al. 2021, section 4.1, the layers of
+/// the outputs are not clipped.
+void ParameterArena::plan_clip_units(MemoryPlan& memory) {
+  std::int64_t first = 0;
+  for (const ParameterTensor* tensor : trained_in_order(tensors_)) {
+    if (!tensor->output.empty()) continue;
+    const std::int64_t count = tensor->layout == TensorLayout::vector ? 1 : tensor->shape.front();
+    clip_units_.push_back({tensor->offset, tensor->elements() / count, first, count});
+    first += count;
+  }
+  units_ = memory.reserve<ops::ClipUnits>("optimizer", "units of clipping", clip_units_.size());
 }
 
 std::int64_t ParameterArena::count() const {
@@ -201,12 +244,33 @@ ops::ParameterView ParameterArena::view() const {
   view.vectors = vectors_;
   view.ranges = ranges_.data();
   view.range_count = static_cast<std::int64_t>(ranges_.size());
+  view.tensor_norms = tensor_norms_ ? tensor_norms_.data() : nullptr;
+  if (!clip_units_.empty()) {
+    view.clip_units = units_.data();
+    view.clip_unit_count = static_cast<std::int64_t>(clip_units_.size());
+    view.units = clip_units_.back().first + clip_units_.back().count;
+  }
   view.master = master_.data();
   view.working = compute_ == DType::f32 ? static_cast<void*>(master_.data()) : working_.data();
   view.matrix_gradient = matrix_gradient_.data();
   view.vector_gradient = vector_gradient_.data();
   view.compute = compute_;
   return view;
+}
+
+void ParameterArena::plan_sums(MemoryPlan& memory) {
+  sums_ = memory.reserve<float>("gradients", "sums over passes",
+                                static_cast<std::size_t>(matrices_ + vectors_));
+}
+
+void ParameterArena::add_gradients(Stream& stream, std::int64_t pass, std::int64_t passes) const {
+  using ops::SumPart;
+  const SumPart part = pass == 0            ? SumPart::first
+                       : pass + 1 == passes ? SumPart::last
+                                            : SumPart::middle;
+  ops::add_gradients(stream, part, matrices_, compute_, matrix_gradient_.data(), sums_.data());
+  ops::add_gradients(stream, part, vectors_, DType::f32, vector_gradient_.data(),
+                     sums_.data() + matrices_);
 }
 
 void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const {
@@ -227,6 +291,9 @@ void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
     if (*moment) stream.fill_zero(moment->data(), moment->bytes(), "initialise moments");
   stream.copy(ranges_.data(), update_ranges_.data(), ranges_.bytes(), CopyDirection::host_to_device,
               "upload policies");
+  if (!clip_units_.empty())
+    stream.copy(units_.data(), clip_units_.data(), units_.bytes(), CopyDirection::host_to_device,
+                "upload units of clipping");
   std::vector<float> values(static_cast<std::size_t>(length()), 0.0f);
   for (const ParameterTensor& tensor : tensors_) {
     const std::vector<float> initial = initial_values(tensor, seed);

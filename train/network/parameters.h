@@ -42,6 +42,7 @@ struct ParameterTensor {
   std::int64_t offset = 0;  ///< elements from the start of the arena
   TensorKind kind = TensorKind::parameter;
   std::string output = {};  ///< output that its layer writes (Dense::output); "": none
+  int block = 0;            ///< block of the network, see Tape::begin_block
   ParameterPolicy policy = {};
   bool trained() const { return kind == TensorKind::parameter && !policy.frozen; }
   bool frozen() const { return kind == TensorKind::parameter && policy.frozen; }
@@ -79,7 +80,8 @@ class ParameterArena {
                      Init initial);
   ParameterId vector(std::string name, std::int64_t n, Init initial);
 
-  /// `keep_average`: also reserves a moving average of all values.
+  /// `keep_average`: also reserves a moving average of all values. Error (config): a layer-wise decay
+  /// of a network with a single block.
   void plan(MemoryPlan& memory, DType compute, const ops::OptimizerSpec& optimizer,
             bool keep_average = false);
 
@@ -112,6 +114,11 @@ class ParameterArena {
   /// The weights, the optimizer's moments, and the average.
   std::vector<ArenaArray> arrays() const;
   ops::ParameterView view() const;
+  /// Reserves memory for sums of gradients. Call after plan().
+  void plan_sums(MemoryPlan& memory);
+  /// Enqueues the addition of the gradients of pass `pass` of `passes`, in f32; the last pass rounds
+  /// the sums once to the gradients.
+  void add_gradients(Stream& stream, std::int64_t pass, std::int64_t passes) const;
   /// Enqueues the sum of every gradient over all ranks: in f32, rounded once to the compute type.
   /// `wide`: f32 memory for trained_matrices(); not needed if the compute type is f32.
   void reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const;
@@ -133,7 +140,8 @@ class ParameterArena {
 
  private:
   void lay_out();
-  void plan_ranges(MemoryPlan& memory, float weight_decay);
+  void plan_ranges(MemoryPlan& memory, const ops::OptimizerSpec& optimizer);
+  void plan_clip_units(MemoryPlan& memory);
 
   std::vector<ParameterRule> rules_;
   std::vector<ParameterTensor> tensors_;
@@ -142,7 +150,10 @@ class ParameterArena {
   bool planned_ = false;
   DType compute_ = DType::f32;
   std::vector<ops::UpdateRange> update_ranges_;
+  std::vector<ops::ClipUnits> clip_units_;
   Planned<ops::UpdateRange> ranges_;
+  Planned<ops::ClipUnits> units_;
+  Planned<float> tensor_norms_, sums_;
   Planned<float> master_, first_, second_, average_, vector_gradient_;
   Planned<std::byte> working_, matrix_gradient_;
 };

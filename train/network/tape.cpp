@@ -57,7 +57,7 @@ void Tape::refuse(const std::string& what, const std::string& why) const {
 Tensor Tape::record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                     TensorShape shape) {
   const Tensor output{values_++, shape};
-  nodes_.push_back({std::move(operation), name, std::move(inputs), output});
+  nodes_.push_back({std::move(operation), name, std::move(inputs), output, block_});
   return output;
 }
 

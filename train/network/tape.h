@@ -190,6 +190,7 @@ struct Node {
   std::string name;  ///< prefix of its parameters: "name.weight"; "" without parameters
   std::vector<Tensor> inputs;
   Tensor output;
+  int block = 0;  ///< see Tape::begin_block
 };
 
 class Tape {
@@ -209,6 +210,11 @@ class Tape {
   /// The global columns of the set, [globals]. Error (config) if the samples have none.
   Tensor globals();
   bool has_globals() const { return input_.globals > 0; }
+
+  /// Begins the next block: a part of the network between input and output whose parameters have
+  /// the same learning rate under layer-wise decay. The operations before the first call are block
+  /// 0, and the layers of the outputs are the last one.
+  void begin_block() { ++block_; }
 
   Tensor conv(Tensor x, const std::string& name, ConvOptions options);
   Tensor depthwise_conv(Tensor x, const std::string& name, DepthwiseOptions options = {});
@@ -293,7 +299,7 @@ class Tape {
   std::vector<OutputSpec> outputs_;
   std::vector<std::optional<Tensor>> written_;  ///< by output
   std::vector<std::string> offered_;            ///< names of the outputs that the model has
-  int values_ = 1;
+  int values_ = 1, block_ = 0;
   std::optional<Tensor> globals_;
   std::vector<Node> nodes_;
 };

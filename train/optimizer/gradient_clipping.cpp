@@ -25,4 +25,15 @@ void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, 
          GradientScale{partials, clip, state});
 }
 
+void clip_adaptively(Stream& stream, const ParameterView& parameters, float factor) {
+  visit_float(parameters.compute, [&]<class T>(T) {
+    using Clip = AdaptiveClip<T>;
+    league(stream, "clip_adaptively", parameters.units,
+           {kReduceLanes, kReduceLanes * sizeof(typename Clip::Squares)},
+           Clip{parameters.clip_units, parameters.clip_unit_count, parameters.matrices,
+                parameters.master, static_cast<T*>(parameters.matrix_gradient),
+                parameters.vector_gradient, factor});
+  });
+}
+
 }  // namespace wellspring::ops

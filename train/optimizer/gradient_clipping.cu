@@ -4,3 +4,5 @@
 WS_CUDA_TEAM(wellspring::ops::GradientSquares<float>);
 WS_CUDA_TEAM(wellspring::ops::GradientSquares<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::GradientScale);
+WS_CUDA_TEAM(wellspring::ops::AdaptiveClip<float>);
+WS_CUDA_TEAM(wellspring::ops::AdaptiveClip<wellspring::bf16>);

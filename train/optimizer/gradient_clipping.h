@@ -1,4 +1,4 @@
-// The global gradient norm and its clipping factor. Called by train/step; the functors run on host
+// Clipping of gradients: by their global norm, and relative to the weights of each unit. Called by train/step; the functors run on host
 // and device.
 #pragma once
 
@@ -23,6 +23,11 @@ namespace wellspring::ops {
 void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
                    StepState* state);
 std::size_t gradient_norm_partials();
+
+/// Adaptive gradient clipping in place: scales the gradient of each unit of parameters.clip_units
+/// down to `factor` times the norm of its weights, see AdaptiveClip. Called before gradient_norm,
+/// which finds gradients that are not finite.
+void clip_adaptively(Stream& stream, const ParameterView& parameters, float factor);
 
 /// Number of partial sums of the gradient norm: enough teams to fill a large GPU, and few enough
 /// for one team to add in one pass. It affects the rounding of the norm.
@@ -91,6 +96,62 @@ struct GradientScale {
     } else {
       state->gradient_scale = clip > 0 && norm > clip ? clip / norm : 1.0f;
     }
+  }
+};
+
+/// With W and G the weights and the gradient of a unit: if |G| > c max(|W|, e), then
+/// G = G c max(|W|, e) / |G|. A unit is a row of a matrix (the weights of one output) or a whole
+/// vector. Source: A. Brock et al., "High-Performance Large-Scale Image Recognition Without
+/// Normalization", ICML 2021, equation 3, with e = 10^-3. If |G| is not finite, G stays as it is.
+template <class T>
+struct AdaptiveClip {
+  static constexpr float kLeastNorm = 1e-3f;
+  const ClipUnits* units;
+  std::int64_t unit_count;  ///< entries of the table
+  std::int64_t matrices;
+  const float* master;
+  T* matrix_gradient;
+  float* vector_gradient;
+  float factor;
+
+  struct Squares {
+    float weight = 0, gradient = 0;
+    WS_INLINE Squares operator+(const Squares& o) const {
+      return {weight + o.weight, gradient + o.gradient};
+    }
+  };
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t unit) const {
+    std::int64_t row = 0, end = unit_count;  // units[row] holds the unit
+    while (end - row > 1) {
+      const std::int64_t middle = (row + end) / 2;
+      (units[middle].first <= unit ? row : end) = middle;
+    }
+    const ClipUnits of = units[row];
+    const std::int64_t begin = of.begin + (unit - of.first) * of.length;
+    if (begin < matrices) {
+      clip(team, of.length, master + begin, matrix_gradient + begin);
+    } else {
+      clip(team, of.length, master + begin, vector_gradient + (begin - matrices));
+    }
+  }
+
+ private:
+  template <class Team, class Gradient>
+  WS_HD void clip(Team& team, std::int64_t n, const float* weights, Gradient* gradients) const {
+    Squares* lanes = team.template scratch<Squares>(reduce_lanes(n));
+    const Squares sum = team_sum<Team, Squares>(team, lanes, n, [=](std::int64_t i) {
+      const float w = weights[i], g = static_cast<float>(gradients[i]);
+      return Squares{w * w, g * g};
+    });
+    const float weight = math::sqrt(sum.weight), norm = math::sqrt(sum.gradient);
+    const float most = factor * (weight > kLeastNorm ? weight : kLeastNorm);
+    if (!(norm > most) || !is_finite(norm)) return;
+    const float scale = most / norm;
+    team_for(team, 0, n, [=](std::int64_t i) {
+      gradients[i] = Gradient(static_cast<float>(gradients[i]) * scale);
+    });
   }
 };
 

@@ -11,26 +11,64 @@
 
 namespace wellspring::ops {
 
-/// Linear warm-up from 0 to `peak` over `warmup` steps, then a half cosine down to `floor` at
-/// `total` (Loshchilov & Hutter 2017, eq. 5, one cycle).
+/// Learning rates after a warm-up of `warmup` steps, which is linear from 0 to `peak`.
+enum class ScheduleKind : std::uint8_t {
+  cosine,     ///< half a cosine down to `floor` at `total`; Loshchilov & Hutter 2017, eq. 5
+  linear,     ///< linear down to `floor` at `total`
+  step,       ///< multiplied by `gamma` at each milestone; PyTorch's MultiStepLR
+  one_cycle,  ///< half a cosine from `start` to `peak`, then one to `floor`; PyTorch's OneCycleLR
+  constant,   ///< `peak`, then linear to `floor` over the last `cooldown` steps; Zhai et al. 2022
+};
+
 struct ScheduleSpec {
+  static constexpr int kMostMilestones = 8;
   float peak = 1e-3f, floor = 0;
   std::uint64_t warmup = 0, total = 1;
   float beta1 = 0, beta2 = 0;  ///< decay rates of the moments (AdamW)
+  ScheduleKind kind = ScheduleKind::cosine;
+  float start = 0;             ///< one_cycle: rate of step 0
+  std::uint64_t cooldown = 0;  ///< constant
+  float gamma = 1;             ///< step
+  int milestones = 0;          ///< step: number of entries of milestone
+  std::uint64_t milestone[kMostMilestones] = {};
 };
 /// First node of a step: sets state->learning_rate, correction1 and correction2 from state->step.
 void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
 
-/// The learning rate of a step (see ScheduleSpec). Each fraction is a single division in double
+/// The learning rate of a step (see ScheduleKind). Each fraction is a single division in double
 /// precision, which represents step numbers exactly, so host and device agree.
 WS_INLINE float learning_rate_at(const ScheduleSpec& s, std::uint64_t step) {
   const auto fraction = [](std::uint64_t part, std::uint64_t whole) {
     return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));
   };
-  if (step < s.warmup) return s.peak * fraction(step, s.warmup);
+  const auto half_cosine = [](float from, float to, float done) {
+    return to + 0.5f * (from - to) * (1.0f + math::cos_turns(0.5f * done));
+  };
+  if (step < s.warmup) {
+    const float done = fraction(step, s.warmup);
+    return s.kind == ScheduleKind::one_cycle ? half_cosine(s.start, s.peak, done) : s.peak * done;
+  }
+  if (s.kind == ScheduleKind::step) {
+    float rate = s.peak;
+    for (int i = 0; i < s.milestones; ++i)
+      if (s.milestone[i] <= step) rate *= s.gamma;
+    return rate;
+  }
+  if (s.kind == ScheduleKind::constant && (s.cooldown == 0 || step < s.total - s.cooldown))
+    return s.peak;
   if (step >= s.total) return s.floor;
-  const float turned = 0.5f * fraction(step - s.warmup, s.total - s.warmup);
-  return s.floor + 0.5f * (s.peak - s.floor) * (1.0f + math::cos_turns(turned));
+  if (s.kind == ScheduleKind::linear)
+    return s.floor + (s.peak - s.floor) * fraction(s.total - step, s.total - s.warmup);
+  if (s.kind == ScheduleKind::constant)
+    return s.floor + (s.peak - s.floor) * fraction(s.total - step, s.cooldown);
+  return half_cosine(s.peak, s.floor, fraction(step - s.warmup, s.total - s.warmup));
+}
+
+/// True if two schedules have equal learning rates in the first `steps` steps.
+inline bool same_rates(const ScheduleSpec& a, const ScheduleSpec& b, std::uint64_t steps) {
+  for (std::uint64_t step = 0; step < steps; ++step)
+    if (learning_rate_at(a, step) != learning_rate_at(b, step)) return false;
+  return true;
 }
 
 /// base^exponent by squaring. It uses only products in double precision, so host and device agree.

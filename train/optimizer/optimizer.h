@@ -1,37 +1,68 @@
-// SGD and AdamW over the flat parameter arenas. Called by train/step; the functors run on host and device.
+// The optimizers: one update of all parameters in the flat arenas. Called by train/step; the functors
+// run on host and device.
 #pragma once
 
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
+#include "kernels/runtime/reduce.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 #include "train/optimizer/parameter_view.h"
+#include "train/optimizer/update_rules.h"
 
 #include <cstdint>
 #include <type_traits>
 
 namespace wellspring::ops {
 
-enum class OptimizerKind : std::uint8_t { sgd, adamw };
+enum class OptimizerKind : std::uint8_t { sgd, adamw, lion, lamb, lars };
+
+/// An optimizer; its rule is in train/optimizer/update_rules.h.
+struct OptimizerRow {
+  OptimizerKind kind;
+  const char* name;
+  int moments;           ///< arrays of state; sgd and lars without momentum: none
+  bool tensor_norms;     ///< true if a step depends on norms of each tensor
+  float beta2, epsilon;  ///< defaults
+};
+/// By kind. The defaults come from PyTorch (sgd, adamw) and timm.
+inline constexpr OptimizerRow kOptimizers[] = {
+    {OptimizerKind::sgd, "sgd", 1, false, 0.999f, 1e-8f},
+    {OptimizerKind::adamw, "adamw", 2, false, 0.999f, 1e-8f},
+    {OptimizerKind::lion, "lion", 1, false, 0.99f, 1e-8f},
+    {OptimizerKind::lamb, "lamb", 2, true, 0.999f, 1e-6f},
+    {OptimizerKind::lars, "lars", 1, true, 0.999f, 1e-8f},
+};
+
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
-  float momentum = 0.9f;                                ///< sgd; 0: plain SGD
-  bool nesterov = false;                                ///< sgd; Sutskever et al. 2013
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  ///< adamw; Loshchilov & Hutter 2019, alg. 2
-  /// Default of matrices; decoupled for adamw, added to the gradient for sgd.
-  float weight_decay = 0;
-  int state_arrays() const { return kind == OptimizerKind::adamw ? 2 : (momentum != 0 ? 1 : 0); }
+  float momentum = 0.9f;  ///< sgd, lars; 0: none
+  bool nesterov = false;  ///< sgd, lars
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  float trust_coefficient = 1e-3f;  ///< lars
+  float weight_decay = 0;           ///< default of matrices; see the rules
+  /// Factor of the learning rate from each block of the network to the one before it; 1: none.
+  float layer_decay = 1;
+  /// Largest norm of a unit's gradient relative to the norm of its weights; 0: no limit.
+  float agc = 0;
+
+  const OptimizerRow& row() const { return kOptimizers[static_cast<int>(kind)]; }
+  int state_arrays() const {
+    const bool by_momentum = kind == OptimizerKind::sgd || kind == OptimizerKind::lars;
+    return by_momentum && momentum == 0 ? 0 : row().moments;
+  }
 };
 /// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Rates and weight
 /// decay come from parameters.ranges, bias corrections from begin_step. Writes master and working
-/// copy in one pass.
+/// copy in one pass. An optimizer with tensor_norms needs one range per tensor, at multiples of
+/// kPack, and parameters.tensor_norms.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,
                     float* first, float* second, const StepState* state);
 
-/// Common part of SGD and AdamW: one team updates one chunk of the arena, range by range. `Rule`:
-/// SgdRule or AdamWRule.
+/// Common part of all optimizers: one team updates one chunk of the arena, range by range. `Rule`: see
+/// train/optimizer/update_rules.h.
 template <class T, class Rule>
 struct OptimizerStep {
   Rule rule;
@@ -45,6 +76,7 @@ struct OptimizerStep {
   const T* matrix_gradient;
   const float* vector_gradient;
   const StepState* state;
+  const float* ratios = nullptr;  ///< [range_count] of tensors; null: 1
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
@@ -54,12 +86,13 @@ struct OptimizerStep {
     if (now.gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
+      const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
       const std::int64_t end = range.end < elements.end ? range.end : elements.end;
       if (range.begin < matrices) {
-        update(team, now, range, begin, end, matrix_gradient, 0);
+        update(team, now.gradient_scale, factors, begin, end, matrix_gradient, 0);
       } else {
-        update(team, now, range, begin, end, vector_gradient, matrices);
+        update(team, now.gradient_scale, factors, begin, end, vector_gradient, matrices);
       }
     }
   }
@@ -81,12 +114,11 @@ struct OptimizerStep {
 
   /// Updates elements [begin, end); element i has gradients[i - offset].
   template <class Team, class Gradient>
-  WS_HD void update(Team& team, const StepState& now, const UpdateRange& range, std::int64_t begin,
-                    std::int64_t end, const Gradient* gradients, std::int64_t offset) const {
+  WS_HD void update(Team& team, float scale, const typename Rule::Factors& factors,
+                    std::int64_t begin, std::int64_t end, const Gradient* gradients,
+                    std::int64_t offset) const {
     constexpr bool two_moments = Rule::kMoments == 2;
     constexpr bool copies = !std::is_same_v<Gradient, float>;
-    const typename Rule::Factors factors = rule.factors(now, range);
-    const float scale = now.gradient_scale;
     const Rule own = rule;
     float *const weights = master, *const firsts = first, *const seconds = second;
     T* const copy = working;
@@ -117,50 +149,97 @@ struct OptimizerStep {
   }
 };
 
-/// v = momentum v + g; w -= rate v, or, with Nesterov, w -= rate (g + momentum v). The weight decay
-/// is added to the gradient. Source: I. Sutskever et al., "On the importance of initialization and
-/// momentum in deep learning", ICML 2013, in the variant where v does not include the learning
-/// rate.
-struct SgdRule {
-  float momentum;  ///< 0: v is not kept
-  bool nesterov;
-
-  static constexpr int kMoments = 1;
-  struct Factors {
-    float rate, decay;
-  };
-  WS_INLINE Factors factors(const StepState& state, const UpdateRange& range) const {
-    return {state.learning_rate * range.lr_scale, range.weight_decay};
+/// Norms of one tensor, squared.
+struct TensorNorms {
+  float weight = 0, update = 0;
+  WS_INLINE TensorNorms operator+(const TensorNorms& o) const {
+    return {weight + o.weight, update + o.update};
   }
-  WS_INLINE void update(const Factors& f, float gradient, float& weight, float& v,
-                        float& /*second*/) const {
-    const float decayed = gradient + f.decay * weight;
-    v = momentum * v + decayed;
-    weight -= f.rate * (nesterov ? decayed + momentum * v : v);
+};
+/// Parts of each tensor, a team each, so that a large tensor keeps a GPU busy. It affects the
+/// rounding of the norms.
+inline constexpr std::int64_t kTensorParts = 32;
+
+/// First of three launches with norms per tensor: sums the squares of one part of one tensor, of its
+/// weights and of its update before the ratio is applied. Tensors without weight decay are left
+/// out: their ratio is 1.
+template <class T, class Rule>
+struct TensorSquares {
+  Rule rule;
+  std::int64_t matrices;
+  const UpdateRange* ranges;
+  const float* master;
+  const float* first;   ///< null: no momentum
+  const float* second;  ///< used if the rule has two moments
+  const T* matrix_gradient;
+  const float* vector_gradient;
+  const StepState* state;
+  TensorNorms* partials;  ///< [ranges, kTensorParts]
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t i) const {
+    const UpdateRange range = ranges[i / kTensorParts];
+    if (range.weight_decay == 0) return;
+    const TensorNorms sum = range.begin < matrices
+                                ? squares(team, range, i % kTensorParts, matrix_gradient, 0)
+                                : squares(team, range, i % kTensorParts, vector_gradient, matrices);
+    if (team.rank() == 0) partials[i] = sum;
+  }
+
+ private:
+  /// Element i has gradients[i - offset].
+  template <class Team, class Gradient>
+  WS_HD TensorNorms squares(Team& team, const UpdateRange& range, std::int64_t part,
+                            const Gradient* gradients, std::int64_t offset) const {
+    const StepState now = *state;
+    const typename Rule::Factors factors = rule.factors(now, range, 1.0f);
+    const std::int64_t all = (range.end - range.begin) / kPack;
+    const std::int64_t begin = all * part / kTensorParts, end = all * (part + 1) / kTensorParts;
+    const Rule own = rule;
+    const float *const weights = master, *const firsts = first, *const seconds = second;
+    TensorNorms* lanes = team.template scratch<TensorNorms>(reduce_lanes(end - begin));
+    return team_sum<Team, TensorNorms>(team, lanes, end - begin, [=](std::int64_t p) {
+      const std::int64_t at = range.begin + (begin + p) * kPack;
+      const Pack gradient = load_pack(gradients + (at - offset)), weight = load_pack(weights + at);
+      Pack m = {}, v = {};
+      if constexpr (Rule::kMoments == 2) {
+        m = load_pack(firsts + at);
+        v = load_pack(seconds + at);
+      }
+      TensorNorms sum;
+      for (int k = 0; k < kPack; ++k) {
+        const float update =
+            own.direction(factors, gradient.v[k] * now.gradient_scale, weight.v[k], m.v[k], v.v[k]);
+        sum = sum + TensorNorms{weight.v[k] * weight.v[k], update * update};
+      }
+      return sum;
+    });
   }
 };
 
-/// m and v are decaying means of the gradient and its square, divided by 1 - beta^t. Weight decay
-/// shrinks the weight itself. Source: I. Loshchilov, F. Hutter, "Decoupled Weight Decay
-/// Regularization", ICLR 2019, algorithm 2.
-struct AdamWRule {
-  float beta1, beta2, epsilon;
+/// Second: the trust ratio of each tensor.
+template <class Rule>
+struct TrustRatios {
+  Rule rule;
+  const UpdateRange* ranges;
+  const TensorNorms* partials;
+  float* ratios;  ///< [ranges]
 
-  static constexpr int kMoments = 2;
-  struct Factors {
-    float rate, decay;
-    float correction1, correction2;  ///< 1 / (1 - beta^t)
-  };
-  WS_INLINE Factors factors(const StepState& state, const UpdateRange& range) const {
-    const float rate = state.learning_rate * range.lr_scale;
-    return {rate, rate * range.weight_decay, state.correction1, state.correction2};
-  }
-  WS_INLINE void update(const Factors& f, float gradient, float& weight, float& m, float& v) const {
-    m = beta1 * m + (1.0f - beta1) * gradient;
-    v = beta2 * v + (1.0f - beta2) * (gradient * gradient);
-    const float step = (m * f.correction1) / (math::sqrt(v * f.correction2) + epsilon);
-    weight = (weight - f.decay * weight) - f.rate * step;
+  WS_HD void operator()(std::int64_t r) const {
+    if (ranges[r].weight_decay == 0) {
+      ratios[r] = 1;
+      return;
+    }
+    TensorNorms sum;
+    for (std::int64_t p = 0; p < kTensorParts; ++p) sum = sum + partials[r * kTensorParts + p];
+    const float weight = math::sqrt(sum.weight), update = math::sqrt(sum.update);
+    ratios[r] = weight > 0 && update > 0 ? rule.ratio(weight, update, ranges[r]) : 1.0f;
   }
 };
+
+/// Floats of ParameterView::tensor_norms: the partial sums, then the ratios.
+constexpr std::int64_t tensor_norm_floats(std::int64_t ranges) {
+  return ranges * (kTensorParts * 2 + 1);
+}
 
 }  // namespace wellspring::ops

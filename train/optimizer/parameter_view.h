@@ -14,6 +14,13 @@ struct UpdateRange {
   float weight_decay = 0;
 };
 
+/// Units of adaptive clipping: `count` units of `length` elements each, from element `begin` of the
+/// arenas. `first` numbers the first of them.
+struct ClipUnits {
+  std::int64_t begin = 0, length = 0;
+  std::int64_t first = 0, count = 0;
+};
+
 /// Flat arenas of the trained parameters. Matrices come first, then vectors (biases,
 /// normalisation). An optimizer step is one launch over both.
 struct ParameterView {
@@ -21,10 +28,14 @@ struct ParameterView {
   std::int64_t vectors = 0;             ///< elements of the second
   const UpdateRange* ranges = nullptr;  ///< in order, covering both segments
   std::int64_t range_count = 0;
-  float* master = nullptr;                 ///< [matrices + vectors] f32
-  void* working = nullptr;                 ///< [matrices] in the compute type; = master when f32
-  const void* matrix_gradient = nullptr;   ///< [matrices] in the compute type
-  const float* vector_gradient = nullptr;  ///< [vectors] f32
+  float* tensor_norms = nullptr;  ///< see tensor_norm_floats(); null if the optimizer needs none
+  const ClipUnits* clip_units = nullptr;  ///< in order; null without adaptive clipping
+  std::int64_t clip_unit_count = 0;       ///< entries of the table
+  std::int64_t units = 0;                 ///< units of all entries
+  float* master = nullptr;                ///< [matrices + vectors] f32
+  void* working = nullptr;                ///< [matrices] in the compute type; = master when f32
+  void* matrix_gradient = nullptr;        ///< [matrices] in the compute type
+  float* vector_gradient = nullptr;       ///< [vectors] f32
   DType compute = DType::f32;
 };
 

@@ -20,7 +20,13 @@ struct RunContext {
   /// The device, threads and batch of a run.
   RunContext(Communicator& own, const RunConfig& config)
       : RunContext(own, config.train.batch, Device::parse(config.device),
-                   static_cast<int>(config.threads)) {}
+                   static_cast<int>(config.threads)) {
+    passes = config.train.accumulate;
+  }
+
+  /// This rank's rows of one pass through the network: `share` divided by `passes`, which divides
+  /// it exactly. Error (config): it does not.
+  Share pass_share() const;
 
   Device device() const { return stream.device(); }
   /// True for rank 0, which writes the run's files and takes its decisions.
@@ -30,7 +36,8 @@ struct RunContext {
   std::string of_first(std::string text);
 
   Communicator& ranks;
-  Share share;  ///< this rank's rows of train.batch
+  Share share;              ///< this rank's rows of train.batch
+  std::int64_t passes = 1;  ///< train.accumulate
   Stream stream;
   MemoryPlan memory;
 };

@@ -44,9 +44,7 @@ StepBatch TrainingStep::kept(std::size_t k) const {
 
 /// Enqueues everything from the batch to the updated parameters.
 void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
-  forward(stream, batch);
-  loss(stream, batch);
-  backward(stream, batch);
+  for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i);
   reduce(stream);
   optimize(stream);
   end(stream, batch);
@@ -66,22 +64,17 @@ void TrainingStep::data(Stream& stream) {
   if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
 }
 
-void TrainingStep::forward(Stream& stream, const StepBatch& batch) {
-  task_.forward(pass(stream, batch));
-}
-
-Pass TrainingStep::pass(Stream& stream, const StepBatch& batch) const {
-  return {stream, batch.view, batch.slots, state_.data(), PassMode::train};
-}
-
-/// Computes the loss of each sample for each of its heads, and the output gradient.
-void TrainingStep::loss(Stream& stream, const StepBatch& batch) {
-  losses_.enqueue(stream, batch.view, batch.slots, task_.outputs(), task_.output_gradient());
-}
-
-/// Computes the gradient of every parameter.
-void TrainingStep::backward(Stream& stream, const StepBatch& batch) {
-  task_.backward(pass(stream, batch));
+/// Takes one part of the batch through the network: the loss of each sample for each of its heads,
+/// and the gradient of every parameter, added to the gradients of the earlier parts.
+void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t index) {
+  const std::int64_t first = index * rows_.count;
+  const BatchView rows = rows_of(batch.view, {first, rows_.count});
+  const Slot* const slots = batch.slots + first;
+  const Pass pass{stream, rows, slots, state_.data(), PassMode::train};
+  task_.forward(pass);
+  losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first);
+  task_.backward(pass);
+  if (passes_ > 1) task_.parameters().add_gradients(stream, index, passes_);
 }
 
 /// Sums the gradients of all ranks.
@@ -106,6 +99,8 @@ TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, Supervised
     : mixture_(mixture),
       task_(task),
       ranks_(context.ranks),
+      rows_{0, context.pass_share().rows},
+      passes_(context.passes),
       schedule_(learning_rate_schedule(config)),
       losses_(task.heads(), feed_heads(task.heads(), config.heads, training_truth(config, mixture)),
               mixture.size(), context.share, task.compute(),
@@ -144,9 +139,18 @@ ops::ScheduleSpec learning_rate_schedule(const RunConfig& config) {
   ops::ScheduleSpec schedule;
   schedule.peak = static_cast<float>(optimizer.lr);
   schedule.floor = static_cast<float>(optimizer.lr * optimizer.floor);
-  schedule.warmup = static_cast<std::uint64_t>(
-      std::llround(optimizer.warmup * static_cast<double>(config.train.steps)));
+  const auto steps_of = [&](double share) {
+    return static_cast<std::uint64_t>(
+        std::llround(share * static_cast<double>(config.train.steps)));
+  };
+  schedule.warmup = steps_of(optimizer.warmup);
   schedule.total = static_cast<std::uint64_t>(config.train.steps);
+  schedule.kind = optimizer.schedule;
+  schedule.start = static_cast<float>(optimizer.lr * optimizer.start);
+  schedule.cooldown = steps_of(optimizer.cooldown);
+  schedule.gamma = static_cast<float>(optimizer.gamma);
+  schedule.milestones = static_cast<int>(optimizer.milestones.size());
+  std::ranges::transform(optimizer.milestones, schedule.milestone, steps_of);
   schedule.beta1 = optimizer.spec.beta1;
   schedule.beta2 = optimizer.spec.beta2;
   return schedule;

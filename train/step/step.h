@@ -10,6 +10,7 @@
 #include "sources/mixture.h"
 #include "train/config/run_config.h"
 #include "train/heads/head_losses.h"
+#include "train/network/shards.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/metrics_windows.h"
 #include "train/step/run_context.h"
@@ -58,19 +59,18 @@ class TrainingStep {
   void begin(Stream& stream);
   void data(Stream& stream);
   void learn(Stream& stream, const StepBatch& batch);
-  void forward(Stream& stream, const StepBatch& batch);
-  void loss(Stream& stream, const StepBatch& batch);
-  void backward(Stream& stream, const StepBatch& batch);
+  void pass(Stream& stream, const StepBatch& batch, std::int64_t index);
   void reduce(Stream& stream);
   void optimize(Stream& stream);
   void end(Stream& stream, const StepBatch& batch);
-  Pass pass(Stream& stream, const StepBatch& batch) const;
   StepBatch made() const { return {batch(), mixture_.slots()}; }
   StepBatch kept(std::size_t k) const;
 
   Mixture& mixture_;
   SupervisedTask& task_;
   Communicator& ranks_;
+  Rows rows_;  ///< rows of the first pass through the network
+  std::int64_t passes_;
   ops::ScheduleSpec schedule_;
   HeadLosses losses_;
   std::optional<BatchMix> mix_;

@@ -27,12 +27,13 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
     features_ = static_cast<std::int32_t>(feature_shape_.elements());
   }
   network_ = std::make_unique<Network>(tape,
-                                       NetworkSpec{.batch = context.share.rows,
+                                       NetworkSpec{.batch = context.pass_share().rows,
                                                    .compute = compute,
                                                    .seed = config.seed,
                                                    .rules = config.optimizer.parameters},
                                        context.stream, context.memory);
   parameters().plan(context.memory, compute, optimizer_, ema_ > 0);
+  if (context.passes > 1) parameters().plan_sums(context.memory);
   norm_partials_ =
       context.memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
@@ -47,6 +48,7 @@ void SupervisedTask::backward(const Pass& pass) {
 
 void SupervisedTask::optimize(Stream& stream, StepState* state) {
   const ops::ParameterView view = parameters().view();
+  if (view.units > 0) ops::clip_adaptively(stream, view, optimizer_.agc);
   ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);

@@ -31,7 +31,7 @@ class SupervisedTask {
     /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
   };
-  /// Plans all memory, for the rows of context.share. Error (config) if the model does not fit the
+  /// Plans all memory, for the rows of context.pass_share(). Error (config) if the model does not fit the
   /// input.
   SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 

@@ -87,6 +87,53 @@ TEST(Parameters, ShareARangeOfTheTableUnderTheUsualPolicy) {
   EXPECT_EQ(arena.view().range_count, 2);  // matrices and vectors
 }
 
+// The layers of the outputs learn at the full rate, whatever their block; rules multiply.
+TEST(Parameters, HaveTheRatesOfTheirBlocks) {
+  MemoryPlan memory(Device::cpu());
+  ParameterArena arena({{.match = "b.weight", .lr_scale = 0.5f}});
+  const auto add = [&](const char* name, int block, const char* output) {
+    arena.add({.name = name,
+               .layout = TensorLayout::dense,
+               .shape = {4, 4},
+               .output = output,
+               .block = block});
+  };
+  add("a.weight", 0, "");
+  add("b.weight", 1, "");
+  add("c.weight", 3, "");
+  add("head.weight", 2, "sample");
+  arena.plan(memory, DType::f32, {.layer_decay = 0.5f});
+  memory.commit();
+  Stream stream(Device::cpu(), 1);
+  arena.initialise(stream, 1);
+  const ops::ParameterView view = arena.view();
+  std::vector<float> scales;
+  for (std::int64_t i = 0; i < view.range_count; ++i) scales.push_back(view.ranges[i].lr_scale);
+  EXPECT_EQ(scales, (std::vector<float>{0.125f, 1}));  // a and b; c and head
+  EXPECT_EQ(view.ranges[1].end - view.ranges[1].begin, 2 * 64);
+}
+
+// Rows of matrices and whole vectors; the layers of the outputs are left out.
+TEST(Parameters, ListTheUnitsOfAdaptiveClipping) {
+  MemoryPlan memory(Device::cpu());
+  ParameterArena arena;
+  arena.matrix("a.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal);
+  arena.vector("a.bias", 4, Init::zeros);
+  arena.add(
+      {.name = "head.weight", .layout = TensorLayout::dense, .shape = {5, 4}, .output = "sample"});
+  arena.plan(memory, DType::f32, {.agc = 0.1f});
+  memory.commit();
+  Stream stream(Device::cpu(), 1);
+  arena.initialise(stream, 1);
+  const ops::ParameterView view = arena.view();
+  ASSERT_EQ(view.clip_unit_count, 2);
+  EXPECT_EQ(view.units, 5);
+  EXPECT_EQ(view.clip_units[0].length, 18);
+  EXPECT_EQ(view.clip_units[0].count, 4);
+  EXPECT_EQ(view.clip_units[1].begin, 128 + 64);
+  EXPECT_EQ(view.clip_units[1].length, 4);
+}
+
 // With only vectors trained, there is no gradient of a matrix, and the reverse.
 TEST(Parameters, PlanNoGradientOfFrozenTensors) {
   for (const char* frozen : {"*.weight", "*.bias"}) {

@@ -3,10 +3,9 @@
 #include "core/error.h"
 #include "kernels/runtime/dtype.h"
 #include "tests/ops/operation_test.h"
-#include "tests/support/plain_safetensors.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_formula.h"
 #include "tests/train/network/published_models_reference.h"
+#include "tests/train/network/published_weights.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/models/model.h"
 
@@ -20,46 +19,7 @@
 namespace wellspring::test {
 namespace {
 
-/// In the memory order of PyTorch's files.
-std::vector<float> formula_tensor(const ParameterTensor& tensor) {
-  const bool matrix = tensor.shape.size() > 1;
-  const bool about_one = tensor.name.ends_with("weight") || tensor.name.ends_with("running_var");
-  const double offset = !matrix && about_one ? 1 : 0;
-  const double spread = matrix ? std::sqrt(6 / static_cast<double>(tensor.fan_in())) : 0.25;
-  std::vector<float> values;
-  for (const double value : test::formula(tensor.name, static_cast<std::size_t>(tensor.elements())))
-    values.push_back(static_cast<float>(offset + spread * value));
-  return values;
-}
-
-/// Writes a file as users of torchvision and timm do.
-void write_weights(const ParameterArena& arena, const std::filesystem::path& path) {
-  std::vector<test::PlainTensor> tensors;
-  for (const ParameterTensor& tensor : arena.tensors()) {
-    const std::vector<float> values = formula_tensor(tensor);
-    const Bytes bytes = bytes_of(values);
-    if (tensor.name == "bn1.running_mean") tensors.push_back(test::batch_count("bn1"));
-    tensors.push_back(
-        {tensor.name, ElementType::f32, tensor.file_shape(), {bytes.begin(), bytes.end()}});
-  }
-  test::write_plain_safetensors(path, tensors);
-}
-
 class PublishedModels : public ops::test::OperationTest {};
-
-/// The rounding error of a sum of n terms with random signs grows as sqrt(n) u, and the errors of
-/// the layers add in quadrature. The tolerance is eight times that, relative to the largest logit.
-/// Rounding does not exceed it, but a wrong constant does: an epsilon of 1e-3 instead of 1e-5 moves
-/// the logits by at least 1e-3.
-double bound_of(const ParameterArena& arena) {
-  double longest = 1, layers = 0;
-  for (const ParameterTensor& tensor : arena.tensors()) {
-    if (tensor.shape.size() < 2) continue;
-    longest = std::max(longest, static_cast<double>(tensor.fan_in()));
-    ++layers;
-  }
-  return 8 * std::sqrt(longest * layers) * ops::test::rounding(DType::f32);
-}
 
 // Gradients pass through the layers twice and are divided by each normalisation's standard
 // deviation, so their tolerance is eight times as large again, or eight times PyTorch's own error in

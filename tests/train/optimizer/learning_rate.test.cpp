@@ -53,6 +53,77 @@ TEST_P(ScheduleTest, AllowsAWarmUpOfTheWholeRun) {
   EXPECT_EQ(rate_at(s, 4), 0);
 }
 
+// A linear decay; PyTorch's LinearLR(end_factor=0.1, total_iters=20) gives these values.
+TEST_P(ScheduleTest, DecreasesLinearly) {
+  ScheduleSpec s{1, 0.1f, 0, 20};
+  s.kind = ScheduleKind::linear;
+  for (const auto& [step, rate] : {std::pair{0u, 1.0}, {1u, 0.955}, {10u, 0.55}, {19u, 0.145}})
+    EXPECT_NEAR(rate_at(s, step), rate, 4 * 0x1p-24) << step;  // four roundings
+  EXPECT_EQ(rate_at(s, 20), 0.1f);
+  s.warmup = 5;
+  EXPECT_EQ(rate_at(s, 4), 0.8f);
+  EXPECT_EQ(rate_at(s, 5), 1);
+}
+
+// PyTorch's MultiStepLR([10, 15], gamma=0.1) gives these values.
+TEST_P(ScheduleTest, DecreasesAtMilestones) {
+  ScheduleSpec s{1, 0, 0, 20};
+  s.kind = ScheduleKind::step;
+  s.gamma = 0.1f;
+  s.milestones = 2;
+  s.milestone[0] = 10;
+  s.milestone[1] = 15;
+  for (const auto& [step, rate] : {std::pair{0u, 1.0f},
+                                   {9u, 1.0f},
+                                   {10u, 0.1f},
+                                   {14u, 0.1f},
+                                   {15u, 0.1f * 0.1f},
+                                   {99u, 0.1f * 0.1f}})
+    EXPECT_EQ(rate_at(s, step), rate) << step;
+}
+
+// PyTorch's OneCycleLR(max_lr=1, total_steps=21, pct_start=6/21, final_div_factor=4) gives these
+// values: its phases end one step earlier.
+TEST_P(ScheduleTest, RisesAndFallsInOneCycle) {
+  ScheduleSpec s{1, 0.01f, 5, 20};
+  s.kind = ScheduleKind::one_cycle;
+  s.start = 0.04f;
+  for (const auto& [step, rate] : {std::pair{0u, 0.04},
+                                   {1u, 0.131671842700025},
+                                   {3u, 0.668328157299975},
+                                   {5u, 1.0},
+                                   {8u, 0.905463412215599},
+                                   {13u, 0.453258410682512},
+                                   {19u, 0.0208169376367662}})
+    // Four roundings of numbers up to 2, and the cosine's error of 2 ulps.
+    EXPECT_NEAR(rate_at(s, step), rate, 16 * 0x1p-24) << step;
+  EXPECT_EQ(rate_at(s, 20), 0.01f);
+}
+
+TEST_P(ScheduleTest, StaysConstantThenCoolsDown) {
+  ScheduleSpec s{2, 0.5f, 4, 100};
+  s.kind = ScheduleKind::constant;
+  EXPECT_EQ(rate_at(s, 2), 1);
+  EXPECT_EQ(rate_at(s, 99), 2);
+  EXPECT_EQ(rate_at(s, 1000), 2);
+  s.cooldown = 20;
+  EXPECT_EQ(rate_at(s, 80), 2);
+  EXPECT_EQ(rate_at(s, 90), 1.25f);
+  EXPECT_EQ(rate_at(s, 100), 0.5f);
+}
+
+TEST(Schedules, AreEqualUpToTheFirstStepThatDiffers) {
+  ScheduleSpec a{1, 0, 4, 100}, b{1, 0, 4, 200};
+  a.kind = b.kind = ScheduleKind::constant;
+  EXPECT_TRUE(same_rates(a, b, 100));
+  a.cooldown = b.cooldown = 20;
+  EXPECT_TRUE(same_rates(a, b, 81));  // step 80 has the peak
+  EXPECT_FALSE(same_rates(a, b, 82));
+  a.kind = b.kind = ScheduleKind::cosine;
+  EXPECT_TRUE(same_rates(a, b, 5));
+  EXPECT_FALSE(same_rates(a, b, 6));
+}
+
 TEST_P(ScheduleTest, IsExactForStepsBeyondThePrecisionOfFloats) {
   const ScheduleSpec s{1, 0, std::uint64_t{1} << 40, std::uint64_t{1} << 41};
   EXPECT_EQ(rate_at(s, std::uint64_t{1} << 39), 0.5f);

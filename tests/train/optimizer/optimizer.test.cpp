@@ -2,6 +2,7 @@
 
 #include "tests/ops/operation_test.h"
 #include "tests/support/host_team.h"
+#include "tests/train/optimizer/optimizer_reference.h"
 #include "train/optimizer/gradient_clipping.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/optimizer/parameter_view.h"
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -32,39 +34,13 @@ std::vector<UpdateRange> many_ranges(float decay) {
           {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay}};
 }
 
-/// One step in double precision, in the form of the publications.
-struct Reference {
-  OptimizerSpec spec;
-  std::vector<UpdateRange> ranges;
-  double schedule;  ///< the learning rate before its scaling
-  Doubles weight, first, second;
-
-  void step(const Doubles& gradient, int t) {
-    for (const UpdateRange& range : ranges) step(range, gradient, t);
-  }
-  void step(const UpdateRange& range, const Doubles& gradient, int t) {
-    const double rate = schedule * static_cast<double>(range.lr_scale);
-    const double decay = static_cast<double>(range.weight_decay);
-    const double b1 = static_cast<double>(spec.beta1), b2 = static_cast<double>(spec.beta2);
-    const double correction1 = 1 - std::pow(b1, t), correction2 = 1 - std::pow(b2, t);
-    for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
-         ++i) {
-      double g = gradient[i];
-      if (spec.kind == OptimizerKind::sgd) {
-        const double momentum = static_cast<double>(spec.momentum);
-        g += decay * weight[i];
-        first[i] = momentum * first[i] + g;
-        weight[i] -= rate * (spec.nesterov ? g + momentum * first[i] : first[i]);
-      } else {
-        first[i] = b1 * first[i] + (1 - b1) * g;
-        second[i] = b2 * second[i] + (1 - b2) * g * g;
-        weight[i] -= rate * decay * weight[i];
-        weight[i] -= rate * (first[i] / correction1) /
-                     (std::sqrt(second[i] / correction2) + static_cast<double>(spec.epsilon));
-      }
-    }
-  }
-};
+/// One range per tensor, at multiples of a pack; the last has no weight decay.
+std::vector<UpdateRange> tensor_ranges(float decay) {
+  return {{0, 1024, 1, decay},
+          {1024, kMatrices, 0.5f, 2 * decay},
+          {kMatrices, kMatrices + 1600, 1, decay},
+          {kMatrices + 1600, kAll, 0.3f, 0}};
+}
 
 class OptimizerTest : public test::OperationTest {
  protected:
@@ -95,6 +71,9 @@ class OptimizerTest : public test::OperationTest {
     view.vectors = kVectors;
     view.ranges = table;
     view.range_count = static_cast<std::int64_t>(ranges.size());
+    const Buffer<float> norms = buffer<float>(
+        static_cast<std::size_t>(tensor_norm_floats(static_cast<std::int64_t>(ranges.size()))));
+    view.tensor_norms = norms;
     view.master = master;
     view.compute = DTypeOf<T>::value;
     if (view.compute == DType::f32) {
@@ -123,14 +102,68 @@ class OptimizerTest : public test::OperationTest {
     // Each step rounds the weight (magnitude below 2.5) twice. The step itself has a magnitude of
     // `move` and about 32 roundings.
     const double u = test::rounding(DType::f32);
+    // The norms of tensors add 64 roundings.
     const double move = spec.kind == OptimizerKind::adamw ? 0.01 : 0.01 * 5;
-    expect_within(master.values(), reference.weight, 50 * (5 * u + 32 * u * move), "weights");
+    const double roundings = spec.row().tensor_norms ? 96 : 32;
+    expect_within(master.values(), reference.weight, 50 * (5 * u + roundings * u * move),
+                  "weights");
     if (view.compute == DType::f32) return;
     const auto copies = working.values();
     const auto masters = master.values();
     for (std::size_t i = 0; i < copies.size(); ++i) {
       ASSERT_EQ(static_cast<float>(copies[i]), static_cast<float>(T(masters[i]))) << i;
     }
+  }
+
+  /// Rows of a matrix with large, usual, zero and non-finite gradients, and a vector.
+  template <class T>
+  void check_agc() {
+    constexpr std::int64_t kRow = 300, kRows = 4, kLength = 1000;
+    constexpr std::int64_t kFirst = kRow * kRows;  // a multiple of kPack
+    constexpr float kFactor = 0.02f;
+    auto weights = random_values<float>(kFirst + kLength, 1);
+    std::fill_n(weights.begin() + kRow, kRow, 0.0f);  // the least norm counts
+    auto of_matrices = random_values<T>(kFirst, 2);
+    for (std::int64_t i = 2 * kRow; i < 3 * kRow; ++i)
+      of_matrices[static_cast<std::size_t>(i)] = T(1e-3f);  // below the limit
+    of_matrices[3 * kRow + 5] = T(std::numeric_limits<float>::infinity());
+    const auto of_vectors = random_values<float>(kLength, 3);
+    const Buffer<T> matrices = buffer(of_matrices);
+    const Buffer<float> vectors = buffer(of_vectors), master = buffer(weights);
+    const Buffer<ClipUnits> units =
+        buffer(std::vector<ClipUnits>{{0, kRow, 0, kRows}, {kFirst, kLength, kRows, 1}});
+    ParameterView view;
+    view.matrices = kFirst;
+    view.vectors = kLength;
+    view.master = master;
+    view.matrix_gradient = matrices.data();
+    view.vector_gradient = vectors;
+    view.clip_units = units;
+    view.clip_unit_count = 2;
+    view.units = kRows + 1;
+    view.compute = DTypeOf<T>::value;
+    clip_adaptively(stream(), view, kFactor);
+    const auto check_unit = [&](const Doubles& got, const Doubles& before, std::size_t begin,
+                                std::size_t offset, std::size_t n, double rounding) {
+      double weight = 0, gradient = 0;
+      for (std::size_t i = begin; i < begin + n; ++i) {
+        weight += std::pow(static_cast<double>(weights[offset + i]), 2);
+        gradient += std::pow(before[i], 2);
+      }
+      const double most =
+          static_cast<double>(kFactor) * std::max(std::sqrt(weight), static_cast<double>(1e-3f));
+      const double scale = std::min(1.0, most / std::sqrt(gradient));
+      for (std::size_t i = begin; i < begin + n; ++i)
+        ASSERT_NEAR(got[i], scale * before[i], rounding * scale * std::abs(before[i])) << i;
+    };
+    // Two sums and roots with 16 roundings each, a quotient and a product; then the gradient's type.
+    const double rounding = 40 * 0x1p-24;
+    const auto type = test::rounding(DTypeOf<T>::value);
+    const Doubles got = in_double(matrices.values()), before = in_double(of_matrices);
+    for (std::size_t row = 0; row < 3; ++row)
+      check_unit(got, before, row * kRow, 0, kRow, rounding + type);
+    for (std::size_t i = 3 * kRow; i < kFirst; ++i) ASSERT_EQ(got[i], before[i]) << "not finite";
+    check_unit(in_double(vectors.values()), in_double(of_vectors), 0, kFirst, kLength, rounding);
   }
 
   template <class T>
@@ -179,6 +212,59 @@ TEST_P(OptimizerTest, FollowsTheRecurrenceOfAdamW) {
     check<float>({}, decay);
     check<bf16>({}, decay);
   }
+}
+
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfLion) {
+  const OptimizerSpec spec = {.kind = OptimizerKind::lion, .beta2 = 0.99f};
+  check<float>(spec, 0.05f);
+  check<bf16>(spec, 0.05f);
+}
+
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfLamb) {
+  const OptimizerSpec spec = {.kind = OptimizerKind::lamb, .epsilon = 1e-6f};
+  check<float>(spec, tensor_ranges(0.05f));
+  check<bf16>(spec, tensor_ranges(0.05f));
+}
+
+TEST_P(OptimizerTest, FollowsTheRecurrenceOfLars) {
+  OptimizerSpec spec = {.kind = OptimizerKind::lars, .trust_coefficient = 0.5f};
+  for (const auto& [momentum, nesterov] :
+       {std::pair{0.0f, false}, std::pair{0.9f, false}, std::pair{0.9f, true}}) {
+    spec.momentum = momentum;
+    spec.nesterov = nesterov;
+    check<float>(spec, tensor_ranges(0.05f));
+    check<bf16>(spec, tensor_ranges(0.05f));
+  }
+}
+
+// A tensor of zeros has no direction to keep: its ratio is 1, as in timm.
+TEST_P(OptimizerTest, MovesATensorWhoseWeightsAreZero) {
+  for (const OptimizerKind kind : {OptimizerKind::lamb, OptimizerKind::lars}) {
+    const Buffer<float> weights = buffer(std::vector<float>(64)),
+                        first = buffer(std::vector<float>(64)),
+                        second = buffer(std::vector<float>(64)),
+                        gradient = buffer(std::vector<float>(64, 0.5f)),
+                        norms = buffer<float>(static_cast<std::size_t>(tensor_norm_floats(1)));
+    const Buffer<UpdateRange> table = buffer(std::vector<UpdateRange>{{0, 64, 1, 0.1f}});
+    ParameterView view;
+    view.matrices = 64;
+    view.ranges = table;
+    view.range_count = 1;
+    view.tensor_norms = norms;
+    view.master = weights;
+    view.working = weights.data();
+    view.matrix_gradient = gradient.data();
+    const Buffer<StepState> state = state_buffer(0, 1);
+    optimizer_step(stream(), {.kind = kind}, view, first, second, state);
+    // Adam's first step has magnitude 1, that of LARS is the gradient.
+    const float expected = kind == OptimizerKind::lamb ? -0.01f : -0.005f;
+    for (const float w : weights.values()) ASSERT_NEAR(w, expected, 1e-6f * 0.01f + 8e-9f);
+  }
+}
+
+TEST_P(OptimizerTest, ClipsEachUnitRelativeToItsWeights) {
+  check_agc<float>();
+  check_agc<bf16>();
 }
 
 TEST_P(OptimizerTest, ComputesAndClipsTheGradientNorm) {
@@ -232,6 +318,45 @@ TEST(IntegerPower, AgreesWithTheMathsLibrary) {
   }
 }
 
+// The reference itself against torch.optim 2.15 (SGD, AdamW) and timm 1.0 (Lion, Lamb, Lars) in
+// double precision: five steps with rate 0.01 and weight decay 0.05 from cos(i) with the gradients
+// sin(1 + i + 3 t).
+TEST(OptimizerReference, FollowsPyTorchAndTimm) {
+  struct Row {
+    OptimizerSpec spec;
+    Doubles weights;
+  };
+  const Row rows[] = {
+      {{.kind = OptimizerKind::sgd, .nesterov = true},
+       {1.0128685157305004, 0.56589531884829414, -0.40135942442306149, -0.99960616384367307,
+        -0.67881960614642256, 0.26607056690484399, 0.96633668779108295, 0.77815731441216174}},
+      {{.kind = OptimizerKind::adamw},
+       {1.0128649613732279, 0.55296857706895963, -0.40373469443341192, -1.0032155354934791,
+        -0.66619108974321073, 0.27072153933259829, 0.97390606017710257, 0.7663600374078452}},
+      {{.kind = OptimizerKind::lion, .beta2 = 0.99f},
+       {1.0074925085419326, 0.54894290996709971, -0.40511749953751741, -0.9975099988944387,
+        -0.66200115488883626, 0.27296372903278493, 0.96776226995042358, 0.76200939230798548}},
+      {{.kind = OptimizerKind::lamb, .epsilon = 1e-6f},
+       {1.0162494731534972, 0.54997688936442901, -0.41567002035989065, -1.0096392694745788,
+        -0.66338540794922218, 0.2784435296980603, 0.98489048424747616, 0.76384831141838316}},
+      {{.kind = OptimizerKind::lars, .nesterov = true},
+       {1.0000121307572745, 0.54032707909846234, -0.41613219723748279, -0.99000145052523714,
+        -0.65366793582569471, 0.2836448645278572, 0.96017588452980929, 0.75392562437301591}},
+  };
+  for (const Row& row : rows) {
+    Reference reference{row.spec,   {{0, 8, 1, 0.05f}}, static_cast<double>(0.01f),
+                        Doubles(8), Doubles(8),         Doubles(8)};
+    for (std::size_t i = 0; i < 8; ++i) reference.weight[i] = std::cos(static_cast<double>(i));
+    for (int t = 1; t <= 5; ++t) {
+      Doubles gradient;
+      for (int i = 0; i < 8; ++i) gradient.push_back(std::sin(1 + i + 3 * t));
+      reference.step(gradient, t);
+    }
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_NEAR(reference.weight[i], row.weights[i], 1e-14) << row.spec.row().name << " " << i;
+  }
+}
+
 TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
   const auto start = random_values<float>(kAll, 1), gradient = random_values<float>(kAll, 2);
   std::vector<float> master = start, first(kAll), second(kAll), partials(kNormParts);
@@ -256,6 +381,25 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
   };
   step(AdamWRule{0.9f, 0.999f, 1e-8f});
   step(SgdRule{0.9f, true});
+  step(LionRule{0.9f, 0.99f});
+  const std::vector<UpdateRange> tensors = tensor_ranges(0.05f);
+  std::vector<TensorNorms> norms(tensors.size() * kTensorParts);
+  std::vector<float> clipped = gradient;
+  const std::vector<ClipUnits> units = {{0, 100, 0, 20}, {2000, 152, 20, 1}};
+  const auto squares = [&]<class Rule>(const Rule& rule) {
+    expect_equal_for_all_team_sizes(
+        TensorSquares<float, Rule>{rule, kMatrices, tensors.data(), master.data(), first.data(),
+                                   second.data(), gradient.data(), gradient.data() + kMatrices,
+                                   state.data(), norms.data()},
+        static_cast<std::int64_t>(norms.size()), {kReduceLanes, kReduceLanes * sizeof(TensorNorms)},
+        {bytes_of(norms)});
+  };
+  squares(LambRule{{0.9f, 0.999f, 1e-6f}});
+  squares(LarsRule{{0.9f, true}, 0.001f, 1e-8f});
+  expect_equal_for_all_team_sizes(
+      AdaptiveClip<float>{units.data(), 2, kMatrices, start.data(), clipped.data(),
+                          clipped.data() + kMatrices, 0.01f},
+      21, {kReduceLanes, kReduceLanes * sizeof(AdaptiveClip<float>::Squares)}, {bytes_of(clipped)});
 }
 
 // The copy in bf16, with ranges that begin inside a pack.

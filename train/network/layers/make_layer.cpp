@@ -23,7 +23,9 @@ void LayerPlanner::matrix(const std::string& layer, const std::string& name, Ten
 
 void LayerPlanner::registered(const std::string& layer, const ParameterTensor& asked) {
   const bool own = layer == node_.name && !again_;
-  parameters_.push_back(own ? arena_.add(asked) : arena_.find(asked));
+  ParameterTensor placed = asked;
+  placed.block = node_.block;
+  parameters_.push_back(own ? arena_.add(std::move(placed)) : arena_.find(asked));
 }
 
 bool LayerPlanner::learns() const {

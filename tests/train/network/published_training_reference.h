@@ -1,0 +1,32 @@
+// Written by scripts/torch-weights from PyTorch 2.15.0 and timm 1.0.31: ten training steps in
+// double precision. Host only.
+// clang-format off
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace wellspring::test {
+
+struct PublishedTraining {
+  std::string model;
+  std::map<std::string, std::string> settings;
+  std::vector<double> losses;  // at each step; last: averaged weights on the last batch
+  double error;                // largest relative error of these losses in single precision
+};
+
+inline const std::vector<PublishedTraining>& published_training() {
+  static const std::vector<PublishedTraining> cases = {
+    {"resnet18", {},
+     {3.430279371212765, 3.1898138822372055, 3.5447627496838852, 3.3337213136527648, 3.106925884288966, 2.6720218346644371, 3.4101682879851438, 2.976689345462336, 3.2528607334392241, 2.8941007842332711, 2.7533513032350148},
+     1.6e-06},
+    {"vit", {{"preset", "tiny"}, {"patch", "4"}},
+     {2.9870184327706459, 3.0730311836060822, 2.9223368145862212, 2.8597271181892969, 3.0578419687624634, 2.8477321723817233, 2.9317480579550041, 2.6182943701550991, 2.5928654495588157, 2.7024559201175236, 2.7064440357143136},
+     1.62e-07},
+  };
+  return cases;
+}
+
+}  // namespace wellspring::test
+// clang-format on

@@ -1,0 +1,5 @@
+#include "kernels/runtime/launch.cuh"
+#include "train/optimizer/gradient_sum.h"
+
+WS_CUDA_TEAM(wellspring::ops::AddGradients<float>);
+WS_CUDA_TEAM(wellspring::ops::AddGradients<wellspring::bf16>);
