@@ -49,7 +49,7 @@ class PublishedRun {
     task_.parameters().initialise(context_.stream, 1);
     const TemporaryFolder folder;
     write_weights(task_.parameters(), folder / "weights.safetensors");
-    (void)transfer_weights(folder / "weights.safetensors", HeadInit::keep, task_.heads(),
+    (void)transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep}, task_.heads(),
                            task_.parameters(), context_.stream);
     task_.parameters().begin_average(context_.stream);
     upload(slots_, std::vector<Slot>(kBatch));
