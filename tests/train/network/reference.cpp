@@ -146,6 +146,7 @@ class Evaluator {
     y << input(0).data, input(1).data;
     return y;
   }
+  Matrix operator()(const AsOutput&) const { return input(0).data; }
   Matrix operator()(const Gelu&) const {
     return input(0).data.unaryExpr(
         [](double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; });
