@@ -35,7 +35,7 @@ struct DiagnosisReport {
   Diagnosis diagnosis;
   std::optional<Counterfactual> threads;  ///< only if a cause is in the streamed data path
   std::optional<ColdFiles> cold;          ///< only for streamed files
-  std::optional<Ladder> sweep;            ///< of TrainingLadder::sweep
+  std::optional<Ladder> sweep;            ///< from TrainingLadder::sweep
   std::vector<MachineRate> machine;
   std::vector<PlanReport::Input> sources;
   std::vector<std::string> notes;
@@ -44,7 +44,7 @@ struct DiagnosisReport {
 /// Remedies, the largest expected gain first, as sentences.
 std::vector<std::string> advice(const DiagnosisReport& report);
 /// The rung of a sweep with the most samples per second whose interval is above that of the
-/// configuration; the configuration, if there is none.
+/// configuration; otherwise the configuration.
 const RungResult& best_of_sweep(const Ladder& sweep);
 std::string to_text(const DiagnosisReport& report);
 nlohmann::ordered_json to_json(const DiagnosisReport& report);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRun = R"(name: tiny
 device: cpu
 threads: 1
-data: {sources: [{name: moons, generator: two_moons}]}
+data: {sources: [{name: events, generator: ee_mumu}]}
 model: {name: mlp}
 train: {batch: 8, steps: 100}
 )";

@@ -115,16 +115,37 @@ TEST(State, EmitsNoBatchInResidentSteps) {
 class ResidentSteps : public testing::TestWithParam<const char*> {};
 
 TEST_P(ResidentSteps, RestoreTheState) {
-  const auto timed =
-      counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
-  const auto plain =
-      counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
-  EXPECT_GT(timed->time_steps(2, TimedPart::without_data).wall, 0);
-  EXPECT_GT(timed->time_steps(3).wall, 0);
-  EXPECT_GT(timed->time_steps(1, TimedPart::without_data).wall, 0);
-  timed->train_until(17);
-  plain->train_until(17);
-  EXPECT_EQ(timed->state_bytes(), plain->state_bytes());
+  TrainerOptions keeping = test::in_memory();
+  keeping.kept_batches = 3;
+  for (const TrainerOptions& options : {test::in_memory(), keeping}) {
+    const auto timed =
+        counting_trainer("unused", GetParam(), CountingNoise::Counts::state, options);
+    const auto plain =
+        counting_trainer("unused", GetParam(), CountingNoise::Counts::state, test::in_memory());
+    EXPECT_GT(timed->time_steps(2, TimedPart::without_data).wall, 0);
+    EXPECT_GT(timed->time_steps(3).wall, 0);
+    EXPECT_GT(timed->time_steps(1, TimedPart::without_data).wall, 0);
+    timed->train_until(17);
+    plain->train_until(17);
+    EXPECT_EQ(timed->state_bytes(), plain->state_bytes());
+  }
+}
+
+TEST(StepTimes, HaveAStepAndAWaitForEachStep) {
+  const auto trainer =
+      counting_trainer("unused", "on", CountingNoise::Counts::state, test::in_memory());
+  for (const TimedPart part : {TimedPart::whole, TimedPart::without_data, TimedPart::data_alone}) {
+    const StepTimes times = trainer->time_steps(4, part);
+    ASSERT_EQ(times.steps.size(), 4u);
+    ASSERT_EQ(times.waits.size(), 4u);
+    double sum = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_GE(times.waits[i], 0);
+      EXPECT_GT(times.steps[i], times.waits[i]);
+      sum += times.steps[i];
+    }
+    EXPECT_LE(sum, times.wall);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ResidentSteps, testing::Values("on", "off"));
