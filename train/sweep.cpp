@@ -340,7 +340,8 @@ void write_sweep(const SweepPlan& plan, const std::vector<SweepOutcome>& outcome
   std::string chart;
   if (!plan.axes.empty()) chart = to_html(sweep_chart(plan, summarise(plan, outcomes), figure));
   write_file(folder / "sweep.html",
-             page_html("Sweep", "mean and standard deviation of the runs", "<div class=\"scroll\">" + table + "</div>\n" + chart));
+             page_html("Sweep", "mean and standard deviation of the runs",
+                       "<div class=\"scroll\">" + table + "</div>\n" + chart));
 }
 
 }  // namespace wellspring

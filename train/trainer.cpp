@@ -106,7 +106,6 @@ class Trainer::Impl {
   std::optional<CheckpointReport> last_checkpoint_;
 };
 
-// ---------------------------------------------------------------------------------------------
 // Start
 
 Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, TrainObserver& observer,
@@ -158,7 +157,6 @@ void Trainer::Impl::commit_memory() {
   context_.memory.commit(config.memory_limit());
 }
 
-// ---------------------------------------------------------------------------------------------
 // Progress
 
 FinishReport Trainer::Impl::run() {
@@ -338,7 +336,6 @@ void Trainer::Impl::on_window(const WindowLines& window) {
   observer_.on_step_metrics(report);
 }
 
-// ---------------------------------------------------------------------------------------------
 // Evaluation
 
 /// Rank 0 reads the recorded evaluation of this step. Returns on all ranks whether there was one.
@@ -398,7 +395,6 @@ void Trainer::Impl::keep_if_best() {
   }
 }
 
-// ---------------------------------------------------------------------------------------------
 // Files
 
 std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {
@@ -459,7 +455,6 @@ std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
   return stored_bytes(stream_, context_.memory.state());
 }
 
-// ---------------------------------------------------------------------------------------------
 // Trainer
 
 Trainer::Trainer(RunConfig config, TrainObserver& observer, TrainerOptions options)

@@ -28,7 +28,8 @@ TEST_P(Subcommand, RefusesUnknownOptions) {
 INSTANTIATE_TEST_SUITE_P(Every, Subcommand,
                          testing::Values("init", "train", "eval", "predict", "preview", "export",
                                          "digest", "list", "describe", "bench", "diagnose",
-                                         "features", "sweep", "config", "doctor", "help", "version"),
+                                         "features", "sweep", "config", "doctor", "help",
+                                         "version"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(CommandLine, PrintsSubcommandsAndExitCodesInItsHelp) {

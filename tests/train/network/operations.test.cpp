@@ -410,7 +410,8 @@ TEST_P(Operations, AgreeInBf16) {
 // A new kind of operation fails this test until the table has it.
 TEST(OperationTable, ListsEveryOperation) {
   std::vector<bool> seen(std::variant_size_v<Operation>, false);
-  seen[Operation(AsOutput{}).index()] = true;  // for evaluations only; features.test.cpp compares it
+  seen[Operation(AsOutput{}).index()] =
+      true;  // for evaluations only; features.test.cpp compares it
   for (const OperationCase& c : cases()) {
     const Tape tape = c.tape();
     for (const Node& node : tape.nodes()) seen[node.operation.index()] = true;

@@ -49,8 +49,8 @@ class PublishedRun {
     task_.parameters().initialise(context_.stream, 1);
     const TemporaryFolder folder;
     write_weights(task_.parameters(), folder / "weights.safetensors");
-    (void)transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep}, task_.heads(),
-                           task_.parameters(), context_.stream);
+    (void)transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep},
+                           task_.heads(), task_.parameters(), context_.stream);
     task_.parameters().begin_average(context_.stream);
     upload(slots_, std::vector<Slot>(kBatch));
     upload(values_, std::vector<float>(3 * kBatch, 1.0f));
