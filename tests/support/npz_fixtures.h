@@ -105,4 +105,11 @@ inline std::string in_fortran_order(std::string file) {
   return file.replace(file.find("False,"), 6, "True, ");
 }
 
+/// The values of an array of an archive.
+template <class T>
+std::vector<T> npz_values(const std::filesystem::path& path, const std::string& name) {
+  const NpyArray found = read_npz(path, name);
+  return {found.as<T>().begin(), found.as<T>().end()};
+}
+
 }  // namespace wellspring::test

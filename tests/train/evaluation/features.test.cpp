@@ -22,12 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class T>
-std::vector<T> array(const fs::path& path, const std::string& name) {
-  const NpyArray found = read_npz(path, name);
-  return {found.as<T>().begin(), found.as<T>().end()};
-}
-
 std::vector<float> tensor(const SafetensorsFile& file, const std::string& name) {
   const TensorInfo& info = file.tensor(name);
   std::vector<float> values(info.bytes / sizeof(float));
@@ -66,8 +60,8 @@ TEST_F(Features, AreTheInputOfTheOutputLayer) {
   EXPECT_EQ(report.samples, 42u);
   EXPECT_EQ(report.shape, (TensorShape{1, 1, 8}));
   evaluate_checkpoint(trained_->path(), config(), listener_, folder_ / "p.npz");
-  const auto features = array<float>(folder_ / "f.npz", "features");
-  const auto scores = array<float>(folder_ / "p.npz", "scores_shapes");
+  const auto features = npz_values<float>(folder_ / "f.npz", "features");
+  const auto scores = npz_values<float>(folder_ / "p.npz", "scores_shapes");
   const SafetensorsFile model(find_model_file(trained_->path()));
   const auto weight = tensor(model, "head.weight"), bias = tensor(model, "head.bias");
   ASSERT_EQ(features.size(), 42u * 8);
@@ -97,8 +91,8 @@ TEST_F(Features, AreEqualForAnyBatch) {
   write("b.npz", "stage1");
   EXPECT_EQ(slurp(folder_ / "a.npz"), slurp(folder_ / "b.npz"));
   write("c.npz", "stage1", {"train.batch=5"});
-  const auto a = array<float>(folder_ / "a.npz", "features");
-  const auto c = array<float>(folder_ / "c.npz", "features");
+  const auto a = npz_values<float>(folder_ / "a.npz", "features");
+  const auto c = npz_values<float>(folder_ / "c.npz", "features");
   ASSERT_EQ(a.size(), c.size());
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], c[i], 5 * 72 * 10 * 0x1p-24);
 }
@@ -118,19 +112,19 @@ TEST_F(Features, HaveTheShapeOfTheLayer) {
 // A part ends with its activation: no value is negative, and some are positive.
 TEST_F(Features, OfAPartIncludeItsActivation) {
   write("f.npz", "stage1");
-  const auto values = array<float>(folder_ / "f.npz", "features");
+  const auto values = npz_values<float>(folder_ / "f.npz", "features");
   EXPECT_GE(*std::ranges::min_element(values), 0);
   EXPECT_GT(*std::ranges::max_element(values), 0);
   write("g.npz", "stage0.stem.conv");
-  const auto before = array<float>(folder_ / "g.npz", "features");
+  const auto before = npz_values<float>(folder_ / "g.npz", "features");
   EXPECT_LT(*std::ranges::min_element(before), 0);
 }
 
 TEST_F(Features, OfTrainingSamplesAreNotHeldOut) {
   write("t.npz", "", {}, FeatureSamples::training);
   write("f.npz");
-  const auto trained = array<std::int64_t>(folder_ / "t.npz", "sample");
-  const auto held_out = array<std::int64_t>(folder_ / "f.npz", "sample");
+  const auto trained = npz_values<std::int64_t>(folder_ / "t.npz", "sample");
+  const auto held_out = npz_values<std::int64_t>(folder_ / "f.npz", "sample");
   EXPECT_EQ(trained[0], held_out[20] + 1);
 }
 
@@ -140,7 +134,7 @@ TEST_F(Features, AcceptDataWithOtherClasses) {
                                          "eval.sources=[{of: fractals}]"});
   write_features({trained_->path(), "", folder_ / "f.npz", FeatureSamples::held_out}, other,
                  listener_);
-  EXPECT_EQ(array<float>(folder_ / "f.npz", "features").size(), 20u * 8);
+  EXPECT_EQ(npz_values<float>(folder_ / "f.npz", "features").size(), 20u * 8);
 }
 
 TEST_F(Features, OfSetsHaveARowPerItem) {

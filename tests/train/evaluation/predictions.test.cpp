@@ -42,12 +42,6 @@ std::vector<std::vector<std::string>> read_csv(const fs::path& path) {
   return rows;
 }
 
-template <class T>
-std::vector<T> array(const fs::path& path, const std::string& name) {
-  const NpyArray found = read_npz(path, name);
-  return {found.as<T>().begin(), found.as<T>().end()};
-}
-
 const Score& score_named(const HeadReport& head, const std::string& what) {
   for (const Score& one : head.scores)
     if (one.what == what) return one;
@@ -80,16 +74,16 @@ struct MixedPredictions : ::testing::Test {
 TEST_F(MixedPredictions, AgreeWithTheScores) {
   const EvaluationReport report = evaluate("p.npz");
   const fs::path file = folder / "p.npz";
-  const auto source = array<std::int32_t>(file, "source");
-  const auto label = array<std::int64_t>(file, "label");
-  const auto predicted = array<std::int64_t>(file, "predicted_shapes");
-  const auto scores = array<float>(file, "scores_shapes");
-  const auto place = array<float>(file, "prediction_place");
-  const auto truth = array<float>(file, "truth_place");
-  const auto latents = array<float>(file, "latents");
+  const auto source = npz_values<std::int32_t>(file, "source");
+  const auto label = npz_values<std::int64_t>(file, "label");
+  const auto predicted = npz_values<std::int64_t>(file, "predicted_shapes");
+  const auto scores = npz_values<float>(file, "scores_shapes");
+  const auto place = npz_values<float>(file, "prediction_place");
+  const auto truth = npz_values<float>(file, "truth_place");
+  const auto latents = npz_values<float>(file, "latents");
   ASSERT_EQ(source.size(), 42u);
   ASSERT_EQ(scores.size(), 42u * 4);
-  const auto sample = array<std::int64_t>(file, "sample");
+  const auto sample = npz_values<std::int64_t>(file, "sample");
   double right = 0, error = 0;
   for (std::size_t i = 0; i < 42; ++i) {
     ASSERT_EQ(source[i], i < 21 ? 0 : 1);
@@ -120,7 +114,8 @@ TEST_F(MixedPredictions, AgreeWithTheScores) {
 TEST_F(MixedPredictions, AreEqualForAnyBatch) {
   const EvaluationReport one = evaluate("a.npz"), other = evaluate("b.npz", {"train.batch=5"});
   for (const char* const name : {"scores_shapes", "prediction_place", "latents", "weight"}) {
-    const auto a = array<float>(folder / "a.npz", name), b = array<float>(folder / "b.npz", name);
+    const auto a = npz_values<float>(folder / "a.npz", name),
+               b = npz_values<float>(folder / "b.npz", name);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (std::isnan(a[i])) continue;
@@ -134,8 +129,8 @@ TEST_F(MixedPredictions, AreEqualForAnyBatch) {
 
 TEST_F(MixedPredictions, HoldTheSameNumbersInEveryFormat) {
   for (const char* const name : {"p.npz", "p.csv", "p.h5"}) evaluate(name);
-  const auto scores = array<float>(folder / "p.npz", "scores_noise");
-  const auto predicted = array<std::int64_t>(folder / "p.npz", "predicted_shapes");
+  const auto scores = npz_values<float>(folder / "p.npz", "scores_noise");
+  const auto predicted = npz_values<std::int64_t>(folder / "p.npz", "predicted_shapes");
   const Hdf5File hdf5(folder / "p.h5");
   const Hdf5Array there = hdf5.array("scores_noise");
   std::vector<float> same(scores.size());
@@ -216,7 +211,7 @@ struct Predict : ::testing::Test {
 /// The scores of each location.
 std::map<std::string, std::vector<float>> scores_by_file(const fs::path& file,
                                                          std::size_t classes) {
-  const auto scores = array<float>(file, "scores");
+  const auto scores = npz_values<float>(file, "scores");
   const NpyArray locations = read_npz(file, "location");
   const auto width = static_cast<std::size_t>(locations.spec.shape[1]);
   std::map<std::string, std::vector<float>> found;
@@ -307,8 +302,8 @@ TEST_F(Predict, IgnoresLabelsInArrays) {
   y[7] = -5;  // no label, as some files say
   write("strange.npz", true);
   predicted(folder / "strange.npz", folder / "out.npz");
-  const auto all = array<float>(folder / "out.npz", "scores");
-  EXPECT_EQ(array<float>(folder / "bare_out.npz", "scores"), all);
+  const auto all = npz_values<float>(folder / "out.npz", "scores");
+  EXPECT_EQ(npz_values<float>(folder / "bare_out.npz", "scores"), all);
   const auto held = scores_by_file(folder / "held.npz", 2);
   ASSERT_GT(held.size(), 10u);
   for (const auto& [name, scores] : held) {
@@ -388,7 +383,7 @@ TEST_F(Predict, HoldTheTargetsOfSoftLabels) {
   const EvaluationReport report =
       evaluate_checkpoint(folder / "run", config, listener, folder / "held.npz");
   EXPECT_FALSE(report.results[0].trained_on.has_value()) << "not compared";
-  EXPECT_EQ(array<float>(folder / "held.npz", "truth"),
+  EXPECT_EQ(npz_values<float>(folder / "held.npz", "truth"),
             std::vector<float>(target.begin() + 8, target.end()));
 }
 

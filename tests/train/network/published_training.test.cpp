@@ -14,7 +14,7 @@
 namespace wellspring::test {
 namespace {
 
-constexpr std::int64_t kBatch = 16, kSide = 32, kClasses = 10, kSteps = 10;
+constexpr std::int64_t kImages = 16, kSide = 32, kClasses = 10, kSteps = 10;
 
 /// The settings of scripts/torch-weights.
 RunConfig config_of(const PublishedTraining& expected) {
@@ -40,10 +40,10 @@ class PublishedRun {
         context_(single_rank(), config_),
         task_(config_, context_, DType::f32, {SampleLayout::image(kSide, kSide, 3), {head()}}) {
     MemoryPlan& memory = context_.memory;
-    x_ = memory.reserve<float>("test", "x", kBatch * kSide * kSide * 3);
-    labels_ = memory.reserve<std::int32_t>("test", "labels", kBatch);
-    slots_ = memory.reserve<Slot>("test", "slots", kBatch);
-    values_ = memory.reserve<float>("test", "weights, losses, scores", 3 * kBatch);
+    x_ = memory.reserve<float>("test", "x", kImages * kSide * kSide * 3);
+    labels_ = memory.reserve<std::int32_t>("test", "labels", kImages);
+    slots_ = memory.reserve<Slot>("test", "slots", kImages);
+    values_ = memory.reserve<float>("test", "weights, losses, scores", 3 * kImages);
     state_ = memory.reserve<StepState>("test", "state", 1);
     memory.commit();
     task_.parameters().initialise(context_.stream, 1);
@@ -52,8 +52,8 @@ class PublishedRun {
     (void)transfer_weights({(folder / "weights.safetensors").string(), HeadInit::keep},
                            task_.heads(), task_.parameters(), context_.stream);
     task_.parameters().begin_average(context_.stream);
-    upload(slots_, std::vector<Slot>(kBatch));
-    upload(values_, std::vector<float>(3 * kBatch, 1.0f));
+    upload(slots_, std::vector<Slot>(kImages));
+    upload(values_, std::vector<float>(3 * kImages, 1.0f));
     upload(state_, std::vector<StepState>(1));
   }
 
@@ -94,10 +94,10 @@ class PublishedRun {
     const std::vector<double> pixels = formula("images " + std::to_string(number), x_.size());
     upload(x_, std::vector<float>(pixels.begin(), pixels.end()));
     std::vector<std::int32_t> labels;
-    for (std::int64_t i = 0; i < kBatch; ++i)
+    for (std::int64_t i = 0; i < kImages; ++i)
       labels.push_back(static_cast<std::int32_t>((7 * i + number) % kClasses));
     upload(labels_, labels);
-    batch_.size = kBatch;
+    batch_.size = kImages;
     batch_.x = x_.data();
   }
 
@@ -105,21 +105,21 @@ class PublishedRun {
 
   double loss() {
     ops::HeadSlice slice;
-    slice.batch = kBatch;
+    slice.batch = kImages;
     slice.width = slice.outputs = kClasses;
     slice.sources = 1;
     slice.weight[0] = 1;
     float* const values = values_.data();
     ops::softmax_cross_entropy(context_.stream, slice, {task_.outputs(), slots_.data(), values},
                                labels_.data(), 0.1f,
-                               {values + kBatch, values + 2 * kBatch, task_.output_gradient()});
-    std::vector<float> losses(kBatch);
-    context_.stream.copy(losses.data(), values + kBatch, kBatch * sizeof(float),
+                               {values + kImages, values + 2 * kImages, task_.output_gradient()});
+    std::vector<float> losses(kImages);
+    context_.stream.copy(losses.data(), values + kImages, kImages * sizeof(float),
                          CopyDirection::device_to_host, "test");
     context_.stream.synchronize();
     double sum = 0;
     for (const float row : losses) sum += row;
-    return sum / static_cast<double>(kBatch);
+    return sum / static_cast<double>(kImages);
   }
 
   RunConfig config_;
