@@ -87,7 +87,8 @@ train: {batch: 8, steps: 4}
 )");
   const Outcome outcome = run({"train", "many.yaml"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  expect_parts(outcome.out, {"held out, g: loss ", "            rmse ", "\n    theta0  "});
+  expect_parts(outcome.out, {"held out, g: rmse of theta0 ", ", ...; loss ", "            rmse ",
+                             "\n    theta0  "});
 }
 
 // The terminal of script(1) has 80 columns.

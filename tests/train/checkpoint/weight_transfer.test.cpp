@@ -210,6 +210,22 @@ TEST_F(WeightTransfer, AdaptsPositionsToTheSizeOfImages) {
   initial_losses(small, {mean, "data.size=12", "init.shapes=adapt"});
   expect_parts(note_, {"resized pos_embed from [1, 17, 8] to [1, 36, 8]", "missing fc_norm.weight",
                        "unexpected cls_token"});
+  // Only the position of the class token is large, so it must not reach the patches.
+  tensors_ = test::read_tensors(SafetensorsFile(small));
+  const auto stored = std::ranges::find(tensors_, "pos_embed", &test::PlainTensor::name);
+  const auto store = [&](std::int64_t tokens, float first) {
+    std::vector<float> values(static_cast<std::size_t>(tokens * 8), 0.5f);
+    std::fill_n(values.begin(), 8, first);
+    const auto bytes = std::as_bytes(std::span(values));
+    stored->shape = {1, tokens, 8};
+    stored->data.assign(bytes.begin(), bytes.end());
+    write(ElementType::f32);
+  };
+  store(36, 0.5f);
+  const std::vector<std::string> larger = {mean, "data.size=12", "init.shapes=adapt"};
+  const std::vector<double> expected = initial_losses(foreign(), larger);
+  store(17, 100);
+  EXPECT_EQ(initial_losses(foreign(), larger), expected);
   const std::string other = "model={name: vit, patch: 4, width: 8, depth: 1, heads: 2}";
   expect_parts(
       refused(ErrorKind::config, small, {other, "init.shapes=adapt"}),
