@@ -31,7 +31,7 @@ std::string spread_text(const RungResult& rung) {
 }
 
 constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "step p50 ms",
-                                 "p99 ms", "waits",     "data bytes/s", "of ceiling"};
+                                 "p99 ms", "waits",     "data bytes/s", "of the first"};
 using Cells = std::array<std::string, kColumns.size()>;
 
 Cells cells_of(const RungResult& rung) {

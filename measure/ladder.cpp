@@ -61,7 +61,7 @@ struct Measured {
     const std::optional<Interval> interval = median_interval(rates);
     return interval && interval->high - interval->low <= width * spread_of(rates).median;
   }
-  RungResult result(const std::vector<double>& ceiling) const {
+  RungResult result(const Measured& first) const {
     RungResult result{rung.name,
                       rung.stage,
                       rung.samples,
@@ -75,7 +75,8 @@ struct Measured {
     result.wait = wait / sum(times);
     result.clocks = wall > 0 ? sum(times) / wall : 1;
     std::vector<double> shares;
-    for (std::size_t i = 0; i < rates.size(); ++i) shares.push_back(rates[i] / ceiling[i]);
+    for (std::size_t i = 0; i < rates.size(); ++i)
+      shares.push_back(rates[i] * rung.samples / (first.rates[i] * first.rung.samples));
     result.share = spread_of(shares).median;
     result.share_interval = median_interval(shares);
     return result;
@@ -132,7 +133,7 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
   } while (!ladder.tight && passed() < limits.seconds);
   ladder.seconds = passed();
   ladder.load = load_between(before, processor_times());
-  for (const Measured& rung : all) ladder.rungs.push_back(rung.result(all.front().rates));
+  for (const Measured& rung : all) ladder.rungs.push_back(rung.result(all.front()));
   return ladder;
 }
 

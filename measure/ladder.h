@@ -49,7 +49,7 @@ struct RungResult {
   double wait = 0;                   ///< share of the time that steps waited for their data
   /// Rate by the host's clock over the rate by the marks on the stream: see kClocksDisagree.
   double clocks = 1;
-  double share = 0;  ///< rate over the ceiling: median over the turns
+  double share = 0;  ///< samples/s over the first rung: median over the turns
   std::optional<Interval> share_interval = {};
 
   double samples_per_second() const { return rate * samples; }

@@ -208,6 +208,17 @@ TEST(Ladder, FlagsClocksThatDisagree) {
   EXPECT_TRUE(clocks(1.03));
 }
 
+TEST(Ladder, ComparesSamplesPerSecondWithTheFirstRung) {
+  const auto run = [](auto n) {
+    const std::vector<double> each(static_cast<std::size_t>(n), 0.5);
+    return StepTimes{each, each, 0.5 * static_cast<double>(n)};
+  };
+  const Ladder ladder = measure_ladder(
+      {Rung{.name = "a", .samples = 4, .run = run}, Rung{.name = "b", .samples = 8, .run = run}});
+  EXPECT_DOUBLE_EQ(ladder.rungs[1].share, 2);
+  EXPECT_DOUBLE_EQ(ladder.rungs[1].samples_per_second(), 16);
+}
+
 TEST(Quantile, IsTheNearestRank) {
   EXPECT_EQ(quantile({4, 1, 3, 2}, 0.5), 2);
   EXPECT_EQ(quantile({4, 1, 3, 2}, 0.99), 4);
