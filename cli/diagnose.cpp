@@ -120,7 +120,8 @@ int run(const DiagnoseArguments& options) {
   WorkView view;
   TrainingLadder training(RunConfig::load(options.config, options.settings), view);
   view.end();
-  tell(stderr, "measuring for up to {:.0f} s\n", options.seconds * (options.sweep ? 2 : 1));
+  if (is_terminal(STDERR_FILENO))
+    tell(stderr, "measuring for up to {:.0f} s\n", options.seconds * (options.sweep ? 2 : 1));
   const DiagnosisReport report = measure(training, options.seconds, options.sweep);
   tell(stdout, "{}", printable(to_text(report)));
   nlohmann::ordered_json json = to_json(report);

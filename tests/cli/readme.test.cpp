@@ -60,13 +60,14 @@ fs::path cifar10() {
 
 class ReadmeCommand : public testing::TestWithParam<std::string> {
  protected:
-  /// Puts a `wellspring` first on PATH that shortens training and calls the built command.
+  /// Puts a `wellspring` first on PATH that shortens training and measurements, and calls the built command.
   ReadmeCommand() {
     const fs::path file = folder_.path() / "wellspring";
     spill(file,
           "#!/usr/bin/env bash\n"
           "case \"$1\" in\n"
           "  train) set -- \"$@\" train.steps=3 eval.samples=64 ;;\n"
+          "  diagnose) set -- \"$@\" train.batch=8 --seconds 15 ;;\n"
           "esac\n"
           "exec '" +
               wellspring_path() + "' \"$@\"\n");
