@@ -153,6 +153,7 @@ struct IfsMulti {
   WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     for (int i = 0; i < N; ++i) {
+      WS_READ_AGAIN();
       const float x = math::floor(run.x[i]), y = math::floor(run.y[i]);
       const bool on_grid = run.x[i] == x + 0.5f && run.y[i] == y + 0.5f;
       colour.set(i, on_grid ? texel(scene, cells, static_cast<int>(x), static_cast<int>(y))

@@ -78,6 +78,8 @@ struct OptimizerStep {
   const StepState* state;
   const float* ratios = nullptr;  ///< [range_count] of tensors; null: 1
 
+  static constexpr LaunchBound kLaunchBound = {256, 4};  // registers without spills
+
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange elements(chunk, matrices + vectors);
