@@ -4,6 +4,7 @@
 
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
+#include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
 #include "kernels/runtime/reduce.h"
