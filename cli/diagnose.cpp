@@ -29,7 +29,7 @@ constexpr int kGateFailed = 5;
 struct DiagnoseArguments {
   std::string config, json, html;
   std::vector<std::string> settings, conditions;
-  double seconds = 60;
+  std::int64_t seconds = 60;
   bool sweep = false;
 };
 
@@ -121,7 +121,7 @@ int run(const DiagnoseArguments& options) {
   TrainingLadder training(RunConfig::load(options.config, options.settings), view);
   view.end();
   if (is_terminal(STDERR_FILENO))
-    tell(stderr, "measuring for up to {:.0f} s\n", options.seconds * (options.sweep ? 2 : 1));
+    tell(stderr, "measuring for up to {} s\n", options.seconds * (options.sweep ? 2 : 1));
   const DiagnosisReport report = measure(training, options.seconds, options.sweep);
   tell(stdout, "{}", printable(to_text(report)));
   nlohmann::ordered_json json = to_json(report);
@@ -148,11 +148,10 @@ Command add_diagnose(CLI::App& parent) {
   auto options = std::make_shared<DiagnoseArguments>();
   app->add_option("config", options->config, kConfigurationHelp)->required();
   app->add_option("settings", options->settings, "key=value: overrides a key of the configuration");
-  app->add_option(
-         "--seconds", options->seconds,
-         "time limit of the measurement; it ends earlier when all intervals are within 2 %")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->capture_default_str();
+  constexpr double kDay = 86'400;
+  add_whole_option(
+      *app, "--seconds", options->seconds, 1, kDay,
+      "time limit of the measurement; it ends earlier when all intervals are within 2 %");
   app->add_flag("--sweep", options->sweep,
                 "also measure other batch sizes, threads and batches ahead, for as long again");
   add_output_option(*app, "--json", options->json, "also write the result to this JSON file");

@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +30,7 @@ struct TrainArguments {
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> extend;  ///< steps
   std::int64_t ranks = 1;
-  double rank_timeout = 600;  ///< seconds
+  std::int64_t rank_timeout = 600;  ///< seconds
 };
 
 /// The overrides of a run that continues for --extend steps after its last one.
@@ -93,7 +92,7 @@ int train_rank(const TrainArguments& options, const std::vector<std::string>& gi
     take_part_of_node(config, launch);
     ranks =
         open_ranks(launch, Device::parse(config.device), fmt::format("{} {}", kVersion, kCommit),
-                   std::chrono::milliseconds(std::llround(options.rank_timeout * 1000)));
+                   std::chrono::seconds(options.rank_timeout));
     trainer_options.ranks = ranks.get();
     return train(options, given, std::move(config), trainer_options);
   } catch (const Interrupted&) {
@@ -155,10 +154,9 @@ Command add_train(CLI::App& parent) {
   add_whole_option(*app, "--ranks", options->ranks, 1, kMostRanks,
                    "start this many processes on this machine, which share each batch; torchrun, "
                    "mpirun and srun start them on several machines");
-  app->add_option("--rank-timeout", options->rank_timeout,
-                  "seconds after which a rank that does nothing ends the run")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e6));
+  constexpr double kLongestTimeout = 1e6;
+  add_whole_option(*app, "--rank-timeout", options->rank_timeout, 1, kLongestTimeout,
+                   "seconds after which a rank that does nothing ends the run");
   app->add_option("--graph", options->graph,
                   "on: record the step once and replay it; off: launch it every time; check: do "
                   "both and compare the results bit for bit (default: train.graph of the "

@@ -102,7 +102,10 @@ class CallbackObserver final : public TrainObserver {
     const nb::gil_scoped_acquire acquire;
     try {
       if (callback_.is_none()) return;
-      if (callback_(report).ptr() == Py_False) request_interrupt();
+      const nb::object result = callback_(report);
+      const std::string type = nb::type_name(result.type()).c_str();
+      const bool is_bool = type == "bool" || type == "numpy.bool" || type == "numpy.bool_";
+      if (is_bool && PyObject_IsTrue(result.ptr()) == 0) request_interrupt();
     } catch (const nb::python_error&) {
       thrown_ = std::current_exception();
       request_interrupt();
