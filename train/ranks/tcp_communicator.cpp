@@ -20,13 +20,14 @@ std::span<T> part(std::span<T> values, int i, int n) {
 /// First every rank adds its values to the parts that pass by, so that it ends with the total of one
 /// part; then the totals travel around.
 template <class T>
-void sum_around(Ring& ring, RankCall call, std::span<T> values) {
+void sum_around(Ring& ring, RankCall call, std::span<T> values, std::vector<std::byte>& arriving) {
   const int n = ring.size(), rank = ring.rank();
-  std::vector<T> arriving((values.size() + static_cast<std::size_t>(n) - 1) /
-                          static_cast<std::size_t>(n));
+  const std::size_t parts = static_cast<std::size_t>(n),
+                    largest = (values.size() + parts - 1) / parts;
+  if (arriving.size() < largest * sizeof(T)) arriving.resize(largest * sizeof(T));
   for (int step = 0; step < n - 1; ++step) {
     const std::span<T> own = part(values, rank - step - 1, n);
-    const std::span<T> in = std::span(arriving).first(own.size());
+    const std::span<T> in = std::span(reinterpret_cast<T*>(arriving.data()), own.size());
     ring.exchange(call, std::as_bytes(part(values, rank - step, n)), std::as_writable_bytes(in));
     std::transform(in.begin(), in.end(), own.begin(), own.begin(), std::plus<T>());
   }
@@ -40,12 +41,13 @@ void sum_around(Ring& ring, RankCall call, std::span<T> values) {
 void TcpCommunicator::all_reduce(Stream& stream, float* values, std::int64_t count) {
   WS_EXPECT(stream.device().is_cpu());
   stream.run(NodeKind::kernel, "all reduce", [this, values, count] {
-    sum_around(ring_, RankCall::all_reduce_f32, std::span(values, static_cast<std::size_t>(count)));
+    sum_around(ring_, RankCall::all_reduce_f32, std::span(values, static_cast<std::size_t>(count)),
+               arriving_);
   });
 }
 
 void TcpCommunicator::all_reduce(std::span<double> values) {
-  sum_around(ring_, RankCall::all_reduce_f64, values);
+  sum_around(ring_, RankCall::all_reduce_f64, values, arriving_);
 }
 
 /// Pieces let every rank pass on one while it receives the next.

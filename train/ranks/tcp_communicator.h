@@ -4,6 +4,8 @@
 #include "train/ranks/open_ranks.h"
 #include "train/ranks/ring.h"
 
+#include <vector>
+
 namespace wellspring {
 
 /// Sums travel around the ring in parts, so each rank sends and receives 2 (n - 1) / n of the values
@@ -30,6 +32,7 @@ class TcpCommunicator final : public ConnectedRanks {
 
  private:
   Ring ring_;
+  std::vector<std::byte> arriving_;  ///< a part of a sum; as large as the largest so far
 };
 
 }  // namespace wellspring
