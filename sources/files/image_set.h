@@ -41,8 +41,9 @@ struct ImageSetOptions {
 };
 
 struct ShardOptions {
-  std::filesystem::path path = {};  ///< a tar file, a folder of them, or "train-{0000..0127}.tar"
-  std::string image = {};           ///< extension of the image; "": that of a sample's only image
+  std::filesystem::path path =
+      {};                     ///< a tar file, a folder of tar files, or "train-{0000..0127}.tar"
+  std::string image = {};     ///< extension of the image; "": any, if a sample has one image
   std::string label = "cls";  ///< extension of the label's member; "json.KEY": a value in a .json
   std::filesystem::path classes = {};  ///< names of the classes, by label; empty: see open_shards
   std::int64_t limit_per_class = 0;

@@ -22,7 +22,7 @@ enum class OnConvert : std::uint8_t {
 
 struct ImageSettings {
   std::string split;
-  std::string image, label = "cls", classes;  ///< of shards
+  std::string image, label = "cls", classes;  ///< (webdataset)
   Subfolders subfolders = Subfolders::refuse;
   std::int64_t resize = 0;
   ExifRotation exif = ExifRotation::apply;
