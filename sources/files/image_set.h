@@ -52,7 +52,7 @@ struct ShardOptions {
   std::function<void(std::int64_t)> watch = {};
 };
 
-/// Images of folders are sorted by class, folder and name (bytes); those of shards keep their order.
+/// Images of folders are sorted by class, folder and name (bytes); images of shards keep their order.
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
