@@ -23,7 +23,7 @@ namespace wellspring {
 
 /// Electroweak constants at tree level.
 struct ElectroweakConstants {
-  double inverse_alpha = 128.952;  ///< 1 / alpha at the Z mass
+  double inverse_alpha = 128.952;  ///< 1 / alpha at the Z mass, effective on-shell value
   double sin2_theta_w = 0.23153;   ///< sine squared of the effective weak mixing angle
   double z_mass = 91.1876;         ///< GeV
   double z_width = 2.4952;         ///< GeV
@@ -80,7 +80,8 @@ struct EeMumu {
                     "the three points of the 1993 and 1995 LEP scans (ALEPH, DELPHI, L3, OPAL and "
                     "SLD, Phys. Rept. 427 (2006) 257)")
             .real("inverse_alpha", &Params::inverse_alpha, {50, 200}, "",
-                  "inverse fine-structure constant", "at the Z mass; MSbar value, about 128.95")
+                  "inverse fine-structure constant",
+                  "at the Z mass; effective on-shell value; MSbar: 127.95")
             .real("sin2_theta_w", &Params::sin2_theta_w, {0.01, 0.99}, "",
                   "sine squared of the weak mixing angle",
                   "effective leptonic value, LEP and SLD, Phys. Rept. 427 (2006) 257")

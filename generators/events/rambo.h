@@ -76,7 +76,7 @@ struct Rambo {
                      {"masses", "[172.5, 172.5]"},
                      {"energy_low", "500"},
                      {"energy_high", "500"}},
-                    "two top quarks at 500 GeV")
+                    "two top quarks at 500 GeV; 172.5 GeV is the usual top mass of LHC simulations")
             .preset("top_pair_decays",
                     {{"bodies_low", "2"},
                      {"bodies_high", "2"},
@@ -84,8 +84,9 @@ struct Rambo {
                      {"energy_low", "500"},
                      {"energy_high", "500"},
                      {"decays", "[172.5 -> 4.78 + 80.377, 80.377 -> 0 + 0]"}},
-                    "two top quarks at 500 GeV, each decaying to b W and then b q q'; masses: "
-                    "Particle Data Group")
+                    "two top quarks at 500 GeV, each decaying to b W and then b q q'; b and W: "
+                    "Particle Data "
+                    "Group 2022; 172.5 GeV is the usual top mass of LHC simulations")
             .preset("tau_pair",
                     {{"bodies_low", "2"},
                      {"bodies_high", "2"},
