@@ -16,6 +16,7 @@
   FORMAT(cifar)                \
   FORMAT(folder)               \
   FORMAT(hdf5)                 \
+  FORMAT(idx)                  \
   FORMAT(npy)                  \
   FORMAT(npz)                  \
   FORMAT(tar)                  \

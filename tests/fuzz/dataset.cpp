@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::read_rows(*cifar_format().open(
           {hundred.path(), {{"labels", kind & 8 ? "coarse" : "fine", {}}}, {}, limit}));
     } else {
-      const auto path = arrays.write("x.npy", first);
+      const bool idx = first.starts_with(std::string_view("\0\0", 2)) || first.starts_with("\x1f");
+      const auto path = arrays.write(idx ? "x-idx3-ubyte" : "x.npy", first);
       arrays.write("y.npy", second);
       std::vector<ParamSetting> settings;
       if (kind & 16)
