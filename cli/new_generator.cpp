@@ -28,7 +28,8 @@ struct NewArguments {
 };
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
 }
 
@@ -48,15 +49,16 @@ int run(const NewArguments& options) {
     if (candidate.kind != options.kind) continue;
     const std::string text = renamed(candidate, options.name);
     if (std::filesystem::exists(file))
-      fail(ErrorKind::config, {fmt::format("{}: the file exists", file),
-                               "new overwrites nothing", "choose another name, or remove the file"});
+      fail(ErrorKind::config, {fmt::format("{}: the file exists", file), "new overwrites nothing",
+                               "choose another name, or remove the file"});
     OutputFile out(file, OutputFile::Mode::create);
     out.write(bytes_of(text));
     out.finish();
   }
-  fmt::print("{0}: a working generator; see docs/own-generator.md\n"
-             "Try next:\n  wellspring preview ./{0}\n  wellspring describe ./{0}\n",
-             file);
+  fmt::print(
+      "{0}: a working generator; see docs/own-generator.md\n"
+      "Try next:\n  wellspring preview ./{0}\n  wellspring describe ./{0}\n",
+      file);
   return 0;
 }
 

@@ -15,9 +15,10 @@ struct Detector {
     float resolution = 0.1f;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows = ParamTable<Params>("detector").real(
-        "resolution", &Params::resolution, {0, 1}, "sqrt(GeV)",
-        "a: the standard deviation of a measured energy E is a sqrt(E)");
+    static const auto rows =
+        ParamTable<Params>("detector")
+            .real("resolution", &Params::resolution, {0, 1}, "sqrt(GeV)",
+                  "a: the standard deviation of a measured energy E is a sqrt(E)");
     return rows;
   }
 

@@ -32,8 +32,9 @@ struct Grating {
     info.version = 1;       // increase it whenever samples change
     info.summary = "Sinusoidal gratings; class: the direction of their tilt";
     info.classes = {"left", "right"};
-    info.latents = {{"tilt", "angle from the vertical, clockwise", "degrees", -params.tilt, params.tilt},
-                    {"period", "distance between stripes", "pixels", 4, 16}};
+    info.latents = {
+        {"tilt", "angle from the vertical, clockwise", "degrees", -params.tilt, params.tilt},
+        {"period", "distance between stripes", "pixels", 4, 16}};
     info.low = 0;  // range of all values
     info.high = 1;
     info.draws = {.scene = 1};  // blocks of four random words per sample

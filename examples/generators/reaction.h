@@ -44,7 +44,8 @@ struct ReactionField {
     const std::int32_t cells = side * side;
     for (std::int32_t i = team.rank(); i < cells; i += team.size()) {
       const std::int32_t y = i / side, x = i - y * side;
-      const std::int32_t row = y * side, up = (y + side - 1) % side * side, down = (y + 1) % side * side;
+      const std::int32_t row = y * side, up = (y + side - 1) % side * side,
+                         down = (y + 1) % side * side;
       const std::int32_t left = (x + side - 1) % side, right = (x + 1) % side;
       const float reacted = rate * from[i] * from[cells + i];
       for (std::int32_t p = 0; p < kPlanes; ++p) {
@@ -122,7 +123,7 @@ struct Reaction {
  private:
   // A cell per pixel; the lattice repeats.
   WS_INLINE static std::int32_t wrap(float at, std::int32_t side) {
-    const std::int32_t cell = math::to_int(math::floor(at)) % side;
+    const std::int32_t cell = static_cast<std::int32_t>(math::floor(at)) % side;
     return cell < 0 ? cell + side : cell;
   }
 

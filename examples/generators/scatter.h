@@ -89,9 +89,9 @@ struct Scatter {
   WS_INLINE void shade(const Scene& scene, const Cell* cells, const PixelRun<N>& run,
                        ColourRun<N>& colour) const {
     for (int i = 0; i < N; ++i) {
-      const int column = math::to_int(math::floor(run.x[i])), row = math::to_int(math::floor(run.y[i]));
-      const bool inside =
-          column >= 0 && column < scene.width && row >= 0 && row < scene.height;
+      const int column = static_cast<std::int32_t>(math::floor(run.x[i])),
+                row = static_cast<std::int32_t>(math::floor(run.y[i]));
+      const bool inside = column >= 0 && column < scene.width && row >= 0 && row < scene.height;
       const float count = inside ? static_cast<float>(cells[row * scene.width + column]) : 0;
       const float grey = math::min(1, 0.34f * count);
       colour.set(i, {grey, grey, grey});

@@ -11,16 +11,17 @@
 namespace wellspring {
 
 struct Walk {
-  static constexpr int kMost = 64;    // walkers
-  static constexpr int kDepth = 6;    // generations: at most 2^kDepth walkers
+  static constexpr int kMost = 64;       // walkers
+  static constexpr int kDepth = 6;       // generations: at most 2^kDepth walkers
   static constexpr float kStep = 5.78f;  // box_muller returns less
 
   struct Params {
     float branching = 0.5f;
   };
   static const ParamTable<Params>& table() {
-    static const auto rows = ParamTable<Params>("walk").real(
-        "branching", &Params::branching, {0, 1}, "", "probability that a walker branches at a step");
+    static const auto rows =
+        ParamTable<Params>("walk").real("branching", &Params::branching, {0, 1}, "",
+                                        "probability that a walker branches at a step");
     return rows;
   }
 

@@ -72,8 +72,8 @@ class Checker {
     make(reversed);
     for (std::size_t i = 0; i < kIds.size(); ++i)
       if (const char* const column = difference(alone[i], row(kIds.size() - 1 - i)))
-        return fmt::format("sample {}: {} differs between batches of 1 and of {}", kIds[i], column,
-                           kIds.size());
+        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
+                           column, kIds.size());
     return "";
   }
 
@@ -132,7 +132,8 @@ class Checker {
         return outside("latent " + latent.name, view_.latents[l], latent.low, latent.high);
     }
     for (int g = 0; view_.globals != nullptr && g < view_.layout.globals; ++g)
-      if (!std::isfinite(view_.globals[g])) return fmt::format("sample {}: global {} is {}", id, g, view_.globals[g]);
+      if (!std::isfinite(view_.globals[g]))
+        return fmt::format("sample {}: global {} is {}", id, g, view_.globals[g]);
     if (view_.count != nullptr && (view_.count[0] < 0 || view_.count[0] > view_.layout.items))
       return outside("number of items", view_.count[0], 0, view_.layout.items);
     if (view_.weight != nullptr && !(std::isfinite(view_.weight[0]) && view_.weight[0] > 0))
@@ -180,8 +181,8 @@ std::string failure_of_child(int status, const Report& report) {
 }  // namespace
 
 std::string failure_of(const std::function<GeneratorEntry()>& load) {
-  void* const memory = ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   Report& report = *new (memory) Report;
   const pid_t child = ::fork();

@@ -166,8 +166,7 @@ HostCompiler find_compiler() {
     const std::optional<fs::path> program = on_path(name);
     if (!program) continue;
     const ChildResult result = run_program({program->string(), "--version"});
-    if (result.exit_code == 0)
-      return {*program, result.output.substr(0, result.output.find('\n'))};
+    if (result.exit_code == 0) return {*program, result.output.substr(0, result.output.find('\n'))};
   }
   fail(ErrorKind::config,
        {fmt::format("no C++ compiler: {} cannot be run", fmt::join(names, " and ")),
@@ -183,11 +182,10 @@ std::vector<fs::path> header_folders() {
     if (has_headers(installed)) return {installed.lexically_normal()};
   if (has_headers(kSourceFolder) && fs::exists(fs::path(kBuildFolder) / "core" / "version.h"))
     return {kSourceFolder, kBuildFolder};
-  fail(ErrorKind::config,
-       {"Wellspring's headers are missing",
-        fmt::format("neither {} nor {} has them", (folder / "../include/wellspring").string(),
-                    kSourceFolder),
-        "install the program again, with its folder include/"});
+  fail(ErrorKind::config, {"Wellspring's headers are missing",
+                           fmt::format("neither {} nor {} has them",
+                                       (folder / "../include/wellspring").string(), kSourceFolder),
+                           "install the program again, with its folder include/"});
 }
 
 std::vector<std::string> compile_flags() {
@@ -228,9 +226,9 @@ std::vector<fs::path> compile_header(const fs::path& header, const HostCompiler&
     words.push_back(word);
   const ChildResult result = run_program(words);
   if (result.signal != 0)
-    fail(ErrorKind::runtime, {fmt::format("{}: the compiler was ended by signal {}",
-                                          header.string(), result.signal),
-                              "", "repeat the command; nothing was kept"});
+    fail(ErrorKind::runtime,
+         {fmt::format("{}: the compiler was ended by signal {}", header.string(), result.signal),
+          "", "repeat the command; nothing was kept"});
   if (result.exit_code != 0)
     fail(ErrorKind::config, {explain_errors(result.output, header), "", ""});
   std::vector<fs::path> files = files_of_rule(read_text(rule));

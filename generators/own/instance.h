@@ -51,9 +51,9 @@ inline constexpr const char* kFillSymbol = "wellspring_own_generator";
 
 }  // namespace wellspring::own
 
-#define WS_OWN_GENERATOR(F)                                                                       \
-  extern "C" __attribute__((visibility("default"))) bool wellspring_own_generator(                \
-      ::wellspring::GeneratorEntry& entry, const std::vector<std::string>& interface,             \
-      const std::string& hash) {                                                                  \
-    return ::wellspring::own::fill<F>(entry, interface, hash);                                    \
+#define WS_OWN_GENERATOR(F)                                                           \
+  extern "C" __attribute__((visibility("default"))) bool wellspring_own_generator(    \
+      ::wellspring::GeneratorEntry& entry, const std::vector<std::string>& interface, \
+      const std::string& hash) {                                                      \
+    return ::wellspring::own::fill<F>(entry, interface, hash);                        \
   }

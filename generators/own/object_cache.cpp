@@ -30,7 +30,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "wellspring compiled generator 1";
 
-std::string hash_of(const fs::path& file) { return Sha256().update(read_bytes(file)).hex(); }
+std::string hash_of(const fs::path& file) {
+  return Sha256().update(read_bytes(file)).hex();
+}
 
 /// Waits for the lock on a file and holds it. File systems without locks lock nothing.
 class FileLock {
@@ -75,7 +77,7 @@ struct Description {
   std::vector<IncludedFile> files;
 };
 
-/// The header's folder, and those of Wellspring's headers.
+/// The header's folder and the folders of Wellspring's headers.
 std::vector<fs::path> search_folders(const fs::path& header) {
   std::vector<fs::path> folders = {header.parent_path()};
   for (fs::path& folder : header_folders()) folders.push_back(std::move(folder));
@@ -104,9 +106,8 @@ std::string hash_of_header(const std::vector<IncludedFile>& files, std::size_t f
 }
 
 std::string text_of(const Description& entry) {
-  std::string text =
-      fmt::format("{}\nobject {}\nheader {}\nchecked {:d}\ncompiler {}\n", kMagic, entry.object,
-                  entry.header, entry.checked, entry.compiler);
+  std::string text = fmt::format("{}\nobject {}\nheader {}\nchecked {:d}\ncompiler {}\n", kMagic,
+                                 entry.object, entry.header, entry.checked, entry.compiler);
   for (const IncludedFile& file : entry.files)
     text += fmt::format("file {} {} {}\n", file.folder, file.hash, file.path);
   return text + "end\n";

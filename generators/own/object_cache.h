@@ -20,7 +20,7 @@ namespace wellspring::own {
 /// A compiled header.
 struct CompiledObject {
   std::filesystem::path file;
-  std::string hash;  ///< of the header and the user's files that it includes
+  std::string hash;  ///< SHA-256 of the header and the user's files that it includes
   bool checked = false;
   bool from_cache = false;
 };

@@ -44,10 +44,9 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
   auto* const fill = reinterpret_cast<own::Fill*>(::dlsym(library, own::kFillSymbol));
   GeneratorEntry entry;
   if (fill == nullptr || !fill(entry, own::interface_of_headers(), object.hash))
-    fail(ErrorKind::config,
-         {fmt::format("{}: cannot be loaded", header.string()),
-          "Wellspring's headers are of another version than the program",
-          "build or install the program again"});
+    fail(ErrorKind::config, {fmt::format("{}: cannot be loaded", header.string()),
+                             "Wellspring's headers are of another version than the program",
+                             "build or install the program again"});
   if (entry.name != header.stem().string())
     fail(ErrorKind::config,
          {fmt::format("{}: describe() calls the generator '{}'", header.string(), entry.name),
@@ -63,8 +62,7 @@ std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::pa
   std::optional<own::CompiledObject> object = cache.get(header, may);
   if (!object || object->checked) return object;
   if (check == OwnCheck::run) {
-    const std::string failure =
-        own::failure_of([&] { return load_object(*object, header); });
+    const std::string failure = own::failure_of([&] { return load_object(*object, header); });
     if (!failure.empty())
       fail(ErrorKind::config,
            {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
@@ -113,7 +111,9 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
 
 }  // namespace
 
-bool is_own_generator(std::string_view name) { return name.size() > 2 && name.ends_with(".h"); }
+bool is_own_generator(std::string_view name) {
+  return name.size() > 2 && name.ends_with(".h");
+}
 
 std::string own_generator_path(const std::string& name, const ConfigLocation& place) {
   fs::path path = name;
@@ -137,17 +137,18 @@ std::string own_functor_name(const fs::path& header) {
     begins = c == '_';
   }
   if (valid) return name;
-  fail(ErrorKind::config,
-       {fmt::format("{}: '{}' cannot name a generator", header.string(), stem),
-        "my_rings.h has the generator my_rings and the functor MyRings",
-        "use ASCII letters, digits and underscores"});
+  fail(ErrorKind::config, {fmt::format("{}: '{}' cannot name a generator", header.string(), stem),
+                           "my_rings.h has the generator my_rings and the functor MyRings",
+                           "use ASCII letters, digits and underscores"});
 }
 
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place) {
   return loaded(name, place).entry;
 }
 
-const std::string& own_generator_hash(const std::string& name) { return loaded(name, {}).hash; }
+const std::string& own_generator_hash(const std::string& name) {
+  return loaded(name, {}).hash;
+}
 
 CompiledHeader compile_own_generator(const std::string& name, OwnCheck check) {
   const std::string path = own_generator_path(name, {});
