@@ -6,6 +6,7 @@
 #include "core/text/plural.h"
 #include "core/text/progress.h"
 #include "core/text/text.h"
+#include "generators/own/own_generator.h"
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
 
@@ -47,6 +48,7 @@ std::vector<std::string> generator_names() {
 }
 
 bool is_generator(const std::string& name) {
+  if (is_own_generator(name)) return true;
   const std::vector<std::string> names = generator_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -78,7 +80,8 @@ std::unique_ptr<SampleReader> open_generator(
     refuse("--split", generator, "its samples are not split; select the first one with --first");
   if (options.step)
     refuse("--step", generator, "it has no steps; select the first sample with --first");
-  if (options.size && find_generator(options.what).kind != SampleKind::image)
+  const GeneratorEntry& entry = find_generator(options.what, {"command line"});
+  if (options.size && entry.kind != SampleKind::image)
     refuse("--size", generator, "its samples are not images; leave it out");
   std::vector<ParamSetting> settings;
   for (const std::string& text : options.settings)

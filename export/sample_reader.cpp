@@ -3,6 +3,7 @@
 #include "core/config/yaml_json.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "generators/own/own_generator.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,8 @@ std::string GeneratorReader::summary() const {
 nlohmann::ordered_json GeneratorReader::identity() const {
   nlohmann::ordered_json identity = {{"generator", generator_.info().name}};
   add_versions(identity, generator_.info());
+  if (const auto* const own = dynamic_cast<const OwnGenerator*>(&generator_))
+    identity["generator_header"] = own->hash();
   identity["parameters"] = yaml_to_json(generator_.parameters_yaml());
   identity["seed"] = range_.seed;
   identity["first"] = range_.first;

@@ -2,6 +2,7 @@
 
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "generators/own/own_generator.h"
 #include "sources/procedural.h"
 #include "train/models/model.h"
 
@@ -296,7 +297,12 @@ std::string RunConfig::portable_yaml() const {
 }
 
 std::string RunConfig::identity_yaml() const {
-  return config_yaml(config_identity(entries()));
+  std::vector<ConfigEntry> identity = config_identity(entries());
+  // A header is identified by its hash, not by its folder.
+  for (ConfigEntry& entry : identity)
+    if (entry.path_text().ends_with(".generator") && is_own_generator(entry.value))
+      entry.value = std::filesystem::path(entry.value).filename().string();
+  return config_yaml(identity);
 }
 
 std::filesystem::path RunConfig::resolve(const std::string& path) const {
