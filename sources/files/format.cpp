@@ -19,6 +19,7 @@
   FORMAT(npy)                  \
   FORMAT(npz)                  \
   FORMAT(tar)                  \
+  FORMAT(webdataset)           \
   FORMAT(zip)
 
 namespace wellspring {
