@@ -116,7 +116,10 @@ void print(const GeneratorEntry& entry) {
   }
   print_below(0, "random numbers: " + draws_text(info.draws));
   print_below(0, fmt::format("classes ({}): {}", info.classes.size(), class_text(info.classes)));
-  fmt::print("\nlatents (true parameters of each sample)\n");
+  fmt::print("\nlatents (true parameters of each sample{})\n",
+             info.settable_latents == 0
+                 ? ""
+                 : fmt::format("; export --latents can set the first {}", info.settable_latents));
   for (const LatentInfo& latent : info.latents) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
                latent.high, latent.unit.empty() ? "" : " ", latent.unit);

@@ -70,6 +70,9 @@ Command add_export(CLI::App& parent) {
          "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits), NAME.lhe or "
          "NAME.hepmc (event records, of columns=record)")
       ->required();
+  app->add_option("--latents", options->samples.latents,
+                  "(generators only) make one sample per row at these latents instead of drawing "
+                  "them: NAME.npz with an array `latents` (as export writes it), or NAME.npy");
   std::string layouts;
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);
