@@ -105,7 +105,6 @@ constexpr Hint kHints[] = {
     {"'Params' ", "the functor needs: struct Params { ... };"},
     {"is not a member of 'wellspring::math'",
      "kernels/random/math.h has the functions that give equal bits on every device"},
-    {"RngStream", "write RngStream(key.rng, Purpose::scene)"},
     {"'draw'", "write: Scene draw(const SampleKey& key, Truth<kLatents>& truth) const"},
     {"'shade'",
      "write: template <int N> void shade(const Scene&, const PixelRun<N>&, ColourRun<N>&) const"},
@@ -206,8 +205,9 @@ std::string explain_errors(const std::string& messages, const fs::path& header) 
   std::string text;
   for (std::size_t i = 0; i < std::min(errors.size(), kMost); ++i)
     text += fmt::format("{}{}: {}", i == 0 ? "" : "\n  ", errors[i].place, errors[i].text);
+  const std::string hint = hint_for(text, header);
   if (errors.size() > kMost) text += fmt::format("\n  and {} more errors", errors.size() - kMost);
-  return text + "\n  hint: " + hint_for(messages, header);
+  return text + "\n  hint: " + hint;
 }
 
 std::vector<fs::path> compile_header(const fs::path& header, const HostCompiler& compiler,

@@ -96,11 +96,10 @@ struct Broken {
 TEST_F(OwnGenerator, ErrorsNameThePlaceAndTheRemedy) {
   const std::vector<Broken> cases = {
       {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched next to the header"},
-      {"turn.cosine / period", "turn.cosine / period +", "grating.h:63:"},
-      {"return {turn.cosine", "return {oops, turn.cosine", "grating.h:63:"},
+      {"turn.cosine / period", "turn.cosine / period +", "grating.h:61:35: expected"},
       {"struct Grating {", "struct Gratings {", "must define the functor `struct Grating`"},
-      {"WS_INLINE Scene draw(const SampleKey& key, Truth", "Scene painted(int key, Truth", "hint: "},
-      {"static SampleInfo describe(", "static SampleInfo described(", "static SampleInfo describe("},
+      {"static SampleInfo describe(", "static SampleInfo described(",
+       "static SampleInfo describe("},
       {"table() {", "tables() {", "static const ParamTable<Params>& table()"},
       {"math::sin_turns(turns)", "math::sine(turns)", "equal bits on every device"},
       {"  Params params_;", "  Params params_;\n  std::string name_;", "grating.h"},
@@ -111,7 +110,6 @@ TEST_F(OwnGenerator, ErrorsNameThePlaceAndTheRemedy) {
       {"truth.latents[1] = period;",
        "static int calls = 0; truth.latents[1] = static_cast<float>(4 + ++calls % 7);",
        "its latents differs between batches of 1 and of 12"},
-      {"{grey, grey, grey}", "{grey / 0.0f, grey, grey}", "sample 0: x["},
       {"truth.label = tilt < 0 ? 0 : 1;", "*(volatile int*)8 = 1;", "sample 0: crashed"},
       {": params_(params) {}", ": params_(params) { throw 7; }", "constructor or its tables"},
   };
@@ -119,12 +117,11 @@ TEST_F(OwnGenerator, ErrorsNameThePlaceAndTheRemedy) {
     write("grating", broken.from, broken.to);
     const Outcome outcome = run("digest ./grating.h --count 1");
     EXPECT_EQ(outcome.exit_code, 2) << broken.to << outcome.err;
-    EXPECT_NE(outcome.err.find(broken.message), std::string::npos)
-        << broken.to << "\n"
-        << outcome.err;
+    EXPECT_NE(outcome.err.find(broken.message), std::string::npos) << broken.to << "\n"
+                                                                   << outcome.err;
   }
-  for (const std::string& entry : cache().names())
-    EXPECT_EQ(entry.find("compile-"), std::string::npos) << "left over";
+  for (const fs::directory_entry& entry : fs::directory_iterator(cache() / "generators"))
+    EXPECT_FALSE(entry.is_directory()) << entry.path();
 }
 
 TEST_F(OwnGenerator, AnEndlessLoopEndsAfterItsTime) {
@@ -152,8 +149,7 @@ TEST_F(OwnGenerator, WorksInAFolderWithAnyName) {
   fs::create_directory(folder);
   fs::copy_file(source_folder() / "examples/generators/grating.h", folder / "grating.h");
   spill(folder / "rings.h", "");
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(run("digest ./grating.h --count 1", folder).exit_code, 0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run("digest ./grating.h --count 1", folder).exit_code, 0);
 }
 
 constexpr const char* kRun = R"(name: own
@@ -218,7 +214,8 @@ TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
     return wellspring({"compile", "detector.h"}, folder_.path(), all);
   };
   // A compiler that is killed leaves nothing.
-  spill(folder_ / "killed", "#!/bin/sh\n[ \"$1\" = --version ] && exec g++ --version\nkill -9 $$\n");
+  spill(folder_ / "killed",
+        "#!/bin/sh\n[ \"$1\" = --version ] && exec g++ --version\nkill -9 $$\n");
   fs::permissions(folder_ / "killed", fs::perms::owner_all);
   const Outcome killed = compile({{"WELLSPRING_CXX", (folder_ / "killed").string()}});
   EXPECT_EQ(killed.exit_code, 1) << killed.err;

@@ -1,4 +1,4 @@
-// Generator `scatter`: points around a few centres, as in a density plot. The class is the number of
+// Generator `cloud`: points around a few centres, as in a density plot. The class is the number of
 // centres. Form: canvas, points are added to cells and pixels are read from them.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace wellspring {
 
-struct Scatter {
+struct Cloud {
   static constexpr int kMostCentres = 3;
 
   struct Params {
@@ -21,7 +21,7 @@ struct Scatter {
   };
   static const ParamTable<Params>& table() {
     static const auto rows =
-        ParamTable<Params>("scatter")
+        ParamTable<Params>("cloud")
             .integer("points", &Params::points, {1, 100000}, "", "points per sample")
             .real("spread", &Params::spread, {0, 1}, "image side", "standard deviation of a group");
     return rows;
@@ -31,7 +31,7 @@ struct Scatter {
   static constexpr forms::Canvas kForm = {};
   static SampleInfo describe(const Params& params) {
     SampleInfo info;
-    info.name = "scatter";
+    info.name = "cloud";
     info.version = 1;
     info.summary = "Points around one to three centres; class: the number of centres";
     info.classes = {"one", "two", "three"};
@@ -46,7 +46,7 @@ struct Scatter {
     float x[kMostCentres], y[kMostCentres];  // image sides
   };
 
-  explicit Scatter(const Params& params) : params_(params) {}
+  explicit Cloud(const Params& params) : params_(params) {}
 
   // A cell per pixel counts its points.
   using Cell = std::uint32_t;
