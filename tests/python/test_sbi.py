@@ -166,7 +166,7 @@ class Tasks(unittest.TestCase):
     def test_the_example_runs(self):
         for task in ("two_moons", "slcp"):
             done = subprocess.run([sys.executable, str(EXAMPLE), "--task", task, "--simulations", "4000", "--epochs", "2",
-                                   "--samples", "400", "--chain", "20"], capture_output=True, text=True)
+                                   "--samples", "400", "--chain", "20", "--classifier", "100"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             flow, prior = map(float, re.search(r"C2ST ([\d.]+), of the prior ([\d.]+)", done.stdout).groups())
             self.assertTrue(0.4 <= flow <= 1 and prior > 0.8, done.stdout)
