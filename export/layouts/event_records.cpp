@@ -123,11 +123,11 @@ void add_hepmc(std::string& text, const std::vector<Particle>& particles, std::u
     const Particle& p = particles[i];
     int vertex = 0;
     if (p.mother1 > 0) {
-      const auto [entry, is_new] = vertices.try_emplace(
-          {p.mother1, p.mother2}, -static_cast<int>(vertices.size()) - 1);
+      const auto [entry, is_new] =
+          vertices.try_emplace({p.mother1, p.mother2}, -static_cast<int>(vertices.size()) - 1);
       vertex = entry->second;
-      const std::string in = p.mother2 > 0 ? fmt::format("{},{}", p.mother1, p.mother2)
-                                           : fmt::format("{}", p.mother1);
+      const std::string in =
+          p.mother2 > 0 ? fmt::format("{},{}", p.mother1, p.mother2) : fmt::format("{}", p.mother1);
       if (is_new) lines += fmt::format("V {} 0 [{}]\n", vertex, in);
     }
     lines += fmt::format("P {} {} {} {:.9e} {:.9e} {:.9e} {:.9e} {:.9e} {}\n", i + 1, vertex, p.pdg,

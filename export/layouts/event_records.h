@@ -15,7 +15,7 @@ namespace wellspring {
 bool is_event_record(const std::filesystem::path& path);
 
 /// Writes the events as they are made; memory use does not depend on their number. Momenta are in
-/// GeV. Weights are those of the samples, and the process number is the class plus 1; there is no
+/// GeV. The weights of the samples are kept; the process number is the class plus 1; there is no
 /// cross section. The parameters are in the header. Throws a config error unless the samples of all
 /// sources have the columns of event records.
 ExportReport export_event_records(SampleReader& feed, const std::filesystem::path& path,

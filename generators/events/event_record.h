@@ -44,8 +44,8 @@ WS_INLINE void write(Row& row, int item, float e, float x, float y, float z, con
 
 /// Names and units of the columns.
 inline std::vector<ValueInfo> columns(const std::string& unit) {
-  return {{"E", unit},  {"px", unit},    {"py", unit},     {"pz", unit},    {"m", unit},
-          {"pdg", ""},  {"status", ""}, {"mother1", ""}, {"mother2", ""}};
+  return {{"E", unit}, {"px", unit},   {"py", unit},    {"pz", unit},   {"m", unit},
+          {"pdg", ""}, {"status", ""}, {"mother1", ""}, {"mother2", ""}};
 }
 
 /// Help of the value `record` of the parameter `columns`.

@@ -55,8 +55,8 @@ const ParamTable<Rambo::Params>& Rambo::table() {
                      "PDG numbers of the products of each decay, written as 5 + 24; a mother with "
                      "a negative number decays to the antiparticles")
           .only_where(kRecords, "columns: record")
-          .integer_list("beam_ids", &Params::beam_ids, {-record::kLargestId, record::kLargestId}, "",
-                        "PDG numbers of two massless beams along z, or of one particle at rest")
+          .integer_list("beam_ids", &Params::beam_ids, {-record::kLargestId, record::kLargestId},
+                        "", "PDG numbers of two massless beams along z, or of one particle at rest")
           .only_where(kRecords, "columns: record")
           .preset("top_pair",
                   {{"bodies_low", "2"},

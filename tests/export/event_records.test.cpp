@@ -47,10 +47,10 @@ TEST(EventRecords, RefuseOtherSamplesAndMissingNumbers) {
   expect_parts(refused("shapes", {}), {"'shapes' as events", "PDG numbers", "columns=record"});
   expect_parts(refused("ee_mumu", {}), {"'ee_mumu' as events"});
   expect_parts(refused("rambo", {{"columns", "record"}}), {"ids has 0", "each of the 4 bodies"});
-  expect_parts(refused("rambo", {{"preset", "top_pair_decays"},
-                                 {"columns", "record"},
-                                 {"decay_ids", "[5 + 24]"}}),
-               {"does not name the products of decay 2", "one text per decay"});
+  expect_parts(
+      refused("rambo",
+              {{"preset", "top_pair_decays"}, {"columns", "record"}, {"decay_ids", "[5 + 24]"}}),
+      {"does not name the products of decay 2", "one text per decay"});
   expect_parts(refused("rambo", {{"preset", "top_pair_decays"},
                                  {"columns", "record"},
                                  {"decay_ids", "[5 + W, 2 + -1]"}}),

@@ -19,6 +19,7 @@ RECORDS = (
     ("ee_mumu",), ("rambo", "ids=[11, -11, 22, 22]", "beam_ids=[2, -2]", "unit=1000"), ("rambo", "preset=top_pair"),
     ("rambo", "preset=top_pair_decays"), ("rambo", "preset=tau_pair"), ("rambo", "preset=d_to_k_pi_pi"),
     ("rambo", "bodies_low=2", "bodies_high=4", "ids=[22, 22, 22, 22]"), ("rambo", "bodies_low=3", "bodies_high=3", "masses=[80, 80, 90]", "ids=[24, -24, 23]"),  # weighted
+    ("lund_shower", "soft=5", "w_width=2.085", "top_width=1.42", "items=128"),
 )
 MIXED = """
 data:
@@ -39,6 +40,8 @@ class EventRecords(TruthTest):
 
     def test_kinematics(self):
         for name, settings in self.records():
+            if name == "lund_shower":
+                continue
             got = self.samples(name, 60, *settings, seed=5)
             self.assertEqual([f["name"] for f in got["metadata"]["sources"][0]["features"]], COLUMNS)
             for begin, end in zip(got["offsets"][:-1], got["offsets"][1:]):
@@ -56,6 +59,12 @@ class EventRecords(TruthTest):
         for i in np.flatnonzero(status == 2):
             daughters = mothers[:, 0] == i + 1
             np.testing.assert_allclose(p[daughters].sum(axis=0), p[i], atol=2e-6 * energy)
+
+    def test_jets(self):
+        # Only decays conserve four-momentum; the shower conserves transverse momentum.
+        got = self.samples("lund_shower", 60, "classes=[W, top]", "columns=record", "alpha_s=0", seed=8)
+        for begin, end in zip(got["offsets"][:-1], got["offsets"][1:]):
+            self.check(got["x"][begin:end].astype(float))
 
     def test_identities(self):
         got = self.samples("rambo", 1, "preset=top_pair_decays", "columns=record")["x"]
