@@ -88,5 +88,4 @@ void check_augmentations(const Augmentations& values) {
   expect_shuffled(values);
 }
 
-
 }  // namespace wellspring

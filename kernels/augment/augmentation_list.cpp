@@ -157,8 +157,9 @@ class ListReader {
     const char* const name = group_name(group.kind);
     if (group.members == 0)
       element.refuse(fmt::format("{} has no operations", name), "",
-                     group.kind == GroupKind::apply ? "write apply: 0.8 and of: [grey, hue: 0.1]"
-                                                    : fmt::format("write {}: [grey, hue: 0.1]", name));
+                     group.kind == GroupKind::apply
+                         ? "write apply: 0.8 and of: [grey, hue: 0.1]"
+                         : fmt::format("write {}: [grey, hue: 0.1]", name));
     if (group.members > kMostMembers)
       element.refuse(fmt::format("{} has {} members", name, group.members),
                      fmt::format("at most {} are possible", kMostMembers), "use fewer");

@@ -76,8 +76,8 @@ TEST_F(RunSamples, ExportsTheMasksOfPatches) {
   const NpyArray images = read_npz(folder() / "m.npz", "x"),
                  masks = read_npz(folder() / "m.npz", "mask");
   EXPECT_EQ(masks.spec.shape, (std::vector<std::int64_t>{24, 16}));
-  const float* const x = images.as<float>();
-  const std::uint8_t* const mask = masks.as<std::uint8_t>();
+  const float* const x = images.as<float>().data();
+  const std::uint8_t* const mask = masks.as<std::uint8_t>().data();
   for (std::size_t i = 0; i < 24; ++i) {
     EXPECT_EQ(std::count(mask + 16 * i, mask + 16 * (i + 1), 1), 11);  // floor(0.7 * 16)
     for (std::size_t p = 0; p < 144; ++p)

@@ -21,28 +21,28 @@ inline constexpr std::uint32_t kPolicies = 25;
 WS_HD inline PolicyStep policy_step(std::uint32_t pair, int which) {
   using enum RandOp;
   constexpr PolicyStep kTable[kPolicies][2] = {
-      {{posterise, 4, 8}, {rotate, 6, 9}},     {{solarise, 6, 5}, {autocontrast, 6, 0}},
-      {{equalise, 8, 0}, {equalise, 6, 0}},    {{posterise, 6, 7}, {posterise, 6, 6}},
-      {{equalise, 4, 0}, {solarise, 2, 4}},    {{equalise, 4, 0}, {rotate, 8, 8}},
-      {{solarise, 6, 3}, {equalise, 6, 0}},    {{posterise, 8, 5}, {equalise, 10, 0}},
-      {{rotate, 2, 3}, {solarise, 6, 8}},      {{equalise, 6, 0}, {posterise, 4, 6}},
-      {{rotate, 8, 8}, {colour, 4, 0}},        {{rotate, 4, 9}, {equalise, 6, 0}},
-      {{equalise, 0, 0}, {equalise, 8, 0}},    {{invert, 6, 0}, {equalise, 10, 0}},
-      {{colour, 6, 4}, {contrast, 10, 8}},     {{rotate, 8, 8}, {colour, 10, 2}},
-      {{colour, 8, 8}, {solarise, 8, 7}},      {{sharpness, 4, 7}, {invert, 6, 0}},
-      {{shear_x, 6, 5}, {equalise, 10, 0}},    {{colour, 4, 0}, {equalise, 6, 0}},
-      {{equalise, 4, 0}, {solarise, 2, 4}},    {{solarise, 6, 5}, {autocontrast, 6, 0}},
-      {{invert, 6, 0}, {equalise, 10, 0}},     {{colour, 6, 4}, {contrast, 10, 8}},
+      {{posterise, 4, 8}, {rotate, 6, 9}},  {{solarise, 6, 5}, {autocontrast, 6, 0}},
+      {{equalise, 8, 0}, {equalise, 6, 0}}, {{posterise, 6, 7}, {posterise, 6, 6}},
+      {{equalise, 4, 0}, {solarise, 2, 4}}, {{equalise, 4, 0}, {rotate, 8, 8}},
+      {{solarise, 6, 3}, {equalise, 6, 0}}, {{posterise, 8, 5}, {equalise, 10, 0}},
+      {{rotate, 2, 3}, {solarise, 6, 8}},   {{equalise, 6, 0}, {posterise, 4, 6}},
+      {{rotate, 8, 8}, {colour, 4, 0}},     {{rotate, 4, 9}, {equalise, 6, 0}},
+      {{equalise, 0, 0}, {equalise, 8, 0}}, {{invert, 6, 0}, {equalise, 10, 0}},
+      {{colour, 6, 4}, {contrast, 10, 8}},  {{rotate, 8, 8}, {colour, 10, 2}},
+      {{colour, 8, 8}, {solarise, 8, 7}},   {{sharpness, 4, 7}, {invert, 6, 0}},
+      {{shear_x, 6, 5}, {equalise, 10, 0}}, {{colour, 4, 0}, {equalise, 6, 0}},
+      {{equalise, 4, 0}, {solarise, 2, 4}}, {{solarise, 6, 5}, {autocontrast, 6, 0}},
+      {{invert, 6, 0}, {equalise, 10, 0}},  {{colour, 6, 4}, {contrast, 10, 8}},
       {{equalise, 8, 0}, {equalise, 6, 0}},
   };
   return kTable[pair][which];
 }
 
 struct AutoAugment {
-  static constexpr auto kInfo = OperationInfo(
-      50, AugmentStage::whole, "auto_augment", "probability",
-      "one of the 25 pairs of operations of ImageNet's policy per sample",
-      "torchvision.transforms.v2.AutoAugment; Cubuk et al., CVPR 2019");
+  static constexpr auto kInfo =
+      OperationInfo(50, AugmentStage::whole, "auto_augment", "probability",
+                    "one of the 25 pairs of operations of ImageNet's policy per sample",
+                    "torchvision.transforms.v2.AutoAugment; Cubuk et al., CVPR 2019");
 
   template <class Reals>
   struct Params {
