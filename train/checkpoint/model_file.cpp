@@ -40,6 +40,7 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
                                     {"low", target.low},
                                     {"high", target.high}});
     }
+    if (head.is_embedding()) entry["projection"] = head.projection;
     if (head.output != kSampleOutput) entry["output"] = head.output;
     list.push_back(std::move(entry));
   }
@@ -62,6 +63,10 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
           head.targets.push_back({target.at("name").get<std::string>(),
                                   target.at("unit").get<std::string>(),
                                   target.at("low").get<float>(), target.at("high").get<float>()});
+      }
+      if (head.is_embedding()) {
+        head.projection = entry.at("projection").get<std::vector<std::int32_t>>();
+        if (head.projection.empty()) fail_metadata(file, "an embedding has no width");
       }
       heads.push_back(std::move(head));
     }
