@@ -21,6 +21,7 @@ inline constexpr const char* kConfigurationHelp =
 
 // Each is defined in the file with its name.
 Command add_bench(CLI::App& parent);
+Command add_compile(CLI::App& parent);
 Command add_config(CLI::App& parent);
 Command add_describe(CLI::App& parent);
 Command add_diagnose(CLI::App& parent);
@@ -32,6 +33,7 @@ Command add_features(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_list(CLI::App& parent);
+Command add_new(CLI::App& parent);
 Command add_predict(CLI::App& parent);
 Command add_preview(CLI::App& parent);
 Command add_sweep(CLI::App& parent);

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "generators/generator.h"
+#include "generators/own/own_generator.h"
 #include "kernels/augment/augmentation_config.h"
 #include "kernels/batch/batch_columns.h"
 #include "sources/files/format.h"
@@ -97,7 +98,7 @@ void print_values(const char* column, const std::vector<ValueInfo>& values) {
 
 void print(const GeneratorEntry& entry) {
   constexpr int kAnySize = 64;  // no effect on what is printed
-  const std::unique_ptr<Generator> generator = make_generator(entry.name, kAnySize);
+  const std::unique_ptr<Generator> generator = entry.make({}, kAnySize);
   const SampleInfo& info = generator->info();
   print_below(0, fmt::format("{}, version {}: {}", paint(Colour::bold, entry.name), info.version,
                              entry.summary));
@@ -115,7 +116,10 @@ void print(const GeneratorEntry& entry) {
   }
   print_below(0, "random numbers: " + draws_text(info.draws));
   print_below(0, fmt::format("classes ({}): {}", info.classes.size(), class_text(info.classes)));
-  fmt::print("\nlatents (true parameters of each sample)\n");
+  fmt::print("\nlatents (true parameters of each sample{})\n",
+             info.settable_latents == 0
+                 ? ""
+                 : fmt::format("; export --latents can set the first {}", info.settable_latents));
   for (const LatentInfo& latent : info.latents) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
                latent.high, latent.unit.empty() ? "" : " ", latent.unit);
@@ -237,6 +241,7 @@ void with_entry(const std::string& name, const Show& show) {
   if (of == kConfiguration)
     return show(part.empty() ? sections_without_augmentations() : sections_of(part));
   if (of == kAugmentation) return show(part.empty() ? augmentation_table() : operation_of(part));
+  if (is_own_generator(name)) return show(find_generator(name, {"command line"}));
   std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return show(entry);

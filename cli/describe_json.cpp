@@ -95,6 +95,7 @@ Json to_json(const GeneratorEntry& entry) {
             {"pixel", info.draws.pixel}}},
           {"classes", info.classes},
           {"latents", list_of(info.latents)},
+          {"settable_latents", info.settable_latents},
           {"plane", to_json(info.plane)},
           {"parameters", list_of(entry.parameters)}};
 }

@@ -2,9 +2,11 @@
 #include "bench/machine.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/error.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "core/version.h"
+#include "generators/own/compile.h"
 #include "kernels/runtime/device.h"
 #if WELLSPRING_CUDA
 #include "kernels/ops/cuda/versions.h"
@@ -27,6 +29,17 @@ namespace wellspring::cli {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+/// The compiler of generators in headers.
+std::string compiler_text() {
+  try {
+    const own::HostCompiler compiler = own::find_compiler();
+    return fmt::format("{} ({}), for generators of your own", compiler.program.string(),
+                       compiler.version);
+  } catch (const Error& error) {
+    return fmt::format("none: {}", error.what());
+  }
+}
 
 void line(const char* what, const std::string& value) {
   fmt::print("  {:<16} {}\n", what, printable(value));
@@ -63,6 +76,7 @@ void print_machine() {
   line("/dev/shm", free_space("/dev/shm"));
   line("this folder", free_space("."));
   line("system", machine.system);
+  line("C++ compiler", compiler_text());
 }
 
 void print_gpus() {

@@ -51,6 +51,11 @@ foreach(folder core kernels generators export sources train measure)
 endforeach()
 install(FILES "${CMAKE_BINARY_DIR}/core/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring/core
         COMPONENT library EXCLUDE_FROM_ALL)
+# Generators of the user (generators/own) are compiled with the program's headers.
+foreach(folder core kernels generators)
+  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(FILES "${CMAKE_BINARY_DIR}/core/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring/core)
 configure_file(cmake/WellspringConfig.cmake.in "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" @ONLY)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/WellspringConfigVersion.cmake"

@@ -5,6 +5,7 @@
 #include "core/version.h"
 #include "export/array_file.h"
 #include "export/export_layout.h"
+#include "export/layouts/event_records.h"
 #include "export/layouts/trackml.h"
 
 #include <fmt/format.h>
@@ -171,13 +172,14 @@ class SampleArrays {
 
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
-  if (path.extension() == ".trackml") {
+  if (path.extension() == ".trackml" || is_event_record(path)) {
     if (!options.layout.empty() || options.images != ImageForm{})
       fail(
           ErrorKind::config,
           {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
            "they apply to array files", "leave them out"});
-    return export_trackml(feed, path, options.progress);
+    return is_event_record(path) ? export_event_records(feed, path, options.progress)
+                                 : export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {
     if (is_npz(path) || is_hdf5(path)) expect_storable(feed);

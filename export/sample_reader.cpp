@@ -1,11 +1,15 @@
 #include "export/sample_reader.h"
 
 #include "core/config/yaml_json.h"
+#include "core/io/sha256.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "generators/own/own_generator.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <span>
 
 namespace wellspring {
 
@@ -48,10 +52,14 @@ std::string GeneratorReader::summary() const {
 nlohmann::ordered_json GeneratorReader::identity() const {
   nlohmann::ordered_json identity = {{"generator", generator_.info().name}};
   add_versions(identity, generator_.info());
+  if (const auto* const own = dynamic_cast<const OwnGenerator*>(&generator_))
+    identity["generator_header"] = own->hash();
   identity["parameters"] = yaml_to_json(generator_.parameters_yaml());
   identity["seed"] = range_.seed;
   identity["first"] = range_.first;
   identity["count"] = range_.count;
+  if (!range_.latents.empty())
+    identity["given_latents"] = Sha256().update(std::as_bytes(std::span(range_.latents))).hex();
   return identity;
 }
 

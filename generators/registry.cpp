@@ -1,6 +1,7 @@
 // All generators, by name. To add one, add a line to generators/CMakeLists.txt.
 #include "core/text/text.h"
 #include "generators/functor_generator.h"
+#include "generators/own/own_generator.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -53,6 +54,7 @@ const Generators& generator_registry() {
 }
 
 const GeneratorEntry& find_generator(const std::string& name, const ConfigLocation& place) {
+  if (is_own_generator(name)) return own_generator(name, place);
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return entry;

@@ -3,6 +3,7 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "generators/generator.h"
+#include "generators/own/own_generator.h"
 #include "sources/files/format.h"
 #include "sources/mixture.h"
 
@@ -108,6 +109,8 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     spec.params = node.section("params").settings();
     const auto name = node.scalar("generator");
     const ConfigLocation place = name ? name->place : node.location();
+    if (is_own_generator(spec.generator))
+      spec.generator = own_generator_path(spec.generator, place);
     // The generator is made only to check every parameter here, where its location is known.
     make_generator(spec.generator, size, spec.params, place);
   } else {
@@ -242,6 +245,8 @@ void write_source(ConfigWriter& writer, const SourceConfig& source, int size) {
     const auto generator = make_generator(spec.generator, size, spec.params);
     // Different versions of the generator give different samples.
     writer.fact("generator_version", std::to_string(generator->info().version));
+    if (is_own_generator(spec.generator))
+      writer.fact("generator_header", own_generator_hash(spec.generator));
     writer.section("uses", [&] {
       for (const UsedGenerator& used : generator->info().uses) {
         writer.section(used.name,

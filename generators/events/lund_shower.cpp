@@ -184,7 +184,7 @@ SampleInfo LundShower::describe(const Params& params) {
        static_cast<float>(params.pt_low), static_cast<float>(params.pt_high)},
       {"eta", "pseudorapidity of the initial particle", "", static_cast<float>(-params.eta_max),
        static_cast<float>(params.eta_max)},
-      {"phi", "azimuth of the initial particle", "", -kPi, kPi},
+      {"phi", "azimuth of the initial particle", "rad", -kPi, kPi},
       rarely_reached(
           {"log_kt",
            "ln(kt / GeV) of the prongs' hardest emission; ln(kt_cut / GeV) without emissions", "",

@@ -37,8 +37,16 @@ void contrast(Stream& stream, const Embeddings& of, const float* outputs, const 
   league(stream, "compare embeddings", of.rows, kTeam,
          CompareEmbeddings{{}, of, loss, z, transposed, similarities, statistic});
   league(stream, "contrast embeddings", of.rows, kTeam,
-         ContrastEmbeddings<T>{{}, of, loss, z, inverse_norm, statistic, similarities, gradients,
-                               out.loss, static_cast<T*>(out.gradient)});
+         ContrastEmbeddings<T>{{},
+                               of,
+                               loss,
+                               z,
+                               inverse_norm,
+                               statistic,
+                               similarities,
+                               gradients,
+                               out.loss,
+                               static_cast<T*>(out.gradient)});
 }
 
 template <class T>
@@ -49,21 +57,20 @@ void regularise(Stream& stream, const Embeddings& of, const float* outputs,
   float* const gradients = parts.take(values);
   const CentredColumns centred = {parts.take(values), parts.take(values), parts.take(columns),
                                   parts.take(columns * of.width), parts.take(columns)};
-  league(stream, "centre embeddings", columns, kTeam,
-         CentreEmbeddings{{}, of, outputs, centred});
+  league(stream, "centre embeddings", columns, kTeam, CentreEmbeddings{{}, of, outputs, centred});
   league(stream, "covariance of embeddings", columns, kTeam,
          CovarianceOfEmbeddings{{}, of, loss, centred});
   league(stream, "regularise embeddings", of.rows, kTeam,
-         RegulariseEmbeddings<T>{{}, of, loss, outputs, centred, gradients, out.loss,
-                                 static_cast<T*>(out.gradient)});
+         RegulariseEmbeddings<T>{
+             {}, of, loss, outputs, centred, gradients, out.loss, static_cast<T*>(out.gradient)});
 }
 
 }  // namespace
 
 std::size_t embedding_workspace(const EmbeddingLoss& loss, std::int64_t rows, std::int32_t width) {
   const std::int64_t columns = std::int64_t{loss.views} * width;
-  const std::int64_t rest = loss.kind == EmbeddingLossKind::vicreg ? columns * (width + 2)
-                                                                   : rows * (rows + 2);
+  const std::int64_t rest =
+      loss.kind == EmbeddingLossKind::vicreg ? columns * (width + 2) : rows * (rows + 2);
   return static_cast<std::size_t>(3 * rows * width + rest);
 }
 

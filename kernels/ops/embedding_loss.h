@@ -32,9 +32,9 @@ enum class EmbeddingLossKind : std::uint8_t { info_nce, alignment_uniformity, vi
 struct EmbeddingLoss {
   EmbeddingLossKind kind = EmbeddingLossKind::info_nce;
   std::int32_t views = 2;
-  float temperature = 0.5f;                                ///< info_nce
-  float uniformity = 1;                                    ///< alignment_uniformity
-  float invariance = 25, variance = 25, covariance = 1;    ///< vicreg
+  float temperature = 0.5f;                              ///< info_nce
+  float uniformity = 1;                                  ///< alignment_uniformity
+  float invariance = 25, variance = 25, covariance = 1;  ///< vicreg
 };
 
 /// Workspace of embedding_loss() in floats, for `rows` embeddings of `width` values.

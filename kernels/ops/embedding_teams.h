@@ -84,8 +84,7 @@ struct NormaliseEmbeddings : EmbeddingTeam {
   WS_HD void operator()(Team& team, std::int64_t row) const {
     float* const lanes = lanes_of(team);
     const float* const u = outputs + of.at(row);
-    const float square =
-        sum(team, lanes, of.width, [=](std::int64_t d) { return u[d] * u[d]; });
+    const float square = sum(team, lanes, of.width, [=](std::int64_t d) { return u[d] * u[d]; });
     const float inverse = square == 0.0f ? 0.0f : 1.0f / math::sqrt(square);
     for (std::int64_t d = team.rank(); d < of.width; d += team.size())
       z[row * of.width + d] = transposed[d * of.rows + row] = u[d] * inverse;
@@ -142,9 +141,8 @@ struct ContrastEmbeddings : EmbeddingTeam {
   WS_HD void operator()(Team& team, std::int64_t row) const {
     float* const lanes = lanes_of(team);
     float* const s = similarities + row * of.rows;
-    const float result = loss.kind == EmbeddingLossKind::info_nce
-                             ? contrast(team, row, s)
-                             : align(team, lanes, row, s);
+    const float result = loss.kind == EmbeddingLossKind::info_nce ? contrast(team, row, s)
+                                                                  : align(team, lanes, row, s);
     if (team.rank() == 0) row_loss[row] = of.weight * result;
     team.sync();
     float* const g = gradients + row * of.width;
@@ -195,11 +193,11 @@ struct ContrastEmbeddings : EmbeddingTeam {
     const std::int64_t view = row % of.views, samples = of.samples();
     const float* const sums = statistic;
     const int views = of.views;
-    const float all = sum(team, lanes, samples,
-                          [=](std::int64_t k) { return sums[k * views + view]; });
+    const float all =
+        sum(team, lanes, samples, [=](std::int64_t k) { return sums[k * views + view]; });
     const float pairs = static_cast<float>(samples) * static_cast<float>(samples - 1);
-    const float result = 2.0f - 2.0f * positive_mean(row, s) +
-                         loss.uniformity * math::log(all / pairs);
+    const float result =
+        2.0f - 2.0f * positive_mean(row, s) + loss.uniformity * math::log(all / pairs);
     team.sync();  // all members have read the similarities
     const float attract = -4.0f / (static_cast<float>(of.rows) * static_cast<float>(views - 1));
     const float repel = 8.0f * loss.uniformity / (static_cast<float>(views) * all);
@@ -269,7 +267,8 @@ struct CovarianceOfEmbeddings : EmbeddingTeam {
     team_for(team, 0, of.width,
              [=](std::int64_t d) { row[d] = d == own ? 0.0f : row[d] * inverse; });
     team.sync();
-    const float squares = sum(team, lanes, of.width, [=](std::int64_t d) { return row[d] * row[d]; });
+    const float squares =
+        sum(team, lanes, of.width, [=](std::int64_t d) { return row[d] * row[d]; });
     if (team.rank() != 0) return;
     const float per_column = 1.0f / static_cast<float>(of.views * of.width);
     const float below = 1.0f - to.deviation[c];
@@ -299,8 +298,8 @@ struct RegulariseEmbeddings : EmbeddingTeam {
     weighted_rows(team, centred, width, from.covariance + view * width * width, width, width, g);
     team.sync();
     const float* const penalty = from.penalty;
-    const float penalties = sum(team, lanes, std::int64_t{views} * width,
-                                [=](std::int64_t c) { return penalty[c]; });
+    const float penalties =
+        sum(team, lanes, std::int64_t{views} * width, [=](std::int64_t c) { return penalty[c]; });
     const auto* const self = this;
     // Each pair of views occurs in the sums of two rows.
     const float distances = sum(team, lanes, width, [=](std::int64_t d) {
@@ -309,8 +308,7 @@ struct RegulariseEmbeddings : EmbeddingTeam {
     const float samples = static_cast<float>(of.samples()), columns = static_cast<float>(width);
     const float others = static_cast<float>(views - 1);
     if (team.rank() == 0)
-      row_loss[row] =
-          of.weight * (loss.invariance * distances / (others * columns) + penalties);
+      row_loss[row] = of.weight * (loss.invariance * distances / (others * columns) + penalties);
     const float pull_by =
         4.0f * loss.invariance / (samples * columns * static_cast<float>(views) * others);
     const float spread = (samples - 1.0f) * static_cast<float>(views) * columns;

@@ -46,7 +46,8 @@ struct Batch {
 double info_nce(const Batch& batch, double temperature) {
   double sum = 0;
   for (std::size_t i = 0; i < batch.rows; ++i)
-    for (std::size_t p = i / batch.views * batch.views; p < (i / batch.views + 1) * batch.views; ++p) {
+    for (std::size_t p = i / batch.views * batch.views; p < (i / batch.views + 1) * batch.views;
+         ++p) {
       if (p == i) continue;
       double all = 0;
       for (std::size_t k = 0; k < batch.rows; ++k)
@@ -102,8 +103,7 @@ double vicreg(const Batch& batch, const EmbeddingLoss& loss) {
 
 double reference(const Batch& batch, const EmbeddingLoss& loss) {
   if (loss.kind == Kind::vicreg) return vicreg(batch, loss);
-  if (loss.kind == Kind::info_nce)
-    return info_nce(batch, static_cast<double>(loss.temperature));
+  if (loss.kind == Kind::info_nce) return info_nce(batch, static_cast<double>(loss.temperature));
   return alignment_uniformity(batch, static_cast<double>(loss.uniformity));
 }
 
@@ -167,8 +167,8 @@ TEST_P(EmbeddingLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
           }
           // Finite differences of a loss of 40 have an error of 1e-8.
           const double most = largest_magnitude(gradient);
-          expect_within(result.gradient, gradient,
-                        most * (64 * kU + test::rounding(dtype)) + 1e-8, "gradient");
+          expect_within(result.gradient, gradient, most * (64 * kU + test::rounding(dtype)) + 1e-8,
+                        "gradient");
         }
 }
 
@@ -214,14 +214,26 @@ TEST(EmbeddingTeams, GiveEqualBitsForAnySize) {
       penalty(kColumns), gradients(z), loss(kRows), gradient(outputs.size());
   const CentredColumns centred = {rows.data(), columns.data(), deviation.data(), covariance.data(),
                                   penalty.data()};
-  check(NormaliseEmbeddings{{}, of, outputs.data(), z.data(), transposed.data(), norm.data()}, kRows,
-        std::vector{bytes_of(z), bytes_of(transposed), bytes_of(norm)});
+  check(NormaliseEmbeddings{{}, of, outputs.data(), z.data(), transposed.data(), norm.data()},
+        kRows, std::vector{bytes_of(z), bytes_of(transposed), bytes_of(norm)});
   for (const Kind kind : {Kind::info_nce, Kind::alignment_uniformity}) {
-    check(CompareEmbeddings{{}, of, {.kind = kind}, z.data(), transposed.data(),
-                            similarities.data(), statistic.data()},
+    check(CompareEmbeddings{{},
+                            of,
+                            {.kind = kind},
+                            z.data(),
+                            transposed.data(),
+                            similarities.data(),
+                            statistic.data()},
           kRows, std::vector{bytes_of(similarities), bytes_of(statistic)});
-    check(ContrastEmbeddings<float>{{}, of, {.kind = kind}, z.data(), norm.data(), statistic.data(),
-                                    similarities.data(), gradients.data(), loss.data(),
+    check(ContrastEmbeddings<float>{{},
+                                    of,
+                                    {.kind = kind},
+                                    z.data(),
+                                    norm.data(),
+                                    statistic.data(),
+                                    similarities.data(),
+                                    gradients.data(),
+                                    loss.data(),
                                     gradient.data()},
           kRows, std::vector{bytes_of(similarities), bytes_of(loss), bytes_of(gradient)});
   }
@@ -229,9 +241,10 @@ TEST(EmbeddingTeams, GiveEqualBitsForAnySize) {
         std::vector{bytes_of(rows), bytes_of(columns), bytes_of(deviation)});
   check(CovarianceOfEmbeddings{{}, of, {}, centred}, kColumns,
         std::vector{bytes_of(covariance), bytes_of(penalty)});
-  check(RegulariseEmbeddings<float>{{}, of, {}, outputs.data(), centred, gradients.data(),
-                                    loss.data(), gradient.data()},
-        kRows, std::vector{bytes_of(loss), bytes_of(gradient)});
+  check(
+      RegulariseEmbeddings<float>{
+          {}, of, {}, outputs.data(), centred, gradients.data(), loss.data(), gradient.data()},
+      kRows, std::vector{bytes_of(loss), bytes_of(gradient)});
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ class Views : public ::testing::Test {
             "eval.sources=[]"};
   }
   std::vector<Settings> all_sources() const {
-    return {{}, files("resident"), files("streamed"),
+    return {{},
+            files("resident"),
+            files("streamed"),
             {"data.sources=[{name: shapes, kind: generator, generator: gray_scott}]",
              "eval.sources=[]"}};
   }
@@ -75,8 +77,8 @@ TEST_F(Views, BeginWithTheBytesOfARunWithoutViews) {
         trained_rows(small_run("unused", with(settings, {"train.batch=4"})), single_rank(), kSteps);
     for (const int views : {2, 3}) {
       const std::string rows = "train.batch=" + std::to_string(4 * views);
-      const RunConfig config = small_run(
-          "unused", with(settings, {"data.views=" + std::to_string(views), rows}));
+      const RunConfig config =
+          small_run("unused", with(settings, {"data.views=" + std::to_string(views), rows}));
       const std::vector<std::string> made = trained_rows(config, single_rank(), kSteps);
       ASSERT_EQ(made.size(), alone.size() * static_cast<std::size_t>(views));
       int equal = 0;
@@ -97,8 +99,8 @@ TEST_F(Views, BeginWithTheBytesOfARunWithoutViews) {
 }
 
 TEST_F(Views, AreExportedInAdjacentRows) {
-  const RunConfig config = small_run(
-      "unused", with({kAugment, "data.views=2", "device=cpu"}, files("streamed")));
+  const RunConfig config =
+      small_run("unused", with({kAugment, "data.views=2", "device=cpu"}, files("streamed")));
   const std::vector<std::string> expected = trained_rows(config, single_rank(), 3);
   for (const std::uint64_t count : {1u, 3u, 8u, 21u}) {
     RunSamples samples(config, {.count = count});
@@ -161,16 +163,17 @@ TEST_F(Views, RefuseWhatDoesNotFitThem) {
                {"source 'shapes' has repeats: 2", "remove one"});
   expect_parts(refusal(with(two, {"train.batch=9"})),
                {"batch: 9 with data.views: 2", "multiple of 2"});
-  expect_parts(refusal({"data.views=2", "data.sources=[{name: m, kind: generator, generator: "
-                        "gaussian_linear}]", "eval.sources=[]", "model={name: mlp}"}),
+  expect_parts(refusal({"data.views=2",
+                        "data.sources=[{name: m, kind: generator, generator: "
+                        "gaussian_linear}]",
+                        "eval.sources=[]", "model={name: mlp}"}),
                {"source 'm' is not augmented", "only images are augmented"});
   // Two ranks of three rows would divide a sample.
   const RunConfig odd = small_run("unused", with(two, {"train.batch=6"}));
-  expect_parts(message_of(ErrorKind::config,
-                          [&] {
-                            RankGroup(2).run([&](Communicator& own) { trained_rows(odd, own, 1); });
-                          }),
-               {"data.views", "multiple of the number of views and ranks"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { RankGroup(2).run([&](Communicator& own) { trained_rows(odd, own, 1); }); }),
+      {"data.views", "multiple of the number of views and ranks"});
 }
 
 TEST(SelfSupervisedRuns, RefuseWhatDoesNotFitThem) {
@@ -189,13 +192,11 @@ TEST(SelfSupervisedRuns, RefuseWhatDoesNotFitThem) {
   expect_parts(refusal({"heads=[{name: shapes, projection: [8]}, {name: noise}]"}),
                {"projection does not apply to loss class"});
   const RunConfig config = small_run("unused", pretext("info_nce"));
-  expect_parts(message_of(ErrorKind::config,
-                          [&] {
-                            RankGroup(2).run([&](Communicator& own) {
-                              trained_rows(config, own, 1);
-                            });
-                          }),
-               {"head 'pretext'", "divided among 2 ranks", "use one rank"});
+  expect_parts(
+      message_of(
+          ErrorKind::config,
+          [&] { RankGroup(2).run([&](Communicator& own) { trained_rows(config, own, 1); }); }),
+      {"head 'pretext'", "divided among 2 ranks", "use one rank"});
 }
 
 TEST(SelfSupervisedRuns, LearnAndShowNoAccuracy) {
@@ -249,7 +250,8 @@ TEST(SelfSupervisedRuns, EndWithEqualBytesForGraphsThreadsAndResumes) {
 TEST(SelfSupervisedRuns, GiveFeaturesBeforeTheProjection) {
   const TemporaryFolder folder;
   Listener listener;
-  Trainer(small_run(folder.path(), pretext("info_nce", {"train.steps=2"})), listener, quick()).run();
+  Trainer(small_run(folder.path(), pretext("info_nce", {"train.steps=2"})), listener, quick())
+      .run();
   const RunConfig config = small_run(folder.path(), pretext("info_nce"));
   const KnnReport report = evaluate_knn({folder.path(), "", 5}, config, listener);
   ASSERT_EQ(report.results.size(), 2u);

@@ -2,6 +2,7 @@
 
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "generators/own/own_generator.h"
 #include "sources/procedural.h"
 #include "train/models/model.h"
 
@@ -66,8 +67,8 @@ const ParamTable<TrainConfig>& train_table() {
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "maximum L2 norm of the gradient; 0: no clipping")
           .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
-                "decay per step of the moving average of the weights, smaller in the first steps; "
-                "0: no average",
+                "decay per step of the moving average of the weights; at step t at most "
+                "(1 + t) / (10 + t); 0: no average",
                 "Polyak & Juditsky 1992")
           .choice("weights", &TrainConfig::weights,
                   {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},
@@ -337,7 +338,12 @@ std::string RunConfig::portable_yaml() const {
 }
 
 std::string RunConfig::identity_yaml() const {
-  return config_yaml(config_identity(entries()));
+  std::vector<ConfigEntry> identity = config_identity(entries());
+  // A header is identified by its hash, not by its folder.
+  for (ConfigEntry& entry : identity)
+    if (entry.path_text().ends_with(".generator") && is_own_generator(entry.value))
+      entry.value = std::filesystem::path(entry.value).filename().string();
+  return config_yaml(identity);
 }
 
 std::filesystem::path RunConfig::resolve(const std::string& path) const {

@@ -23,7 +23,7 @@ enum class LossKind : std::uint8_t {
   class_label,  ///< softmax cross-entropy with the label
   soft_label,   ///< softmax cross-entropy with the probabilities in `target`
   multi_label,  ///< sigmoid cross-entropy with each column of `target`
-  regression,   ///< squared error of named latents or columns of `target`
+  regression,   ///< error of named latents or columns of `target`
   pixel_class,  ///< softmax cross-entropy of each pixel with its dense label
   // Self-supervised losses, which compare the embeddings of all rows; kernels/ops/embedding_loss.h
   info_nce,
@@ -65,10 +65,13 @@ struct HeadConfig {
   double weight = 1;                                           ///< weight of its loss
   /// (self-supervised) Widths of the projection's layers; the last one is that of the embedding.
   std::vector<std::int32_t> projection;
-  double temperature = 0.5;                               ///< see ops::EmbeddingLoss
-  double uniformity = 1;                                  ///< likewise
-  double invariance = 25, variance = 25, covariance = 1;  ///< likewise
-  std::uint32_t views = 1;                                ///< data.views of the run
+  double temperature = 0.5;                                    ///< see ops::EmbeddingLoss
+  double uniformity = 1;                                       ///< likewise
+  double invariance = 25, variance = 25, covariance = 1;       ///< likewise
+  std::uint32_t views = 1;                                     ///< data.views of the run
+  ops::RegressionError error = ops::RegressionError::squared;  ///< (regression)
+  double delta = 1;                                            ///< (huber) in scaled units
+  std::vector<double> quantiles;                               ///< (quantile) besides the median
   ConfigLocation place = {};
 
   ops::EmbeddingLoss embedding_loss() const;
@@ -89,25 +92,34 @@ struct HeadSpec {
   float weight = 1;
   std::vector<std::int32_t> projection = {};  ///< see HeadConfig
   ops::EmbeddingLoss embedding = {};          ///< (self-supervised)
+  ops::RegressionLaw law = {};                ///< regressions
 
   bool is_embedding() const { return is_self_supervised(loss); }
   bool is_dense() const { return loss == LossKind::pixel_class; }
-  /// Number of classes, targets or values of the embedding: its rows in the layer of its output.
+  /// Number of classes, of outputs for all targets, or of values of the embedding: its rows in the layer of its output.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
-    return static_cast<std::int32_t>(loss == LossKind::regression ? targets.size()
-                                                                  : classes.size());
+    return static_cast<std::int32_t>(loss == LossKind::regression
+                                         ? targets.size() * static_cast<std::size_t>(law.outputs)
+                                         : classes.size());
   }
   /// Number of values per sample.
   std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
     if (is_embedding()) return 0;
-    if (loss == LossKind::regression) return 2 * outputs();
+    if (loss == LossKind::regression) return 2 * static_cast<std::int32_t>(targets.size());
     if (is_dense()) return ops::pixel_scores(rows());
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
   }
 };
+
+/// Names in configurations and model files: "squared", "huber", "gaussian", "quantile".
+const std::vector<std::pair<std::string, ops::RegressionError>>& error_names();
+/// Output 0 of a target is its prediction: the mean or median. A Gaussian has the log variance as
+/// output 1; quantiles other than the median follow in the given order.
+ops::RegressionLaw make_law(ops::RegressionError error, double delta,
+                            const std::vector<double>& quantiles);
 
 /// The labels, latents and targets that a source provides.
 struct SourceTruth {

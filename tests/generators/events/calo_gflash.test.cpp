@@ -119,8 +119,9 @@ TEST(CaloGflash, DepositsMatchTheFormulas) {
   expect_reference(CaloReference::tungsten(), cylinder, small(photons));
   const gflash::Medium sandwich =
       gflash::sandwich(gflash::Material::tungsten, 1.4, gflash::Material::silicon, 0.3);
-  expect_reference(CaloReference::tungsten_silicon(), ds2_layers(sandwich),
-                   {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}});
+  expect_reference(
+      CaloReference::tungsten_silicon(), ds2_layers(sandwich),
+      {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}, {"sampling_term", "0"}});
 }
 
 // Compares the mean energy shares per layer of 3000 showers with the integral over T and alpha,
@@ -267,8 +268,10 @@ TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
 
 // ds2 and ds3 give the same showers, but ds3 has finer cells.
 TEST(CaloGflash, FinerCellsSumToCoarserCells) {
-  const auto coarse = showers({{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
-  const auto fine = showers({{"preset", "ds3"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
+  Settings set = {{"mode", "mean"}, {"threshold", "0"}, {"sampling_term", "0"}, {"preset", "ds2"}};
+  const auto coarse = showers(set, 6);
+  set["preset"] = "ds3";
+  const auto fine = showers(set, 6);
   const gflash::Medium medium =
       gflash::sandwich(gflash::Material::tungsten, 1.4, gflash::Material::silicon, 0.3);
   for (std::size_t i = 0; i < 6; ++i) {

@@ -1,0 +1,204 @@
+#include "generators/own/check.h"
+
+#include "kernels/batch/batch_columns.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <span>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace wellspring::own {
+namespace {
+
+constexpr int kSide = 40;  ///< pixels; not a multiple of the host's run length or of a tile
+constexpr std::uint64_t kSeed = 7;
+/// Processor seconds per sample, and for the constructor and tables.
+constexpr int kSampleSeconds = 4, kPlanSeconds = 120;
+
+/// Memory that the child shares with its parent.
+struct Report {
+  static constexpr std::int64_t kPlanning = -1;
+  std::atomic<std::int64_t> sample = kPlanning;  ///< being made
+  std::array<char, 4096> message{};              ///< the failure
+};
+
+/// Ends this process with SIGPROF when it has used this processor time from now on.
+void limit_time(int seconds) {
+  itimerval limit{};
+  limit.it_value.tv_sec = seconds;
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
+using Row = std::vector<std::vector<std::byte>>;  ///< bytes of each column
+
+class Checker {
+ public:
+  Checker(Generator& generator, Report& report)
+      : generator_(generator),
+        report_(report),
+        stream_(Device::cpu(), 1),  // after fork, only one thread is certain to work
+        memory_(Device::cpu()),
+        dense_(generator.info().plane ? DenseLabels::plane : DenseLabels::none) {
+    SampleLayout layout = generator.layout();
+    layout.planes = dense_ == DenseLabels::plane ? 1 : 0;
+    batch_.plan(memory_, "check", kIds.size(), layout, DType::f32);
+    slots_ = memory_.reserve<Slot>("check", "slots", kIds.size());
+    generator.plan(memory_, kIds.size(), dense_);
+    memory_.commit();
+    generator.load(stream_);
+  }
+
+  /// Returns the failure, or "".
+  std::string run() {
+    std::vector<Row> alone;
+    for (const std::uint64_t id : kIds) {
+      make(std::span(&id, 1));
+      if (std::string failure = value_failure(id); !failure.empty()) return failure;
+      alone.push_back(row(0));
+    }
+    std::vector<std::uint64_t> reversed(kIds.rbegin(), kIds.rend());
+    make(reversed);
+    for (std::size_t i = 0; i < kIds.size(); ++i)
+      if (const char* const column = difference(alone[i], row(kIds.size() - 1 - i)))
+        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
+                           column, kIds.size());
+    return "";
+  }
+
+ private:
+  static constexpr std::array<std::uint64_t, 12> kIds = {
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1000, (std::uint64_t{1} << 32) + 5};
+
+  void make(std::span<const std::uint64_t> ids) {
+    report_.sample = static_cast<std::int64_t>(ids[0]);
+    limit_time(kSampleSeconds * static_cast<int>(ids.size()));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      slots_.data()[i] = {ids[i], ids[i], 0, static_cast<std::uint32_t>(i)};
+    view_ = batch_.view();
+    view_.size = static_cast<std::int64_t>(ids.size());
+    for (const BatchColumn& column : columns_of(view_))
+      if (column.data != nullptr) std::memset(column.data, 0, ids.size() * column.row_bytes());
+    generator_.emit(stream_, {slots_.data(), 0, kSeed, {}, view_});
+    stream_.synchronize();
+  }
+
+  Row row(std::size_t i) const {
+    Row bytes;
+    for (const BatchColumn& column : columns_of(view_)) {
+      const auto* const data = static_cast<const std::byte*>(column.data);
+      if (data == nullptr) {
+        bytes.emplace_back();
+      } else {
+        bytes.emplace_back(data + i * column.row_bytes(), data + (i + 1) * column.row_bytes());
+      }
+    }
+    return bytes;
+  }
+
+  const char* difference(const Row& a, const Row& b) const {
+    for (std::size_t c = 0; c < a.size(); ++c)
+      if (a[c] != b[c]) return columns_of(view_)[c].name;
+    return nullptr;
+  }
+
+  /// The first value of the only row that is not in its range.
+  std::string value_failure(std::uint64_t id) const {
+    const SampleInfo& info = generator_.info();
+    const auto outside = [id](const std::string& what, double value, double low, double high) {
+      return fmt::format("sample {}: {} is {}, not in [{}, {}]", id, what, value, low, high);
+    };
+    const auto* const x = static_cast<const float*>(view_.x);
+    for (std::int64_t i = 0; i < view_.layout.elements(); ++i)
+      if (!(x[i] >= info.low && x[i] <= info.high))  // true for NaN
+        return outside(fmt::format("x[{}]", i), x[i], info.low, info.high);
+    const auto classes = static_cast<int>(info.classes.size());
+    if (view_.label[0] < 0 || view_.label[0] >= classes)
+      return outside("label", view_.label[0], 0, classes - 1);
+    for (std::size_t l = 0; view_.latents != nullptr && l < info.latents.size(); ++l) {
+      const LatentInfo& latent = info.latents[l];
+      if (!(view_.latents[l] >= latent.low && view_.latents[l] <= latent.high))
+        return outside("latent " + latent.name, view_.latents[l], latent.low, latent.high);
+    }
+    for (int g = 0; view_.globals != nullptr && g < view_.layout.globals; ++g)
+      if (!std::isfinite(view_.globals[g]))
+        return fmt::format("sample {}: global {} is {}", id, g, view_.globals[g]);
+    if (view_.count != nullptr && (view_.count[0] < 0 || view_.count[0] > view_.layout.items))
+      return outside("number of items", view_.count[0], 0, view_.layout.items);
+    if (view_.weight != nullptr && !(std::isfinite(view_.weight[0]) && view_.weight[0] > 0))
+      return fmt::format("sample {}: weight is {}", id, view_.weight[0]);
+    return "";
+  }
+
+  Generator& generator_;
+  Report& report_;
+  Stream stream_;
+  MemoryPlan memory_;
+  DenseLabels dense_;
+  BatchColumns batch_;
+  Planned<Slot> slots_;
+  BatchView view_{};
+};
+
+std::string check(const std::function<GeneratorEntry()>& load, Report& report) {
+  try {
+    limit_time(kPlanSeconds);
+    const GeneratorEntry entry = load();
+    const auto generator = entry.make({}, kSide);
+    return Checker(*generator, report).run();
+  } catch (const std::exception& error) {
+    const std::int64_t sample = report.sample;
+    return sample < 0 ? error.what() : fmt::format("sample {}: {}", sample, error.what());
+  }
+}
+
+std::string failure_of_child(int status, const Report& report) {
+  const std::int64_t sample = report.sample;
+  const std::string where =
+      sample < 0 ? "its constructor or its tables" : fmt::format("sample {}", sample);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+    return fmt::format("{}: not finished after {} s", where,
+                       sample < 0 ? kPlanSeconds : kSampleSeconds);
+  if (WIFSIGNALED(status))
+    return fmt::format("{}: crashed with signal {} ({})", where, WTERMSIG(status),
+                       ::strsignal(WTERMSIG(status)));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+    return fmt::format("{}: ended the process with code {}", where, WEXITSTATUS(status));
+  return report.message.data();
+}
+
+}  // namespace
+
+std::string failure_of(const std::function<GeneratorEntry()>& load) {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  Report& report = *new (memory) Report;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGPROF, SIG_DFL);
+    const std::string failure = check(load, report);
+    failure.copy(report.message.data(), report.message.size() - 1);
+    ::_exit(0);
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string failure = child < 0 ? std::string("cannot start a process for the checks")
+                                  : failure_of_child(status, report);
+  ::munmap(memory, sizeof(Report));
+  return failure;
+}
+
+}  // namespace wellspring::own

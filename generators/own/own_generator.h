@@ -1,0 +1,63 @@
+// Generators from headers of the user: `generator: ./rings.h`. The header is compiled by the
+// system's compiler, checked once, cached, and loaded into this process. Called by the registry and
+// commands; host only.
+#pragma once
+
+#include "generators/generator.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace wellspring {
+
+/// True if the name of a generator is a header file.
+bool is_own_generator(std::string_view name);
+
+/// `name` with an absolute path. `place`: relative paths in a configuration start at its folder;
+/// all others start at the current folder.
+std::string own_generator_path(const std::string& name, const ConfigLocation& place);
+
+/// The functor in a header: `my_rings.h` has MyRings. Throws a config error if the file's name is not
+/// a C++ name.
+std::string own_functor_name(const std::filesystem::path& header);
+
+/// The generator in a header. A header is read once per process. Throws config errors: the header
+/// does not compile, fails a check, or is writable by other users. Only a configuration or command
+/// line of the user starts a compiler; checkpoints and other places need a compiled header.
+const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
+
+/// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
+const std::string& own_generator_hash(const std::string& name);
+
+enum class OwnCheck : std::uint8_t { run, trust };
+/// Result of compiling in advance.
+struct CompiledHeader {
+  std::string hash;
+  std::filesystem::path object;
+  bool from_cache = false;
+};
+/// Compiles and checks a header, or finds it in the cache. OwnCheck::trust: records it as checked.
+CompiledHeader compile_own_generator(const std::string& name, OwnCheck check);
+
+/// A generator from a header, which runs on CPUs only.
+class OwnGenerator final : public Generator {
+ public:
+  OwnGenerator(std::unique_ptr<Generator> made, std::string hash);
+  ~OwnGenerator() override;
+
+  const std::string& hash() const { return hash_; }
+  const SampleInfo& info() const override { return made_->info(); }
+  std::string parameters_yaml() const override { return made_->parameters_yaml(); }
+  const std::vector<std::string>& notes() const override { return made_->notes(); }
+  void plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) override;
+  void load(Stream& stream) override { made_->load(stream); }
+  void emit(Stream& stream, const EmitCall& call) override { made_->emit(stream, call); }
+
+ private:
+  std::unique_ptr<Generator> made_;
+  std::string hash_;
+};
+
+}  // namespace wellspring

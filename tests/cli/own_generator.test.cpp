@@ -1,0 +1,287 @@
+// Generators from headers of the user, through the command line. The tests share a cache, because
+// each header takes seconds to compile.
+#include "tests/cli/command.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+class OwnGenerator : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (shell("command -v g++").exit_code != 0) GTEST_SKIP() << "needs g++";
+  }
+
+  static Outcome run(const std::string& arguments, const fs::path& folder,
+                     Process::Environment more = {}) {
+    more.emplace_back("WELLSPRING_CACHE", cache().path().string());
+    return wellspring(split_words(arguments), folder, more);
+  }
+  Outcome run(const std::string& arguments) const { return run(arguments, folder_.path()); }
+
+  /// Writes NAME.h: the example grating with one replacement.
+  void write(const std::string& name, const std::string& from, const std::string& to) const {
+    spill(folder_ / (name + ".h"),
+          replaced(slurp(source_folder() / "examples/generators/grating.h"), from, to));
+  }
+
+  static std::string digest(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.exit_code == 0 ? nlohmann::json::parse(outcome.out).at("sha256") : "";
+  }
+
+  static const TemporaryFolder& cache() {
+    static const TemporaryFolder folder;
+    return folder;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(OwnGenerator, TemplatesOfAllKindsWork) {
+  for (const std::string kind : {"image", "canvas", "event", "set", "field"}) {
+    const std::string name = "my_" + kind;
+    ASSERT_EQ(run("new generator " + name + " --kind " + kind).exit_code, 0);
+    const std::string whole = digest(run("digest ./" + name + ".h --count 5"));
+    EXPECT_EQ(digest(run("digest ./" + name + ".h --count 5 --batch 2 --threads 2")), whole);
+    EXPECT_NE(run("compile " + name + ".h").out.find("already compiled"), std::string::npos);
+    EXPECT_NE(run("describe ./" + name + ".h").out.find(name + ", version 1"), std::string::npos);
+  }
+  EXPECT_EQ(run("new generator my_image").exit_code, 2) << "overwrites nothing";
+}
+
+TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
+  for (const std::string header : {"images/noise", "images/shapes", "images/ising", "images/ifs",
+                                   "events/ee_mumu", "events/ginkgo"}) {
+    const std::string name = fs::path(header).filename();
+    const fs::path copy = folder_ / (name + ".h");
+    fs::copy_file(source_folder() / "generators" / (header + ".h"), copy);
+    EXPECT_EQ(digest(run("digest ./" + name + ".h --count 9 --seed 3")),
+              digest(run("digest " + name + " --count 9 --seed 3")))
+        << name;
+  }
+}
+
+// The program has functions of the same names, which the copy must not call.
+TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
+  spill(folder_ / "noise.h",
+        replaced(slurp(source_folder() / "generators/images/noise.h"),
+                 "colour.r[i] = math::fma(width,", "colour.r[i] = 0.5f * math::fma(width,"));
+  EXPECT_NE(digest(run("digest ./noise.h --count 4 law=uniform")),
+            digest(run("digest noise --count 4 law=uniform")));
+}
+
+struct Broken {
+  std::string from, to, message;
+};
+
+TEST_F(OwnGenerator, ErrorsNameThePlaceAndTheRemedy) {
+  const std::vector<Broken> cases = {
+      {"#pragma once", "#pragma once\n#include \"missing.h\"", "searched next to the header"},
+      {"turn.cosine / period", "turn.cosine / period +", "grating.h:63:"},
+      {"return {turn.cosine", "return {oops, turn.cosine", "grating.h:63:"},
+      {"struct Grating {", "struct Gratings {", "must define the functor `struct Grating`"},
+      {"WS_INLINE Scene draw(const SampleKey& key, Truth", "Scene painted(int key, Truth",
+       "hint: "},
+      {"static SampleInfo describe(", "static SampleInfo described(",
+       "static SampleInfo describe("},
+      {"table() {", "tables() {", "static const ParamTable<Params>& table()"},
+      {"math::sin_turns(turns)", "math::sine(turns)", "equal bits on every device"},
+      {"  Params params_;", "  Params params_;\n  std::string name_;", "grating.h"},
+      {"info.name = \"grating\"", "info.name = \"gratings\"", "write info.name = \"grating\""},
+      {"info.high = 1;", "info.high = 0.7f;", "sample 0: x["},
+      {"truth.label = tilt < 0 ? 0 : 1;", "truth.label = 2;", "label is 2, not in [0, 1]"},
+      {"truth.latents[1] = period;", "truth.latents[1] = 99;", "latent period is 99"},
+      {"truth.latents[1] = period;",
+       "static int calls = 0; truth.latents[1] = static_cast<float>(4 + ++calls % 7);",
+       "its latents differs between batches of 1 and of 12"},
+      {"{grey, grey, grey}", "{grey / 0.0f, grey, grey}", "sample 0: x["},
+      {"truth.label = tilt < 0 ? 0 : 1;", "*(volatile int*)8 = 1;", "sample 0: crashed"},
+      {": params_(params) {}", ": params_(params) { throw 7; }", "constructor or its tables"},
+  };
+  for (const Broken& broken : cases) {
+    write("grating", broken.from, broken.to);
+    const Outcome outcome = run("digest ./grating.h --count 1");
+    EXPECT_EQ(outcome.exit_code, 2) << broken.to << outcome.err;
+    EXPECT_NE(outcome.err.find(broken.message), std::string::npos) << broken.to << "\n"
+                                                                   << outcome.err;
+  }
+  for (const std::string& entry : cache().names())
+    EXPECT_EQ(entry.find("compile-"), std::string::npos) << "left over";
+}
+
+TEST_F(OwnGenerator, AnEndlessLoopEndsAfterItsTime) {
+  write("grating", "RngStream draw(key.rng, Purpose::scene);",
+        "for (volatile int i = 0; i >= 0;) {}\n RngStream draw(key.rng, Purpose::scene);");
+  const Outcome outcome = run("digest ./grating.h --count 1");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("sample 0: not finished"), std::string::npos) << outcome.err;
+}
+
+TEST_F(OwnGenerator, TrustSkipsTheCheck) {
+  write("grating", "info.high = 1;", "info.high = 0.7f;");
+  EXPECT_EQ(run("compile --trust ./grating.h").exit_code, 0);
+  EXPECT_EQ(run("digest ./grating.h --count 1").exit_code, 0);
+}
+
+TEST_F(OwnGenerator, ABadNameOrMissingFileIsRefused) {
+  EXPECT_NE(run("digest ./missing.h --count 1").err.find("missing.h"), std::string::npos);
+  spill(folder_ / "my-rings.h", "");
+  EXPECT_NE(run("digest ./my-rings.h --count 1").err.find("underscores"), std::string::npos);
+}
+
+TEST_F(OwnGenerator, WorksInAFolderWithAnyName) {
+  const fs::path folder = folder_ / "Grüße & \"x\" $y";
+  fs::create_directory(folder);
+  fs::copy_file(source_folder() / "examples/generators/grating.h", folder / "grating.h");
+  spill(folder / "rings.h", "");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run("digest ./grating.h --count 1", folder).exit_code, 0);
+}
+
+constexpr const char* kRun = R"(name: own
+device: cpu
+threads: 1
+data:
+  size: 16
+  sources:
+    - {name: grating, generator: ./grating.h, params: {contrast: 1}}
+    - {name: shapes, generator: shapes}
+model: {name: cnn, widths: [8], blocks: [0], pool: [1], norm: none}
+optimizer: {kind: sgd, lr: 0.01}
+train: {batch: 8, steps: 20}
+eval: {samples: 64, sources: [{of: grating}, {of: shapes}]}
+)";
+
+// The generator's path starts at the configuration. A checkpoint belongs to the header's text, and
+// evaluating it compiles nothing.
+TEST_F(OwnGenerator, TrainsAndResumesOnlyWithTheSameHeader) {
+  fs::create_directory(folder_ / "configs");
+  spill(folder_ / "configs/run.yaml", kRun);
+  const fs::path header = folder_ / "configs/grating.h";
+  const std::string text = slurp(source_folder() / "examples/generators/grating.h");
+  spill(header, text);
+  const std::string train = "train configs/run.yaml out=run";
+  ASSERT_EQ(run(train).exit_code, 0);
+  ASSERT_EQ(run("eval run").exit_code, 0);
+  ASSERT_EQ(run("export configs/run.yaml --count 8 --out mixed.npz").exit_code, 0);
+
+  spill(header, text + "// another version\n");
+  const Outcome evaluated = run("eval run");
+  EXPECT_EQ(evaluated.exit_code, 2);
+  EXPECT_NE(evaluated.err.find("run wellspring compile"), std::string::npos) << evaluated.err;
+  const Outcome resumed = run(train);
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_NE(resumed.err.find("generator_header"), std::string::npos) << resumed.err;
+
+  // The folder of the header is no part of the run's identity.
+  fs::rename(folder_ / "configs", folder_ / "moved");
+  spill(folder_ / "moved/grating.h", text);
+  const Outcome moved = run("train moved/run.yaml out=run");
+  EXPECT_EQ(moved.exit_code, 0) << moved.err;
+}
+
+TEST_F(OwnGenerator, ANewIncludedFileMeansANewGenerator) {
+  write("grating", "#pragma once", "#pragma once\n#include \"amount.h\"");
+  const std::string text = slurp(folder_ / "grating.h");
+  spill(folder_ / "grating.h", replaced(text, "grey = 0.5f", "grey = kGrey"));
+  spill(folder_ / "amount.h", "constexpr float kGrey = 0.5f;\n");
+  const std::string before = digest(run("digest ./grating.h --count 2"));
+  spill(folder_ / "amount.h", "constexpr float kGrey = 0.4f;\n");
+  EXPECT_NE(digest(run("digest ./grating.h --count 2")), before);
+}
+
+TEST_F(OwnGenerator, DamagedObjectsAreCompiledAgain) {
+  const TemporaryFolder own;
+  const Process::Environment environment = {{"WELLSPRING_CACHE", own.path().string()}};
+  fs::copy_file(source_folder() / "examples/generators/detector.h", folder_ / "detector.h");
+  const auto compile = [&](const Process::Environment& more = {}) {
+    Process::Environment all = environment;
+    all.insert(all.end(), more.begin(), more.end());
+    return wellspring({"compile", "detector.h"}, folder_.path(), all);
+  };
+  // A compiler that is killed leaves nothing.
+  spill(folder_ / "killed",
+        "#!/bin/sh\n[ \"$1\" = --version ] && exec g++ --version\nkill -9 $$\n");
+  fs::permissions(folder_ / "killed", fs::perms::owner_all);
+  const Outcome killed = compile({{"WELLSPRING_CXX", (folder_ / "killed").string()}});
+  EXPECT_EQ(killed.exit_code, 1) << killed.err;
+  EXPECT_NE(killed.err.find("signal 9"), std::string::npos) << killed.err;
+  const Outcome absent = compile({{"WELLSPRING_CXX", "/nonexistent/g++"}});
+  EXPECT_EQ(absent.exit_code, 2);
+  EXPECT_NE(absent.err.find("apt install g++"), std::string::npos) << absent.err;
+
+  // An old object that no longer fits is evicted.
+  const fs::path old = own / "generators/old.so";
+  spill(old, "");
+  fs::resize_file(old, std::uintmax_t{300} << 20);  // sparse
+
+  // One of two processes compiles.
+  const std::vector<std::string> words = {wellspring_path(), "compile", "detector.h"};
+  Process first(words, folder_.path(), environment), second(words, folder_.path(), environment);
+  const std::string both = first.wait().out + second.wait().out;
+  EXPECT_NE(both.find(" compiled:"), std::string::npos) << both;
+  EXPECT_NE(both.find("already compiled:"), std::string::npos) << both;
+  EXPECT_FALSE(fs::exists(old));
+
+  // A prepared cache needs no compiler.
+  EXPECT_EQ(compile({{"WELLSPRING_CXX", "/nonexistent/g++"}}).exit_code, 0);
+
+  for (const fs::directory_entry& file : fs::directory_iterator(own / "generators")) {
+    EXPECT_FALSE(file.is_directory()) << file.path();
+    if (file.path().extension() == ".so") std::ofstream(file.path(), std::ios::app) << "damage";
+  }
+  EXPECT_NE(compile().out.find(" compiled:"), std::string::npos);
+}
+
+TEST_F(OwnGenerator, FilesThatOthersCanWriteAreRefused) {
+  fs::copy_file(source_folder() / "examples/generators/detector.h", folder_ / "detector.h");
+  fs::permissions(folder_ / "detector.h", fs::perms::others_write, fs::perm_options::add);
+  const Outcome header = run("digest ./detector.h --count 1");
+  EXPECT_EQ(header.exit_code, 2);
+  EXPECT_NE(header.err.find("other users can write"), std::string::npos) << header.err;
+  fs::permissions(folder_ / "detector.h", fs::perms::others_write, fs::perm_options::remove);
+  const fs::path open = folder_ / "generators";
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms::all);
+  const Outcome folder = wellspring({"digest", "./detector.h", "--count", "1"}, folder_.path(),
+                                    {{"WELLSPRING_CACHE", folder_.path().string()}});
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_NE(folder.err.find("other users can write"), std::string::npos) << folder.err;
+}
+
+TEST_F(OwnGenerator, CommandsOfThePageWork) {
+  std::istringstream page(slurp(source_folder() / "docs/own-generator.md"));
+  bool in_block = false;
+  int commands = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("```")) {
+      in_block = line == "```sh";
+    } else if (in_block && line.starts_with("wellspring ")) {
+      const Outcome outcome = run(line.substr(11));
+      EXPECT_EQ(outcome.exit_code, 0) << line << "\n" << outcome.err;
+      ++commands;
+    }
+  }
+  EXPECT_GT(commands, 4);
+}
+
+}  // namespace
+}  // namespace wellspring::test
