@@ -32,7 +32,9 @@ struct PredictArguments {
 /// "cat 97.1 %", "x 0.213 mm, y 0.4", "star, cross" for the labels that are present.
 std::string prediction_text(const HeadSpec& head, std::span<const float> outputs) {
   std::vector<std::string> parts;
-  if (head.loss == LossKind::regression) {
+  if (head.is_embedding()) {
+    parts.push_back(fmt::format("embedding of {} values", outputs.size()));
+  } else if (head.loss == LossKind::regression) {
     const std::size_t targets = head.targets.size();
     const auto deviation = [&](std::size_t k) {
       return head.law.error != ops::RegressionError::gaussian

@@ -45,16 +45,16 @@ std::vector<float> given_latents(const SampleInfo& info, std::span<const float> 
   const auto rows = values.size() / static_cast<std::size_t>(width);
   std::vector<float> column(rows * static_cast<std::size_t>(all));
   for (std::size_t row = 0; row < rows; ++row) {
-    const auto given = values.subspan(row * static_cast<std::size_t>(width),
-                                      static_cast<std::size_t>(settable));
+    const auto given =
+        values.subspan(row * static_cast<std::size_t>(width), static_cast<std::size_t>(settable));
     for (std::size_t k = 0; k < given.size(); ++k) {
       const LatentInfo& latent = info.latents[k];
       const Allowed allowed(latent);
       if (given[k] >= allowed.low && given[k] <= allowed.high) continue;
-      fail(ErrorKind::config, {fmt::format("{}: row {}, column {} ({}) is {}", place, row, k,
-                                           latent.name, given[k]),
-                               fmt::format("allowed are {} to {}", allowed.low, allowed.high),
-                               "give values in that range"});
+      fail(ErrorKind::config,
+           {fmt::format("{}: row {}, column {} ({}) is {}", place, row, k, latent.name, given[k]),
+            fmt::format("allowed are {} to {}", allowed.low, allowed.high),
+            "give values in that range"});
     }
     std::ranges::copy(given, column.begin() + static_cast<std::ptrdiff_t>(row) * all);
   }

@@ -23,6 +23,8 @@ const ParamTable<DataConfig>& data_table() {
           .text("root", &DataConfig::root, "base folder of relative data paths")
           .may_change()
           .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
+          .integer("views", &DataConfig::views, {1, kMostViews}, "",
+                   "rows that each image fills in a batch, each with its own augmentation")
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
                    "default for all data sets: keep the first N rows of each class; 0: all; "
                    "held-out sets are always used in full")
@@ -47,6 +49,19 @@ const ParamTable<PointText>& point_table() {
 bool is_event(const SourceSpec& spec) {
   return spec.kind == SourceKind::generator &&
          find_generator(spec.generator).kind != SampleKind::image;
+}
+
+/// Refuses what would give equal views, and copies of a sample that look like different samples.
+void expect_views_differ(const ConfigNode& node, std::uint32_t views, const SourceConfig& source) {
+  if (views == 1) return;
+  const std::string problem = fmt::format("views: {}, but source '{}' ", views, source.spec.name);
+  if (source.augmentations.list.empty())
+    node.refuse(problem + "is not augmented", "all views of a sample would be equal",
+                is_event(source.spec) ? "only images are augmented; remove views"
+                                      : "add augment, or remove views");
+  if (source.spec.repeats > 1)
+    node.refuse(fmt::format("{}has repeats: {}", problem, source.spec.repeats),
+                "the copies of a sample would count as different samples", "remove one of the two");
 }
 
 SourceKind read_kind(const ConfigNode& node) {
@@ -276,12 +291,17 @@ DataConfig read_data(const ConfigNode& node) {
                 fmt::format("a mixture can have at most {}", kMaxSources));
   for (const ConfigNode& source : nodes) {
     data.sources.push_back(read_source(source, data, augmentations, data.limit_per_class));
+    expect_views_differ(node, data.views, data.sources.back());
     const std::vector<std::string> names = names_of(data);
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       source.refuse(fmt::format("a second source is called '{}'", names.back()));
   }
   read_schedule(node, nodes, data);
   data.mix = read_mix(node);
+  if (data.views > 1 && data.mix.on())
+    node.at("mix").refuse("mix cannot be combined with views",
+                          "neighbouring rows, which are mixed, are views of the same sample",
+                          "remove one of the two");
   expect_mixable(data);
   return data;
 }
@@ -325,7 +345,8 @@ void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>
 
 void write_data(ConfigWriter& writer, const DataConfig& data) {
   writer.section("data", [&] {
-    writer.table(data_table(), data);
+    // Left out if there is one, so that the identity of runs without views stays the same.
+    writer.table(data_table(), data, {data.views == 1 ? "views" : ""});
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < data.sources.size(); ++i) {
         writer.element(i,

@@ -24,6 +24,7 @@ struct SourceConfig {
 struct DataConfig {
   std::string root;                     ///< base of relative paths; "": the working directory
   std::int64_t size = 32;               ///< side of images, pixels
+  std::uint32_t views = 1;              ///< rows per sample, each with its own augmentation
   std::int64_t limit_per_class = 0;     ///< default for all data sets, in rows; 0: all
   std::vector<SourceConfig> sources;    ///< at least one
   std::vector<SchedulePoint> schedule;  ///< never empty: one point if the weights are constant

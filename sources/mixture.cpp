@@ -128,11 +128,26 @@ void Mixture::set_schedule(std::vector<SchedulePoint> points) {
   schedule_ = std::move(points);
 }
 
+void Mixture::expect_views(const Share& share) const {
+  if (views_ == 1) return;
+  if (layout().kind != SampleKind::image)
+    fail(ErrorKind::config, {fmt::format("data.views: {}, but source '{}' has no images", views_,
+                                         sources_.front()->name()),
+                             "only images are augmented, so all views of a sample would be equal",
+                             "remove data.views"});
+  if (share.global_batch % views_ == 0 && share.first_row % views_ == 0) return;
+  fail(ErrorKind::config, {fmt::format("data.views: a rank's rows begin at row {} of a batch of {}",
+                                       share.first_row, share.global_batch),
+                           fmt::format("each rank processes all {} views of its samples", views_),
+                           "set train.batch to a multiple of the number of views and ranks"});
+}
+
 void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
   if (sources_.empty()) {
     fail(ErrorKind::config, {"there is no source of samples", "nothing could fill a batch",
                              "add an entry to sources:"});
   }
+  expect_views(share);
   share_ = share;
   steps_ = steps;
   points_ = schedule_;
@@ -149,13 +164,15 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
     }
     points_.push_back(std::move(constant));
   }
-  const double samples = static_cast<double>(steps) * static_cast<double>(share.global_batch);
+  const std::int64_t batch = share.global_batch / views_;
+  const double samples = static_cast<double>(steps) * static_cast<double>(batch);
   weights_ = std::make_unique<WeightSchedule>(points_, samples);
 
   *host_assignment_ = {};
   host_assignment_->steps = steps;
   host_assignment_->share = share;
   host_assignment_->sources = static_cast<std::uint32_t>(size());
+  host_assignment_->views = views_;
   host_assignment_->seed = seed_;
   if (size() > 1) {
     const std::uint64_t bytes =
@@ -167,7 +184,7 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
             fmt::format("the limit is {} MiB", kLargestTableBytes >> 20),
             "use fewer steps (a larger batch), or split the run"});
     }
-    table_ = deal_slots(*weights_, steps, share.global_batch);
+    table_ = deal_slots(*weights_, steps, batch);
     host_assignment_->before = table_.before.data();
     device_table_ = plan.reserve<std::int64_t>("data", "mixture table", table_.before.size());
   }
@@ -177,7 +194,7 @@ void Mixture::plan(MemoryPlan& plan, const Share& share, std::uint64_t steps) {
 
 bool Mixture::same_assignment(std::uint64_t steps, std::uint64_t until) const {
   if (size() == 1) return true;
-  const auto batch = share_.global_batch;
+  const std::int64_t batch = host_assignment_->samples();
   const WeightSchedule weights(points_, static_cast<double>(steps) * static_cast<double>(batch));
   const SlotTable other = deal_slots(weights, steps, batch);
   const auto entries =
@@ -242,12 +259,12 @@ std::vector<Slot> Mixture::host_slots(std::uint64_t step) const {
 }
 
 std::int64_t Mixture::achieved(std::uint64_t step, int source) const {
-  return host_assignment_->given(step, static_cast<std::uint32_t>(source));
+  return views_ * host_assignment_->given(step, static_cast<std::uint32_t>(source));
 }
 
 double Mixture::target(std::uint64_t step, int source) const {
-  return weights_->target(source,
-                          static_cast<double>(step) * static_cast<double>(share_.global_batch));
+  const auto samples = static_cast<double>(host_assignment_->samples());
+  return views_ * weights_->target(source, static_cast<double>(step) * samples);
 }
 
 std::vector<std::string> Mixture::notes() const {

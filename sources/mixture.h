@@ -33,8 +33,9 @@ struct MixtureEntry {
 class Mixture {
  public:
   /// `seed`: key of the order of rows within batches.
-  explicit Mixture(std::uint64_t seed)
-      : seed_(seed), host_assignment_(std::make_unique<SlotAssignment>()) {}
+  /// `views`: number of rows that each sample fills, each with its own augmentation.
+  explicit Mixture(std::uint64_t seed, std::uint32_t views = 1)
+      : seed_(seed), views_(views), host_assignment_(std::make_unique<SlotAssignment>()) {}
 
   /// Throws a config error for a duplicate name, a layout that differs from the first source's, an
   /// invalid weight, or too many sources; a data error for a class name that is not UTF-8.
@@ -54,7 +55,7 @@ class Mixture {
   /// Assigns the rows of the whole run and reserves memory for this rank's share; `plan` must
   /// outlive the mixture, whose reading threads write to it. The assignment depends on the size of
   /// the global batch, not on the number of ranks. Throws config errors if there is no source, all
-  /// weights are zero, or a data set is empty.
+  /// weights are zero, a data set is empty, or views cannot be made or divided among ranks.
   void plan(MemoryPlan& plan, const Share& share, std::uint64_t steps);
   /// The same for a single rank.
   void plan(MemoryPlan& memory, std::int64_t batch, std::uint64_t steps) {
@@ -80,7 +81,7 @@ class Mixture {
   bool same_assignment(std::uint64_t steps, std::uint64_t until) const;
   /// The slots of a step, computed on the host.
   std::vector<Slot> host_slots(std::uint64_t step) const;
-  /// Samples drawn from `source` before `step`, and the number that its weights call for.
+  /// Rows that `source` filled before `step`, and the number that its weights call for.
   std::int64_t achieved(std::uint64_t step, int source) const;
   double target(std::uint64_t step, int source) const;
   /// Notes of all sources, after load().
@@ -89,7 +90,11 @@ class Mixture {
   std::string summary() const;
 
  private:
+  /// Throws a config error if `share` divides the views of a sample, or if they would be equal.
+  void expect_views(const Share& share) const;
+
   std::uint64_t seed_;
+  std::uint32_t views_;
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<MixtureEntry> entries_;
   std::vector<SchedulePoint> schedule_;

@@ -32,7 +32,7 @@ void check_run(const RunConfig& given) {
   SupervisedTask task(config, context, compute_type(config),
                       SupervisedTask::Input::of(config, mixture));
   (void)figure_to_keep(config, task.heads());
-  const Evaluator evaluator(config, config.open_held_out(), task, context);
+  const Evaluator evaluator(config, open_evaluated(config, task.heads()), task, context);
   const TrainingStep step(config, mixture, task, context);
   mixture.plan(context.memory, context.share, static_cast<std::uint64_t>(config.train.steps));
   if (!config.init.from.empty() && !CheckpointStore(config.folder()).newest())

@@ -27,7 +27,7 @@ std::vector<std::string> scores_of(const HeadSpec& head) {
   for (const HeadTarget& target : head.targets)
     for (const char* const what : {"rmse", "mae", "resolution", kDetermination})
       scores.push_back(fmt::format("{} of {}", what, target.name));
-  if (head.loss == LossKind::regression) return scores;
+  if (head.loss == LossKind::regression || head.is_embedding()) return scores;
   if (head.is_dense()) return {kPixelAccuracy, kMeanIou};
   scores.emplace_back("accuracy");
   if (head.loss == LossKind::multi_label) {

@@ -24,7 +24,8 @@ constexpr double kMostSteps = 0x1p53;
 double samples_per_step(const RunConfig& config, int source) {
   const std::vector<double>& weights = config.data.schedule.front().weights;
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  return static_cast<double>(config.train.batch) * weights[static_cast<std::size_t>(source)] / sum;
+  const auto samples = static_cast<double>(config.train.batch / config.data.views);
+  return samples * weights[static_cast<std::size_t>(source)] / sum;
 }
 
 }  // namespace

@@ -118,8 +118,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
           open_normalised(config, std::move(training), options_, observer.watch(), plan.notes)),
       task_(config, context_, config.compute_type(context_.device()),
             SupervisedTask::Input::of(config, mixture_)),
-      evaluator_(config, config.open_held_out(observer.watch(), config.dense_labels()), task_,
-                 context_),
+      evaluator_(config, open_evaluated(config, task_.heads(), observer.watch()), task_, context_),
       step_(config, mixture_, task_, context_, options_.kept_batches),
       windows_(context_, step_.ring(), [this](const WindowLines& window) { on_window(window); }),
       runner_(

@@ -5,6 +5,7 @@
 #include "kernels/batch/set_count.h"
 #include "kernels/emission/byte_images.h"
 #include "sources/datasets/row_scaling.h"
+#include "sources/mixing/assignment.h"
 
 #include <cstdint>
 
@@ -31,7 +32,7 @@ struct StoredRows {
   /// Computed on the device, so a recorded step needs no data from the host.
   WS_INLINE std::uint64_t row_of(const Slot& slot) const {
     if (period == 0) return slot.sample;
-    const std::uint64_t place = slot.ordinal % period;
+    const std::uint64_t place = sample_number(slot) % period;
     return places == nullptr ? place : static_cast<std::uint64_t>(places[place]);
   }
 };

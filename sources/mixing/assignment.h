@@ -13,19 +13,36 @@
 
 namespace wellspring {
 
+/// View v of the source's n-th sample has the ordinal n + v * kViewOrdinals. So every view has its
+/// own augmentation and dropout, and view 0 equals the sample of a run with one view. No source
+/// yields this number of samples in a run.
+inline constexpr std::uint64_t kViewOrdinals = std::uint64_t{1} << 48;
+/// Maximum number of views per sample.
+inline constexpr std::uint32_t kMostViews = 8;
+
+/// The number of samples that the source yielded before the slot's.
+WS_INLINE constexpr std::uint64_t sample_number(const Slot& slot) {
+  return slot.ordinal % kViewOrdinals;
+}
+
+/// The views of a sample are in adjacent rows of the batch, in order.
 struct SlotAssignment {
   /// [steps + 1][sources]: samples drawn from each source before a step, on all ranks. Null for a
-  /// single source, from which step * global batch samples have been drawn.
+  /// single source, from which step * samples() samples have been drawn.
   const std::int64_t* before = nullptr;
   std::uint64_t steps = 0;  ///< length of the run; later steps repeat the shares of the last step
   Share share = Share::whole(1);
   std::uint32_t sources = 1;
-  std::uint64_t seed = 0;  ///< key of the order of rows within a batch
+  std::uint32_t views = 1;  ///< rows per sample; divides the share's first row and rows
+  std::uint64_t seed = 0;   ///< key of the order of rows within a batch
   SampleOrder order[kMaxSources];
+
+  /// Samples per global batch.
+  WS_HD std::int64_t samples() const { return share.global_batch / views; }
 
   /// Number of samples drawn from `source` before `step`.
   WS_HD std::int64_t given(std::uint64_t step, std::uint32_t source) const {
-    if (before == nullptr) return static_cast<std::int64_t>(step) * share.global_batch;
+    if (before == nullptr) return static_cast<std::int64_t>(step) * samples();
     if (step <= steps) return before[step * sources + source];
     const std::int64_t total = before[steps * sources + source];
     const std::int64_t last = total - before[(steps - 1) * sources + source];
@@ -40,11 +57,12 @@ struct SlotAssignment {
     // ordinals. A permutation per step spreads both over the rows, so mixup and cutmix pair
     // different samples. A single source without repeats needs none: its order already is one.
     const std::int64_t global_row = share.first_row + row;
-    std::int64_t rank = global_row;
+    const std::int64_t place = global_row / views, view = global_row % views;
+    std::int64_t rank = place;
     if (sources > 1 || order[0].repeats > 1) {
-      const Permutation rows(static_cast<std::uint64_t>(share.global_batch), seed, step,
-                             PermutationUse::batch);
-      rank = static_cast<std::int64_t>(rows(static_cast<std::uint64_t>(global_row)));
+      const Permutation places(static_cast<std::uint64_t>(samples()), seed, step,
+                               PermutationUse::batch);
+      rank = static_cast<std::int64_t>(places(static_cast<std::uint64_t>(place)));
     }
     for (;; ++result.source) {
       const std::int64_t first = given(step, result.source);
@@ -56,6 +74,7 @@ struct SlotAssignment {
       rank -= count;
     }
     result.sample = order[result.source].sample(result.ordinal);
+    result.ordinal += static_cast<std::uint64_t>(view) * kViewOrdinals;
     return result;
   }
 };

@@ -20,7 +20,7 @@ void ShareSequence::restart(std::uint64_t step) {
 
 void ShareSequence::append_step() {
   std::int64_t n = start(end_step_);
-  for (std::int64_t row = 0; row < assignment_.share.rows; ++row) {
+  for (std::int64_t row = 0; row < assignment_.share.rows; row += assignment_.views) {
     const Slot slot = assignment_.slot(end_step_, row);
     if (slot.source != source_) continue;
     ordinals_[static_cast<std::size_t>(n++) % ordinals_.size()] = slot.ordinal;

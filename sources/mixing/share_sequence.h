@@ -28,7 +28,7 @@ class ShareSequence {
   std::uint64_t end_step() const {
     return whole_ ? std::numeric_limits<std::uint64_t>::max() : end_step_;
   }
-  /// Lists the entries of step end_step(), at most one per row of the share.
+  /// Lists the entries of step end_step(), at most one per sample of the share.
   void append_step();
   /// The first entry of `step`, which may be end_step().
   std::int64_t start(std::uint64_t step) const {

@@ -43,7 +43,8 @@ TEST(GivenLatents, TheDrawnLatentsGiveTheDrawnSamples) {
     const Samples drawn = collect(*generator, {3, 10, 37}, making);
     SampleRange range{3, 10, 37};
     range.latents = given_latents(info, drawn.latents, info.layout.latents, "test");
-    for (std::size_t i = 0; i < range.latents.size(); ++i)  // the values of the others have no effect
+    for (std::size_t i = 0; i < range.latents.size();
+         ++i)  // the values of the others have no effect
       if (static_cast<int>(i) % info.layout.latents >= info.settable_latents)
         range.latents[i] = NAN;
     const Samples given = collect(*generator, range, making);

@@ -47,6 +47,7 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
       if (head.law.error == ops::RegressionError::quantile)
         entry["quantiles"] = std::vector<float>(head.law.level + 1, head.law.level + outputs);
     }
+    if (head.is_embedding()) entry["projection"] = head.projection;
     if (head.output != kSampleOutput) entry["output"] = head.output;
     list.push_back(std::move(entry));
   }
@@ -79,6 +80,10 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
                                   target.at("unit").get<std::string>(),
                                   target.at("low").get<float>(), target.at("high").get<float>()});
         head.law = law_from(entry, file);
+      }
+      if (head.is_embedding()) {
+        head.projection = entry.at("projection").get<std::vector<std::int32_t>>();
+        if (head.projection.empty()) fail_metadata(file, "an embedding has no width");
       }
       heads.push_back(std::move(head));
     }

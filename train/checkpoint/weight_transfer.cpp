@@ -9,6 +9,7 @@
 #include "train/checkpoint/tensor_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,6 +43,7 @@ struct KeptHeads {
 std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.loss != other.loss) return "loss " + to_string(head.loss);
   if (head.output != other.output) return fmt::format("output {}", head.output);
+  if (head.is_embedding()) return fmt::format("projection [{}]", fmt::join(head.projection, ", "));
   if (head.rows() != other.rows())
     return head.loss == LossKind::regression ? counted(head.rows(), "target")
                                              : counted(head.rows(), "class", "classes");
@@ -69,7 +71,7 @@ KeptHeads match_heads(const ModelFile& model, const std::vector<HeadSpec>& here,
     const auto other = std::ranges::find(there, head.name, &HeadSpec::name);
     const bool fits = other != there.end() && other->loss == head.loss &&
                       other->classes == head.classes && other->targets == head.targets &&
-                      other->output == head.output;
+                      other->output == head.output && other->projection == head.projection;
     if (other == there.end() || (!fits && shapes == InitShapes::adapt)) {
       kept.added.push_back(head.name);
     } else if (!fits) {

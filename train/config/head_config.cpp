@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace wellspring {
 namespace {
@@ -21,11 +22,16 @@ const ParamTable<HeadConfig>& head_table() {
                {"soft_label", LossKind::soft_label},
                {"multi_label", LossKind::multi_label},
                {"regression", LossKind::regression},
-               {"pixel_class", LossKind::pixel_class}},
+               {"pixel_class", LossKind::pixel_class},
+               {"info_nce", LossKind::info_nce},
+               {"alignment_uniformity", LossKind::alignment_uniformity},
+               {"vicreg", LossKind::vicreg}},
               "class: the label; soft_label: class probabilities in the column `target`; "
               "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
               "the latents or columns of `target` listed in `targets`; pixel_class: the class of "
-              "each pixel, from dense labels")
+              "each pixel, from dense labels; info_nce, alignment_uniformity, vicreg: "
+              "self-supervised, "
+              "needs data.views")
           .text(
               "output", &HeadConfig::output,
               "output of the model that the head reads; empty: `pixels` for pixel_class, `sample` "
@@ -45,6 +51,19 @@ const ParamTable<HeadConfig>& head_table() {
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")
           .text_list("targets", &HeadConfig::targets,
                      "(regression) latents or columns of `target` to predict, by name")
+          .integer_list("projection", &HeadConfig::projection, {1, 65536}, "",
+                        "(self-supervised) widths of the layers of the projection, each hidden one "
+                        "with batch norm and ReLU; the last is the width of the embedding")
+          .real("temperature", &HeadConfig::temperature, {0.01, 100}, "", "(info_nce)",
+                "Chen et al. 2020")
+          .real("uniformity", &HeadConfig::uniformity, {0, 1e6}, "",
+                "(alignment_uniformity) weight of the uniformity", "Wang and Isola 2020")
+          .real("invariance", &HeadConfig::invariance, {0, 1e6}, "",
+                "(vicreg) weight of the distance between views", "Bardes et al. 2022")
+          .real("variance", &HeadConfig::variance, {0, 1e6}, "",
+                "(vicreg) weight of the variance term", "Bardes et al. 2022")
+          .real("covariance", &HeadConfig::covariance, {0, 1e6}, "",
+                "(vicreg) weight of the covariance term", "Bardes et al. 2022")
           .choice("error", &HeadConfig::error, error_names(),
                   "(regression) error of each target, scaled to [-1, 1]; squared; huber: linear "
                   "beyond delta; gaussian: negative log-likelihood with a predicted variance; "
@@ -121,6 +140,37 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
   return heads;
 }
 
+/// The keys of a head that only some self-supervised losses have.
+const std::vector<std::pair<std::string, std::vector<LossKind>>>& self_supervised_keys() {
+  static const std::vector<std::pair<std::string, std::vector<LossKind>>> keys = {
+      {"projection", {LossKind::info_nce, LossKind::alignment_uniformity, LossKind::vicreg}},
+      {"temperature", {LossKind::info_nce}},
+      {"uniformity", {LossKind::alignment_uniformity}},
+      {"invariance", {LossKind::vicreg}},
+      {"variance", {LossKind::vicreg}},
+      {"covariance", {LossKind::vicreg}}};
+  return keys;
+}
+
+bool has_effect(std::string_view key, LossKind loss) {
+  return std::ranges::any_of(self_supervised_keys(), [&](const auto& entry) {
+    return entry.first == key && std::ranges::count(entry.second, loss) > 0;
+  });
+}
+
+void check_self_supervised(const ConfigNode& node, const HeadConfig& head) {
+  for (const auto& [name, losses] : self_supervised_keys())
+    if (node.has(name) && !has_effect(name, head.loss))
+      node.refuse(fmt::format("{} does not apply to loss {}", name, to_string(head.loss)));
+  if (!is_self_supervised(head.loss)) return;
+  if (head.projection.empty())
+    node.refuse("projection is missing", "the embedding needs a width",
+                "write projection: [256, 128] for a hidden layer and an embedding of 128 values");
+  if (!head.sources.empty())
+    node.refuse(fmt::format("sources does not apply to loss {}", to_string(head.loss)),
+                "it compares all rows of a batch", "remove sources");
+}
+
 void check_error(const ConfigNode& node, const HeadConfig& head) {
   using Error = ops::RegressionError;
   if (head.loss != LossKind::regression && head.error != Error::squared)
@@ -157,6 +207,7 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (!regression && !head.targets.empty())
     node.refuse(fmt::format("targets does not apply to loss {}", to_string(head.loss)),
                 "only a regression has targets");
+  check_self_supervised(node, head);
   const bool dense = head.loss == LossKind::pixel_class;
   const bool smooth =
       dense || head.loss == LossKind::class_label || head.loss == LossKind::soft_label;
@@ -177,10 +228,15 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
 
 void write_head(ConfigWriter& writer, const HeadConfig& head) {
   using Error = ops::RegressionError;
+  const auto unused = [&](std::string_view key) {
+    return has_effect(key, head.loss) ? std::string_view() : key;
+  };
   writer.table(
       head_table(), head,
       {head.error == Error::squared ? "error" : "", head.error == Error::huber ? "" : "delta",
-       head.error == Error::quantile ? "" : "quantiles"});
+       head.error == Error::quantile ? "" : "quantiles", unused("projection"),
+       unused("temperature"), unused("uniformity"), unused("invariance"), unused("variance"),
+       unused("covariance")});
 }
 
 }  // namespace

@@ -197,6 +197,46 @@ void check_length(const ConfigNode& node, const TrainConfig& train,
                 "set eval.every to the number of steps between evaluations");
 }
 
+/// Refuses batches that do not consist of whole samples, and self-supervised losses without views.
+void check_views(const ConfigNode& root, RunConfig& config) {
+  const std::int64_t views = config.data.views, batch = config.train.batch;
+  if (batch % views != 0)
+    root.at("train").refuse(
+        fmt::format("batch: {} with data.views: {}", batch, views),
+        "a batch has all views of its samples",
+        fmt::format("set batch to a multiple of {}; it counts rows, one per view", views));
+  for (HeadConfig& head : config.heads) {
+    head.views = config.data.views;
+    if (!is_self_supervised(head.loss)) continue;
+    const std::string problem =
+        fmt::format("{}head '{}': loss {} ", head.place.prefix(), head.name, to_string(head.loss));
+    if (views < 2)
+      fail(ErrorKind::config, {problem + "without views", "it compares views of the same sample",
+                               "set data.views: 2, and data.augment"});
+    if (batch < 2 * views)
+      fail(ErrorKind::config, {fmt::format("{}in a batch of one sample", problem),
+                               "it compares different samples", "use a larger train.batch"});
+    if (config.train.accumulate > 1)
+      fail(ErrorKind::config,
+           {fmt::format("{}with train.accumulate: {}", problem, config.train.accumulate),
+            "it compares all samples of a batch, and a pass has only some of them",
+            "remove accumulate"});
+    for (const SourceConfig& source : config.data.sources)
+      if (source.spec.loss_weight != 1)
+        fail(ErrorKind::config,
+             {fmt::format("{}with loss_weight {:g} of source '{}'", problem,
+                          source.spec.loss_weight, source.spec.name),
+              "its terms belong to pairs of samples, also from different sources",
+              "set the weight of the head"});
+  }
+  const bool judged = std::ranges::any_of(
+      config.heads, [](const HeadConfig& head) { return !is_self_supervised(head.loss); });
+  if (!judged && !config.train.keep_best.empty())
+    root.at("train").refuse("keep_best without a supervised head",
+                            "a self-supervised loss is not evaluated on held-out samples",
+                            "remove keep_best");
+}
+
 SourceContext context_of(const RunConfig& config, const SourceConfig& source,
                          const WorkWatch& watch, DenseLabels dense) {
   SourceContext context;
@@ -260,6 +300,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   config.check_sample_ids(train.location());
   expect_mixable(config.heads, config.data.mix);
   expect_pairs(config.data.mix, config.train.batch, "a batch");
+  check_views(root, config);
   config.init = root.section("init").read(init_table());
   document.finish();
   return config;
@@ -345,7 +386,7 @@ DenseLabels RunConfig::dense_labels() const {
 }
 
 Mixture RunConfig::open_training(const WorkWatch& watch, DenseLabels dense) const {
-  Mixture mixture(seed);
+  Mixture mixture(seed, data.views);
   for (const SourceConfig& source : data.sources) {
     SourceSpec spec = source.spec;
     if (spec.kind == SourceKind::files) spec.path = resolve(spec.path).string();

@@ -47,6 +47,12 @@ std::string seen_text(const EvaluationResult& result) {
                      result.distinct);
 }
 
+Mixture open_evaluated(const RunConfig& config, const std::vector<HeadSpec>& heads,
+                       const WorkWatch& watch) {
+  if (!has_held_out_loss(heads)) return Mixture(config.seed);
+  return config.open_held_out(watch, config.dense_labels());
+}
+
 Evaluator::Evaluator(const RunConfig& config, Mixture mixture, SupervisedTask& task,
                      RunContext& context)
     : context_(context), task_(task), mixture_(std::move(mixture)) {
@@ -94,7 +100,7 @@ void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {
     if (most == 0) continue;
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
-    else if (!heads[h].is_dense())
+    else if (!heads[h].is_dense() && !heads[h].is_embedding())
       classifiers_[h].emplace(heads[h], most, context_.memory, signals[h]);
   }
 }
@@ -265,6 +271,11 @@ EvaluationReport evaluate_checkpoint(const std::filesystem::path& where, RunConf
     fail(ErrorKind::config,
          {"no evaluation data", "eval.sources is empty", "add sources to eval.sources"});
   CheckpointNetwork network(where, config, observer);
+  if (!has_held_out_loss(network.task.heads()))
+    fail(ErrorKind::config,
+         {fmt::format("{}: it was trained without labels", where.string()),
+          "a self-supervised loss is not evaluated on held-out samples, which have one view",
+          "add --knn 20, or train a linear probe: docs/self-supervised.md"});
   Evaluator held_out(config, std::move(network.mixture), network.task, network.context);
   network.load(config);
   held_out.load();

@@ -35,6 +35,10 @@ struct DensePredictions {
   std::vector<std::int32_t> label;
 };
 
+/// The held-out sources that training evaluates: none if the heads have no loss on them.
+Mixture open_evaluated(const RunConfig& config, const std::vector<HeadSpec>& heads,
+                       const WorkWatch& watch = {});
+
 /// Evaluates a network on the held-out sources of a run. Uses its own batch, so that the training
 /// batch stays unchanged. Forward passes run eagerly, outside the recorded step. Every rank passes
 /// its part of the samples, and all ranks report the results on all samples.

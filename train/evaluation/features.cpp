@@ -143,7 +143,8 @@ Bank bank_for(FeaturePass& pass, int held_out, int source) {
 
 void expect_classes(const SourceTruth& truth, const RunConfig& config) {
   const auto head = std::ranges::find(config.heads, truth.head, &HeadConfig::name);
-  const bool single = head == config.heads.end() || head->loss == LossKind::class_label;
+  const bool single = head == config.heads.end() || head->loss == LossKind::class_label ||
+                      is_self_supervised(head->loss);
   if (single && truth.classes.size() > 1) return;
   fail(ErrorKind::config,
        {fmt::format("nearest neighbours need one class per sample, but source '{}' has none",

@@ -272,6 +272,11 @@ void PredictionFile::add_head(std::size_t h) {
     return std::span(rows.outputs + row * rows.width + head.begin, outputs);
   };
   if (head.is_dense()) return add_pixel_classes(head);
+  if (head.is_embedding())
+    return add_floats(named("embedding", head), {}, outputs,
+                      [own](const PredictedRows& rows, std::int64_t row, float* out) {
+                        std::ranges::copy(own(rows, row), out);
+                      });
   ArrayMeaning meaning;
   meaning.names = head.classes;
   for (const HeadTarget& target : head.targets) {

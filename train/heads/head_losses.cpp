@@ -1,5 +1,10 @@
 #include "train/heads/head_losses.h"
 
+#include "core/error.h"
+#include "core/text/plural.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace wellspring {
@@ -12,11 +17,13 @@ HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSourc
       share_(share),
       gradient_(gradient),
       mode_(mode),
-      regressions_(heads.size()) {
+      regressions_(heads.size()),
+      embeddings_(heads.size()) {
   for (const HeadSpec& head : heads) width_ += head.outputs();
   measures_ = memory.reserve<float>(group, "losses and scores",
                                     static_cast<std::size_t>(layout_.count() * share.rows));
   for (std::size_t h = 0; h < heads.size(); ++h) {
+    if (heads[h].is_embedding() && !is_left_out(heads[h])) plan_embedding(h, memory, group);
     if (heads[h].loss != LossKind::regression) continue;
     const std::size_t targets = heads[h].targets.size();
     regressions_[h].column =
@@ -24,6 +31,17 @@ HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSourc
     regressions_[h].shift = memory.reserve<float>(group, "target shifts", targets);
     regressions_[h].scale = memory.reserve<float>(group, "target scales", targets);
   }
+}
+
+void HeadLosses::plan_embedding(std::size_t head, MemoryPlan& memory, const std::string& group) {
+  const HeadSpec& spec = heads_[head];
+  if (share_.rows != share_.global_batch)
+    fail(ErrorKind::config,
+         {fmt::format("head '{}': loss {} of a batch that is divided among {}", spec.name,
+                      to_string(spec.loss), counted(share_.global_batch / share_.rows, "rank")),
+          "it compares all samples of a batch, and each rank has only its own", "use one rank"});
+  embeddings_[head] = memory.reserve<float>(
+      group, "embeddings", ops::embedding_workspace(spec.embedding, share_.rows, spec.rows()));
 }
 
 void HeadLosses::load(Stream& stream) {
@@ -49,7 +67,8 @@ void HeadLosses::enqueue(Stream& stream, const BatchView& batch, const Slot* slo
                          const float* outputs, void* gradient, std::int64_t first) const {
   WS_EXPECT(first + batch.size <= share_.rows);
   for (std::size_t h = 0; h < heads_.size(); ++h)
-    enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient, first);
+    if (!is_left_out(heads_[h]))
+      enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient, first);
 }
 
 void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
@@ -87,6 +106,11 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
     case LossKind::pixel_class:
       ops::pixel_cross_entropy(stream, slice, in, {batch.plane, spec.positions}, smoothing, out);
       break;
+    case LossKind::info_nce:
+    case LossKind::alignment_uniformity:
+    case LossKind::vicreg:
+      ops::embedding_loss(stream, slice, in.outputs, spec.embedding, embeddings_[head].data(), out);
+      break;
     case LossKind::regression:
       ops::regression_loss(
           stream, slice, in,
@@ -96,6 +120,14 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
           spec.law, out);
       break;
   }
+}
+
+std::vector<HeadReport> HeadLosses::report(const double* sums, int source) const {
+  std::vector<HeadReport> reports = report_heads(heads_, feeds_, layout_, sums, source);
+  std::erase_if(reports, [&](const HeadReport& report) {
+    return is_left_out(*std::ranges::find(heads_, report.head, &HeadSpec::name));
+  });
+  return reports;
 }
 
 ops::Measures HeadLosses::measures() const {

@@ -18,12 +18,13 @@ class HeadLosses {
  public:
   /// train: as configured. mixed: like train, but classifiers learn the class probabilities that
   /// mixing writes to `target`; see sources/mixing/mixup_pass.h. evaluate: no smoothing, and all
-  /// weights (samples, labels, heads) are 1.
+  /// weights (samples, labels, heads) are 1; self-supervised losses, which need several views of a
+  /// sample, are left out.
   enum class Mode : std::uint8_t { train, mixed, evaluate };
 
   /// Plans the losses for this rank's rows of a batch. `sources`: number of sources in the batch;
   /// `feeds`: the data that each head learns from; `gradient`: type of the output gradient. `heads`
-  /// must outlive this object.
+  /// must outlive this object. Errors (config): a self-supervised loss of a batch that ranks share.
   HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSources> feeds,
              std::int32_t sources, const Share& share, DType gradient, Mode mode,
              MemoryPlan& memory, const std::string& group);
@@ -39,9 +40,7 @@ class HeadLosses {
   ops::Measures measures() const;
   const MeasureLayout& layout() const { return layout_; }
   /// Reports the results of each head on the samples of a source. `sums`: sums of measures().
-  std::vector<HeadReport> report(const double* sums, int source) const {
-    return report_heads(heads_, feeds_, layout_, sums, source);
-  }
+  std::vector<HeadReport> report(const double* sums, int source) const;
 
  private:
   struct Regression {
@@ -51,6 +50,11 @@ class HeadLosses {
   void enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
                     const ops::LossInput& in, void* gradient, std::int64_t first) const;
 
+  bool is_left_out(const HeadSpec& head) const {
+    return mode_ == Mode::evaluate && head.is_embedding();
+  }
+  void plan_embedding(std::size_t head, MemoryPlan& memory, const std::string& group);
+
   const std::vector<HeadSpec>& heads_;
   std::vector<HeadSources> feeds_;
   MeasureLayout layout_;
@@ -59,7 +63,8 @@ class HeadLosses {
   DType gradient_;
   Mode mode_;
   Planned<float> measures_;
-  std::vector<Regression> regressions_;  ///< by head; empty for other losses
+  std::vector<Regression> regressions_;     ///< by head; empty for other losses
+  std::vector<Planned<float>> embeddings_;  ///< by head: workspace of a self-supervised loss
 };
 
 }  // namespace wellspring

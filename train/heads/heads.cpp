@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <span>
 
 namespace wellspring {
@@ -44,6 +42,7 @@ bool has_all_targets(const SourceTruth& source, const std::vector<std::string>& 
 }
 
 bool teaches(const SourceTruth& source, const HeadConfig& head) {
+  if (is_self_supervised(head.loss)) return true;
   if (!head.sources.empty()) return std::ranges::count(head.sources, source.of) > 0;
   if (head.loss == LossKind::regression) return has_all_targets(source, head.targets);
   if (head.loss == LossKind::pixel_class) return !source.dense_classes.empty();
@@ -106,6 +105,7 @@ void require_probabilities(const HeadConfig& head, const SourceTruth& source) {
 
 /// The class names of a classifier's outputs.
 std::vector<std::string> classes_of(LossKind loss, const SourceTruth& source) {
+  if (is_self_supervised(loss)) return {};
   if (loss == LossKind::pixel_class) return source.dense_classes;
   return loss == LossKind::multi_label ? names_of(source.targets) : source.classes;
 }
@@ -150,15 +150,17 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
         "regression"});
 }
 
-/// The outputs of a pixel are interleaved, so a head per pixel shares its output with no other.
+/// The outputs of a pixel are interleaved, so a head per pixel shares its output with no other, and
+/// neither does a projection.
 void require_own_output(const HeadConfig& config, const HeadSpec& head,
                         const std::vector<HeadSpec>& earlier) {
+  const auto alone = [](const HeadSpec& one) { return one.is_dense() || one.is_embedding(); };
   for (const HeadSpec& other : earlier)
-    if (other.output == head.output && (other.is_dense() || head.is_dense()))
-      fail(ErrorKind::config,
-           {fmt::format("{}: it reads output '{}', as does head '{}'", prefix_of(config),
-                        head.output, other.name),
-            "an output per pixel has one head", "set another `output`, or remove one of the two"});
+    if (other.output == head.output && (alone(other) || alone(head)))
+      fail(ErrorKind::config, {fmt::format("{}: it reads output '{}', as does head '{}'",
+                                           prefix_of(config), head.output, other.name),
+                               "an output per pixel and a projection have one head",
+                               "set another `output`, or remove one of the two"});
 }
 
 void require_variety(const HeadConfig& head, const HeadSpec& spec,
@@ -183,7 +185,7 @@ void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source,
     if (spec.is_dense()) {
       require_dense_labels(head, source);
       spec.positions = source.pixels;
-    } else if (spec.loss != LossKind::class_label) {
+    } else if (spec.loss != LossKind::class_label && !spec.is_embedding()) {
       require_probabilities(head, source);
     }
     if (first) spec.classes = classes_of(spec.loss, source);
@@ -218,33 +220,6 @@ HeadConfig config_of(const HeadSpec& head, const std::vector<HeadConfig>& config
   return config;
 }
 
-std::string score_text(const Score& score, const char* plus_minus) {
-  if (score.what.ends_with("accuracy")) {
-    const std::string best =
-        score.best ? fmt::format(" (best possible {:.2f} %)", 100 * *score.best) : "";
-    return score.what + " " + share_text(score.value, score.error.value_or(0), plus_minus) + best;
-  }
-  const std::string unit = score.unit.empty() ? "" : " " + score.unit;
-  const std::string best =
-      score.best ? fmt::format(" (best possible {:.4g}{})", *score.best, unit) : "";
-  return fmt::format("{} {:.4g}{}{}", score.what, score.value, unit, best);
-}
-
-/// Scores of a head per pixel; `mean(k)` is the mean over all samples of score k (see
-/// ops::pixel_scores). The mean IoU is over the classes that occur in the truth or the predictions of
-/// all samples together; Everingham et al. 2015 (PASCAL VOC), section 4.3.
-std::vector<Score> pixel_report(std::int32_t classes,
-                                const std::function<double(std::int32_t)>& mean) {
-  double sum = 0, seen = 0;
-  for (std::int32_t k = 0; k < classes; ++k) {
-    const double both = mean(1 + k), either = mean(1 + classes + k);
-    if (either == 0) continue;
-    sum += both / either;
-    ++seen;
-  }
-  return {{kPixelAccuracy, mean(0), ""}, {kMeanIou, seen > 0 ? sum / seen : 0, ""}};
-}
-
 /// More advice for data with fewer classes than the network has.
 std::string fewer_classes(const std::vector<std::string>& found,
                           const std::vector<std::string>& known) {
@@ -256,6 +231,20 @@ std::string fewer_classes(const std::vector<std::string>& found,
 }
 
 }  // namespace
+
+ops::EmbeddingLoss HeadConfig::embedding_loss() const {
+  ops::EmbeddingLoss made;
+  if (loss == LossKind::alignment_uniformity)
+    made.kind = ops::EmbeddingLossKind::alignment_uniformity;
+  if (loss == LossKind::vicreg) made.kind = ops::EmbeddingLossKind::vicreg;
+  made.views = static_cast<std::int32_t>(views);
+  made.temperature = static_cast<float>(temperature);
+  made.uniformity = static_cast<float>(uniformity);
+  made.invariance = static_cast<float>(invariance);
+  made.variance = static_cast<float>(variance);
+  made.covariance = static_cast<float>(covariance);
+  return made;
+}
 
 void place_heads(std::vector<HeadSpec>& heads) {
   std::vector<HeadSpec> placed;
@@ -278,10 +267,13 @@ std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads) {
   std::vector<OutputSpec> outputs;
   for (const HeadSpec& head : heads) {
     const auto same = std::ranges::find(outputs, head.output, &OutputSpec::name);
-    if (same == outputs.end())
-      outputs.push_back({head.output, head.rows(), head.is_dense()});
-    else
+    if (same != outputs.end()) {
       same->width += head.rows();
+      continue;
+    }
+    outputs.push_back({head.output, head.rows(), head.is_dense()});
+    if (head.is_embedding())
+      outputs.back().hidden = {head.projection.begin(), head.projection.end() - 1};
   }
   return outputs;
 }
@@ -300,6 +292,8 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     head.label_smoothing = static_cast<float>(config.label_smoothing);
     head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
+    head.projection = config.projection;
+    if (head.is_embedding()) head.embedding = config.embedding_loss();
     if (head.loss == LossKind::regression)
       head.law = make_law(config.error, config.delta, config.quantiles);
     bool first = true;
@@ -398,78 +392,8 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) 
   }
 }
 
-std::optional<double> accuracy_of(const std::vector<HeadReport>& heads) {
-  for (const HeadReport& head : heads)
-    for (const Score& score : head.scores)
-      if (score.what == "accuracy") return score.value;
-  return std::nullopt;
-}
-
-std::string scores_text(const std::vector<HeadReport>& heads, const char* plus_minus) {
-  std::vector<std::string> parts;
-  for (const HeadReport& head : heads) {
-    std::vector<std::string> scores;
-    std::string signal;
-    const auto name_signal = [&](const std::string& next) {  // after its last score
-      if (!signal.empty() && next != signal) scores.back() += fmt::format(" (signal: {})", signal);
-      signal = next;
-    };
-    for (const Score& score : head.scores) {
-      if (score.detail) continue;
-      name_signal(score.signal);
-      scores.push_back(score_text(score, plus_minus));
-    }
-    name_signal("");
-    parts.push_back((heads.size() > 1 ? head.head + ": " : "") + join(scores));
-  }
-  return join(parts, "; ");
-}
-
-MeasureLayout::MeasureLayout(std::span<const HeadSpec> heads, std::int32_t sources)
-    : count_(static_cast<std::int32_t>(heads.size())), sources_(sources) {
-  for (const HeadSpec& head : heads) {
-    first_score_.push_back(count_);
-    count_ += head.scores();
-  }
-}
-
-double samples_in(const MeasureLayout& layout, const double* sums, int source) {
-  return sums[layout.count() * layout.sources() + source];
-}
-
-std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
-                                     const std::vector<HeadSources>& feeds,
-                                     const MeasureLayout& layout, const double* sums, int source) {
-  const double samples = samples_in(layout, sums, source);
-  std::vector<HeadReport> reports;
-  if (samples == 0) return reports;
-  const auto mean = [&](std::int32_t measure) {
-    return sums[measure * layout.sources() + source] / samples;
-  };
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    if (((feeds[h].sources >> source) & 1u) == 0) continue;
-    HeadReport report;
-    report.head = heads[h].name;
-    report.loss = mean(static_cast<std::int32_t>(h));
-    std::int32_t at = layout.first_score(h);
-    if (heads[h].is_dense()) {
-      report.scores = pixel_report(heads[h].rows(), [&](std::int32_t k) { return mean(at + k); });
-    } else if (heads[h].loss != LossKind::regression) {
-      report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
-      if (heads[h].loss == LossKind::multi_label) {
-        // Pooled over all samples and labels; 0 without positive labels and predictions.
-        report.scores.push_back({"f1", mean(at + 1) / std::max(mean(at + 2), 1 / samples), ""});
-      }
-    } else {
-      for (const HeadTarget& target : heads[h].targets) {
-        report.scores.push_back({"rmse of " + target.name, std::sqrt(mean(at)), target.unit});
-        report.scores.push_back({"mae of " + target.name, mean(at + 1), target.unit});
-        at += 2;
-      }
-    }
-    reports.push_back(std::move(report));
-  }
-  return reports;
+bool has_held_out_loss(const std::vector<HeadSpec>& heads) {
+  return !std::ranges::all_of(heads, &HeadSpec::is_embedding);
 }
 
 }  // namespace wellspring

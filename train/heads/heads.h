@@ -5,6 +5,7 @@
 #include "core/config/params.h"
 #include "core/text/measured_text.h"
 #include "kernels/batch/batch.h"
+#include "kernels/ops/embedding_loss.h"
 #include "kernels/ops/training.h"
 #include "sources/mixing/mixup_pass.h"
 #include "train/metrics/observer.h"
@@ -24,9 +25,16 @@ enum class LossKind : std::uint8_t {
   multi_label,  ///< sigmoid cross-entropy with each column of `target`
   regression,   ///< error of named latents or columns of `target`
   pixel_class,  ///< softmax cross-entropy of each pixel with its dense label
+  // Self-supervised losses, which compare the embeddings of all rows; kernels/ops/embedding_loss.h
+  info_nce,
+  alignment_uniformity,
+  vicreg,
 };
-/// Names in configurations and model files: "class", "soft_label", "multi_label", "regression",
-/// "pixel_class".
+/// True for the self-supervised losses.
+constexpr bool is_self_supervised(LossKind kind) {
+  return kind >= LossKind::info_nce;
+}
+/// Names in configurations and model files, such as "soft_label".
 const std::vector<std::pair<std::string, LossKind>>& loss_names();
 std::string to_string(LossKind kind);
 /// Error (data) for an unknown name.
@@ -55,10 +63,18 @@ struct HeadConfig {
   double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
   double weight = 1;                                           ///< weight of its loss
+  /// (self-supervised) Widths of the projection's layers; the last one is that of the embedding.
+  std::vector<std::int32_t> projection;
+  double temperature = 0.5;                                    ///< see ops::EmbeddingLoss
+  double uniformity = 1;                                       ///< likewise
+  double invariance = 25, variance = 25, covariance = 1;       ///< likewise
+  std::uint32_t views = 1;                                     ///< data.views of the run
   ops::RegressionError error = ops::RegressionError::squared;  ///< (regression)
   double delta = 1;                                            ///< (huber) in scaled units
   std::vector<double> quantiles;                               ///< (quantile) besides the median
   ConfigLocation place = {};
+
+  ops::EmbeddingLoss embedding_loss() const;
 };
 
 /// A head of a network: the settings of HeadConfig, with its outputs and their classes or targets.
@@ -74,11 +90,15 @@ struct HeadSpec {
   float label_smoothing = 0;
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
-  ops::RegressionLaw law = {};  ///< regressions
+  std::vector<std::int32_t> projection = {};  ///< see HeadConfig
+  ops::EmbeddingLoss embedding = {};          ///< (self-supervised)
+  ops::RegressionLaw law = {};                ///< regressions
 
+  bool is_embedding() const { return is_self_supervised(loss); }
   bool is_dense() const { return loss == LossKind::pixel_class; }
-  /// Number of classes, or of outputs for all targets: its rows in the layer of its output.
+  /// Number of classes, of outputs for all targets, or of values of the embedding: its rows in the layer of its output.
   std::int32_t rows() const {
+    if (is_embedding()) return projection.back();
     return static_cast<std::int32_t>(loss == LossKind::regression
                                          ? targets.size() * static_cast<std::size_t>(law.outputs)
                                          : classes.size());
@@ -87,6 +107,7 @@ struct HeadSpec {
   std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
+    if (is_embedding()) return 0;
     if (loss == LossKind::regression) return 2 * static_cast<std::int32_t>(targets.size());
     if (is_dense()) return ops::pixel_scores(rows());
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
@@ -147,6 +168,9 @@ void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix);
 
 /// Names of the scores of a head per pixel.
 inline constexpr const char *kPixelAccuracy = "pixel accuracy", *kMeanIou = "mean IoU";
+
+/// True if a head has a loss on held-out samples, which have one view.
+bool has_held_out_loss(const std::vector<HeadSpec>& heads);
 
 /// The accuracy of the first head that has one.
 std::optional<double> accuracy_of(const std::vector<HeadReport>& heads);

@@ -14,7 +14,10 @@ const std::vector<std::pair<std::string, LossKind>>& loss_names() {
       {"soft_label", LossKind::soft_label},
       {"multi_label", LossKind::multi_label},
       {"regression", LossKind::regression},
-      {"pixel_class", LossKind::pixel_class}};
+      {"pixel_class", LossKind::pixel_class},
+      {"info_nce", LossKind::info_nce},
+      {"alignment_uniformity", LossKind::alignment_uniformity},
+      {"vicreg", LossKind::vicreg}};
   return names;
 }
 

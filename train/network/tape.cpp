@@ -99,6 +99,15 @@ bool Tape::wants(const std::string& name) {
   return std::ranges::find(outputs_, name, &OutputSpec::name) != outputs_.end();
 }
 
+Tensor Tape::hidden_layers(Tensor x, const std::string& name, const std::vector<int>& widths) {
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const std::string layer = fmt::format("{}.hidden{}", name, i + 1);
+    const DenseOptions options = {.width = widths[i], .bias = false, .weight = Init::he_normal};
+    x = relu(batch_norm(dense(x, layer, options), layer + ".norm"));
+  }
+  return x;
+}
+
 void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
   if (!wants(options.output)) return;
   const auto k = static_cast<std::size_t>(
@@ -118,6 +127,8 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
   operation.weight = options.weight;
   operation.output = output.name;
   if (!output.dense) x = flatten(x);
+  if (!features_) features_ = x;
+  x = hidden_layers(x, name, output.hidden);
   written_[k] = record(operation, name, {x}, {x.shape.height, x.shape.width, output.width});
   if (!std::ranges::all_of(written_, &std::optional<Tensor>::has_value)) return;
   Tensor all = flatten(*written_.front());
@@ -140,11 +151,7 @@ TensorShape Tape::append_features(const std::string& layer) {
 }
 
 Tensor Tape::features_of(const std::string& layer) const {
-  const auto is_head = [](const Node& node) {
-    const auto* dense = std::get_if<Dense>(&node.operation);
-    return dense != nullptr && !dense->output.empty();
-  };
-  if (layer.empty()) return std::ranges::find_if(nodes_, is_head)->inputs[0];
+  if (layer.empty()) return features_.value();
   const auto named = std::ranges::find(nodes_, layer, &Node::name);
   if (named != nodes_.end()) return named->output;
   const auto last = std::ranges::find_if(nodes_.rbegin(), nodes_.rend(), [&](const Node& node) {

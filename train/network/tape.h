@@ -105,8 +105,9 @@ struct DropoutOptions {
 /// An output that the heads of a run read.
 struct OutputSpec {
   std::string name;
-  int width = 1;       ///< values of all its heads, per sample or per pixel
-  bool dense = false;  ///< one vector per pixel of the image
+  int width = 1;                 ///< values of all its heads, per sample or per pixel
+  bool dense = false;            ///< one vector per pixel of the image
+  std::vector<int> hidden = {};  ///< widths of the hidden layers before the output layer
 };
 /// The usual outputs: one vector per sample, and one per pixel.
 inline constexpr const char *kSampleOutput = "sample", *kPixelOutput = "pixels";
@@ -222,11 +223,12 @@ class Tape {
   /// True if a head reads the output called `name`. A model that offers several outputs records
   /// only the wanted ones.
   bool wants(const std::string& name);
-  /// The dense layer of an output, for all heads that read it. The list ends with the last output.
+  /// The dense layer of an output, for all heads that read it. If the output has hidden layers, each
+  /// is a dense layer, a batch norm and a ReLU. The list ends with the last output.
   void head(Tensor x, const std::string& name, const HeadOptions& options = {});
   /// Appends the values of a layer to the outputs, and returns their shape. `layer`: its name; the
   /// beginning of names, such as "layer2" or "blocks.3", for the end of this part, with the
-  /// activation and the residual that follow; or "" for the input of the first output layer. Called
+  /// activation and the residual that follow; or "" for the input of the first output layer and its hidden layers. Called
   /// after the model has recorded everything. Error (config), with close names: no such layer.
   TensorShape append_features(const std::string& layer);
   Tensor group_norm(Tensor x, const std::string& name, GroupNormOptions options);
@@ -286,6 +288,7 @@ class Tape {
 
  private:
   Tensor item_pool(Tensor x, bool mean);
+  Tensor hidden_layers(Tensor x, const std::string& name, const std::vector<int>& widths);
   Tensor record(Operation operation, const std::string& name, std::vector<Tensor> inputs,
                 TensorShape shape);
   Tensor features_of(const std::string& layer) const;
@@ -300,7 +303,7 @@ class Tape {
   std::vector<std::optional<Tensor>> written_;  ///< by output
   std::vector<std::string> offered_;            ///< names of the outputs that the model has
   int values_ = 1, block_ = 0;
-  std::optional<Tensor> globals_;
+  std::optional<Tensor> globals_, features_;  ///< features_: input of the first output
   std::vector<Node> nodes_;
 };
 
