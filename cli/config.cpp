@@ -3,6 +3,7 @@
 #include "core/text/text.h"
 #include "train/check_run.h"
 #include "train/config/run_config.h"
+#include "train/node_table.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ Command add_config(CLI::App& parent) {
   struct Options {
     std::string config;
     std::vector<std::string> overrides;
-    bool no_data = false;
+    bool no_data = false, nodes = false;
   };
   CLI::App* app = parent.add_subcommand(
       "config", "check a configuration with its data and weights, and print it with all defaults");
@@ -25,8 +26,17 @@ Command add_config(CLI::App& parent) {
   app->add_option("settings", options->overrides,
                   "key=value: overrides a key of the configuration");
   app->add_flag("--no-data", options->no_data, "check only the text; do not open data or weights");
+  app->add_flag(
+         "--nodes", options->nodes,
+         "print the nodes of the captured step (kernels with their blocks, threads and bytes "
+         "of scratch) instead; needs a GPU")
+      ->excludes("--no-data");
   return {app, [options] {
             const RunConfig config = RunConfig::load(options->config, options->overrides);
+            if (options->nodes) {
+              fmt::print("{}", printable(node_table(record_step(config))));
+              return 0;
+            }
             if (!options->no_data) check_run(config);
             fmt::print("{}", printable(config.to_yaml()));  // escapes are valid in quoted YAML
             return 0;

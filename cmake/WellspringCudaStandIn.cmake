@@ -6,11 +6,15 @@ set(stand_in_dir "${CMAKE_SOURCE_DIR}/tests/cuda_stand_in")
 # First in the include path: its kernels/runtime/launch.cuh replaces the library's.
 target_include_directories(libwellspring BEFORE PUBLIC "${stand_in_dir}/include")
 target_sources(libwellspring PRIVATE
+  "${stand_in_dir}/graphs.cpp"
   "${stand_in_dir}/launch.cpp"
   "${stand_in_dir}/memory.cpp"
   "${stand_in_dir}/operations.cpp"
   "${stand_in_dir}/runtime.cpp"
   "${stand_in_dir}/streams.cpp")
+
+set_source_files_properties("${stand_in_dir}/graphs.cpp" TARGET_DIRECTORY libwellspring PROPERTIES COMPILE_DEFINITIONS
+                            WELLSPRING_KERNEL_REPORT="${CMAKE_SOURCE_DIR}/bench/results/kernels.md")
 
 # The interpreter of listings is slow without optimisation.
 set(machine integers kernels listing machine memory_and_control reals)

@@ -149,6 +149,7 @@ class EventEmitter {
   void plan([[maybe_unused]] MemoryPlan& memory, [[maybe_unused]] const std::string& group,
             [[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& event,
             [[maybe_unused]] std::size_t most_scratch) {
+    expect_kernels(memory);
     if constexpr (ScattersEvents<F>) {
       static_assert(std::is_integral_v<Cell>, "sums of floats depend on their order");
       cells_ = {};
@@ -176,6 +177,23 @@ class EventEmitter {
   }
 
  private:
+  /// Showers keep their partons in local memory, several KiB per thread.
+  static void expect_kernels([[maybe_unused]] MemoryPlan& memory) {
+#if WELLSPRING_CUDA
+    if (memory.device().is_cpu()) return;
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      detail::visit_x<F>(memory.device(), dtype, [&]<class T>(T) {
+        if constexpr (detail::kRunsOn<T> == RunsOn::device) {
+          if constexpr (MakesEventsInTeams<F>) {
+            memory.expect_kernel(cuda::league_kernel<MakeEventsInTeams<F, T>>());
+          } else {
+            memory.expect_kernel(cuda::map_kernel<MakeEvents<F, T>>());
+          }
+        }
+      });
+    }
+#endif
+  }
   /// On a host, several runs per iteration, because few rows of a mixture may belong to this
   /// source.
   static std::int64_t rows_a_turn(Device device) {

@@ -38,16 +38,18 @@ class KernelHandle {
   const void* function() const { return function_; }
   const char* name() const { return name_; }  ///< used in messages
 
-  /// Marks that the kernel may use all of a device's shared memory; returns whether it was marked
-  /// before. A recorded launch must never get less memory than when it was recorded, so the maximum
-  /// is granted once. For device indices of 64 and above, it is granted at every launch.
-  bool exchange_granted(int device) {
-    if (device >= 64) return false;
-    const std::uint64_t bit = std::uint64_t{1} << device;
-    return (granted_.fetch_or(bit) & bit) != 0;
+  /// True if the kernel may use all of a device's shared memory. A recorded launch must never get
+  /// less memory than when it was recorded, so the maximum is granted once. For device indices of
+  /// 64 and above, it is granted at every launch.
+  bool granted(int device) const { return device < 64 && (granted_ & bit(device)) != 0; }
+  /// Call after the maximum has been granted, so that no other thread launches before.
+  void mark_granted(int device) {
+    if (device < 64) granted_ |= bit(device);
   }
 
  private:
+  static std::uint64_t bit(int device) { return std::uint64_t{1} << device; }
+
   const void* function_;
   const char* name_;
   std::atomic<std::uint64_t> granted_ = 0;

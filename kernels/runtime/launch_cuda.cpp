@@ -11,12 +11,13 @@ constexpr std::size_t kPlainScratchBytes = 48 * 1024;
 
 /// Lets the kernel use all shared memory of the current device, except its static shared memory.
 void grant_scratch(KernelHandle& kernel, Device device) {
-  if (kernel.exchange_granted(device.index)) return;
+  if (kernel.granted(device.index)) return;
   cudaFuncAttributes attributes{};
   WS_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel.function()));
   const std::size_t bytes = scratch_limit(device) - attributes.sharedSizeBytes;
   WS_CUDA_CHECK(cudaFuncSetAttribute(kernel.function(), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(bytes)));
+  kernel.mark_granted(device.index);
 }
 
 }  // namespace

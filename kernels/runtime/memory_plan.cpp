@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kGuardBytes = kMemoryGuards ? 64 : 0;
 constexpr unsigned char kGuardPattern = 0xA5;
+/// The stand-in for a GPU counts the pages that a kernel touches, so blocks do not share pages there.
+#if WELLSPRING_CUDA_STAND_IN
+constexpr std::size_t kLeastAlignment = 4096;
+#else
+constexpr std::size_t kLeastAlignment = kBlockAlignment;
+#endif
 constexpr MemorySpace kSpaces[] = {MemorySpace::device, MemorySpace::host};
 
 std::size_t index_of(MemorySpace space) {
@@ -30,7 +36,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 /// Size of a block with its guard, rounded up to the alignment.
 std::size_t footprint(std::size_t bytes) {
-  return round_up(bytes + kGuardBytes, kBlockAlignment);
+  return round_up(bytes + kGuardBytes, kLeastAlignment);
 }
 
 std::atomic<std::uint64_t>& allocation_counter() noexcept {
@@ -111,6 +117,11 @@ std::vector<unsigned char> read_back(Device device, MemorySpace space, const voi
   static_cast<void>(space);
   std::memcpy(copy.data(), begin, bytes);
   return copy;
+}
+
+/// Free device memory when the kernels' local memory has been taken.
+std::size_t free_for_blocks(std::size_t free_bytes, std::size_t local) {
+  return free_bytes > local ? free_bytes - local : 0;
 }
 
 struct GroupTotals {
@@ -215,6 +226,29 @@ std::vector<StateBlock> MemoryPlan::state() const {
   return blocks;
 }
 
+void MemoryPlan::expect_kernel(const KernelHandle& kernel) {
+  if (committed_)
+    throw std::logic_error(fmt::format("{} was announced after commit", kernel.name()));
+#if WELLSPRING_CUDA
+  if (device_.is_cpu()) return;
+  const cuda::DeviceScope scope(device_.index);
+  cudaFuncAttributes attributes{};
+  cuda::check(cudaFuncGetAttributes(&attributes, kernel.function()), kernel.name(), __FILE__,
+              __LINE__);
+  stack_bytes_ = std::max(stack_bytes_, attributes.localSizeBytes);
+#endif
+}
+
+std::size_t MemoryPlan::local_bytes() const {
+  if (device_.is_cpu()) return 0;
+  // The driver keeps local memory for every thread that can be resident: 2,048 per multiprocessor on
+  // compute capability 8.0, 9.0 and 10.0 and fewer on others (CUDA C++ Programming Guide, technical
+  // specifications). Its own 512 bytes per thread are an estimate: the driver documents none.
+  constexpr std::size_t kThreads = 2048, kOwn = 512;
+  return (stack_bytes_ + kOwn) * kThreads *
+         static_cast<std::size_t>(describe(device_).multiprocessors);
+}
+
 std::size_t MemoryPlan::total_bytes(MemorySpace space) const {
   return totals_[index_of(space)];
 }
@@ -240,7 +274,10 @@ std::string MemoryPlan::table() const {
                human_bytes(totals_[1] - used[1]), "");
   text += line("total", human_bytes(totals_[0]), human_bytes(totals_[1]),
                std::to_string(reservations_.size()));
-  const std::size_t limit = limit_bytes_ != 0 ? limit_bytes_ : describe(device_).free_bytes;
+  const std::size_t local = local_bytes();
+  if (local > 0) text += line("local memory of kernels", human_bytes(local), "", "");
+  const std::size_t limit =
+      limit_bytes_ != 0 ? limit_bytes_ : free_for_blocks(describe(device_).free_bytes, local);
   text += line("available", human_bytes(limit), "", "");
   const HostMemory host = host_memory();
   if (!host.limited_by.empty())
@@ -268,11 +305,13 @@ void MemoryPlan::refuse(MemorySpace space, std::string why) const {
 void MemoryPlan::check(std::size_t limit_bytes) {
   const auto free_text = [](std::uint64_t bytes) { return human_bytes(bytes) + " are free"; };
   const std::size_t device_total = total_bytes(MemorySpace::device);
-  limit_bytes_ = limit_bytes != 0 ? limit_bytes : describe(device_).free_bytes;
-  if (device_total > limit_bytes_) {
+  const std::size_t free_bytes = free_for_blocks(describe(device_).free_bytes, local_bytes());
+  limit_bytes_ = limit_bytes != 0 ? limit_bytes : free_bytes;
+  if (device_total > limit_bytes_)
     refuse(MemorySpace::device, limit_bytes != 0 ? "the limit is " + human_bytes(limit_bytes_)
                                                  : free_text(limit_bytes_));
-  }
+  if (device_.is_cuda() && device_total > free_bytes)
+    refuse(MemorySpace::device, free_text(free_bytes));
   std::uint64_t host_free = host_memory().available_bytes;
   if (device_.is_cpu()) {  // both spaces use the same memory, whatever the device limit
     if (device_total > host_free) refuse(MemorySpace::device, free_text(host_free));

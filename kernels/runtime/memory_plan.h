@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/runtime/device.h"
+#include "kernels/runtime/kernel_handle.h"
 
 #include <algorithm>
 #include <array>
@@ -23,6 +24,11 @@ enum class MemorySpace : std::uint8_t {
 
 /// Alignment of every block: the same as for cudaMalloc, enough for wide vector loads.
 inline constexpr std::size_t kBlockAlignment = 256;
+
+/// Local memory per thread for which every plan makes room: the default of cudaLimitStackSize (CUDA
+/// Runtime API), which the kernels of libraries respect, and more than any kernel of Wellspring
+/// needs that is not announced with MemoryPlan::expect_kernel.
+inline constexpr std::size_t kStackBytes = 1024;
 
 /// Debug and sanitizer builds put guard words after every block; see MemoryPlan::check_guards.
 #if !defined(NDEBUG) || defined(WELLSPRING_SANITIZED)
@@ -123,13 +129,20 @@ class MemoryPlan {
   /// Reserves an untyped block. Throws std::logic_error after commit.
   std::shared_ptr<detail::MemoryCell> reserve_bytes(Reservation reservation);
 
+  /// On a GPU, makes room for the local memory (stack) of a kernel, which the driver takes from
+  /// device memory at the first launch. Announces kernels that need more than kStackBytes; the
+  /// largest counts. Throws std::logic_error after commit.
+  void expect_kernel(const KernelHandle& kernel);
+  /// Device memory that the driver takes for local memory; 0 on the CPU.
+  std::size_t local_bytes() const;
+
   /// Bytes reserved in a memory space, including guard words and padding.
   std::size_t total_bytes(MemorySpace space) const;
   /// The plan as a table: one line per group, with the largest first, then the total and the limit.
   std::string table() const;
   /// Checks that the plan fits, before any allocation. Throws a device error, with the table, if it
-  /// exceeds `limit_bytes` of device memory (0: the free device memory) or the available host
-  /// memory.
+  /// exceeds `limit_bytes` of device memory (0: no limit), the free device memory less local_bytes()
+  /// or the available host memory.
   void check(std::size_t limit_bytes = 0);
   /// Calls check(), then makes one zero-filled allocation per space. Throws its errors.
   void commit(std::size_t limit_bytes = 0);
@@ -151,6 +164,7 @@ class MemoryPlan {
   std::vector<std::size_t> offsets_;                ///< per block, within its space
   std::array<std::size_t, 2> totals_ = {0, 0};      ///< per MemorySpace
   std::array<void*, 2> base_ = {nullptr, nullptr};  ///< per MemorySpace
+  std::size_t stack_bytes_ = kStackBytes;           ///< largest local memory of a thread
   std::size_t limit_bytes_ = 0;                     ///< limit of device memory; 0 before check
   bool committed_ = false;
 };

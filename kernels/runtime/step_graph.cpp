@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <cxxabi.h>
 #include <stdexcept>
 #include <utility>
 
@@ -57,7 +59,7 @@ class HostGraph final : public StepGraph, private WorkRecorder {
  private:
   void add(NodeKind kind, std::string_view name, std::function<void()> work) override {
     ++counter_of(census_, kind);
-    census_.names.emplace_back(name);
+    census_.nodes.push_back({kind, std::string(name)});
     nodes_.push_back(std::move(work));
   }
 
@@ -98,17 +100,36 @@ NodeKind copy_kind(cudaGraphNode_t node) {
   return NodeKind::host;  // host to host
 }
 
-/// The kernel's symbol if the runtime knows it: kernels of libraries loaded through the driver have
-/// no symbol.
-std::string kernel_name(cudaGraphNode_t node) {
-  cudaKernelNodeParams parameters{};
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : name;
+}
+
+GraphNode kernel_node(cudaGraphNode_t node) {
+  GraphNode out = {NodeKind::kernel, "kernel"};
+  out.library = true;
+  cudaKernelNodeParams kernel{};
   const char* name = nullptr;
-  if (cudaGraphKernelNodeGetParams(node, &parameters) == cudaSuccess &&
-      cudaFuncGetName(&name, parameters.func) == cudaSuccess && name != nullptr) {
-    return name;
+  // The runtime does not know the symbols of kernels that libraries load through the driver.
+  if (cudaGraphKernelNodeGetParams(node, &kernel) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return out;
   }
-  static_cast<void>(cudaGetLastError());
-  return "kernel";
+  out.shape = {std::int64_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
+               static_cast<int>(kernel.blockDim.x), kernel.sharedMemBytes,
+               static_cast<int>(kernel.blockDim.y * kernel.blockDim.z)};
+  if (cudaFuncGetName(&name, kernel.func) != cudaSuccess || name == nullptr) {
+    static_cast<void>(cudaGetLastError());
+    return out;
+  }
+  out.name = demangled(name);
+  if (std::string functor = functor_name(out.name); !functor.empty()) {
+    out.name = std::move(functor);
+    out.library = false;
+  }
+  return out;
 }
 
 void count(cudaGraph_t graph, GraphCensus& census);
@@ -118,11 +139,13 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
   WS_CUDA_CHECK(cudaGraphNodeGetType(node, &type));
   const auto add = [&census](NodeKind kind, std::string name) {
     ++counter_of(census, kind);
-    census.names.push_back(std::move(name));
+    census.nodes.push_back({kind, std::move(name)});
   };
   switch (type) {
     case cudaGraphNodeTypeKernel:
-      return add(NodeKind::kernel, kernel_name(node));
+      ++census.kernels;
+      census.nodes.push_back(kernel_node(node));
+      return;
     case cudaGraphNodeTypeMemset:
       return add(NodeKind::memset, "memset");
     case cudaGraphNodeTypeMemcpy:
@@ -138,7 +161,8 @@ void count_node(cudaGraphNode_t node, GraphCensus& census) {
     }
     default:
       ++census.other;
-      census.names.push_back(fmt::format("node of type {}", static_cast<int>(type)));
+      census.nodes.push_back(
+          {NodeKind::host, fmt::format("node of type {}", static_cast<int>(type))});
   }
 }
 
@@ -206,6 +230,27 @@ class CudaGraph final : public StepGraph {
 #endif  // WELLSPRING_CUDA
 
 }  // namespace
+
+std::string functor_name(std::string_view kernel) {
+  // "... cuda::map_kernel() [with F = NAME]" or "void ...::run_map<NAME>(...::MapBlock<NAME>)"
+  constexpr std::string_view kOwn = "wellspring::";
+  std::string_view name;
+  if (const std::size_t at = kernel.find("[with F = "); at != kernel.npos) {
+    name = kernel.substr(at + 10, kernel.rfind(']') - at - 10);
+  } else {
+    for (const auto& [launcher, block] : {std::pair<std::string_view, std::string_view>{
+                                              "cuda::run_map<", ">(wellspring::MapBlock<"},
+                                          {"cuda::run_league<", ">(wellspring::LeagueBlock<"}}) {
+      const std::size_t begin = kernel.find(launcher), end = kernel.find(block);
+      if (begin == kernel.npos || end == kernel.npos) continue;
+      name = kernel.substr(begin + launcher.size(), end - begin - launcher.size());
+    }
+  }
+  std::string out(name);
+  for (std::size_t at; (at = out.find(kOwn)) != out.npos;) out.erase(at, kOwn.size());
+  std::erase(out, ' ');
+  return out;
+}
 
 std::unique_ptr<StepGraph> StepGraph::record(Stream& stream,
                                              const std::function<void(Stream&)>& body) {

@@ -3,6 +3,7 @@
 // interface, so that loop, ordering, counters and census can be tested without a GPU.
 #pragma once
 
+#include "kernels/runtime/kernel_handle.h"
 #include "kernels/runtime/stream.h"
 
 #include <functional>
@@ -19,6 +20,14 @@ enum class GraphMode : std::uint8_t {
   check,  ///< runs both ways from the same state; fails unless the results are bit-identical
 };
 
+/// A node of a recorded step.
+struct GraphNode {
+  NodeKind kind = NodeKind::kernel;
+  std::string name = {};   ///< a kernel's functor; on the CPU, the name of the launch
+  LaunchShape shape = {};  ///< blocks, threads and scratch of a kernel on a GPU
+  bool library = false;    ///< a kernel of cuDNN, cuBLASLt or NCCL
+};
+
 /// Number of nodes of a recorded step, by kind, including child graphs.
 struct GraphCensus {
   int kernels = 0;
@@ -28,9 +37,13 @@ struct GraphCensus {
   int device_to_host = 0;
   int host_nodes = 0;
   int other = 0;
-  std::vector<std::string> names;  ///< in recording order (CPU) or node order (CUDA)
+  std::vector<GraphNode> nodes;  ///< in recording order (CPU) or node order (CUDA)
   bool no_host_transfer() const { return host_to_device + device_to_host + host_nodes == 0; }
 };
+
+/// The functor of a kernel, from the name of a KernelHandle or the demangled name of its function.
+/// Empty for kernels of libraries.
+std::string functor_name(std::string_view kernel);
 
 class StepGraph {
  public:

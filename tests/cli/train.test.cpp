@@ -263,6 +263,14 @@ TEST_F(ConfigCommand, ChecksTheTextAloneWithNoData) {
   expect_parts(outcome.out, {"from: no/such/run"});
 }
 
+TEST_F(ConfigCommand, RefusesToListNodesOfACpu) {
+  const Outcome outcome = run({"config", "small.yaml", "--nodes"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  expect_parts(outcome.err, {"--nodes", "a CPU runs the step without kernels", "device=cuda:0"});
+  EXPECT_EQ(run({"config", "small.yaml", "--nodes", "--no-data"}).exit_code, 2);
+}
+
 // A run that resumes from its own checkpoint does not read the initial weights again.
 TEST_F(ConfigCommand, RequiresTheWeightsThatTrainRequires) {
   ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);

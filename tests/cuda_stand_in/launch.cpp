@@ -3,6 +3,7 @@
 // kernel's own code instead, instruction by instruction. Host only.
 #include "kernels/runtime/launch.h"
 
+#include "kernels/runtime/cuda_check.h"
 #include "tests/cuda_stand_in/sass/kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -14,19 +15,22 @@ namespace wellspring::cuda {
 
 void launch_kernel(const Stream& stream, KernelHandle& kernel, const LaunchShape& shape,
                    const void* parameters, std::size_t bytes) {
+  cudaFuncAttributes attributes{};
+  WS_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel.function()));
+  check(stand_in::take_local_memory(attributes.localSizeBytes), kernel.name(), __FILE__, __LINE__);
   std::vector<std::byte> block(bytes);  // operator new aligns it to 16 bytes
   std::memcpy(block.data(), parameters, bytes);
   if (sass::Kernels* const kernels = sass::Kernels::of_environment();
       kernels != nullptr && kernels->in_use()) {
     sass::Code& code = kernels->find(kernel.name());
-    stand_in::launch_kernel(stream.native(), kernel.name(),
+    stand_in::launch_kernel(stream.native(), kernel.name(), shape,
                             [&code, shape, block = std::move(block)] {
                               sass::run_grid(code, shape, block.data(), block.size());
                             });
     return;
   }
-  const auto run = *static_cast<const stand_in::HostKernel*>(kernel.function());
-  stand_in::launch_kernel(stream.native(), kernel.name(),
+  const auto run = static_cast<const stand_in::HostKernel*>(kernel.function())->run;
+  stand_in::launch_kernel(stream.native(), kernel.name(), shape,
                           [run, block = std::move(block)] { run(block.data()); });
 }
 

@@ -1,9 +1,12 @@
 #include "tests/cuda_stand_in/memory.h"
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <ucontext.h>
+#include <vector>
 
 namespace wellspring::stand_in {
 namespace {
@@ -21,6 +24,29 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 const std::byte* address(const void* pointer) {
   return static_cast<const std::byte*>(pointer);
+}
+
+/// The pages of a block, and where to count them.
+struct Watched {
+  std::uintptr_t begin, end;
+  Footprint* footprint;
+};
+std::vector<Watched> touched;  ///< read by on_touch
+
+/// Opens the page of a faulting access: to reads first, to writes when it is written. Any other
+/// fault ends the process.
+void on_touch(int, siginfo_t* info, void* context) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  // Bit 1 of a page fault's error code says that it was a write (Intel SDM volume 3, 4.7).
+  const bool write = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+  for (const Watched& block : touched) {
+    if (at < block.begin || at >= block.end) continue;
+    (write ? block.footprint->written : block.footprint->read) += kPage;
+    mprotect(reinterpret_cast<void*>(at / kPage * kPage), kPage,
+             write ? PROT_READ | PROT_WRITE : PROT_READ);
+    return;
+  }
+  std::signal(SIGSEGV, SIG_DFL);  // the access repeats, and ends the process
 }
 
 /// The last block that begins at or before the address.
@@ -56,6 +82,29 @@ bool DeviceMemory::release(void* block) {
 bool DeviceMemory::holds(const void* begin, std::size_t bytes) const {
   const auto block = block_before(blocks_, begin);
   return block != blocks_.end() && address(begin) + bytes <= block->first + block->second.bytes;
+}
+
+std::size_t DeviceMemory::used() const {
+  std::size_t bytes = 0;
+  for (const auto& [begin, block] : blocks_) bytes += block.bytes;
+  return bytes;
+}
+
+void DeviceMemory::measure(const std::function<void()>& work, Footprint& footprint) {
+  touched.clear();
+  for (const auto& [begin, block] : blocks_) {
+    const auto first = reinterpret_cast<std::uintptr_t>(block.pages);
+    touched.push_back({first, first + block.page_bytes, &footprint});
+  }
+  protect(PROT_NONE);
+  struct sigaction action {
+  }, before{};
+  action.sa_sigaction = on_touch;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, &before);
+  work();
+  sigaction(SIGSEGV, &before, nullptr);
+  protect(PROT_READ | PROT_WRITE);
 }
 
 void DeviceMemory::protect(int protection) {

@@ -2,7 +2,10 @@
 // the stand-in's runtime, which holds its lock; host only.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
+#include <functional>
 #include <map>
 
 namespace wellspring::stand_in {
@@ -18,6 +21,13 @@ class DeviceMemory {
   bool release(void* block);
   /// True if [begin, begin + bytes) is inside one block.
   bool holds(const void* begin, std::size_t bytes) const;
+
+  /// Bytes of all blocks.
+  std::size_t used() const;
+
+  /// Runs work, given access, and counts the bytes of the pages that it touches; see Footprint. It
+  /// runs on this thread alone.
+  void measure(const std::function<void()>& work, Footprint& footprint);
 
   /// Gives the process access to device memory for its lifetime; may be nested.
   class Access {

@@ -2,8 +2,7 @@
 // API's reference ("API synchronization behavior", "Stream Management", "Event Management", "Graph
 // Management") and the CUDA C++ Programming Guide ("CUDA Graphs", "Stream Capture"); where the
 // documentation leaves a choice, the stand-in takes the least forgiving one.
-#include "tests/cuda_stand_in/memory.h"
-#include "tests/cuda_stand_in/streams.h"
+#include "tests/cuda_stand_in/runtime.h"
 
 #include <cuda_runtime_api.h>
 
@@ -23,42 +22,10 @@ struct CUevent_st {
   std::shared_ptr<Moment> last;  ///< the latest record; null before the first
 };
 
-struct CUgraphExec_st {
-  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
-};
-
 namespace {
-
-unsigned seed_of_environment() {
-  const char* text = std::getenv("WELLSPRING_STAND_IN_SEED");
-  return text == nullptr ? 0 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
-}
-
-/// The device and all runtime state; one per process, as with CUDA.
-struct Runtime {
-  std::recursive_mutex mutex;  ///< recursive: kernels are host code that might call the runtime
-  DeviceMemory device;
-  PinnedMemory pinned;
-  Streams streams{device, seed_of_environment()};
-  /// The legacy default stream. Wellspring's streams are non-blocking, so nothing orders them with
-  /// it.
-  cudaStream_t default_stream = streams.create();
-};
-
-/// Never destroyed, because destructors of static objects may still free their memory.
-Runtime& runtime() {
-  static Runtime& instance = *new Runtime;
-  return instance;
-}
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local cudaStream_t capturing_here = nullptr;
-
-/// Stores the error for cudaGetLastError and prints the reason to stderr, which CUDA does not do.
-cudaError_t refuse(cudaError_t error, const char* call, const char* why) {
-  std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
-  return last_error = error;
-}
 
 /// "Any unsafe call" invalidates a capture by this thread (Programming Guide, "Prohibited and
 /// Unhandled Operations"; cudaThreadExchangeStreamCaptureMode). Returns true if a capture was
@@ -100,16 +67,55 @@ constexpr const char* kMisdirected =
 
 }  // namespace
 
-#define LOCKED const std::lock_guard lock(runtime().mutex)
 #define REFUSED_IN_CAPTURE \
   if (unsafe_in_capture(__func__)) return cudaErrorStreamCaptureUnsupported
 
 namespace wellspring::stand_in {
 
-void launch_kernel(void* stream, std::string name, std::function<void()> work) {
+Runtime& runtime() {
+  static Runtime& instance = *new Runtime([] {
+    const char* const seed = std::getenv("WELLSPRING_STAND_IN_SEED");
+    return seed == nullptr ? 0u : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+  }());
+  return instance;
+}
+
+cudaError_t refuse(cudaError_t error, const char* call, const char* why) {
+  std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
+  return last_error = error;
+}
+
+void launch_kernel(void* stream, std::string name, const LaunchShape& shape,
+                   std::function<void()> work) {
   LOCKED;
   add(static_cast<cudaStream_t>(stream),
-      {cudaGraphNodeTypeKernel, std::move(name), std::move(work)});
+      {cudaGraphNodeTypeKernel, std::move(name), std::move(work), nullptr, nullptr, shape});
+}
+
+void launch_kernel(void* stream, std::string name, std::function<void()> work) {
+  launch_kernel(stream, std::move(name), {}, std::move(work));
+}
+
+cudaError_t take_local_memory(std::size_t stack) {
+  LOCKED;
+  Runtime& device = runtime();
+  const std::size_t bytes = stack == 0 ? 0 : (stack + 512) * 2048 * kMultiprocessors;
+  if (bytes <= device.local) return cudaSuccess;
+  if (device.device.used() + bytes > device.memory)
+    return refuse(cudaErrorMemoryAllocation, __func__, "no memory is left for the kernel's stack");
+  device.local = bytes;
+  return cudaSuccess;
+}
+
+void set_device_memory(std::size_t bytes) {
+  LOCKED;
+  runtime().memory = bytes;
+  runtime().local = 0;
+}
+
+void measure_footprints(std::vector<Footprint>* footprints) {
+  LOCKED;
+  runtime().footprints = footprints;
 }
 
 }  // namespace wellspring::stand_in
@@ -167,7 +173,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "stand-in for a GPU");
-  properties->multiProcessorCount = 1;
+  properties->multiProcessorCount = kMultiprocessors;
   return cudaSuccess;
 }
 
@@ -190,6 +196,8 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   LOCKED;
   REFUSED_IN_CAPTURE;
+  if (runtime().device.used() + runtime().local + bytes > runtime().memory)
+    return refuse(cudaErrorMemoryAllocation, __func__, "no memory");
   *block = runtime().device.allocate(bytes);
   if (*block == nullptr) return refuse(cudaErrorMemoryAllocation, __func__, "no memory");
   return cudaSuccess;
@@ -221,7 +229,9 @@ cudaError_t cudaFreeHost(void* block) {
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  *free_bytes = *total_bytes = std::size_t{4} << 30;
+  LOCKED;
+  *total_bytes = runtime().memory;
+  *free_bytes = runtime().memory - runtime().device.used() - runtime().local;
   return cudaSuccess;
 }
 
@@ -429,72 +439,5 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   }
   *milliseconds =
       std::chrono::duration<float, std::milli>(end->last->when - begin->last->when).count();
-  return cudaSuccess;
-}
-
-// Graphs. Each is captured from one stream, so a graph is a list
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  if (nodes == nullptr) {
-    *count = graph->nodes.size();
-    return cudaSuccess;
-  }
-  *count = std::min(*count, graph->nodes.size());
-  for (std::size_t i = 0; i < *count; ++i) nodes[i] = graph->nodes[i].get();
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-  *type = node->type;
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* copy) {
-  *copy = {nullptr, {const_cast<void*>(node->from)}, nullptr, {node->to}};
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* kernel) {
-  kernel->func = node;  // cudaFuncGetName below accepts it
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t, cudaGraph_t*) {
-  return refuse(cudaErrorInvalidValue, __func__, "there are no child graphs");
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->nodes};
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  delete exec;  // launches in flight hold their nodes
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  LOCKED;
-  if (stream->capture) {
-    stream->capture_is_invalid = true;
-    return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream is being captured");
-  }
-  for (const auto& node : exec->nodes) {
-    runtime().streams.enqueue(stream, {nullptr, [node] { node->work(); }});
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaFuncGetName(const char** name, const void* function) {
-  *name = static_cast<const CUgraphNode_st*>(function)->name.c_str();
   return cudaSuccess;
 }

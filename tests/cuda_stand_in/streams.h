@@ -20,6 +20,7 @@ struct CUgraphNode_st {
   std::function<void()> work;
   void* to = nullptr;  ///< destination of a copy
   const void* from = nullptr;
+  wellspring::LaunchShape shape = {};  ///< blocks, threads and scratch of a kernel
 };
 
 struct CUgraph_st {

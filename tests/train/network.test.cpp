@@ -93,12 +93,11 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
   void train_step() {
     const ops::OptimizerSpec& optimizer = config_.optimizer.spec;
-    ops::begin_step(
+    backward();
+    task_.optimize(
         stream_,
         {.peak = kRate, .total = 100000, .beta1 = optimizer.beta1, .beta2 = optimizer.beta2},
         state_.data());
-    backward();
-    task_.optimize(stream_, state_.data());
     end_step(stream_, state_.data());
   }
   /// Number of samples that their own head classifies correctly.

@@ -10,8 +10,8 @@ std::size_t gradient_norm_partials() {
   return static_cast<std::size_t>(kNormParts);
 }
 
-void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
-                   StepState* state) {
+void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
+                   float clip, float* partials, StepState* state) {
   const std::int64_t all = packs(parameters.matrices) + packs(parameters.vectors);
   const int lanes = reduce_lanes(all / kNormParts + 1);
   visit_float(parameters.compute, [&]<class T>(T) {
@@ -22,7 +22,7 @@ void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, 
                               partials});
   });
   league(stream, "gradient_scale", 1, {kReduceLanes, kReduceLanes * sizeof(float)},
-         GradientScale{partials, clip, state});
+         GradientScale{partials, schedule, clip, state});
 }
 
 void clip_adaptively(Stream& stream, const ParameterView& parameters, float factor) {

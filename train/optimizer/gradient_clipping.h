@@ -9,6 +9,7 @@
 #include "kernels/runtime/reduce.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/optimizer/parameter_view.h"
 
 #include <cstddef>
@@ -18,10 +19,10 @@ namespace wellspring::ops {
 
 /// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
 /// gradient_scale = min(1, clip / norm) (no clipping if `clip` is 0). If the norm is not finite,
-/// the scale is 0, the update is skipped and the sticky flag is set. `partials`:
-/// gradient_norm_partials() floats.
-void gradient_norm(Stream& stream, const ParameterView& parameters, float clip, float* partials,
-                   StepState* state);
+/// the scale is 0, the update is skipped and the sticky flag is set. The same launch sets the
+/// learning rate and the bias corrections. `partials`: gradient_norm_partials() floats.
+void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
+                   float clip, float* partials, StepState* state);
 std::size_t gradient_norm_partials();
 
 /// Adaptive gradient clipping in place: scales the gradient of each unit of parameters.clip_units
@@ -74,16 +75,19 @@ struct GradientSquares {
   }
 };
 
-/// Second pass: computes the norm and the clipping factor.
+/// Second pass: computes the norm, the clipping factor and the factors of set_step_factors.
 struct GradientScale {
   const float* partials;
+  ScheduleSpec schedule;
   float clip;
   StepState* state;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t) const {
     float* lanes = team.template scratch<float>(reduce_lanes(kNormParts));
-    const StepState now = *state;  // loaded before the barriers
+    const std::uint64_t step = state->step;  // loaded before the barriers
+    const std::uint32_t nonfinite = state->nonfinite;
+    set_step_factors(team, schedule, step, state);
     const float* parts = partials;
     const float sum =
         team_sum<Team, float>(team, lanes, kNormParts, [=](std::int64_t i) { return parts[i]; });
@@ -92,7 +96,7 @@ struct GradientScale {
     state->gradient_norm = norm;
     if (!is_finite(norm)) {
       state->gradient_scale = 0;
-      if (now.nonfinite == 0) state->nonfinite = static_cast<std::uint32_t>(now.step) + 1;
+      if (nonfinite == 0) state->nonfinite = static_cast<std::uint32_t>(step) + 1;
     } else {
       state->gradient_scale = clip > 0 && norm > clip ? clip / norm : 1.0f;
     }

@@ -1,11 +1,10 @@
 // Factors of an optimizer step that follow from its number, kept in device memory: the learning rate
-// and the bias corrections of AdamW. Called by train/step; host and device.
+// and the bias corrections of AdamW. Called by gradient_clipping.h; host and device.
 #pragma once
 
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/step_state.h"
-#include "kernels/runtime/stream.h"
 
 #include <cstdint>
 
@@ -32,8 +31,6 @@ struct ScheduleSpec {
   int milestones = 0;          ///< step: number of entries of milestone
   std::uint64_t milestone[kMostMilestones] = {};
 };
-/// First node of a step: sets state->learning_rate, correction1 and correction2 from state->step.
-void begin_step(Stream& stream, const ScheduleSpec& schedule, StepState* state);
 
 /// The learning rate of a step (see ScheduleKind). Each fraction is a single division in double
 /// precision, which represents step numbers exactly, so host and device agree.
@@ -86,23 +83,19 @@ WS_INLINE float bias_correction(float beta, std::uint64_t step) {
   return static_cast<float>(1.0 / (1.0 - integer_power(static_cast<double>(beta), step + 1)));
 }
 
-/// A team functor, so that threads compute the corrections at the same time.
-struct BeginStep {
-  ScheduleSpec schedule;
-  StepState* state;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t) const {
-    const std::uint64_t step = state->step;
-    for (int i = team.rank(); i < 3; i += team.size()) {
-      if (i == 2) {
-        state->learning_rate = learning_rate_at(schedule, step);
-      } else {
-        const float correction = bias_correction(i == 0 ? schedule.beta1 : schedule.beta2, step);
-        (i == 0 ? state->correction1 : state->correction2) = correction;
-      }
+/// Sets state->learning_rate, correction1 and correction2 from the step. Called by all members, which
+/// compute them at the same time.
+template <class Team>
+WS_HD void set_step_factors(Team& team, const ScheduleSpec& schedule, std::uint64_t step,
+                            StepState* state) {
+  for (int i = team.rank(); i < 3; i += team.size()) {
+    if (i == 2) {
+      state->learning_rate = learning_rate_at(schedule, step);
+    } else {
+      const float correction = bias_correction(i == 0 ? schedule.beta1 : schedule.beta2, step);
+      (i == 0 ? state->correction1 : state->correction2) = correction;
     }
   }
-};
+}
 
 }  // namespace wellspring::ops

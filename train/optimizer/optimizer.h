@@ -56,7 +56,7 @@ struct OptimizerSpec {
   }
 };
 /// `first`, `second`: [matrices + vectors] f32 each, or null (see state_arrays()). Rates and weight
-/// decay come from parameters.ranges, bias corrections from begin_step. Writes master and working
+/// decay come from parameters.ranges, bias corrections from gradient_norm. Writes master and working
 /// copy in one pass. An optimizer with tensor_norms needs one range per tensor, at multiples of
 /// kPack, and parameters.tensor_norms.
 void optimizer_step(Stream& stream, const OptimizerSpec& spec, const ParameterView& parameters,

@@ -9,19 +9,16 @@
 namespace wellspring {
 
 void TrainingStep::enqueue(Stream& stream) {
-  begin(stream);
   data(stream);
   learn(stream, made());
 }
 
 void TrainingStep::enqueue_data(Stream& stream) {
-  begin(stream);
   data(stream);
   end(stream, made());
 }
 
 void TrainingStep::enqueue_kept(Stream& stream, std::size_t k) {
-  begin(stream);
   learn(stream, kept_.empty() ? made() : kept(k));
 }
 
@@ -48,11 +45,6 @@ void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
   reduce(stream);
   optimize(stream);
   end(stream, batch);
-}
-
-/// Computes the learning rate and the bias corrections of this step.
-void TrainingStep::begin(Stream& stream) {
-  ops::begin_step(stream, schedule_, state_.data());
 }
 
 /// Assigns a sample to each row, emits the samples and mixes them.
@@ -82,10 +74,10 @@ void TrainingStep::reduce(Stream& stream) {
   task_.parameters().reduce_gradients(stream, ranks_, wide_gradient_.data());
 }
 
-/// Computes the gradient norm and clips; one pass updates the master weights and their working
-/// copy.
+/// Computes the gradient norm and clips, sets the learning rate; one pass updates the master weights
+/// and their working copy.
 void TrainingStep::optimize(Stream& stream) {
-  task_.optimize(stream, state_.data());
+  task_.optimize(stream, schedule_, state_.data());
 }
 
 /// Writes a line of metrics into the ring and increments the step counter.

@@ -56,7 +56,6 @@ class TrainingStep {
   const HeadLosses& losses() const { return losses_; }
 
  private:
-  void begin(Stream& stream);
   void data(Stream& stream);
   void learn(Stream& stream, const StepBatch& batch);
   void pass(Stream& stream, const StepBatch& batch, std::int64_t index);

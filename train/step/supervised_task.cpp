@@ -46,10 +46,10 @@ void SupervisedTask::backward(const Pass& pass) {
   network_->backward(pass);
 }
 
-void SupervisedTask::optimize(Stream& stream, StepState* state) {
+void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state) {
   const ops::ParameterView view = parameters().view();
   if (view.units > 0) ops::clip_adaptively(stream, view, optimizer_.agc);
-  ops::gradient_norm(stream, view, clip_, norm_partials_.data(), state);
+  ops::gradient_norm(stream, view, schedule, clip_, norm_partials_.data(), state);
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
   if (ema_ > 0)

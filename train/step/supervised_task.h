@@ -49,8 +49,9 @@ class SupervisedTask {
   void* output_gradient() const { return network_->output_gradient(); }
   /// Enqueues the backward pass: the gradient of every trained parameter.
   void backward(const Pass& pass);
-  /// Enqueues clipping and the update of all trained parameters and their average.
-  void optimize(Stream& stream, StepState* state);
+  /// Enqueues clipping, the learning rate and the update of all trained parameters and their
+  /// average.
+  void optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state);
 
   ParameterArena& parameters() { return network_->parameters(); }
   const ParameterArena& parameters() const { return network().parameters(); }

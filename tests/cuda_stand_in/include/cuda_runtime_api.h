@@ -12,9 +12,12 @@
 // that is the same address space.
 #pragma once
 
+#include "kernels/runtime/kernel_handle.h"
+
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 // Values are those in the CUDA Runtime API, "Data types used by CUDA Runtime".
 enum cudaError_t {
@@ -99,8 +102,16 @@ struct cudaMemcpy3DParms {
   void* dstArray;
   cudaPitchedPtr dstPtr;
 };
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
 struct cudaKernelNodeParams {
   void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+};
+struct cudaFuncAttributes {
+  std::size_t sharedSizeBytes, localSizeBytes;
 };
 
 cudaError_t cudaGetLastError();
@@ -156,14 +167,38 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaFuncGetName(const char** name, const void* function);
+/// The local memory is that of the functor's row in bench/results/kernels.md; 0 for others.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 
 namespace wellspring::stand_in {
 
 /// The target of a KernelHandle here: the host's loop with the kernel's parameters.
-using HostKernel = void (*)(const void* parameters);
+struct HostKernel {
+  void (*run)(const void* parameters);
+  const char* name;
+};
 
 /// Replaces cudaLaunchKernel in the stand-in: enqueues a kernel, which is host work. `stream` is a
 /// cudaStream_t.
+void launch_kernel(void* stream, std::string name, const LaunchShape& shape,
+                   std::function<void()> work);
+/// The same for a kernel of a library.
 void launch_kernel(void* stream, std::string name, std::function<void()> work);
+/// Takes local memory for a kernel with `stack` bytes per thread, as the driver does at its first
+/// launch (MemoryPlan::local_bytes). Refuses if the device has less left.
+cudaError_t take_local_memory(std::size_t stack);
+
+/// Sets the size of device memory (4 GiB otherwise). Local memory is taken again from the next
+/// launch on.
+void set_device_memory(std::size_t bytes);
+
+/// Device memory that a node of a graph touches, in pages of 4 KiB: each counts once as read and
+/// once as written. Pages that a node writes first do not count as read.
+struct Footprint {
+  std::string name;
+  std::size_t read = 0, written = 0;  ///< bytes
+};
+/// While set, each graph launch appends the footprints of its nodes when they run. Null: off.
+void measure_footprints(std::vector<Footprint>* footprints);
 
 }  // namespace wellspring::stand_in

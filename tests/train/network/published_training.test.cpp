@@ -61,11 +61,10 @@ class PublishedRun {
   double step(std::int64_t number) {
     load(number);
     Stream& stream = context_.stream;
-    ops::begin_step(stream, learning_rate_schedule(config_), state_.data());
     task_.forward(pass(PassMode::train));
     const double loss = this->loss();
     task_.backward(pass(PassMode::train));
-    task_.optimize(stream, state_.data());
+    task_.optimize(stream, learning_rate_schedule(config_), state_.data());
     end_step(stream, state_.data());
     return loss;
   }

@@ -2,8 +2,8 @@
 
 #include "kernels/runtime/end_step.h"
 #include "tests/ops/operation_test.h"
-#include "tests/support/host_team.h"
 #include "tests/train/training_testing.h"
+#include "train/optimizer/gradient_clipping.h"
 #include "train/step/step.h"
 
 #include <gtest/gtest.h>
@@ -17,11 +17,17 @@ namespace {
 
 class ScheduleTest : public test::OperationTest {
  protected:
+  /// Sets the factors of a step, with a network without parameters.
+  void begin_step(const ScheduleSpec& schedule, const Buffer<StepState>& state) {
+    const Buffer<float> partials =
+        buffer(std::vector<float>(static_cast<std::size_t>(gradient_norm_partials())));
+    gradient_norm(stream(), {}, schedule, 0, partials, state);
+  }
   float rate_at(const ScheduleSpec& schedule, std::uint64_t step) {
     StepState state;
     state.step = step;
     const Buffer<StepState> device_state = buffer(std::vector<StepState>{state});
-    begin_step(stream(), schedule, device_state);
+    begin_step(schedule, device_state);
     return device_state.values()[0].learning_rate;
   }
 };
@@ -136,7 +142,7 @@ TEST_P(ScheduleTest, CorrectsTheBiasOfTheMoments) {
   schedule.beta2 = 0.999f;
   for (const std::uint64_t step : {0u, 1u, 999u, 1u << 20}) {
     const Buffer<StepState> state = buffer(std::vector<StepState>{{.step = step}});
-    begin_step(stream(), schedule, state);
+    begin_step(schedule, state);
     const auto exact = [&](float beta) {
       return 1 / (1 - std::pow(static_cast<double>(beta), static_cast<double>(step + 1)));
     };
@@ -155,14 +161,6 @@ TEST_P(ScheduleTest, CountsStepsIn64Bits) {
 }
 
 WS_ON_EVERY_BACKEND(ScheduleTest);
-
-TEST(ScheduleTeams, GiveEqualBitsForAnySize) {
-  std::vector<StepState> state(1);
-  state[0].step = 12345;
-  wellspring::test::expect_equal_for_all_team_sizes(
-      BeginStep{{1, 0, 10, 20000, 0.9f, 0.999f}, state.data()}, 1, {32},
-      {wellspring::test::bytes_of(state)});
-}
 
 TEST(ScheduleOfARun, RoundsTheWarmUpToWholeSteps) {
   const auto warmup = [](const char* share) {

@@ -180,7 +180,7 @@ class OptimizerTest : public test::OperationTest {
     view.matrix_gradient = matrices.data();
     view.vector_gradient = vectors;
     view.compute = DTypeOf<T>::value;
-    gradient_norm(stream(), view, clip, partials, state);
+    gradient_norm(stream(), view, {}, clip, partials, state);
     double square = 0;
     for (const double g : in_double(of_matrices)) square += g * g;
     for (const double g : in_double(of_vectors)) square += g * g;
@@ -296,7 +296,7 @@ TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
       view.working = master.data();
       view.matrix_gradient = all.data();
       view.vector_gradient = all.data() + kMatrices;
-      gradient_norm(stream(), view, 1.0f, partials, state);
+      gradient_norm(stream(), view, {}, 1.0f, partials, state);
       EXPECT_EQ(state.values()[0].gradient_scale, 0);
       EXPECT_EQ(state.values()[0].nonfinite, 8u);
       optimizer_step(stream(), {}, view, first, second, state);
@@ -361,14 +361,15 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
   const auto start = random_values<float>(kAll, 1), gradient = random_values<float>(kAll, 2);
   std::vector<float> master = start, first(kAll), second(kAll), partials(kNormParts);
   std::vector<StepState> state(1);
-  state[0].learning_rate = 0.1f;
+  state[0].step = 12345;
   using wellspring::test::bytes_of;
   using wellspring::test::expect_equal_for_all_team_sizes;
   expect_equal_for_all_team_sizes(
       GradientSquares<float>{gradient.data(), gradient.data() + kMatrices, kMatrices, kVectors,
                              partials.data()},
       kNormParts, {kReduceLanes, kReduceLanes * sizeof(Pack)}, {bytes_of(partials)});
-  expect_equal_for_all_team_sizes(GradientScale{partials.data(), 1.0f, state.data()}, 1,
+  const ScheduleSpec schedule{1, 0, 10, 20000, 0.9f, 0.999f};
+  expect_equal_for_all_team_sizes(GradientScale{partials.data(), schedule, 1.0f, state.data()}, 1,
                                   {kReduceLanes, kReduceLanes * sizeof(float)}, {bytes_of(state)});
   const std::vector<UpdateRange> ranges = many_ranges(0.05f);
   const auto step = [&]<class Rule>(const Rule& rule) {

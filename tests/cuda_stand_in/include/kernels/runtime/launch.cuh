@@ -26,25 +26,30 @@ namespace wellspring::cuda {
 
 template <class F>
 KernelHandle& map_kernel() {
-  static const stand_in::HostKernel run = [](const void* parameters) {
-    const auto& block = *static_cast<const MapBlock<F>*>(parameters);
-    host::run_map(block.n, 1, block.f);
-  };
-  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  static const stand_in::HostKernel run = {[](const void* parameters) {
+                                             const auto& block =
+                                                 *static_cast<const MapBlock<F>*>(parameters);
+                                             host::run_map(block.n, 1, block.f);
+                                           },
+                                           __PRETTY_FUNCTION__};
+  static KernelHandle handle(&run, run.name);
   return handle;
 }
 
 template <class F>
 KernelHandle& league_kernel() {
-  static const stand_in::HostKernel run = [](const void* parameters) {
-    const auto& block = *static_cast<const LeagueBlock<F>*>(parameters);
-    std::vector<std::max_align_t> scratch(block.scratch_bytes / sizeof(std::max_align_t) + 1);
-    for (std::int64_t i = 0; i < block.n; ++i) {
-      stand_in::Team team({reinterpret_cast<std::byte*>(scratch.data()), block.scratch_bytes, 0});
-      block.f(team, i);
-    }
-  };
-  static KernelHandle handle(&run, __PRETTY_FUNCTION__);
+  static const stand_in::HostKernel run = {
+      [](const void* parameters) {
+        const auto& block = *static_cast<const LeagueBlock<F>*>(parameters);
+        std::vector<std::max_align_t> scratch(block.scratch_bytes / sizeof(std::max_align_t) + 1);
+        for (std::int64_t i = 0; i < block.n; ++i) {
+          stand_in::Team team(
+              {reinterpret_cast<std::byte*>(scratch.data()), block.scratch_bytes, 0});
+          block.f(team, i);
+        }
+      },
+      __PRETTY_FUNCTION__};
+  static KernelHandle handle(&run, run.name);
   return handle;
 }
 

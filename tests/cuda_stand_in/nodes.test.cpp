@@ -1,0 +1,63 @@
+// Goldens of the nodes of shipped configurations' steps, so that a fusion or an added pass shows as
+// a change of a file. WELLSPRING_UPDATE_GOLDEN=1 writes them.
+#include "core/io/files.h"
+#include "train/node_table.h"
+#include "train/trainer.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSource = WELLSPRING_SOURCE_DIR;
+
+/// Nodes of the step with the bytes that its second replay reads and writes.
+std::string nodes_of(const RunConfig& config) {
+  TrainObserver observer;
+  TrainerOptions options;
+  options.write_files = false;
+  Trainer trainer(config, observer, options);
+  trainer.train_until(3);
+  std::vector<stand_in::Footprint> footprints;
+  stand_in::measure_footprints(&footprints);
+  trainer.train_until(4);
+  stand_in::measure_footprints(nullptr);
+  std::vector<NodeBytes> bytes;
+  for (const stand_in::Footprint& node : footprints) bytes.push_back({node.read, node.written});
+  return node_table(trainer.census(), bytes);
+}
+
+void expect_golden(const std::string& name, const std::string& config,
+                   std::vector<std::string> settings) {
+  settings.push_back("device=cuda:0");
+  const std::string text = nodes_of(RunConfig::load(kSource / "configs" / config, settings));
+  const fs::path golden = kSource / "tests/cuda_stand_in/nodes" / (name + ".txt");
+  if (std::getenv("WELLSPRING_UPDATE_GOLDEN") != nullptr) std::ofstream(golden) << text;
+  EXPECT_EQ(text, read_text(golden)) << "WELLSPRING_UPDATE_GOLDEN=1 writes " << golden;
+}
+
+TEST(Nodes, OfTheQuickstart) {
+  expect_golden("quickstart", "quickstart.yaml", {});
+}
+
+// 32 rows instead of 128 keep the test short. They change grids, not the list of nodes.
+TEST(Nodes, OfAResnet18At32Pixels) {
+  expect_golden("resnet18", "quickstart.yaml",
+                {"model={name: resnet18}", "train.batch=32"});
+}
+
+TEST(Nodes, OfADeepSet) {
+  expect_golden("deepset", "ginkgo.yaml", {});
+}
+
+}  // namespace
+}  // namespace wellspring
