@@ -275,7 +275,9 @@ TEST(WholeImage, RunsInListOrder) {
 // Operations on whole images after a blur read the blurred image.
 TEST(WholeImage, FollowsABlur) {
   Emitted emit, blurred;
-  const std::string blur = "augment: [flip_x: 1, blur: {sigma: [1, 1], kernel: 5, probability: 1}";
+  const std::string blur =
+      "augment: [flip_x: 1, sharpen: {factor: 0.5, probability: 1}, blur: {sigma: [1, 1], kernel: "
+      "5, probability: 1}";
   const auto image = emit(blur + "]");
   double mean = 0;
   for (std::size_t i = 0; i < image.size(); i += 3)
@@ -287,9 +289,9 @@ TEST(WholeImage, FollowsABlur) {
   const std::string tail = "\nnormalise: {mean: [0.5], std: [0.25]}";
   const auto seen = emit(blur + rest + tail);
   const Augmentation a = draw_augmentation(test::plan_of(blur + rest, kShape), {kImageSeed, 0});
-  ASSERT_EQ(a.colour_count, 3);
-  ASSERT_EQ(a.colour_before_blur, 0);
-  const double factor = static_cast<double>(a.colour[1].value);
+  ASSERT_EQ(a.colour_count, 4);
+  ASSERT_EQ(a.colour_before_blur, 1);
+  const double factor = static_cast<double>(a.colour[2].value);
   ASSERT_LT(*std::ranges::max_element(image), 0.9f);  // solarise changes nothing
   std::size_t steps = 0;
   for (std::size_t i = 0; i < image.size(); ++i) {
