@@ -116,7 +116,10 @@ void print(const GeneratorEntry& entry) {
   }
   print_below(0, "random numbers: " + draws_text(info.draws));
   print_below(0, fmt::format("classes ({}): {}", info.classes.size(), class_text(info.classes)));
-  fmt::print("\nlatents (true parameters of each sample)\n");
+  fmt::print("\nlatents (true parameters of each sample{})\n",
+             info.settable_latents == 0
+                 ? ""
+                 : fmt::format("; export --latents can set the first {}", info.settable_latents));
   for (const LatentInfo& latent : info.latents) {
     fmt::print("  {}  [{:g}, {:g}]{}{}\n", paint(Colour::bold, latent.name), latent.low,
                latent.high, latent.unit.empty() ? "" : " ", latent.unit);
@@ -168,15 +171,30 @@ void print(const std::vector<ConfigSection>& sections) {
   }
 }
 
+void print(const AugmentPreset& preset) {
+  print_below(0, paint(Colour::bold, preset.name) + ": " + preset.summary);
+  print_below(2, preset.source);
+  fmt::print("\n{}\n", preset.list);
+}
+
 void print(const std::vector<AugmentEntry>& operations) {
   fmt::print("Operations for the list `augment` of data or of a source, applied in order.\n\n");
   for (const AugmentEntry& entry : operations) {
     print_below(0, paint(Colour::bold, entry.name) + ": " + entry.summary);
     if (!entry.source.empty()) print_below(2, entry.source);
-    fmt::print("  `{0}: VALUE` sets {1}\n", entry.name, entry.main);
+    if (entry.takes_value()) fmt::print("  `{0}: VALUE` sets {1}\n", entry.name, entry.main);
     print_parameters(entry.rows());
     fmt::print("\n");
   }
+  if (operations.size() == 1) return;
+  fmt::print("Groups, whose members are operations or groups\n\n");
+  for (const GroupKind kind : kGroupKinds) {
+    print_below(0, paint(Colour::bold, group_name(kind)) + ": " + group_help(kind));
+    print_parameters(group_table(kind).rows());
+    fmt::print("\n");
+  }
+  fmt::print("Presets, which are replaced by their operations\n\n");
+  for (const AugmentPreset& preset : augment_presets()) print(preset);
 }
 
 constexpr const char* kConfiguration = "config";
@@ -193,6 +211,8 @@ std::vector<ConfigSection> sections_without_augmentations() {
     } else if (!std::exchange(listed, true)) {
       std::vector<std::string> names;
       for (const AugmentEntry& entry : augmentation_table()) names.push_back(entry.name);
+      for (const GroupKind kind : kGroupKinds) names.emplace_back(group_name(kind));
+      for (const AugmentPreset& preset : augment_presets()) names.push_back(preset.name);
       sections.push_back({"data.augment[], data.sources[].augment[]",
                           "images only",
                           {},
@@ -220,11 +240,17 @@ std::vector<ConfigSection> sections_of(const std::string& path) {
   return found;
 }
 
-std::vector<AugmentEntry> operation_of(const std::string& name) {
+/// Calls `show` with the operation or preset named `name`.
+template <class Show>
+void with_operation(const std::string& name, const Show& show) {
   std::vector<std::string> known;
   for (const AugmentEntry& entry : augmentation_table()) {
-    if (entry.name == name) return {entry};
+    if (entry.name == name) return show(std::vector<AugmentEntry>{entry});
     known.push_back(entry.name);
+  }
+  for (const AugmentPreset& preset : augment_presets()) {
+    if (preset.name == name) return show(preset);
+    known.push_back(preset.name);
   }
   fail(ErrorKind::config, {fmt::format("command line: unknown augmentation '{}'", name), "",
                            name_advice(name, known)});
@@ -237,8 +263,9 @@ void with_entry(const std::string& name, const Show& show) {
   const std::string of = name.substr(0, dot), part = name.substr(std::min(dot + 1, name.size()));
   if (of == kConfiguration)
     return show(part.empty() ? sections_without_augmentations() : sections_of(part));
-  if (of == kAugmentation) return show(part.empty() ? augmentation_table() : operation_of(part));
   if (is_own_generator(name)) return show(find_generator(name, {"command line"}));
+  if (of == kAugmentation && part.empty()) return show(augmentation_table());
+  if (of == kAugmentation) return with_operation(part, show);
   std::vector<std::string> known = {kConfiguration, kAugmentation};
   for (const GeneratorEntry& entry : generator_registry()) {
     if (entry.name == name) return show(entry);
@@ -273,7 +300,7 @@ Command add_describe(CLI::App& parent) {
          "name", options->name,
          "a name from 'wellspring list'; 'config' for the keys of a configuration file, or "
          "a section of it, such as 'config.train'; 'augment' for the augmentation "
-         "operations, or one of them, such as 'augment.crop_resize'")
+         "operations, or one of them or a preset, such as 'augment.crop_resize'")
       ->required();
   app->add_flag("--json", options->json, "print JSON");
   return {app, [options] {

@@ -95,6 +95,7 @@ Json to_json(const GeneratorEntry& entry) {
             {"pixel", info.draws.pixel}}},
           {"classes", info.classes},
           {"latents", list_of(info.latents)},
+          {"settable_latents", info.settable_latents},
           {"plane", to_json(info.plane)},
           {"parameters", list_of(entry.parameters)}};
 }
@@ -131,10 +132,17 @@ Json to_json(const std::vector<AugmentEntry>& operations) {
     list.push_back({{"name", entry.name},
                     {"summary", entry.summary},
                     {"source", entry.source},
-                    {"main", entry.main},
+                    {"main", entry.takes_value() ? entry.main : ""},
                     {"parameters", list_of(entry.rows())}});
   }
   return list;
+}
+
+Json to_json(const AugmentPreset& preset) {
+  return {{"name", preset.name},
+          {"summary", preset.summary},
+          {"source", preset.source},
+          {"list", preset.list}};
 }
 
 }  // namespace wellspring::cli

@@ -4,6 +4,7 @@
 #include "core/config/config_values.h"
 #include "generators/generator.h"
 #include "kernels/augment/augmentation_config.h"
+#include "kernels/augment/augmentation_presets.h"
 #include "sources/files/format.h"
 #include "train/models/model.h"
 
@@ -20,5 +21,6 @@ nlohmann::ordered_json to_json(const ModelEntry& entry);
 nlohmann::ordered_json to_json(const DatasetFormat& format);
 nlohmann::ordered_json to_json(const std::vector<ConfigSection>& sections);
 nlohmann::ordered_json to_json(const std::vector<AugmentEntry>& operations);
+nlohmann::ordered_json to_json(const AugmentPreset& preset);
 
 }  // namespace wellspring::cli

@@ -64,10 +64,15 @@ Command add_export(CLI::App& parent) {
   auto options = std::make_shared<ExportArguments>();
   add_sample_options(*app, options->samples,
                      "number of samples (with --split eval, default: all held-out samples)");
-  app->add_option("--out", options->samples.out,
-                  "output; the extension selects the format: NAME.npz (NumPy), NAME.h5 or "
-                  "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits)")
+  app->add_option(
+         "--out", options->samples.out,
+         "output; the extension selects the format: NAME.npz (NumPy), NAME.h5 or "
+         "NAME.hdf5 (HDF5), NAME.trackml (a folder of tables, for tracker hits), NAME.lhe or "
+         "NAME.hepmc (event records, of columns=record)")
       ->required();
+  app->add_option("--latents", options->samples.latents,
+                  "(generators only) make one sample per row at these latents instead of drawing "
+                  "them: NAME.npz with an array `latents` (as export writes it), or NAME.npy");
   std::string layouts;
   for (const ExportLayout& layout : export_layouts()) {
     layouts += fmt::format("{}{}: {}", layouts.empty() ? "" : "; ", layout.name, layout.arrays);

@@ -58,6 +58,7 @@ void list_formats() {
         "hdf5", "write",
         fmt::format("{}: {}: {}h5 --layout {}", layout.name, layout.arrays, exported, layout.name));
   print_row("trackml", "write", "a folder of tables, for tracker hits: " + exported + "trackml");
+  print_row("lhe, hepmc", "write", "Les Houches and HepMC3 events: " + exported + "lhe");
   print_row("png", "write", "contact sheets: wellspring preview");
   print_row("jsonl", "write", "metrics of a run, one object per line, and TensorBoard events");
   print_row("html", "write", "the report of a run");

@@ -33,9 +33,16 @@ struct PredictArguments {
 std::string prediction_text(const HeadSpec& head, std::span<const float> outputs) {
   std::vector<std::string> parts;
   if (head.loss == LossKind::regression) {
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-      parts.push_back(fmt::format("{} {:.4g}{}", head.targets[k].name,
-                                  predicted_target(head.targets[k], outputs[k]),
+    const std::size_t targets = head.targets.size();
+    const auto deviation = [&](std::size_t k) {
+      return head.law.error != ops::RegressionError::gaussian
+                 ? std::string()
+                 : fmt::format(" +- {:.2g}",
+                               predicted_deviation(head.targets[k], outputs[targets + k]));
+    };
+    for (std::size_t k = 0; k < targets; ++k)
+      parts.push_back(fmt::format("{} {:.4g}{}{}", head.targets[k].name,
+                                  predicted_target(head.targets[k], outputs[k]), deviation(k),
                                   head.targets[k].unit.empty() ? "" : " " + head.targets[k].unit));
   } else if (head.is_dense()) {
     std::vector<std::size_t> pixels(head.classes.size());

@@ -6,7 +6,9 @@
 #include "core/text/plural.h"
 #include "core/text/progress.h"
 #include "core/text/text.h"
+#include "generators/given_latents.h"
 #include "generators/own/own_generator.h"
+#include "sources/files/array_input.h"
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
 
@@ -67,6 +69,27 @@ bool is_configuration(const std::string& name) {
        name_advice(name, generator_names()) + "; or name a configuration file: configs/NAME.yaml"});
 }
 
+/// Reads the latents, one row per sample, from a NumPy file: the array of a .npy, or `latents` of an
+/// .npz. Their number is the number of samples.
+void read_latents(const std::string& file, const SampleInfo& info,
+                  const std::optional<std::uint64_t>& count, SampleRange& range) {
+  const std::filesystem::path path = file;
+  const bool archive = path.extension() == ".npz";
+  const auto input = archive ? open_npz_input(path) : open_npy_input(path);
+  const NumberArray array = input->array(archive ? "latents" : path.filename().string());
+  if (array.shape().size() != 2 || array.rows() == 0)
+    input->refuse(array, "latents have the shape [samples, latents]", "write such an array");
+  const std::int64_t width = array.shape()[1];
+  if (count && *count != static_cast<std::uint64_t>(array.rows()))
+    fail(ErrorKind::config, {fmt::format("command line: --count {}, but {} has {}", *count,
+                                         printable(file), counted(array.rows(), "row")),
+                             "one sample is made per row", "leave --count out"});
+  std::vector<float> values(static_cast<std::size_t>(array.rows() * width));
+  array.read(0, array.rows(), values.data());
+  range.count = static_cast<std::uint64_t>(array.rows());
+  range.latents = given_latents(info, values, width, printable(file));
+}
+
 constexpr const char* kExample = "classes=3";
 
 DenseLabels dense_of(const SampleOptions& options) {
@@ -93,8 +116,9 @@ std::unique_ptr<SampleReader> open_generator(
   making.batch = options.batch.value_or(making.batch);
   making.threads = options.threads.value_or(making.threads);
   making.dense = dense_of(options);
-  const SampleRange range{options.seed.value_or(0), options.first.value_or(0),
-                          options.count ? *options.count : count(made->layout().kind)};
+  SampleRange range{options.seed.value_or(0), options.first.value_or(0),
+                    options.count ? *options.count : count(made->layout().kind)};
+  if (options.latents) read_latents(*options.latents, made->info(), options.count, range);
   if (range.count == 0)
     fail(ErrorKind::config, {"command line: --count is missing", "a generator has no last sample",
                              "give the number of samples: --count 1000"});
@@ -117,6 +141,7 @@ void refuse_options_of_generators(const SampleOptions& options) {
   if (options.seed) refuse("--seed", configuration, instead("seed", *options.seed));
   if (options.size) refuse("--size", configuration, instead("data.size", *options.size));
   if (options.device) refuse("--device", configuration, instead("device", *options.device));
+  if (options.latents) refuse("--latents", configuration, "name a generator");
   if (options.threads) refuse("--threads", configuration, instead("threads", *options.threads));
   if (options.batch)
     refuse("--batch", configuration,

@@ -27,6 +27,7 @@ struct SampleOptions {
   std::optional<int> size, threads;
   std::optional<std::int64_t> batch;
   std::optional<std::string> device;
+  std::optional<std::string> latents;  ///< a file with the latents to use
   // Configurations only.
   std::optional<std::uint64_t> step;
   std::optional<std::string> split;

@@ -14,6 +14,9 @@
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/runtime/threads.h"
+#include "train/check_run.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/same_run.h"
 #include "train/finished_run.h"
 
 #include <fmt/format.h>
@@ -207,6 +210,16 @@ class Sweep {
   bool passed_on_ = false;
 };
 
+/// Refuses a folder whose run has other settings, and an unknown figure, before any run begins.
+void expect_startable(const RunConfig& config, const std::string& figure) {
+  if (const auto newest = CheckpointStore(config.folder()).newest())
+    expect_same_run(*newest, read_checkpoint_header(*newest), config);
+  if (figure.empty()) return;
+  RunConfig following = config;
+  following.train.keep_best = figure;
+  check_run(following);
+}
+
 int run(const SweepArguments& arguments) {
   expect_one_process("sweep");
   std::vector<SweepAxis> axes;
@@ -219,6 +232,7 @@ int run(const SweepArguments& arguments) {
       fail(ErrorKind::config, {"a sweep needs evaluation data", "eval.sources is empty",
                                "add sources to eval.sources"});
     run.finished = finished_run(config).has_value();
+    if (!run.finished) expect_startable(config, &run == plan.runs.data() ? arguments.figure : "");
   }
   make_folders(arguments.out);
   SignalGuard signals(

@@ -53,7 +53,7 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
           const TrainerOptions& trainer_options) {
   SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
                        .ended = "\nwellspring: aborted\n"});
-  TrainView view(options.config, given, config);
+  TrainView view(options.config, given, options.ranks, config);
   TrainObserver silent;
   TrainObserver& observer = trainer_options.ranks->rank() == 0 ? view : silent;
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic &&

@@ -21,9 +21,13 @@ std::string command_with(const std::string& name, const std::string& file,
 
 class TrainView : public TrainObserver {
  public:
-  /// `file`, `overrides`: as given by the user, for suggested commands.
-  TrainView(std::string file, std::vector<std::string> overrides, RunConfig config)
-      : file_(std::move(file)), overrides_(std::move(overrides)), config_(std::move(config)) {}
+  /// `file`, `overrides`, `ranks` (--ranks): as given by the user, for suggested commands.
+  TrainView(std::string file, std::vector<std::string> overrides, std::int64_t ranks,
+            RunConfig config)
+      : file_(std::move(file)),
+        overrides_(std::move(overrides)),
+        ranks_(ranks),
+        config_(std::move(config)) {}
 
   void on_memory(const std::string& table) override;
   void on_work(const std::string& what, std::uint64_t done, std::uint64_t total) override;
@@ -46,7 +50,8 @@ class TrainView : public TrainObserver {
 
   /// command_with the arguments of `train`.
   std::string command(const std::string& name, const std::vector<std::string>& settings) const {
-    return command_with(name, file_, overrides_, settings);
+    const std::string text = command_with(name, file_, overrides_, settings);
+    return name == "train" && ranks_ > 1 ? text + " --ranks " + std::to_string(ranks_) : text;
   }
   /// Trains this run for `steps` in all.
   std::string command_for_steps(std::uint64_t steps) const;
@@ -58,6 +63,7 @@ class TrainView : public TrainObserver {
 
   std::string file_;
   std::vector<std::string> overrides_;
+  std::int64_t ranks_;
   RunConfig config_;
   std::string memory_table_;          ///< printed with the plan, hence not for a refused run
   std::optional<Progress> progress_;  ///< from the plan to the finish

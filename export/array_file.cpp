@@ -115,7 +115,8 @@ std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path) 
         ending.empty()
             ? "the extension selects the format, and the name has none"
             : fmt::format("the extension selects the format, and '{}' is unknown", ending),
-        "use a name that ends in .npz, .h5 or .hdf5 (tracker hits: .trackml)"});
+        "use a name that ends in .npz, .h5 or .hdf5 (tracker hits: .trackml; event records: .lhe "
+        "or .hepmc)"});
 }
 
 }  // namespace wellspring

@@ -5,6 +5,7 @@
 #include "core/version.h"
 #include "export/array_file.h"
 #include "export/export_layout.h"
+#include "export/layouts/event_records.h"
 #include "export/layouts/trackml.h"
 
 #include <fmt/format.h>
@@ -106,6 +107,8 @@ class SampleArrays {
     }
     source_ = file_.open("source", {ElementType::i32, {count}});
     sample_ = file_.open("sample", {ElementType::i64, {count}});
+    if (feed.mask_patches() > 0)
+      mask_ = file_.open("mask", {ElementType::u8, {count, feed.mask_patches()}});
     if (location_bytes_ > 0)
       location_ = file_.open(
           "location", {ElementType::u8, {count, static_cast<std::int64_t>(location_bytes_)}});
@@ -133,10 +136,19 @@ class SampleArrays {
     }
     file_.append(source_, bytes_of(source));
     file_.append(sample_, bytes_of(sample));
+    if (mask_) append_masks(samples);
     if (location_bytes_ > 0) append_locations(samples);
   }
 
  private:
+  void append_masks(const HostSamples& samples) {
+    std::vector<std::uint8_t> masks;
+    for (const Slot& slot : samples.slots) {
+      const std::vector<std::uint8_t> own = feed_.mask(slot);
+      masks.insert(masks.end(), own.begin(), own.end());
+    }
+    file_.append(*mask_, bytes_of(masks));
+  }
   /// Writes locations padded with zeros.
   void append_locations(const HostSamples& samples) {
     std::string text;
@@ -165,19 +177,21 @@ class SampleArrays {
   std::array<std::optional<ArrayFile::Array>, kBatchColumns>
       columns_;  ///< in the order of columns_of
   ArrayFile::Array source_ = 0, sample_ = 0, location_ = 0;
+  std::optional<ArrayFile::Array> mask_;
 };
 
 }  // namespace
 
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
-  if (path.extension() == ".trackml") {
+  if (path.extension() == ".trackml" || is_event_record(path)) {
     if (!options.layout.empty() || options.images != ImageForm{})
       fail(
           ErrorKind::config,
           {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
            "they apply to array files", "leave them out"});
-    return export_trackml(feed, path, options.progress);
+    return is_event_record(path) ? export_event_records(feed, path, options.progress)
+                                 : export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {
     if (is_npz(path) || is_hdf5(path)) expect_storable(feed);

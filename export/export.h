@@ -27,7 +27,8 @@ struct ExportOptions {
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file
 /// appears when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5`
-/// or `.hdf5`, or `.trackml` (a folder of tables, see trackml.h).
+/// or `.hdf5`, `.trackml` (a folder of tables, see trackml.h), or
+/// `.lhe`, `.hepmc` or `.hepmc3` (event records, see event_records.h).
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.

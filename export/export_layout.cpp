@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <string_view>
 
 namespace wellspring {
 namespace {
@@ -39,6 +41,14 @@ ArrayMeaning meaning_of(const std::vector<LatentInfo>& columns) {
 nlohmann::ordered_json layouts::parameters_of(const SampleReader& feed) {
   if (feed.origins().size() != 1 || feed.origins().front().parameters.empty()) return nullptr;
   return yaml_to_json(feed.origins().front().parameters);
+}
+
+std::optional<double> layouts::gev_in(const std::string& unit) {
+  if (const auto mev = mev_in(unit)) return *mev / 1000;
+  char* end = nullptr;
+  const double number = std::strtod(unit.c_str(), &end);
+  if (number > 0 && std::string_view(end) == " GeV") return number;
+  return std::nullopt;
 }
 
 const std::vector<ExportLayout>& export_layouts() {

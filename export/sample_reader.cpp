@@ -1,12 +1,15 @@
 #include "export/sample_reader.h"
 
 #include "core/config/yaml_json.h"
+#include "core/io/sha256.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "generators/own/own_generator.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <span>
 
 namespace wellspring {
 
@@ -55,6 +58,8 @@ nlohmann::ordered_json GeneratorReader::identity() const {
   identity["seed"] = range_.seed;
   identity["first"] = range_.first;
   identity["count"] = range_.count;
+  if (!range_.latents.empty())
+    identity["given_latents"] = Sha256().update(std::as_bytes(std::span(range_.latents))).hex();
   return identity;
 }
 

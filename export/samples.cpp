@@ -64,6 +64,9 @@ SampleMaker::SampleMaker(Generator& generator, const SampleMaking& making, std::
   host_slots_ = slots_;
   if (making.device.is_cuda())
     host_slots_ = memory_.reserve<Slot>("samples", "slots", slots, MemorySpace::host);
+  if (making.device.is_cuda() && generator.info().settable_latents > 0)
+    latents_ = memory_.reserve<float>("samples", "given latents",
+                                      slots * static_cast<std::size_t>(generator.layout().latents));
   generator_.plan(memory_, rows, making.dense);
   memory_.commit();
   generator_.load(stream_);
@@ -81,12 +84,23 @@ void SampleMaker::make(const SampleRange& range,
   const auto batch = static_cast<std::uint64_t>(slots_.size());
   for (std::uint64_t done = 0; done < range.count; done += batch) {
     const auto rows = static_cast<std::int64_t>(std::min(batch, range.count - done));
-    take(make_batch(range.seed, range.first + done, rows, augmentation));
+    take(make_batch(range, done, rows, augmentation));
   }
 }
 
-HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std::int64_t count,
-                                    const AugmentationPlan& augmentation) {
+const float* SampleMaker::given(const SampleRange& range, std::uint64_t done, std::int64_t count) {
+  if (range.latents.empty()) return nullptr;
+  const auto width = static_cast<std::size_t>(generator_.layout().latents);
+  const float* const rows = range.latents.data() + done * width;
+  if (stream_.device().is_cpu()) return rows;
+  stream_.copy(latents_.data(), rows, static_cast<std::size_t>(count) * width * sizeof(float),
+               CopyDirection::host_to_device, "latents");
+  return latents_.data();
+}
+
+HostSamples SampleMaker::make_batch(const SampleRange& range, std::uint64_t done,
+                                    std::int64_t count, const AugmentationPlan& augmentation) {
+  const std::uint64_t first = range.first + done;
   for (std::uint32_t row = 0; row < host_slots_.size(); ++row) {
     host_slots_.data()[row] = {first + row, first + row, 0, row};
   }
@@ -94,7 +108,8 @@ HostSamples SampleMaker::make_batch(std::uint64_t seed, std::uint64_t first, std
     stream_.copy(slots_.data(), host_slots_.data(), slots_.bytes(), CopyDirection::host_to_device,
                  "slots");
   }
-  generator_.emit(stream_, {slots_.data(), 0, seed, augmentation, batch_.begin(stream_, count)});
+  generator_.emit(stream_, {slots_.data(), 0, range.seed, augmentation,
+                            batch_.begin(stream_, count), given(range, done, count)});
   return {batch_.end(stream_, count), {host_slots_.data(), static_cast<std::size_t>(count)}};
 }
 

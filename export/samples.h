@@ -20,6 +20,7 @@ struct SampleRange {
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
+  std::vector<float> latents = {};  ///< [count, layout.latents], see given_latents(); empty: drawn
 };
 
 /// How to make samples, and whether to add dense labels. No other byte of a sample depends on it.
@@ -102,14 +103,17 @@ class SampleMaker {
   const std::vector<std::string>& notes() const { return generator_.notes(); }
 
  private:
-  HostSamples make_batch(std::uint64_t seed, std::uint64_t first, std::int64_t count,
+  HostSamples make_batch(const SampleRange& range, std::uint64_t done, std::int64_t count,
                          const AugmentationPlan& augmentation);
+  /// The given latents of the samples from `done` on, in memory of the device; null: drawn.
+  const float* given(const SampleRange& range, std::uint64_t done, std::int64_t count);
 
   Generator& generator_;
   Stream stream_;
   MemoryPlan memory_;
   HostBatch batch_;
   Planned<Slot> slots_, host_slots_;  ///< the same memory on the CPU
+  Planned<float> latents_;            ///< given latents of a batch, on GPUs
 };
 /// "5 items of 3 samples did not fit into rows of 30 items"; "" if all did.
 std::string overflow_text(const SetOverflow& overflow, const SampleLayout& layout);

@@ -94,6 +94,9 @@ struct SampleInfo {
   std::string reference;             ///< the publication or formula that it follows
   std::vector<std::string> classes;  ///< label i means classes[i]
   std::vector<LatentInfo> latents;
+  /// The caller can set the first so many latents (EmitCall::latents); the others follow from them
+  /// or cannot be set.
+  int settable_latents = 0;
   std::optional<PlaneInfo> plane;   ///< dense labels of images, made on request
   std::vector<ValueInfo> features;  ///< features of an event or an item; empty for images
   std::vector<ValueInfo> globals, targets;

@@ -16,18 +16,19 @@ namespace {
 
 struct Figure {
   const char* name;
+  bool share;  ///< may be given in percent
   double (*value)(const Ladder&, const Diagnosis&);
 };
 
 constexpr std::array kFigures = {
-    Figure{"share_of_ceiling",
+    Figure{"share_of_ceiling", true,
            [](const Ladder& l, const Diagnosis&) { return l.configured().share; }},
-    Figure{"lost", [](const Ladder&, const Diagnosis& d) { return d.lost; }},
-    Figure{"wait", [](const Ladder& l, const Diagnosis&) { return l.configured().wait; }},
-    Figure{"speed_up", [](const Ladder&, const Diagnosis& d) { return d.speed_up; }},
-    Figure{"samples_per_second",
+    Figure{"lost", true, [](const Ladder&, const Diagnosis& d) { return d.lost; }},
+    Figure{"wait", true, [](const Ladder& l, const Diagnosis&) { return l.configured().wait; }},
+    Figure{"speed_up", false, [](const Ladder&, const Diagnosis& d) { return d.speed_up; }},
+    Figure{"samples_per_second", false,
            [](const Ladder& l, const Diagnosis&) { return l.configured().samples_per_second(); }},
-    Figure{"step_p99_ms",
+    Figure{"step_p99_ms", false,
            [](const Ladder& l, const Diagnosis&) { return 1e3 * l.configured().p99; }},
 };
 
@@ -62,6 +63,8 @@ Gate Gate::parse(const std::string& text) {
   gate.or_equal_ = at + 1 < text.size() && text[at + 1] == '=';
   std::string_view number = trim(std::string_view(text).substr(at + (gate.or_equal_ ? 2 : 1)));
   const bool percent = number.ends_with('%');
+  if (percent && !kFigures.at(gate.figure_).share)
+    refuse(fmt::format("{} is not a share", name), "write the limit without %");
   if (percent) number = trim(number.substr(0, number.size() - 1));
   const auto [end, error] =
       std::from_chars(number.data(), number.data() + number.size(), gate.limit_);

@@ -109,13 +109,17 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
   const auto passed = [&] { return clock() - begin; };
   std::vector<Measured> all;
   for (const Rung& rung : rungs) all.push_back({rung});
-  for (Measured& rung : all) rung.warm_up(limits.window);
-  if (passed() > limits.seconds)
-    fail(ErrorKind::config,
-         {fmt::format("the time limit of {} was over before the first turn",
-                      human_duration(limits.seconds)),
-          fmt::format("warming up {} rungs took {}", rungs.size(), human_duration(passed())),
-          fmt::format("use at least --seconds {:.0f}", std::ceil(4 * passed()))});
+  const auto rung_count = static_cast<double>(rungs.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].warm_up(limits.window);
+    if (passed() <= limits.seconds) continue;
+    const double of_all = passed() * rung_count / static_cast<double>(i + 1);
+    fail(ErrorKind::config, {fmt::format("the time limit of {} was over before the first turn",
+                                         human_duration(limits.seconds)),
+                             fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
+                                         human_duration(passed())),
+                             fmt::format("use at least --seconds {:.0f}", std::ceil(4 * of_all))});
+  }
 
   const ProcessorTimes before = processor_times();
   std::mt19937_64 random(limits.seed);

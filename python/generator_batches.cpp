@@ -65,6 +65,9 @@ void GeneratorBatches::reserve(std::int64_t rows) {
   source_->plan(*plan, Share::whole(rows));
   slots_ = plan->reserve<Slot>("batch", "slots", static_cast<std::size_t>(rows));
   overflow_ = plan->reserve<SetOverflow>("batch", "overflow", 1);
+  if (stream_.device().is_cuda() && generator().info().settable_latents > 0)
+    latents_ = plan->reserve<float>("batch", "given latents",
+                                    static_cast<std::size_t>(rows * layout().latents));
   plan->commit();
   source_->load(stream_);
   plan_ = std::move(plan);
@@ -87,7 +90,8 @@ SetOverflow GeneratorBatches::overflow() {
   return overflow_so_far();
 }
 
-void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch) {
+void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch,
+                            const std::vector<float>& latents) {
   reserve(batch.size);
   if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
     Event done(stream.device());  // batches share scenes and slots
@@ -97,13 +101,20 @@ void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch
   latest_ = &stream;
   map(stream, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
-  source_->emit(stream, slots_.data(), 0, batch);
+  const float* given = latents.empty() ? nullptr : latents.data();
+  if (given != nullptr && stream.device().is_cuda()) {
+    stream.copy(latents_.data(), given, latents.size() * sizeof(float),
+                CopyDirection::host_to_device, "latents");
+    given = latents_.data();
+  }
+  source_->emit(stream, slots_.data(), 0, batch, given);
 }
 
-void GeneratorBatches::make(std::uint64_t first, BatchView batch) {
+void GeneratorBatches::make(std::uint64_t first, BatchView batch,
+                            const std::vector<float>& latents) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
-  emit(stream_, first, batch);
+  emit(stream_, first, batch, latents);
   stream_.synchronize();
 }
 

@@ -43,8 +43,8 @@ class GeneratorBatches {
   /// Memory for a batch that is not the caller's.
   std::shared_ptr<BatchMemory> memory(std::int64_t rows, DType dtype);
   /// Fills `batch` with the samples [first, first + batch.size) and waits for the device. Threads may
-  /// call it at the same time; they take turns.
-  void make(std::uint64_t first, BatchView batch);
+  /// call it at the same time; they take turns. `latents`: of given_latents(); empty: drawn.
+  void make(std::uint64_t first, BatchView batch, const std::vector<float>& latents = {});
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.
   void enqueue(std::uint64_t first, BatchView batch, void* native);
@@ -57,7 +57,8 @@ class GeneratorBatches {
   /// Plans again if the batch has more rows than any before it.
   void reserve(std::int64_t rows);
   SetOverflow overflow_so_far();
-  void emit(Stream& stream, std::uint64_t first, BatchView batch);
+  void emit(Stream& stream, std::uint64_t first, BatchView batch,
+            const std::vector<float>& latents = {});
 
   std::mutex turn_;
   std::unique_ptr<ProceduralSource> source_;
@@ -67,6 +68,7 @@ class GeneratorBatches {
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
   Planned<Slot> slots_;
+  Planned<float> latents_;  ///< given latents, on GPUs
   /// Items left out since plan_ was made, and before.
   Planned<SetOverflow> overflow_;
   SetOverflow before_;

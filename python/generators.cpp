@@ -2,12 +2,14 @@
 #include "cli/describe_json.h"
 #include "core/config/config.h"
 #include "core/config/yaml_json.h"
+#include "generators/given_latents.h"
 
 #include <nlohmann/json.hpp>
 
 #include "python/bindings.h"
 #include "python/columns.h"
 #include "python/generator_batches.h"
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -63,10 +65,14 @@ void construct_generator(GeneratorBatches* self, const std::string& name,
   new (self) GeneratorBatches(settings);
 }
 
+/// The latents that the caller gives, one row per sample.
+using GivenLatents = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int64_t count,
                            const std::string& dtype, const std::string& layout,
                            const std::optional<nb::dict>& out,
-                           const std::optional<std::uintptr_t>& stream) {
+                           const std::optional<std::uintptr_t>& stream,
+                           const std::optional<GivenLatents>& latents) {
   const DType type = parse_dtype(dtype);
   const ImageAxes axes = parse_axes(layout);
   BatchView view;
@@ -76,6 +82,10 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
   std::shared_ptr<BatchMemory> memory;
   CallersBatch callers;
   if (out) view = (callers = from_arrays(view, *out, self.device(), axes)).view;
+  std::vector<float> given;
+  if (latents)
+    given = given_latents(self.generator().info(), {latents->data(), latents->size()},
+                          static_cast<std::int64_t>(latents->shape(1)), "latents");
   {
     const nb::gil_scoped_release release;
     if (!out) {
@@ -85,7 +95,7 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
     if (stream) {
       self.enqueue(first, view, reinterpret_cast<void*>(*stream));
     } else {
-      self.make(first, view);
+      self.make(first, view, given);
     }
   }
   return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
@@ -98,6 +108,7 @@ std::string describe_generator(const GeneratorBatches& self) {
   json["sample"] = to_string(self.layout());
   json["classes"] = info.classes;
   json["values"] = yaml_to_json(self.generator().parameters_yaml());
+  json["settable_latents"] = info.settable_latents;
   json["latents"] = nlohmann::ordered_json::array();
   for (const LatentInfo& latent : info.latents)
     json["latents"].push_back({{"name", latent.name},
@@ -115,7 +126,8 @@ void bind_generators(nb::module_& module) {
   nb::class_<GeneratorBatches>(module, "Generator")
       .def("__init__", construct_generator)
       .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"),
-           nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none())
+           nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none(),
+           nb::arg("latents").none())
       .def("describe", describe_generator)
       .def("overflow",
            [](GeneratorBatches& self) {

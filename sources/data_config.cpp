@@ -288,6 +288,12 @@ DataConfig read_data(const ConfigNode& node) {
 
 void expect_mixable(const DataConfig& data) {
   for (const SourceConfig& source : data.sources)
+    for (const AugmentSetting& setting : source.augmentations.list)
+      if (data.mix.on() && setting.op() == op_of<augment::MaskPatches>)
+        fail(ErrorKind::config,
+             {setting.where() + " cannot be combined with data.mix",
+              "a blend of two masked images has no mask", "remove mask_patches or mix"});
+  for (const SourceConfig& source : data.sources)
     if (source.spec.kind == SourceKind::generator)
       expect_mixable(data.mix, find_generator(source.spec.generator).kind,
                      fmt::format("source '{}'", source.spec.name));
@@ -353,7 +359,15 @@ void append_looking(std::vector<ConfigSection>& sections, const std::string& pla
     short_forms.push_back({});
     short_forms.back().name = entry.name;
     short_forms.back().type = ParamType::text;
-    short_forms.back().help = "a value sets " + entry.main;
+    short_forms.back().help = entry.takes_value() ? "a value sets " + entry.main : "no value";
+  }
+  ParamRow members;
+  members.type = ParamType::text_list;
+  for (const GroupKind kind : kGroupKinds) {
+    for (ParamRow& row : group_table(kind).rows()) short_forms.push_back(std::move(row));
+    members.name = group_list(kind);
+    members.help = group_help(kind);
+    short_forms.push_back(members);
   }
   sections.push_back({place + ".augment[]", "images only", std::move(short_forms), ""});
   for (const AugmentEntry& entry : augmentation_table())

@@ -38,9 +38,10 @@ void ProceduralSource::plan(MemoryPlan& memory, const Share& share) {
 }
 
 void ProceduralSource::emit(Stream& stream, const Slot* slots, std::uint32_t index,
-                            const BatchView& batch) {
-  EmitCall call = {slots, index, settings_.seed, settings_.training,
-                   passes_.target(scaling_.target(batch))};
+                            const BatchView& batch, const float* latents) {
+  EmitCall call = {
+      slots,  index, settings_.seed, settings_.training, passes_.target(scaling_.target(batch)),
+      latents};
   generator_->emit(stream, call);
   call.seed = generator_->key(settings_.seed);
   call.batch = batch;

@@ -45,7 +45,12 @@ class ProceduralSource final : public Source {
   std::string summary() const override;
   Order order() const override { return {.seed = settings_.seed, .repeats = settings_.repeats}; }
   void emit(Stream& stream, const Slot* slots, std::uint32_t index,
-            const BatchView& batch) override;
+            const BatchView& batch) override {
+    emit(stream, slots, index, batch, nullptr);
+  }
+  /// The same with given latents, see EmitCall.
+  void emit(Stream& stream, const Slot* slots, std::uint32_t index, const BatchView& batch,
+            const float* latents);
   void emit_range(Stream& stream, const Slot* slots, std::uint32_t index, std::uint64_t first,
                   std::int64_t count, const BatchView& batch) override;
 

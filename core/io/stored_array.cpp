@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/io/file_kind.h"
+#include "core/io/idx.h"
 #include "core/text/text.h"
 #include "core/text/unicode.h"
 
@@ -158,6 +159,21 @@ StoredArray::StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntr
       header_(parse_npy_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {
   if (held_bytes() == 0)  // read in place: check it once
     stream({*file_, entry_, begin_, name_}, true, [](std::uint64_t, Bytes) { return true; });
+}
+
+StoredArray::StoredArray(std::shared_ptr<const InputFile> file, ZipEntry entry, std::uint64_t begin)
+    : file_(std::move(file)),
+      name_(file_->path().string()),
+      entry_(std::move(entry)),
+      archived_(entry_.method == zip::kDeflated),
+      begin_((check_method(entry_, name_), begin)),
+      header_(parse_idx_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {}
+
+std::shared_ptr<StoredArray> StoredArray::of_idx(std::shared_ptr<const InputFile> file) {
+  GzipContent content{stored(file->size())};
+  if (file_kind(*file) == FileKind::gzip) content = gzip_content(*file);
+  return std::shared_ptr<StoredArray>(
+      new StoredArray(std::move(file), std::move(content.entry), content.begin));
 }
 
 std::uint64_t StoredArray::held_bytes() const {

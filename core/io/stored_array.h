@@ -1,5 +1,5 @@
-// Arrays of NumPy files, read in parts: a .npy file, or a member of an .npz archive. Called by data
-// sets; host only.
+// Arrays of numbers in files, read in parts: a .npy or IDX file, or a member of an .npz archive.
+// Called by data sets; host only.
 #pragma once
 
 #include "core/io/npy.h"
@@ -24,6 +24,8 @@ class StoredArray {
  public:
   /// A .npy file. Throws the data errors of parse_npy_header.
   explicit StoredArray(std::shared_ptr<const InputFile> file);
+  /// An IDX file, which may be compressed by gzip. Throws the data errors of core/io/idx.h.
+  static std::shared_ptr<StoredArray> of_idx(std::shared_ptr<const InputFile> file);
   /// A member of an archive. Throws the same errors, and one for a damaged archive. A compressed
   /// member is checked when it is read.
   StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntry& entry);
@@ -43,6 +45,7 @@ class StoredArray {
   NpyArray whole() const;
 
  private:
+  StoredArray(std::shared_ptr<const InputFile> file, ZipEntry entry, std::uint64_t begin);
   void fill(std::span<std::byte> memory) const;
   const std::byte* held() const;
 

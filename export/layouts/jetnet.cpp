@@ -10,27 +10,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace wellspring::layouts {
 namespace {
 
 constexpr const char* kJetNet = "jetnet";
-
-/// A unit such as "GeV", "MeV" or "5 GeV", converted to GeV.
-std::optional<double> gev_in(const std::string& unit) {
-  if (const auto mev = mev_in(unit)) return *mev / 1000;
-  char* end = nullptr;
-  const double number = std::strtod(unit.c_str(), &end);
-  if (number > 0 && std::string_view(end) == " GeV") return number;
-  return std::nullopt;
-}
 
 struct Momentum {
   double e, x, y, z;

@@ -59,6 +59,9 @@ inline std::optional<double> mev_in(const std::string& unit) {
   return std::nullopt;
 }
 
+/// A unit such as "GeV", "MeV" or "5 GeV", converted to GeV.
+std::optional<double> gev_in(const std::string& unit);
+
 /// Index of a column in features or latents.
 template <class Info>
 std::optional<std::size_t> place_of(const std::string& name, const std::vector<Info>& columns) {

@@ -124,16 +124,17 @@ const std::string kDs1Energies =
     "1048.576, 2097.152, 4194.304]";
 
 Settings ds1(const std::string& geometry, const std::string& particle) {
-  return {{"geometry", geometry}, {"particles", "[" + particle + "]"},
-          {"medium", "sampling"}, {"material", "Pb"},
-          {"passive_mm", "1.53"}, {"active", "LAr"},
-          {"active_mm", "4.2"},   {"energies", kDs1Energies}};
+  return {{"geometry", geometry},  {"particles", "[" + particle + "]"},
+          {"medium", "sampling"},  {"material", "Pb"},
+          {"passive_mm", "1.53"},  {"active", "LAr"},
+          {"active_mm", "4.2"},    {"energies", kDs1Energies},
+          {"sampling_term", "0.1"}};
 }
 Settings ds23(const std::string& geometry) {
-  return {{"geometry", geometry},  {"particles", "[electron]"}, {"medium", "sampling"},
-          {"material", "W"},       {"passive_mm", "1.4"},       {"active", "Si"},
-          {"active_mm", "0.3"},    {"energy_low", "1"},         {"energy_high", "1000"},
-          {"threshold", "0.01515"}};
+  return {{"geometry", geometry},   {"particles", "[electron]"}, {"medium", "sampling"},
+          {"material", "W"},        {"passive_mm", "1.4"},       {"active", "Si"},
+          {"active_mm", "0.3"},     {"energy_low", "1"},         {"energy_high", "1000"},
+          {"threshold", "0.01515"}, {"sampling_term", "0.166"}};
 }
 
 }  // namespace
@@ -246,13 +247,16 @@ const ParamTable<CaloGflash::Params>& CaloGflash::table() {
           .real("hadron_spots", &Params::hadron_spots, {0.01, 1e4}, "1 / GeV",
                 "hadronic spots per GeV")
           .only_where(kPionSpots, "particles including pion and mode: gflash or gflash_lite")
-          .preset("ds1-photon", ds1("ds1-photon", "photon"),
-                  "CaloChallenge data set 1, photons: rings, sectors, energies; Pb in liquid argon")
+          .preset(
+              "ds1-photon", ds1("ds1-photon", "photon"),
+              "CaloChallenge data set 1, photons: rings, sectors, energies; Pb in liquid argon; "
+              "sampling_term: ATLAS, NIM A568 (2006) 601")
           .preset("ds1-pion", ds1("ds1-pion", "pion"),
-                  "CaloChallenge data set 1, charged pions; Pb in liquid argon")
+                  "CaloChallenge data set 1, charged pions; Pb in liquid argon, as ds1-photon")
           .preset(
               "ds2", ds23("ds2"),
-              "CaloChallenge data set 2: 90 layers of 1.4 mm W and 0.3 mm Si, read out in pairs")
+              "CaloChallenge data set 2: 90 layers of 1.4 mm W and 0.3 mm Si, read out in pairs; "
+              "sampling_term: CALICE Si-W, arXiv:0811.2354")
           .preset("ds3", ds23("ds3"), "CaloChallenge data set 3: as ds2, with finer cells");
   return rows;
 }

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
+#include "generators/events/event_record.h"
 
 #include <fmt/format.h>
 
@@ -81,13 +82,35 @@ std::vector<Decay> read_decays(const std::string& name, const std::vector<std::s
   return all;
 }
 
+std::vector<int> read_ids(const std::string& name, const std::string& text) {
+  std::vector<int> ids;
+  for (std::string_view rest = text;;) {
+    const std::size_t plus = rest.find('+');
+    const std::string own(trim(rest.substr(0, plus)));
+    char* end = nullptr;
+    const long id = std::strtol(own.c_str(), &end, 10);
+    if (own.empty() || end != own.c_str() + own.size() || std::abs(id) > record::kLargestId ||
+        id == 0)
+      refuse(name, text, "a product is not a PDG number",
+             "write the numbers of the products as 5 + 24 or 2 + -1");
+    ids.push_back(static_cast<int>(id));
+    if (plus == std::string_view::npos) return ids;
+    rest.remove_prefix(plus + 1);
+  }
+}
+
+/// Particle Data Group, Monte Carlo particle numbering scheme: these are their own antiparticles.
+int antiparticle(int pdg) {
+  constexpr int kNeutral[] = {21, 22, 23, 25, 111, 113, 130, 221, 223, 310, 331, 333, 443, 553};
+  return std::ranges::count(kNeutral, pdg) > 0 ? pdg : -pdg;
+}
+
 }  // namespace
 
 DecayChain::DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
                        const std::vector<std::string>& decays) {
   std::vector<Decay> rules = read_decays(name, decays);
   any_ = !rules.empty();
-  if (!any_) return;
   for (std::size_t i = 0; i < masses.size() && i < kMostRoots; ++i) node_[i].mass = masses[i];
   // Products are appended to the nodes, so this loop visits them too.
   int nodes = kMostRoots;
@@ -103,6 +126,7 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
                                "give fewer decays or bodies"});
     node_[i].first = nodes;
     node_[i].products = products;
+    node_[i].rule = static_cast<int>(rule - rules.begin());
     for (const double mass : rule->products) node_[nodes++].mass = mass;
     blocks_ += products == 3 ? kStride : 1;
   }
@@ -117,17 +141,54 @@ DecayChain::DecayChain(const std::string& name, const std::vector<double>& masse
           fmt::format("a set holds at most {}", kMostFinals), "give fewer decays or bodies"});
 }
 
-int DecayChain::finals(int bodies) const {
-  int sum = 0;
-  std::vector<int> waiting;
-  for (int i = 0; i < bodies; ++i) waiting.push_back(i);
-  while (!waiting.empty()) {
-    const Node node = node_[waiting.back()];
-    waiting.pop_back();
-    sum += node.products == 0 ? 1 : 0;
-    for (int i = 0; i < node.products; ++i) waiting.push_back(node.first + i);
+void DecayChain::identify(const std::string& name, int bodies, const std::vector<std::int32_t>& ids,
+                          const std::vector<std::string>& decays) {
+  if (ids.size() != static_cast<std::size_t>(bodies))
+    fail(ErrorKind::config, {fmt::format("{}: ids has {} PDG numbers", name, ids.size()),
+                             fmt::format("records name each of the {} bodies", bodies),
+                             "give one number per body, such as ids=[6, -6]"});
+  std::vector<std::vector<int>> products;
+  for (const std::string& text : decays) products.push_back(read_ids(name, text));
+  for (int i = 0; i < bodies; ++i) node_[i].pdg = ids[static_cast<std::size_t>(i)];
+  const std::vector<int> order = ordered(bodies);
+  for (std::size_t item = 0; item < order.size(); ++item) {
+    Node& node = node_[order[item]];
+    node.item = static_cast<int>(item);
+    if (node.products == 0) continue;
+    const auto rule = static_cast<std::size_t>(node.rule);
+    if (rule >= products.size() || products[rule].size() != static_cast<std::size_t>(node.products))
+      fail(ErrorKind::config,
+           {fmt::format("{}: decay_ids does not name the products of decay {}", name, rule + 1),
+            "records name each particle",
+            "give one text per decay, with one PDG number per product: '5 + 24'"});
+    for (int k = 0; k < node.products; ++k) {
+      const int pdg = products[rule][static_cast<std::size_t>(k)];
+      node_[node.first + k].pdg = node.pdg < 0 ? antiparticle(pdg) : pdg;
+      node_[node.first + k].mother = node.item;
+    }
   }
-  return sum;
+}
+
+std::vector<int> DecayChain::ordered(int bodies) const {
+  std::vector<int> order, waiting;
+  for (int i = bodies; i > 0; --i) waiting.push_back(i - 1);
+  while (!waiting.empty()) {
+    const int i = waiting.back();
+    waiting.pop_back();
+    order.push_back(i);
+    for (int k = node_[i].products; k > 0; --k) waiting.push_back(node_[i].first + k - 1);
+  }
+  return order;
+}
+
+int DecayChain::particles(int bodies) const {
+  return static_cast<int>(ordered(bodies).size());
+}
+
+int DecayChain::finals(int bodies) const {
+  const std::vector<int> order = ordered(bodies);
+  return static_cast<int>(
+      std::ranges::count_if(order, [this](int i) { return node_[i].products == 0; }));
 }
 
 }  // namespace wellspring

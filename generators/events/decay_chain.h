@@ -39,24 +39,42 @@ class DecayChain {
     int node;
   };
 
+  struct Node {
+    double mass = 0;
+    int first = 0, products = 0;  ///< nodes [first, first + products)
+    /// Only for event records: PDG number, and numbers of the particle and its mother among all
+    /// particles in the order of run(). A root has the mother -1.
+    int pdg = 0, item = 0, mother = -1;
+    int rule = 0;  ///< host only: index of its decay
+  };
+
   DecayChain() = default;
   /// Host only. `masses`: masses of the first bodies; others are massless. `decays`: rules such as
   /// "172.5 -> 80.377 + 4.78", which apply to exactly this mass. Config errors begin with `name`.
   DecayChain(const std::string& name, const std::vector<double>& masses, int bodies,
              const std::vector<std::string>& decays);
 
+  /// Host only: sets PDG numbers of the bodies, and of the products of each decay in the order of
+  /// `decays`, written as "5 + 24"; the products of a mother with a negative number are their
+  /// antiparticles. Numbers the particles. Config errors begin with `name`.
+  void identify(const std::string& name, int bodies, const std::vector<std::int32_t>& ids,
+                const std::vector<std::string>& decays);
+
   WS_HD bool any() const { return any_; }
+  WS_HD const Node& node(int i) const { return node_[i]; }
   /// Host only: number of final particles that the first `bodies` bodies produce.
   int finals(int bodies) const;
+  /// Host only: number of all particles that the first `bodies` bodies produce, and they themselves.
+  int particles(int bodies) const;
   /// Host only: maximum number of random blocks.
   std::int64_t blocks() const { return blocks_; }
 
   /// Decays all `count` particles of `waiting`, the last one first. `rng(i)` returns the random
-  /// numbers of event i of N. Calls on_final(number, Particles). Decay d uses scene blocks that
+  /// numbers of event i of N. Calls on_final(number, Particles), or on_decayed(Particles). Decay d uses scene blocks that
   /// start at first_block + d kStride. The nodes give the masses; root k is node k.
-  template <int N, class Rng, class OnFinal>
+  template <int N, class Rng, class OnFinal, class OnDecayed>
   WS_INLINE int run(const Rng& rng, std::uint32_t first_block, Particles<N> (&waiting)[kMostFinals],
-                    int count, const OnFinal& on_final) const {
+                    int count, const OnFinal& on_final, const OnDecayed& on_decayed) const {
     int finals = 0;
     std::uint32_t block = first_block;
     while (count > 0) {
@@ -66,6 +84,7 @@ class DecayChain {
         on_final(finals++, mother);
         continue;
       }
+      on_decayed(mother);
       const double mass = node.mass, m1 = node_[node.first].mass;
       const double m2 = node_[node.first + 1].mass;
       if (node.products == 2) {
@@ -107,10 +126,8 @@ class DecayChain {
   }
 
  private:
-  struct Node {
-    double mass = 0;
-    int first = 0, products = 0;  ///< nodes [first, first + products)
-  };
+  /// Host only: nodes in the order of run().
+  std::vector<int> ordered(int bodies) const;
 
   /// Decays a moving mother into two bodies in event i. The second product gets the remaining
   /// momentum.

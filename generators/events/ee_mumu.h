@@ -6,8 +6,10 @@
 #include "core/config/params.h"
 #include "core/error.h"
 #include "core/text/text.h"
+#include "generators/events/event_record.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
+#include "kernels/random/math.h"
 #include "kernels/random/philox.h"
 #include "kernels/runtime/simd.h"
 
@@ -23,7 +25,7 @@ namespace wellspring {
 
 /// Electroweak constants at tree level.
 struct ElectroweakConstants {
-  double inverse_alpha = 128.952;  ///< 1 / alpha at the Z mass
+  double inverse_alpha = 128.952;  ///< 1 / alpha at the Z mass, effective on-shell value
   double sin2_theta_w = 0.23153;   ///< sine squared of the effective weak mixing angle
   double z_mass = 91.1876;         ///< GeV
   double z_width = 2.4952;         ///< GeV
@@ -64,8 +66,11 @@ struct EeMumu {
   static constexpr GeneratorHooks kHooks = {.best_accuracy = true};
   static constexpr int kMaxEnergies = 16;
 
+  enum class Columns : std::uint8_t { angles, record };
+
   struct Params {
     std::vector<double> energies = {80, 110};
+    Columns columns = Columns::angles;
     double inverse_alpha = ElectroweakConstants{}.inverse_alpha;
     double sin2_theta_w = ElectroweakConstants{}.sin2_theta_w;
     double z_mass = ElectroweakConstants{}.z_mass;
@@ -76,11 +81,15 @@ struct EeMumu {
         ParamTable<Params>("ee_mumu")
             .real_list("energies", &Params::energies, {1, 1e5}, "GeV",
                        "centre-of-mass energies, one class each; 1 to 16 values")
+            .choice("columns", &Params::columns,
+                    {{"angles", Columns::angles}, {"record", Columns::record}},
+                    std::string("angles: an event of the muon's two angles; ") + record::kHelp)
             .preset("lep_scan", {{"energies", "[89.4, 91.2, 93]"}},
                     "the three points of the 1993 and 1995 LEP scans (ALEPH, DELPHI, L3, OPAL and "
                     "SLD, Phys. Rept. 427 (2006) 257)")
             .real("inverse_alpha", &Params::inverse_alpha, {50, 200}, "",
-                  "inverse fine-structure constant", "at the Z mass; MSbar value, about 128.95")
+                  "inverse fine-structure constant",
+                  "at the Z mass; effective on-shell value; MSbar: 127.95")
             .real("sin2_theta_w", &Params::sin2_theta_w, {0.01, 0.99}, "",
                   "sine squared of the weak mixing angle",
                   "effective leptonic value, LEP and SLD, Phys. Rept. 427 (2006) 257")
@@ -110,14 +119,20 @@ struct EeMumu {
         {"phi", "azimuth of the mu- about the beam", "rad", -std::numbers::pi_v<float>,
          std::numbers::pi_v<float>},
     };
-    info.features = {{"cos_theta", ""}, {"phi / pi", ""}};
-    info.low = -1;
-    info.high = 1;
+    if (params.columns == Columns::record) {
+      info.features = record::columns("GeV");
+      info.high = std::max(13.0f, static_cast<float>(0.5001 * *high));
+    } else {
+      info.features = {{"cos_theta", ""}, {"phi / pi", ""}};
+    }
+    info.low = -info.high;
     info.draws = {.scene = 2};
     return info;
   }
 
-  explicit EeMumu(const Params& params) : energies_(static_cast<int>(params.energies.size())) {
+  explicit EeMumu(const Params& params)
+      : energies_(static_cast<int>(params.energies.size())),
+        record_(params.columns == Columns::record) {
     if (params.energies.empty() || params.energies.size() > kMaxEnergies) {
       fail(ErrorKind::config,
            {"ee_mumu: energies has " + std::to_string(params.energies.size()) + " values",
@@ -139,13 +154,16 @@ struct EeMumu {
     }
   }
 
-  SampleLayout layout() const { return SampleLayout::event(kFeatures); }
+  SampleLayout layout() const {
+    return record_ ? SampleLayout::set(4, record::kColumns) : SampleLayout::event(kFeatures);
+  }
 
   /// With n equally likely classes, the best guess given c is the class of highest density, so
   /// the accuracy is 1/n of the integral of the highest density. The densities differ only in A_FB
   /// c: the largest A_FB wins for c > 0, the smallest for c < 0. The integral is therefore 1 +
-  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information.
+  /// (A_FB,max - A_FB,min) / 2. The azimuth carries no information. A record shows the energy.
   double best_accuracy() const {
+    if (record_) return 1;
     return (1 + 0.5 * (highest_asymmetry_ - lowest_asymmetry_)) / energies_;
   }
 
@@ -154,27 +172,58 @@ struct EeMumu {
   template <class Run>
   WS_INLINE void make(Run& run) const {
     const auto first = run.blocks(Purpose::scene, 0), second = run.blocks(Purpose::scene, 1);
+    if (record_) {
+      run.each([&](int i, auto& row, auto& truth) WS_INLINED {
+        const Angles angles = draw(first.of(i), second.of(i), truth);
+        write_record(0.5f * truth.latents[0], angles, row);
+      });
+      return;
+    }
     run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
-      const Philox4 p = first.of(i), q = second.of(i);
-      const auto label = static_cast<int>(below(p.word[0], static_cast<std::uint32_t>(energies_)));
-      const bool forward = unit_float(p.word[1]) < pick(forward_share_, label);
-      const float u = unit_float(p.word[2]), v = unit_float(p.word[3]);
-      const float w = unit_float(q.word[0]);
-      const float largest = (u > v ? u : v) > w ? (u > v ? u : v) : w;
-      const float cosine = forward ? 2 * largest - 1 : 1 - 2 * largest;
-      const float phi = 2 * unit_float(q.word[1]) - 1;  // in units of pi
-
-      row.set(0, cosine);
-      row.set(1, phi);
-      truth.label = label;
-      truth.latents[0] = pick(sqrt_s_, label);
-      truth.latents[1] = cosine;
-      truth.latents[2] = phi * std::numbers::pi_v<float>;
+      const Angles angles = draw(first.of(i), second.of(i), truth);
+      row.set(0, angles.cosine);
+      row.set(1, angles.phi);
     });
   }
 
  private:
+  struct Angles {
+    float cosine, phi;  ///< phi in units of pi
+  };
+
+  template <class Truth>
+  WS_INLINE Angles draw(const Philox4& p, const Philox4& q, Truth& truth) const {
+    const auto label = static_cast<int>(below(p.word[0], static_cast<std::uint32_t>(energies_)));
+    const bool forward = unit_float(p.word[1]) < pick(forward_share_, label);
+    const float u = unit_float(p.word[2]), v = unit_float(p.word[3]);
+    const float w = unit_float(q.word[0]);
+    const float largest = (u > v ? u : v) > w ? (u > v ? u : v) : w;
+    const float cosine = forward ? 2 * largest - 1 : 1 - 2 * largest;
+    const float phi = 2 * unit_float(q.word[1]) - 1;
+    truth.label = label;
+    truth.latents[0] = pick(sqrt_s_, label);
+    truth.latents[1] = cosine;
+    truth.latents[2] = phi * std::numbers::pi_v<float>;
+    return {cosine, phi};
+  }
+
+  /// The massless beams e- and e+ along z, and the massless muons with energy `e`.
+  template <class Row>
+  WS_INLINE static void write_record(float e, const Angles& angles, Row& row) {
+    using record::Status;
+    const float sine = math::sqrt((1 - angles.cosine) * (1 + angles.cosine));
+    const math::SinCos around = math::sincos_turns(0.5f * angles.phi);
+    const float x = e * (sine * around.cosine), y = e * (sine * around.sine);
+    const float z = e * angles.cosine;
+    record::write(row, 0, e, 0, 0, e, {0, 11, Status::incoming, 0});
+    record::write(row, 1, e, 0, 0, -e, {0, -11, Status::incoming, 0});
+    record::write(row, 2, e, x, y, z, {0, 13, Status::final, 1, 2});
+    record::write(row, 3, e, -x, -y, -z, {0, -13, Status::final, 1, 2});
+    row.set_count(4);
+  }
+
   int energies_;
+  bool record_;
   float sqrt_s_[kMaxEnergies] = {};
   float forward_share_[kMaxEnergies] = {};
   double lowest_asymmetry_ = 0, highest_asymmetry_ = 0;

@@ -60,6 +60,7 @@ struct GaussianLinear {
       info.latents.push_back(
           rarely_reached({"theta" + std::to_string(i) + "_squared", "square of the parameter", "",
                           0, kLargest * kLargest}));
+    info.settable_latents = kParameters;
     double reach = params.noise;
     for (int i = 0; i < kParameters; ++i) {
       info.features.push_back({"x" + std::to_string(i), ""});
@@ -90,9 +91,10 @@ struct GaussianLinear {
     run.straight([&](int i, auto& row, auto& truth) WS_INLINED {
       map_.draw<kParameters>(
           [&](unsigned block) { return block == 0 ? scene.of(i) : errors.of(i); },
-          [&](int k, float theta) {
-            truth.latents[k] = theta;
+          [&](int k, float drawn) {
+            const float theta = truth.latents.draw(k, drawn);
             truth.latents[kParameters + k] = theta * theta;
+            return theta;
           },
           [&](int k, float x) { row.set(k, x); });
     });

@@ -21,7 +21,7 @@ struct GaussianMap {
   float mixing, noise, prior;
 
   /// Draws N parameters and measurements, N even, from scene blocks block(0), block(1), ...; calls
-  /// theta(i, value) and x(i, value). Normal deviates come in pairs from the words of the blocks:
+  /// theta(i, value), which returns the parameter to use, and x(i, value). Normal deviates come in pairs from the words of the blocks:
   /// first the parameters, then, starting with a new block, the noise.
   template <int N, class Block, class Theta, class X>
   WS_INLINE void draw(const Block& block, const Theta& theta, const X& x) const {
@@ -39,12 +39,11 @@ struct GaussianMap {
       }
       const math::NormalPair drawn = math::box_muller(scene.word[word], scene.word[word + 1]);
       const math::NormalPair error = math::box_muller(errors.word[word], errors.word[word + 1]);
-      const float first = prior * drawn.first, second = prior * drawn.second;
+      const float first = theta(2 * pair, prior * drawn.first);
+      const float second = theta(2 * pair + 1, prior * drawn.second);
       seen = mixing * seen + first;
-      theta(2 * pair, first);
       x(2 * pair, seen + noise * error.first);
       seen = mixing * seen + second;
-      theta(2 * pair + 1, second);
       x(2 * pair + 1, seen + noise * error.second);
     }
   }

@@ -7,7 +7,8 @@
 //   log_w, log_qcd   log density of the shower (its tree, masses and directions) under either
 //                    hypothesis, given the jet's momentum; see ginkgo_shower.h. The density has the
 //                    unit GeV^-4 per branching
-//   log_ratio        their difference; exact, because all branchings but the first cancel
+//   log_ratio        their difference; exact, because all branchings but the first cancel. It is the
+//                    ratio given the mass: with unequal masses, the mass alone tells the classes apart
 //
 // `log_ratio` is the optimal classifier for an observer of the tree. An observer of the set alone
 // can at best know p(set | W) / p(set | QCD), both summed over all trees with that set, and reaches
@@ -76,7 +77,8 @@ struct Ginkgo {
                         "", lowest, highest}),
         rarely_reached({"log_qcd", "log density of the shower, given its tree, under QCD", "",
                         lowest, highest}),
-        rarely_reached({"log_ratio", "log_w - log_qcd, exact", "",
+        rarely_reached({"log_ratio",
+                        "log_w - log_qcd: the exact log likelihood ratio given the jet's mass", "",
                         static_cast<float>(2 * (w - qcd) + std::min(tilt, 0.0) - kSlack),
                         static_cast<float>(2 * (w - qcd) + std::max(tilt, 0.0) + kSlack)}),
         {"first_fraction", "a of the first branching: t1 = a t, with t the mass squared", "", 0,

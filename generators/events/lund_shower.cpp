@@ -28,7 +28,22 @@ bool has(const LundShower::Params& params, const std::string& name) {
 }
 
 double heaviest(const LundShower::Params& params) {
-  return std::max(has(params, "W") ? params.w_mass : 0, has(params, "top") ? params.top_mass : 0);
+  constexpr double kWidths = lund::Line::kWidths;
+  return std::max(has(params, "W") ? params.w_mass + kWidths * params.w_width : 0,
+                  has(params, "top") ? params.top_mass + kWidths * params.top_width : 0);
+}
+
+lund::Line line_of(double mass, double width) {
+  const auto f32 = [](double x) { return static_cast<float>(x); };
+  lund::Line line{f32(mass), f32(mass * mass), f32(mass * width), 0, 0};
+  if (width <= 0) return line;
+  const auto turns = [&](double at) {
+    return std::atan((at * at - mass * mass) / (mass * width)) / (2 * std::numbers::pi);
+  };
+  const double low = turns(mass - lund::Line::kWidths * width);
+  line.low = f32(low);
+  line.range = f32(turns(mass + lund::Line::kWidths * width) - low);
+  return line;
 }
 
 /// Emission density in the Lund plane.
@@ -50,6 +65,19 @@ void expect_scales(const LundShower::Params& params) {
                       shortest(params.pt_low * params.radius), shortest(params.kt_cut)),
           "the Lund plane is empty",
           "raise pt_low or lower kt_cut; to switch radiation off, set alpha_s=0"});
+  }
+  constexpr double kWidths = lund::Line::kWidths;
+  const double lightest_w = params.w_mass - kWidths * params.w_width;
+  const double lightest_top = params.top_mass - kWidths * params.top_width;
+  if (lightest_w <= 0 || lightest_top <= params.w_mass + kWidths * params.w_width) {
+    const bool w = lightest_w <= 0;
+    if ((w && has(params, "W") && params.w_width > 0) ||
+        (has(params, "top") && (params.w_width > 0 || params.top_width > 0)))
+      fail(ErrorKind::config,
+           {fmt::format("lund_shower: w_width is {} GeV, top_width is {} GeV",
+                        shortest(params.w_width), shortest(params.top_width)),
+            "masses vary by up to 15 widths, and a top must stay heavier than its W",
+            "choose smaller widths; Particle Data Group: 2.085 and 1.42"});
   }
   if (has(params, "top") && params.w_mass >= params.top_mass) {
     fail(ErrorKind::config,
@@ -91,6 +119,7 @@ std::vector<Atom> atoms(const LundShower::Params& params, int most, double& beyo
 /// Quarks against gluons, for primary emissions only. Emissions from both fill the plane uniformly,
 /// so their number is a sufficient statistic (J. Neyman, E. Pearson 1933).
 std::vector<BestResult> best_results(const LundShower::Params& params) {
+  if (params.soft > 0 || params.cone > 0) return {};
   const bool counted = params.output != jets::Output::image;
   if (!counted || params.cascade != LundShower::Cascade::primary || params.alpha_s <= 0 ||
       params.classes.size() != 2 || !has(params, "quark") || !has(params, "gluon"))
@@ -135,10 +164,27 @@ ParamTable<LundShower::Params> own_rows() {
             "minimum transverse momentum of an emission relative to its emitter")
       .real("w_mass", &Params::w_mass, {1, 1000}, "GeV", "mass of the W boson", kPdg)
       .real("top_mass", &Params::top_mass, {1, 1000}, "GeV", "mass of the top quark", kPdg)
-      .choice(
-          "columns", &Params::columns,
-          {{"momenta", LundShower::Columns::momenta}, {"lund", LundShower::Columns::lund}},
-          "columns of constituents: momenta; lund: also the emission's position in the Lund plane")
+      .real("w_width", &Params::w_width, {0, 50}, "GeV",
+            "width of the W: a Breit-Wigner line of its mass, up to 15 widths away; 0: always "
+            "w_mass; 2.085 is measured",
+            kPdg)
+      .real("top_width", &Params::top_width, {0, 50}, "GeV",
+            "width of the top; 0: always top_mass; 1.42 is measured", kPdg)
+      .real("cone", &Params::cone, {0, 10}, "",
+            "largest distance of a constituent from the initial particle in eta and phi; the "
+            "hardest constituent is always kept; 0: no limit")
+      .real("soft", &Params::soft, {0, 100}, "",
+            "mean number of soft particles, uniform within radius, as from an underlying event")
+      .real("soft_pt", &Params::soft_pt, {1e-3, 1e3}, "GeV",
+            "mean transverse momentum of soft particles, which is exponential")
+      .choice("columns", &Params::columns,
+              {{"momenta", LundShower::Columns::momenta},
+               {"lund", LundShower::Columns::lund},
+               {"kinematics", LundShower::Columns::kinematics},
+               {"record", LundShower::Columns::record}},
+              std::string("columns of constituents: momenta; lund: also the emission's position in "
+                          "the Lund plane; kinematics: pt, eta, phi, m; ") +
+                  record::kHelp)
       .only_where(jets::shows_constituents<Params>, "output: constituents")
       .real("unit", &Params::unit, {1e-3, 1e4}, "GeV", "unit of momenta in x and globals")
       .integer(
@@ -157,6 +203,10 @@ const ParamTable<LundShower::Params>& LundShower::table() {
                  {{"classes", "[gluon, quark, top, W]"},
                   {"pt_low", "800"},
                   {"pt_high", "1200"},
+                  {"w_width", "2.085"},
+                  {"top_width", "1.42"},
+                  {"cone", "0.8"},
+                  {"soft", "24"},
                   {"items", "30"}},
                  "TeV jets and their 30 hardest constituents, by this toy shower; kinematics of R. "
                  "Kansal et al., JetNet (2021)");
@@ -164,6 +214,32 @@ const ParamTable<LundShower::Params>& LundShower::table() {
   }();
   return rows;
 }
+
+namespace {
+
+/// Items of a record before the constituents: top, W and three quarks.
+constexpr int kMostParents = 5;
+
+int width_of(LundShower::Columns columns) {
+  if (columns == LundShower::Columns::record) return record::kColumns;
+  return columns == LundShower::Columns::lund ? 7 : 4;
+}
+
+void describe_columns(const LundShower::Params& params, SampleInfo& info) {
+  const std::string unit = info.features.front().unit;
+  if (params.columns == LundShower::Columns::record) info.features = record::columns(unit);
+  if (params.columns == LundShower::Columns::kinematics) {
+    info.features = {{"pt", unit}, {"eta", ""}, {"phi", "rad"}, {"m", unit}};
+    info.globals = {{"jet_pt", unit}, {"jet_eta", ""}, {"jet_phi", "rad"}, {"jet_m", unit}};
+  }
+  if (params.columns == LundShower::Columns::record ||
+      params.columns == LundShower::Columns::kinematics) {
+    info.high = std::max(info.high, static_cast<float>(lund::kMostPartons + kMostParents));
+    info.low = -info.high;
+  }
+}
+
+}  // namespace
 
 SampleInfo LundShower::describe(const Params& params) {
   SampleInfo info;
@@ -184,7 +260,7 @@ SampleInfo LundShower::describe(const Params& params) {
        static_cast<float>(params.pt_low), static_cast<float>(params.pt_high)},
       {"eta", "pseudorapidity of the initial particle", "", static_cast<float>(-params.eta_max),
        static_cast<float>(params.eta_max)},
-      {"phi", "azimuth of the initial particle", "", -kPi, kPi},
+      {"phi", "azimuth of the initial particle", "rad", -kPi, kPi},
       rarely_reached(
           {"log_kt",
            "ln(kt / GeV) of the prongs' hardest emission; ln(kt_cut / GeV) without emissions", "",
@@ -200,16 +276,22 @@ SampleInfo LundShower::describe(const Params& params) {
       rarely_reached({"unfinished",
                       "partons that stopped radiating at the maximum of 128 constituents", "", 0,
                       kMost})};
-  const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass);
+  // An exponential number of 24 bits is below 17.
+  const double soft = params.soft > 0 ? 17 * lund::kMostPartons * params.soft_pt : 0;
+  const double energy = 1.001 * std::hypot(params.pt_high * std::cosh(params.eta_max), mass) +
+                        soft * std::cosh(params.eta_max + params.radius);
   jets::describe_view(params, params.unit, energy, info);
   if (params.output == jets::Output::constituents && params.columns == Columns::lund) {
     info.features.insert(info.features.end(),
                          {{"log_inverse_angle", ""}, {"log_inverse_z", ""}, {"depth", ""}});
     info.high = std::max({info.high, static_cast<float>(farthest), kMost});
   }
-  // Blocks for class, jet and decays; then one block per emission, and one that ends each parton's
+  if (params.output == jets::Output::constituents) describe_columns(params, info);
+  // Blocks for class, jet, masses and decays; then one block per emission, and one that ends each parton's
   // emissions.
   info.draws = {.scene = 3 + 2 * std::int64_t{lund::kMostPartons}};
+  if (params.w_width > 0 || params.top_width > 0) ++info.draws.scene;
+  if (params.soft > 0) info.draws.scene += lund::kMostPartons;
   info.best = best_results(params);
   return info;
 }
@@ -222,15 +304,19 @@ LundShower::LundShower(const Params& params)
       eta_max_(static_cast<float>(params.eta_max)),
       radius_(static_cast<float>(params.radius)),
       log_kt_cut_(static_cast<float>(std::log(params.kt_cut))),
-      w_mass_(static_cast<float>(params.w_mass)),
-      top_mass_(static_cast<float>(params.top_mass)),
+      cone_squared_(static_cast<float>(params.cone * params.cone)),
+      soft_(static_cast<float>(params.soft)),
+      soft_pt_(static_cast<float>(params.soft_pt)),
+      w_line_(line_of(params.w_mass, params.w_width)),
+      top_line_(line_of(params.top_mass, params.top_width)),
       per_unit_(static_cast<float>(1 / params.unit)),
       full_(params.cascade == Cascade::full),
       columns_(params.columns),
       output_(params.output),
       picture_(jets::picture_of(params, params.unit)),
-      layout_(jets::view_layout(params, params.items, params.columns == Columns::lund ? 7 : 4,
-                                kGlobals)) {
+      layout_(jets::view_layout(
+          params, params.items + (params.columns == Columns::record ? kMostParents : 0),
+          width_of(params.columns), kGlobals)) {
   expect_classes(params);
   expect_scales(params);
   for (const std::string& name : params.classes) {

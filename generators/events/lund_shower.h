@@ -1,3 +1,4 @@
+// Longer than 500 lines: one functor, whose parts share the arrays of a jet.
 // Generator `lund_shower`: jets of an angular-ordered soft-collinear toy shower at fixed coupling:
 // quarks, gluons, and decays of W bosons and top quarks. Created through the registry; host and
 // device.
@@ -25,8 +26,10 @@
 #pragma once
 
 #include "core/config/params.h"
+#include "generators/events/event_record.h"
 #include "generators/events/ginkgo_shower.h"
 #include "generators/events/jet_views.h"
+#include "generators/events/lund_plane.h"
 #include "generators/sample_info.h"
 #include "kernels/batch/sample.h"
 #include "kernels/emission/forms.h"
@@ -41,48 +44,11 @@
 
 namespace wellspring {
 
-namespace lund {
-
-/// Maximum number of partons. A jet with this many stops branching and is called unfinished.
-inline constexpr int kMostPartons = jets::kMostConstituents;
-inline constexpr int kMostProngs = 3;
-inline constexpr int kMostClasses = 4;
-/// Colour factors of SU(3).
-inline constexpr double kQuarkFactor = 4.0 / 3, kGluonFactor = 3;
-
-/// Coordinates in the Lund plane.
-struct Point {
-  float down = 0;     ///< ln(Theta / theta)
-  float softer = 0;   ///< ln(1 / z)
-  bool found = true;  ///< false: no further emission
-};
-
-/// Emissions of one parton in order of decreasing angle. `room`: L. The area of the triangle swept
-/// between two emissions has an exponential distribution.
-class Plane {
- public:
-  WS_INLINE Plane(float room, float density) : room_(room), density_(density) {}
-
-  /// The next emission, from two uniform numbers in (0, 1]; the first is given as its logarithm.
-  WS_INLINE Point next(float log_first, float second) {
-    area_ -= log_first / density_;
-    const float left = room_ * room_ - 2 * area_;
-    if (!(left > 0)) return {0, 0, false};  // also for alpha_s = 0: infinite area
-    const float down = 2 * area_ / (room_ + math::sqrt(left));
-    return {down, second * (room_ - down), true};
-  }
-
- private:
-  float room_, density_, area_ = 0;
-};
-
-}  // namespace lund
-
 struct LundShower {
   static constexpr int kGlobals = 4;
   enum class Species : std::uint8_t { quark, gluon, w, top };
   enum class Cascade : std::uint8_t { primary, full };
-  enum class Columns : std::uint8_t { momenta, lund };
+  enum class Columns : std::uint8_t { momenta, lund, kinematics, record };
 
   struct Params : jets::ViewParams {
     std::vector<std::string> classes = {"quark", "gluon", "W", "top"};
@@ -93,6 +59,9 @@ struct LundShower {
     double radius = 0.8;
     double kt_cut = 1;
     double w_mass = 80.377, top_mass = 172.69;
+    double w_width = 0, top_width = 0;
+    double cone = 0;
+    double soft = 0, soft_pt = 1;
     Columns columns = Columns::momenta;
     double unit = 1;
     int items = 60;
@@ -141,12 +110,15 @@ struct LundShower {
     run.each([&](int i, auto& row, auto& truth) WS_INLINED {
       Jet jet;
       prongs.copy(i, jet);
+      jet.axis = truth.latents[kEta];
       jet.density = prongs.species[i] == Species::gluon ? gluon_density_ : quark_density_;
       radiate<N>(run.rng(i), jet, truth);
+      if (soft_ > 0) add_soft(run.rng(i), jet);
+      if (cone_squared_ > 0) cut(jet);
       truth.latents[kConstituents] = static_cast<float>(jet.count);
       truth.latents[kUnfinished] = static_cast<float>(jet.unfinished);
       if (output_ == jets::Output::constituents) {
-        write<N>(turned[i], jet, row);
+        write<N>(turned[i], jet, prongs, i, row);
       } else {
         show(jet, row, truth);
       }
@@ -154,14 +126,17 @@ struct LundShower {
   }
 
  private:
+  static constexpr std::uint8_t kNoProng = 255;
+
   /// Partons with azimuths relative to the jet. For a parton that may radiate, `room` is L, `angle`
   /// is ln(1 / Theta) with its initial angle, and `softer` is ln(1 / z) of its own emission.
   struct Jet {
     float pt[lund::kMostPartons], eta[lund::kMostPartons], phi[lund::kMostPartons];
     float room[lund::kMostPartons], angle[lund::kMostPartons], softer[lund::kMostPartons];
-    std::uint8_t depth[lund::kMostPartons];    ///< number of emissions since its prong
-    std::uint8_t emitter[lund::kMostPartons];  ///< index of its emitter
+    std::int8_t depth[lund::kMostPartons];     ///< number of emissions since its prong; soft: -1
+    std::uint8_t emitter[lund::kMostPartons];  ///< index of its emitter; later of its prong
     int count = 0, prongs = 0, unfinished = 0;
+    float axis = 0;     ///< pseudorapidity of the initial particle, at azimuth 0
     float density = 0;  ///< emission density of the prongs
   };
 
@@ -200,6 +175,7 @@ struct LundShower {
     float pt[kMost][N], eta[kMost][N], phi[kMost][N];
     float nearest[kMost][N];  ///< squared distance to the nearest prong, or radius^2
     float room[kMost][N], angle[kMost][N];
+    float w_mass[N], top_mass[N];
 
     WS_INLINE void copy(int i, Jet& jet) const {
       WS_UNROLL(3)
@@ -222,6 +198,8 @@ struct LundShower {
     bool decays = false;
     for (int i = 0; i < N; ++i) {
       auto truth = run.truth(i);
+      prongs.w_mass[i] = w_line_.mass;
+      prongs.top_mass[i] = top_line_.mass;
       prongs.species[i] = species_of(truth.label);
       const bool top = prongs.species[i] == Species::top, w = prongs.species[i] == Species::w;
       prongs.count[i] = top ? 3 : (w ? 2 : 1);
@@ -234,6 +212,13 @@ struct LundShower {
       }
     }
     if (decays) {
+      if (w_line_.range > 0 || top_line_.range > 0) {
+        const auto masses = run.blocks(Purpose::scene, 2);
+        in_lanes<N>([&](int i) WS_INLINED {
+          prongs.w_mass[i] = w_line_.draw(masses.word[0][i]);
+          prongs.top_mass[i] = top_line_.draw(masses.word[1][i]);
+        });
+      }
       const auto random = run.blocks(Purpose::scene, 1);
       in_lanes<N>([&](int i) WS_INLINED { decay(random.of(i), i, prongs); });
     }
@@ -253,15 +238,16 @@ struct LundShower {
     const bool is_top = prongs.count[i] == 3, decays = prongs.count[i] > 1;
     const float pt = prongs.pt[0][i], eta = prongs.eta[0][i];
     const ginkgo::Vector3 whole = {pt, 0, momentum(pt, eta, 0).z};
-    const float share = w_mass_ / top_mass_;
-    const float p = 0.5f * top_mass_ * (1 - share) * (1 + share);
+    const float w_mass = prongs.w_mass[i], top_mass = prongs.top_mass[i];
+    const float share = w_mass / top_mass;
+    const float p = 0.5f * top_mass * (1 - share) * (1 + share);
     const ginkgo::Parton of_top =
-        ginkgo::boosted({w_mass_ * w_mass_, direction(random.word[2], random.word[3], p)},
-                        {top_mass_ * top_mass_, whole}, top_mass_);
-    const ginkgo::Parton w = {w_mass_ * w_mass_, is_top ? of_top.p : whole};
+        ginkgo::boosted({w_mass * w_mass, direction(random.word[2], random.word[3], p)},
+                        {top_mass * top_mass, whole}, top_mass);
+    const ginkgo::Parton w = {w_mass * w_mass, is_top ? of_top.p : whole};
     const ginkgo::Vector3 b = ginkgo::along(whole, -1, w.p);
-    const ginkgo::Parton massless = {0, direction(random.word[0], random.word[1], 0.5f * w_mass_)};
-    const ginkgo::Vector3 first = ginkgo::boosted(massless, w, w_mass_).p;
+    const ginkgo::Parton massless = {0, direction(random.word[0], random.word[1], 0.5f * w_mass)};
+    const ginkgo::Vector3 first = ginkgo::boosted(massless, w, w_mass).p;
     const ginkgo::Vector3 second = ginkgo::along(w.p, -1, first);
     const ginkgo::Vector3 own[] = {is_top ? b : first, is_top ? first : second, second};
     jets::Place place[lund::kMostProngs];
@@ -337,6 +323,8 @@ struct LundShower {
       }
     }
     split(jet);
+    for (int k = 0; k < jet.count; ++k)
+      jet.emitter[k] = k < jet.prongs ? static_cast<std::uint8_t>(k) : jet.emitter[jet.emitter[k]];
     truth.latents[kLogKt] = log_kt_cut_ + math::max(highest, 0.0f);
     truth.latents[kLogInverseAngle] = angle;
     truth.latents[kLogInverseZ] = softer;
@@ -366,12 +354,56 @@ struct LundShower {
     }
   }
 
+  /// Adds soft particles: a Poisson process, uniform in the disc of `radius` about the initial
+  /// particle, with exponential transverse momenta. They are neither ordered nor part of the shower.
+  WS_INLINE void add_soft(const SampleRng& rng, Jet& jet) const {
+    float passed = 0;
+    for (std::uint32_t n = 0; jet.count < lund::kMostPartons; ++n) {
+      const Philox4 random = rng.block(Purpose::noise, n);
+      passed -= math::log(unit_float_open(random.word[0]));
+      if (!(passed < soft_)) return;
+      const float distance = radius_ * math::sqrt(unit_float_open(random.word[2]));
+      const math::SinCos around = math::sincos_turns(unit_float(random.word[3]));
+      const int k = jet.count++;
+      constexpr float kBelowOne = 1 - 0x1p-24f;  // keeps pt above 0
+      jet.pt[k] = soft_pt_ * -math::log(kBelowOne * unit_float_open(random.word[1]));
+      jet.eta[k] = jet.axis + distance * around.cosine;
+      jet.phi[k] = distance * around.sine;
+      jet.angle[k] = -math::log(distance);
+      jet.softer[k] = 0;
+      jet.depth[k] = -1;
+      jet.emitter[k] = kNoProng;
+    }
+  }
+
+  /// Drops all constituents outside the cone, but keeps the hardest one.
+  WS_INLINE void cut(Jet& jet) const {
+    int hardest = 0, kept = 0;
+    for (int k = 1; k < jet.count; ++k) hardest = jet.pt[k] > jet.pt[hardest] ? k : hardest;
+    for (int k = 0; k < jet.count; ++k) {
+      const float away = jets::distance_squared(jet.eta[k] - jet.axis, jets::wrapped(jet.phi[k]));
+      if (k != hardest && away > cone_squared_) continue;
+      jet.pt[kept] = jet.pt[k];
+      jet.eta[kept] = jet.eta[k];
+      jet.phi[kept] = jet.phi[k];
+      jet.angle[kept] = jet.angle[k];
+      jet.softer[kept] = jet.softer[k];
+      jet.depth[kept] = jet.depth[k];
+      jet.emitter[kept] = jet.emitter[k];
+      ++kept;
+    }
+    jet.count = kept;
+  }
+
   /// Writes constituents; overwrites the jet's coordinates and `room` with four-momenta.
   template <int N, class Row>
-  WS_INLINE void write(float phi, Jet& jet, Row& row) const {
+  WS_INLINE void write(float phi, Jet& jet, const Prongs<N>& prongs, int lane, Row& row) const {
     std::uint8_t order[lund::kMostPartons];  // by decreasing pt
     jets::in_falling_order<N>(
         jet.pt, jet.count, [&](int k, int place) { order[place] = static_cast<std::uint8_t>(k); });
+    if (columns_ == Columns::kinematics) return write_kinematics(phi, jet, order, row);
+    const bool record = columns_ == Columns::record;
+    const int parents = record ? write_parents(phi, prongs, lane, row) : 0;
     in_lanes(jet.count, [&](int k) WS_INLINED {
       const Momentum p = momentum(jet.pt[k], jet.eta[k], jet.phi[k] + phi);
       jet.room[k] = p.e;
@@ -383,6 +415,17 @@ struct LundShower {
     for (int i = 0; i < jet.count; ++i) {
       const int k = order[i];
       sum.add(jet.room[k], jet.pt[k], jet.eta[k], jet.phi[k]);
+      if (record) {
+        const int prong = jet.emitter[k];
+        const int pdg =
+            jet.depth[k] == 0 ? pdg_of(prongs.species[lane], prong) : (prong == kNoProng ? 22 : 21);
+        // Prongs are the last parents.
+        const int mother = prong == kNoProng ? 1 : parents - jet.prongs + prong + 1;
+        record::write(row, parents + i, jet.room[k] * per_unit_, jet.pt[k] * per_unit_,
+                      jet.eta[k] * per_unit_, jet.phi[k] * per_unit_,
+                      {0, pdg, record::Status::final, mother});
+        continue;
+      }
       row.set(i, 0, jet.room[k] * per_unit_);
       row.set(i, 1, jet.pt[k] * per_unit_);
       row.set(i, 2, jet.eta[k] * per_unit_);
@@ -393,11 +436,86 @@ struct LundShower {
       row.set(i, 6, static_cast<float>(jet.depth[k]));
     }
     // An unfinished parton would have radiated, so it counts as two.
-    row.set_count(jet.count + jet.unfinished);
+    row.set_count(parents + jet.count + jet.unfinished);
     row.set_global(0, sum.e * per_unit_);
     row.set_global(1, sum.x * per_unit_);
     row.set_global(2, sum.y * per_unit_);
     row.set_global(3, sum.z * per_unit_);
+  }
+
+  /// PDG number of a prong; the flavours of light quarks are not modelled.
+  WS_INLINE static int pdg_of(Species species, int prong) {
+    if (species == Species::quark) return 1;
+    if (species == Species::gluon) return 21;
+    if (species == Species::top && prong == 0) return 5;
+    return (species == Species::top ? prong - 1 : prong) == 0 ? 2 : -1;
+  }
+
+  /// Writes the initial particle, the W of a top, and the products of decays; returns their number.
+  /// If nothing decays, the initial particle counts as the prong.
+  template <int N, class Row>
+  WS_INLINE int write_parents(float phi, const Prongs<N>& prongs, int lane, Row& row) const {
+    using record::Status;
+    const Species species = prongs.species[lane];
+    const auto put = [&](int item, const Momentum& p, const record::Tag& tag) WS_INLINED {
+      record::write(row, item, p.e * per_unit_, p.x * per_unit_, p.y * per_unit_, p.z * per_unit_,
+                    tag);
+    };
+    const bool top = species == Species::top;
+    const int count = prongs.count[lane];
+    const int first = count == 1 ? 0 : (top ? 2 : 1);
+    Momentum whole{}, w{};
+    WS_UNROLL(3)
+    for (int k = 0; k < lund::kMostProngs; ++k) {
+      if (k >= count) continue;
+      const Momentum p =
+          momentum(prongs.pt[k][lane], prongs.eta[k][lane], prongs.phi[k][lane] + phi);
+      whole = {whole.e + p.e, whole.x + p.x, whole.y + p.y, whole.z + p.z};
+      if (k > 0) w = {w.e + p.e, w.x + p.x, w.y + p.y, w.z + p.z};
+      if (count > 1)
+        put(first + k, p, {0, pdg_of(species, k), Status::decayed, top && k > 0 ? 2 : 1});
+    }
+    const float mass = count == 1 ? 0 : (top ? prongs.top_mass[lane] : prongs.w_mass[lane]);
+    const int pdg = count == 1 ? pdg_of(species, 0) : (top ? 6 : 24);
+    put(0, whole, {mass * per_unit_, pdg, Status::incoming, 0});
+    if (top) put(1, w, {prongs.w_mass[lane] * per_unit_, 24, Status::decayed, 1});
+    return first + count;
+  }
+
+  /// Writes pt, eta, phi and mass. The jet's mass is a sum of small terms, so it is accurate: with
+  /// S = sum pt, A = sum pt (cosh eta - 1), B = sum pt (1 - cos phi), C = sum pt sin phi and D = sum
+  /// pt sinh eta, relative to the axis, m^2 = (A + B)(2 S + A - B) - C^2 - D^2.
+  template <class Row>
+  WS_INLINE void write_kinematics(float phi, const Jet& jet, const std::uint8_t* order,
+                                  Row& row) const {
+    double s = 0, a = 0, b = 0, c = 0, d = 0;
+    for (int i = 0; i < jet.count; ++i) {
+      const int k = order[i];
+      const double pt = double{jet.pt[k]}, up = double{math::exp(jet.eta[k] - jet.axis)};
+      const math::SinCos half = math::sincos(0.5f * jet.phi[k]);
+      const double sine = double{half.sine}, cosine = double{half.cosine};
+      s += pt;
+      a += pt * (up - 1) * (up - 1) / (2 * up);
+      b += pt * 2 * sine * sine;
+      c += pt * 2 * sine * cosine;
+      d += pt * (up - 1) * (up + 1) / (2 * up);
+      row.set(i, 0, jet.pt[k] * per_unit_);
+      row.set(i, 1, jet.eta[k]);
+      row.set(i, 2, jets::wrapped(jet.phi[k] + phi));
+      row.set(i, 3, 0);
+    }
+    row.set_count(jet.count + jet.unfinished);
+    const double square = (a + b) * (2 * s + a - b) - c * c - d * d;
+    const double pt = math::sqrt((s - b) * (s - b) + c * c);
+    // The rapidity, unlike eta, adds up with that of the axis.
+    const auto transverse = static_cast<float>(math::sqrt(pt * pt + (square > 0 ? square : 0)));
+    const float up = math::exp(jet.axis + jets::eta_of(transverse, static_cast<float>(d)));
+    const float eta = jets::eta_of(static_cast<float>(pt), 0.5f * transverse * (up - 1 / up));
+    const float turn = math::atan2(static_cast<float>(c), static_cast<float>(s - b));
+    row.set_global(0, static_cast<float>(pt) * per_unit_);
+    row.set_global(1, eta);
+    row.set_global(2, jets::wrapped(turn + phi));
+    row.set_global(3, (square > 0 ? static_cast<float>(math::sqrt(square)) : 0) * per_unit_);
   }
 
   template <class Row, class Truth>
@@ -419,7 +537,9 @@ struct LundShower {
   int classes_ = 0;
   float quark_density_, gluon_density_;  ///< emission density in the Lund plane
   float pt_low_, pt_range_, eta_max_, radius_, log_kt_cut_;
-  float w_mass_, top_mass_, per_unit_;
+  float cone_squared_, soft_, soft_pt_;
+  lund::Line w_line_, top_line_;
+  float per_unit_;
   bool full_;
   Columns columns_;
   jets::Output output_;

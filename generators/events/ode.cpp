@@ -297,6 +297,7 @@ SampleInfo Ode::describe(const Params& params) {
     info.latents.push_back(std::move(latent));
     if (system.log_normal) info.latents.back().ends = LatentEnds::rare;
   }
+  info.settable_latents = static_cast<int>(info.latents.size());  // 0 for n_body
   double first = system.reach, per_time = system.reach_per_time;
   std::size_t words = system.priors.size();
   if (params.system == System::three_bodies) {

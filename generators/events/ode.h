@@ -176,7 +176,7 @@ struct Ode {
       for (int i = 0; i < Count; ++i) {
         if (i % 4 == 0) words = rng.block(Purpose::scene, static_cast<std::uint32_t>(i / 4));
         const float u = 2 * unit_float(words.word[i % 4]) - 1;
-        truth.latents[i] = math::fma(half_width_[i], u, centre_[i]);
+        truth.latents.draw(i, math::fma(half_width_[i], u, centre_[i]));
       }
     });
   }
@@ -190,8 +190,9 @@ struct Ode {
       WS_UNROLL(2)
       for (int i = 0; i < Count; i += 2) {
         const math::NormalPair z = math::box_muller(words.word[i], words.word[i + 1]);
-        truth.latents[i] = math::exp(math::fma(half_width_[i], z.first, centre_[i]));
-        truth.latents[i + 1] = math::exp(math::fma(half_width_[i + 1], z.second, centre_[i + 1]));
+        truth.latents.draw(i, math::exp(math::fma(half_width_[i], z.first, centre_[i])));
+        truth.latents.draw(i + 1,
+                           math::exp(math::fma(half_width_[i + 1], z.second, centre_[i + 1])));
       }
     });
   }

@@ -9,9 +9,8 @@
 #pragma once
 
 #include "core/config/params.h"
-#include "core/error.h"
-#include "core/text/text.h"
 #include "generators/events/decay_chain.h"
+#include "generators/events/event_record.h"
 #include "generators/sample_info.h"
 #include "kernels/emission/events.h"
 #include "kernels/random/math.h"
@@ -19,9 +18,7 @@
 #include "kernels/random/philox_run.h"
 #include "kernels/runtime/simd.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -37,6 +34,7 @@ struct Rambo {
   static constexpr int kNewtonSteps = 8;
 
   enum class Weights : std::uint8_t { keep, unweight };
+  enum class Columns : std::uint8_t { momenta, record };
 
   struct Params {
     int bodies_low = 4, bodies_high = 4;
@@ -45,129 +43,19 @@ struct Rambo {
     std::vector<std::string> decays;
     Weights weights = Weights::keep;
     double unit = 1;
+    Columns columns = Columns::momenta;
+    std::vector<std::int32_t> ids, beam_ids = {11, -11};
+    std::vector<std::string> decay_ids;
   };
-  static const ParamTable<Params>& table() {
-    static const auto rows =
-        ParamTable<Params>("rambo")
-            .integer("bodies_low", &Params::bodies_low, {2, kMostBodies}, "",
-                     "lowest number of bodies; each number is an equally likely class")
-            .integer("bodies_high", &Params::bodies_high, {2, kMostBodies}, "",
-                     "highest number of bodies")
-            .real("energy_low", &Params::energy_low, {1e-3, 1e6}, "GeV",
-                  "lowest centre-of-mass energy")
-            .real("energy_high", &Params::energy_high, {1e-3, 1e6}, "GeV",
-                  "highest centre-of-mass energy; uniform between the two")
-            .real_list("masses", &Params::masses, {0, 1e6}, "GeV",
-                       "masses of the first bodies; bodies beyond the list are massless")
-            .text_list("decays", &Params::decays,
-                       "decays, written as mother's mass -> masses of two or three products in "
-                       "GeV: 172.5 -> 80.377 + 4.78; applies to bodies and products; each is "
-                       "uniform in its phase space")
-            .choice("weights", &Params::weights,
-                    {{"keep", Weights::keep}, {"unweight", Weights::unweight}},
-                    "for massive bodies. keep: events are weighted, and the mean weight is the "
-                    "ratio of the massive to the massless phase-space volume; unweight: rejection, "
-                    "all weights are 1; all masses 0: weights are 1 either way")
-            .only_where([](const Params& p) { return !p.masses.empty(); }, "masses")
-            .real("unit", &Params::unit, {1e-6, 1e6}, "GeV", "unit of x")
-            .preset("top_pair",
-                    {{"bodies_low", "2"},
-                     {"bodies_high", "2"},
-                     {"masses", "[172.5, 172.5]"},
-                     {"energy_low", "500"},
-                     {"energy_high", "500"}},
-                    "two top quarks at 500 GeV")
-            .preset("top_pair_decays",
-                    {{"bodies_low", "2"},
-                     {"bodies_high", "2"},
-                     {"masses", "[172.5, 172.5]"},
-                     {"energy_low", "500"},
-                     {"energy_high", "500"},
-                     {"decays", "[172.5 -> 4.78 + 80.377, 80.377 -> 0 + 0]"}},
-                    "two top quarks at 500 GeV, each decaying to b W and then b q q'; masses: "
-                    "Particle Data Group")
-            .preset("tau_pair",
-                    {{"bodies_low", "2"},
-                     {"bodies_high", "2"},
-                     {"masses", "[1.77686, 1.77686]"},
-                     {"energy_low", "91.1876"},
-                     {"energy_high", "91.1876"},
-                     {"decays", "[1.77686 -> 0.105658 + 0 + 0]"}},
-                    "two taus at the Z mass, each decaying to a muon and two neutrinos; masses: "
-                    "Particle Data Group")
-            .preset("d_to_k_pi_pi",
-                    {{"bodies_low", "3"},
-                     {"bodies_high", "3"},
-                     {"masses", "[0.493677, 0.13957, 0.13957]"},
-                     {"energy_low", "1.86966"},
-                     {"energy_high", "1.86966"},
-                     {"weights", "unweight"}},
-                    "D+ to K- pi+ pi+, uniform in the Dalitz plot; masses: Particle Data Group");
-    return rows;
-  }
+  static const ParamTable<Params>& table();
+  static SampleInfo describe(const Params& params);
 
-  static SampleInfo describe(const Params& params) {
-    SampleInfo info;
-    info.name = "rambo";
-    info.summary = "n bodies uniform in phase space, massless or massive; class: n";
-    info.reference = "Kleiss, Stirling, Ellis, Comput. Phys. Commun. 40 (1986) 359";
-    for (int n = params.bodies_low; n <= params.bodies_high; ++n)
-      info.classes.push_back(std::to_string(n) + " bodies");
-    const std::string unit = params.unit == 1 ? "GeV" : shortest(params.unit) + " GeV";
-    info.features = {{"E", unit}, {"px", unit}, {"py", unit}, {"pz", unit}};
-    info.latents = {
-        {"energy", "centre-of-mass energy", "GeV", static_cast<float>(params.energy_low),
-         static_cast<float>(params.energy_high)},
-        {"bodies", "number of bodies", "", static_cast<float>(params.bodies_low),
-         static_cast<float>(params.bodies_high)},
-        rarely_reached({"log_weight",
-                        "logarithm of the event's weight before rejection, at least -80; 0 if all "
-                        "masses are 0",
-                        "", any_mass(params) ? kLowestLogWeight : 0, 0}),
-    };
-    info.high = static_cast<float>(params.energy_high / params.unit);
-    info.low = -info.high;
-    const bool rejects = params.weights == Weights::unweight && any_mass(params);
-    // Blocks for class and energy, then one per body or one per try, then the decays.
-    const DecayChain chain("rambo", params.masses, params.bodies_high, params.decays);
-    info.draws = {.scene = 1 + chain.blocks() +
-                           std::int64_t{params.bodies_high + (rejects ? 1 : 0)} *
-                               (rejects ? kMostTries : 1)};
-    return info;
-  }
+  /// Throws config errors.
+  explicit Rambo(const Params& params);
 
-  explicit Rambo(const Params& params)
-      : low_(params.bodies_low),
-        high_(params.bodies_high),
-        energy_low_(static_cast<float>(params.energy_low)),
-        energy_high_(static_cast<float>(params.energy_high)),
-        per_unit_(1 / params.unit),
-        massive_(any_mass(params)),
-        rejects_(massive_ && params.weights == Weights::unweight) {
-    table().expect_ordered(params, {"bodies", "energy"});
-    if (params.masses.size() > static_cast<std::size_t>(params.bodies_high)) {
-      const std::string bodies = std::to_string(params.bodies_high);
-      fail(ErrorKind::config,
-           {"rambo: masses has " + std::to_string(params.masses.size()) + " values",
-            "bodies_high is " + bodies, "give at most " + bodies + " masses"});
-    }
-    decays_ = DecayChain("rambo", params.masses, high_, params.decays);
-    items_ = decays_.any() ? decays_.finals(high_) : high_;
-    double sum = 0;
-    for (std::size_t i = 0; i < params.masses.size(); ++i) {
-      mass_[i] = params.masses[i];
-      sum += params.masses[i];
-    }
-    if (sum > kLargestShare * params.energy_low) {
-      fail(ErrorKind::config,
-           {"rambo: the masses add up to " + shortest(sum) + " GeV, energy_low is " +
-                shortest(params.energy_low) + " GeV",
-            "at least 1 % of the energy must be left as kinetic energy",
-            "raise energy_low to " + shortest(sum / kLargestShare) + " or more, or lower masses"});
-    }
+  SampleLayout layout() const {
+    return SampleLayout::set(items_, record_ ? record::kColumns : kFeatures);
   }
-
-  SampleLayout layout() const { return SampleLayout::set(items_, kFeatures); }
 
   template <class Run>
   WS_HD void make(Run& run) const {
@@ -194,11 +82,15 @@ struct Rambo {
       if (massive_) give_masses<N>(bodies, energy, momenta);
     }
 
-    if (decays_.any() && low_ == high_) {
+    if (record_) {
+      for (int i = 0; i < N; ++i) write_beams(energy[i], run.row(i));
+    }
+    const bool chain = decays_.any() || record_;
+    if (chain && low_ == high_) {
       decay<N>(0, run, low_, momenta);
     } else {
       for (int i = 0; i < N; ++i) {
-        if (decays_.any()) {
+        if (chain) {
           decay<1>(i, run, bodies[i], momenta);
         } else {
           auto& row = run.row(i);
@@ -234,11 +126,30 @@ struct Rambo {
     float weight[N], bound[N];
   };
 
-  static bool any_mass(const Params& params) {
-    const auto end = params.masses.begin() +
-                     std::min<std::ptrdiff_t>(params.bodies_high,
-                                              static_cast<std::ptrdiff_t>(params.masses.size()));
-    return std::any_of(params.masses.begin(), end, [](double mass) { return mass > 0; });
+  void begin_record(const Params& params);
+
+  template <class Row>
+  WS_INLINE void write_beams(float energy, Row& row) const {
+    using record::Status;
+    const float e = energy * static_cast<float>(per_unit_);
+    if (beams_ == 1) {
+      record::write(row, 0, e, 0, 0, 0, {e, beam_[0], Status::incoming, 0});
+    } else {
+      record::write(row, 0, 0.5f * e, 0, 0, 0.5f * e, {0, beam_[0], Status::incoming, 0});
+      record::write(row, 1, 0.5f * e, 0, 0, -0.5f * e, {0, beam_[1], Status::incoming, 0});
+    }
+  }
+
+  template <class Row>
+  WS_INLINE void write_record(int node, double e, double x, double y, double z, Row& row) const {
+    const DecayChain::Node& own = decays_.node(node);
+    const bool root = own.mother < 0;
+    record::write(row, beams_ + own.item, static_cast<float>(e * per_unit_),
+                  static_cast<float>(x * per_unit_), static_cast<float>(y * per_unit_),
+                  static_cast<float>(z * per_unit_),
+                  {static_cast<float>(own.mass * per_unit_), own.pdg,
+                   own.products == 0 ? record::Status::final : record::Status::decayed,
+                   root ? 1 : beams_ + own.mother + 1, root && beams_ == 2 ? 2 : 0});
   }
 
   template <class Row>
@@ -266,13 +177,23 @@ struct Rambo {
         body.z[i] = momenta.z[k][first + i];
       }
     }
+    int particles = beams_;
+    const auto keep = [&](const DecayChain::Particles<N>& p) {
+      ++particles;
+      for (int i = 0; i < N; ++i)
+        write_record(p.node, p.e[i], p.x[i], p.y[i], p.z[i], run.row(first + i));
+    };
     const int finals =
         decays_.run<N>([&](int i) { return run.rng(first + i); }, kFirstDecayBlock, waiting, n,
                        [&](int item, const DecayChain::Particles<N>& p) {
+                         if (record_) return keep(p);
                          for (int i = 0; i < N; ++i)
                            write(item, p.e[i], p.x[i], p.y[i], p.z[i], run.row(first + i));
+                       },
+                       [&](const DecayChain::Particles<N>& p) {
+                         if (record_) keep(p);
                        });
-    for (int i = 0; i < N; ++i) run.row(first + i).set_count(finals);
+    for (int i = 0; i < N; ++i) run.row(first + i).set_count(record_ ? particles : finals);
   }
 
   /// Repeats tries until one is kept; writes the momenta of event i.
@@ -438,7 +359,8 @@ struct Rambo {
   int low_, high_;
   float energy_low_, energy_high_;
   double per_unit_;
-  bool massive_, rejects_;
+  bool record_, massive_, rejects_;
+  int beams_ = 0, beam_[2] = {};
   double mass_[kMostBodies] = {};
   DecayChain decays_;
   int items_ = 0;

@@ -276,6 +276,7 @@ SampleInfo Sbi::describe(const Params& params) {
   info.reference = "J.-M. Lueckmann et al., Benchmarking simulation-based inference, AISTATS 2021";
   info.classes = {"any"};
   info.latents = parameters_of(params.task);
+  info.settable_latents = static_cast<int>(info.latents.size());
   for (int i = 0; i < task.features; ++i) info.features.push_back({"x" + std::to_string(i), ""});
   info.low = static_cast<float>(task.low);
   info.high = static_cast<float>(task.high);

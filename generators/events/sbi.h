@@ -136,7 +136,7 @@ struct Sbi {
           const SampleRng rng = run.rng(i);
           GaussianMap{0, kTenthRoot, kTenthRoot}.draw<sbi::kGaussian>(
               [&](unsigned block) { return rng.block(Purpose::scene, block); },
-              [&](int k, float theta) { truth.latents[k] = theta; },
+              [&](int k, float drawn) { return truth.latents.draw(k, drawn); },
               [&](int k, float x) { row.set(k, x); });
         });
         break;
@@ -199,10 +199,8 @@ struct Sbi {
         noise = rng.block(Purpose::noise, static_cast<std::uint32_t>(i / 4));
       }
       const math::NormalPair error = math::box_muller(noise.word[word], noise.word[word + 1]);
-      const float first = 2 * unit_float(uniform.word[word]) - 1;
-      const float second = 2 * unit_float(uniform.word[word + 1]) - 1;
-      truth.latents[i] = first;
-      truth.latents[i + 1] = second;
+      const float first = truth.latents.draw(i, 2 * unit_float(uniform.word[word]) - 1);
+      const float second = truth.latents.draw(i + 1, 2 * unit_float(uniform.word[word + 1]) - 1);
       row.set(i, math::fma(kTenthRoot, error.first, first));
       row.set(i + 1, math::fma(kTenthRoot, error.second, second));
     }
@@ -216,8 +214,8 @@ struct Sbi {
     const Philox4 scene = rng.block(Purpose::scene, 0);
     const math::NormalPair error = pair_of(rng.block(Purpose::noise, 0), 0);
     const float sigma = below(scene.word[2], 2) == 0 ? 1.0f : 0.1f;
-    truth.latents[0] = math::fma(20, unit_float(scene.word[0]), -10);
-    truth.latents[1] = math::fma(20, unit_float(scene.word[1]), -10);
+    truth.latents.draw(0, math::fma(20, unit_float(scene.word[0]), -10));
+    truth.latents.draw(1, math::fma(20, unit_float(scene.word[1]), -10));
     row.set(0, math::fma(sigma, error.first, truth.latents[0]));
     row.set(1, math::fma(sigma, error.second, truth.latents[1]));
   }
@@ -228,13 +226,12 @@ struct Sbi {
   static WS_INLINE void two_moons(const Philox4& scene, const Philox4& noise, Row& row,
                                   Truth& truth) {
     constexpr float kHalfRoot = 0x1.6a09e6p-1f;  // 1 / sqrt 2
-    const float t1 = 2 * unit_float(scene.word[0]) - 1, t2 = 2 * unit_float(scene.word[1]) - 1;
+    const float t1 = truth.latents.draw(0, 2 * unit_float(scene.word[0]) - 1);
+    const float t2 = truth.latents.draw(1, 2 * unit_float(scene.word[1]) - 1);
     const float radius =
         math::fma(0.01f, math::box_muller(noise.word[0], noise.word[1]).first, 0.1f);
     const math::SinCos angle =
         math::sincos_turns(math::fma(0.5f, unit_float(noise.word[2]), -0.25f));
-    truth.latents[0] = t1;
-    truth.latents[1] = t2;
     row.set(0, math::fma(-kHalfRoot, math::abs(t1 + t2), math::fma(radius, angle.cosine, 0.25f)));
     row.set(1, math::fma(kHalfRoot, t2 - t1, radius * angle.sine));
   }
@@ -246,8 +243,8 @@ struct Sbi {
     constexpr float kAdded = 1e-6f;
     const Philox4 scene = rng.block(Purpose::scene, 0), last = rng.block(Purpose::scene, 1);
     WS_UNROLL(4)
-    for (int i = 0; i < 4; ++i) truth.latents[i] = math::fma(6, unit_float(scene.word[i]), -3);
-    truth.latents[4] = math::fma(6, unit_float(last.word[0]), -3);
+    for (int i = 0; i < 4; ++i) truth.latents.draw(i, math::fma(6, unit_float(scene.word[i]), -3));
+    truth.latents.draw(4, math::fma(6, unit_float(last.word[0]), -3));
     const float s1 = truth.latents[2] * truth.latents[2], s2 = truth.latents[3] * truth.latents[3];
     // Computes r = tanh t and 1 - r^2 without cancellation near |r| = 1, from e = exp(-2 |t|).
     const float e = math::exp(-2 * math::abs(truth.latents[4])), sum = 1 + e;
@@ -379,7 +376,7 @@ struct Sbi {
       theta[1 + i] = value / kPivot[i];
     }
     WS_UNROLL(10)
-    for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents[i] = theta[i];
+    for (int i = 0; i < 1 + sbi::kFilter; ++i) truth.latents.draw(i, theta[i]);
   }
 
   /// An epidemic that starts with one infected person per million. Every 17 days, 1000 people are
@@ -392,7 +389,9 @@ struct Sbi {
     LaneStates<3, N> u;
     in_lanes<N>([&](int i) WS_INLINED {
       const math::NormalPair z = pair_of(run.rng(i).block(Purpose::scene, 0), 0);
-      rates.put(i, {{0.4f * math::exp(0.5f * z.first), 0.125f * math::exp(0.2f * z.second)}});
+      const auto latents = run.truth(i).latents;
+      rates.put(i, {{latents.draw(0, 0.4f * math::exp(0.5f * z.first)),
+                     latents.draw(1, 0.125f * math::exp(0.2f * z.second))}});
       u.put(i, {{1 - kFirst, kFirst, 0}});
     });
     Philox4 noise[N] = {};
@@ -414,9 +413,6 @@ struct Sbi {
         run.row(i).set(k, static_cast<float>(sbi::binomial(sbi::kTests, share, uniform)));
       }
     }
-    for (int i = 0; i < N; ++i) {
-      for (int k = 0; k < 2; ++k) run.truth(i).latents[k] = rates.v[k][i];
-    }
   }
 
   /// Starts with 30 prey and one predator. Both are counted every 2.1 days with log-normal errors
@@ -430,10 +426,11 @@ struct Sbi {
       const Philox4 scene = run.rng(i).block(Purpose::scene, 0);
       const math::NormalPair first = math::box_muller(scene.word[0], scene.word[1]);
       const math::NormalPair second = math::box_muller(scene.word[2], scene.word[3]);
-      rates.put(i, {{math::exp(math::fma(0.5f, first.first, -0.125f)),
-                     math::exp(math::fma(0.5f, first.second, -3)),
-                     math::exp(math::fma(0.5f, second.first, -0.125f)),
-                     math::exp(math::fma(0.5f, second.second, -3))}});
+      const auto latents = run.truth(i).latents;
+      rates.put(i, {{latents.draw(0, math::exp(math::fma(0.5f, first.first, -0.125f))),
+                     latents.draw(1, math::exp(math::fma(0.5f, first.second, -3))),
+                     latents.draw(2, math::exp(math::fma(0.5f, second.first, -0.125f))),
+                     latents.draw(3, math::exp(math::fma(0.5f, second.second, -3)))}});
       u.put(i, {{30, 1}});
     });
     float prey[N], predators[N];
@@ -466,9 +463,6 @@ struct Sbi {
         run.row(i).set(k, prey[i]);
         run.row(i).set(sbi::kCounts + k, predators[i]);
       }
-    }
-    for (int i = 0; i < N; ++i) {
-      for (int k = 0; k < 4; ++k) run.truth(i).latents[k] = rates.v[k][i];
     }
   }
 

@@ -119,7 +119,7 @@ Category make_category(const CategorySpec& spec, std::int64_t k, std::uint32_t a
 
 /// Precomputed attempts for categories 0, 1, ... with the default seed and rate; empty for any
 /// other values.
-std::span<const std::uint8_t> known_attempts(const CategorySpec& spec);
+std::span<const std::uint16_t> known_attempts(const CategorySpec& spec);
 
 /// The first `count` categories, on `threads` threads; category k does not depend on `count`.
 /// `progress` may be null. The official search takes a 32-bit seed. Throws a config error if no

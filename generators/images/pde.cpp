@@ -35,19 +35,18 @@ const ParamTable<Pde::Params>& Pde::table() {
           .real("time_low", &Params::time_low, {0, 1e4}, "time", "shortest evolution time")
           .real("time_high", &Params::time_high, {1e-6, 1e4}, "time",
                 "longest evolution time; uniform between the two")
-          .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "1 / time",
-                "smallest kappa, in squared side lengths per unit time")
+          .real("diffusivity_low", &Params::diffusivity_low, {1e-9, 10}, "side^2 / time",
+                "smallest kappa")
           .only_where(kSpreads, "equation: mixed, heat or advection")
-          .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "1 / time",
+          .real("diffusivity_high", &Params::diffusivity_high, {1e-9, 10}, "side^2 / time",
                 "largest kappa; log-uniform between the two")
           .only_where(kSpreads, "equation: mixed, heat or advection")
-          .real("velocity", &Params::velocity, {0, 1e3}, "1 / time",
-                "largest absolute value of v_x and v_y, in side lengths per unit time; uniform")
+          .real("velocity", &Params::velocity, {0, 1e3}, "side / time",
+                "largest absolute value of v_x and v_y; uniform")
           .only_where(kCarries, "equation: mixed or advection")
-          .real("speed_low", &Params::speed_low, {0, 1e3}, "1 / time",
-                "smallest wave speed c, in side lengths per unit time")
+          .real("speed_low", &Params::speed_low, {0, 1e3}, "side / time", "smallest wave speed c")
           .only_where(kWaves, "equation: mixed or wave")
-          .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "1 / time",
+          .real("speed_high", &Params::speed_high, {1e-6, 1e3}, "side / time",
                 "largest wave speed; uniform between the two")
           .only_where(kWaves, "equation: mixed or wave")
           .choice("show", &Params::show, {{"pair", Show::pair}, {"last", Show::last}},
@@ -71,14 +70,14 @@ SampleInfo Pde::describe(const Params& params) {
   const float v = carries ? params.velocity : 0;
   info.latents = {
       {"time", "evolution time", "time", params.time_low, params.time_high},
-      {"diffusivity", "kappa, in squared side lengths; 0 for waves", "1 / time",
+      {"diffusivity", "kappa; 0 for waves", "side^2 / time",
        mixed ? 0 : (spreads ? params.diffusivity_low : 0), spreads ? params.diffusivity_high : 0,
        LatentRole::unmapped},
-      {"velocity_x", "velocity to the right, in side lengths; 0 without advection", "1 / time", -v,
-       v, LatentRole::unmapped},
-      {"velocity_y", "velocity downwards, in side lengths; 0 without advection", "1 / time", -v, v,
+      {"velocity_x", "velocity to the right; 0 without advection", "side / time", -v, v,
        LatentRole::unmapped},
-      {"speed", "wave speed c, in side lengths; 0 without waves", "1 / time",
+      {"velocity_y", "velocity downwards; 0 without advection", "side / time", -v, v,
+       LatentRole::unmapped},
+      {"speed", "wave speed c; 0 without waves", "side / time",
        mixed || !waves ? 0 : params.speed_low, waves ? params.speed_high : 0, LatentRole::unmapped},
       {"contrast", "RMS of the final field divided by that of the initial field", "", 0, 1}};
   info.draws = {.scene = 2 + params.waves};

@@ -19,13 +19,17 @@ void expect_spins(const std::string& generator, const SpinParams& params, float 
                              "the periodic checkerboard needs an even side of at least 4",
                              "use " + std::to_string(nearest) + ", or 0 for the image's side"});
   }
-  if (!(params.t_low < params.t_high)) {
-    fail(ErrorKind::config,
-         {generator + ": t_low is not below t_high", "temperatures are uniform between the two",
-          "swap them, or move them apart"});
+  const bool phase = params.label == SpinParams::Label::phase;
+  if (params.t_low > params.t_high) {
+    fail(ErrorKind::config, {generator + ": t_low is above t_high",
+                             "temperatures are uniform between the two", "swap them"});
   }
-  if (params.label == SpinParams::Label::phase &&
-      !(params.t_low < critical && critical < params.t_high)) {
+  if (!phase && params.t_low == params.t_high && params.bins > 1) {
+    fail(ErrorKind::config,
+         {generator + ": one temperature cannot have " + std::to_string(params.bins) + " classes",
+          "t_low equals t_high", "set bins: 1, or move the temperatures apart"});
+  }
+  if (phase && !(params.t_low < critical && critical < params.t_high)) {
     fail(ErrorKind::config,
          {generator + ": temperatures from " + shortest(params.t_low) + " to " +
               shortest(params.t_high) + " are in one phase",
@@ -37,6 +41,7 @@ void expect_spins(const std::string& generator, const SpinParams& params, float 
 
 std::vector<std::string> range_names(const SpinParams& params) {
   std::vector<std::string> names;
+  if (params.t_low == params.t_high) return {"T " + shortest(params.t_low)};
   for (int i = 0; i < params.bins; ++i) {
     names.push_back("T " + shortest(lower_edge(params, i)) + " to " +
                     shortest(lower_edge(params, i + 1)));

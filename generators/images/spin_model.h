@@ -43,8 +43,10 @@ ParamTable<Params>& add_lattice_rows(ParamTable<Params>& table, double coldest) 
                "even number of at least 4")
       .real("t_low", static_cast<float Params::*>(&Params::t_low), {coldest, 20}, "J / k",
             "lowest temperature")
-      .real("t_high", static_cast<float Params::*>(&Params::t_high), {coldest, 20}, "J / k",
-            "highest temperature");
+      .real(
+          "t_high", static_cast<float Params::*>(&Params::t_high), {coldest, 20}, "J / k",
+          "highest temperature; equal to t_low: one fixed temperature, with label: temperature and "
+          "bins: 1");
 }
 
 /// Adds the rows label and bins. `critical` separates the classes of label: phase.
@@ -65,7 +67,7 @@ ParamTable<Params>& add_class_rows(ParamTable<Params>& table, float critical,
                   "label: temperature");
 }
 
-/// Throws config errors, which name the generator, for an odd side, an empty temperature range, or
+/// Throws config errors, which name the generator, for an odd side, an invalid temperature range, or
 /// a range within a single phase.
 void expect_spins(const std::string& generator, const SpinParams& params, float critical);
 /// Class names of label: temperature.

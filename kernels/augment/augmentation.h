@@ -56,18 +56,48 @@ enum class Padding : std::uint8_t {
 /// Interpolation of stored images between pixel centres.
 enum class Interpolation : std::uint8_t { bilinear, bicubic };
 
-inline constexpr int kMostGeometrySteps = 10;
-inline constexpr int kMostColourSteps = 13;
+inline constexpr int kMostGeometrySteps = 11;
+inline constexpr int kMostColourSteps = 14;
 inline constexpr int kMostRandOperations = 4;
 /// Maximum number of colour steps per sample: a full list in which rand_augment expands to its
-/// operations.
-inline constexpr int kMostDrawnColours = kMostColourSteps - 1 + kMostRandOperations;
+/// operations, and auto_augment to two.
+inline constexpr int kMostDrawnColours = kMostColourSteps - 2 + kMostRandOperations + 2;
 
 inline constexpr int kStepValues = 8;
+
+inline constexpr int kMostGroups = 8;
+inline constexpr int kMostMembers = 8;
+
+/// How the operations of a group are drawn.
+enum class GroupKind : std::uint8_t {
+  apply,         ///< all of them, or none
+  one_of,        ///< one of the members
+  random_order,  ///< all of them, in random order
+};
+
+/// The position of an operation or group in a group.
+struct GroupPlace {
+  std::int8_t group = -1;  ///< index of the group; -1: directly in the list
+  std::int8_t member = 0;  ///< index within one_of; 0 in other groups
+
+  friend bool operator==(const GroupPlace&, const GroupPlace&) = default;
+};
+
+/// A group of a plan. A group inside another one has a higher index.
+struct AugmentGroup {
+  GroupKind kind = GroupKind::apply;
+  GroupPlace place;                  ///< place of the group itself
+  std::int8_t first = 0, count = 0;  ///< one_of: members; random_order: range of colour steps
+  float probability = 1;             ///< apply
+  float until[kMostMembers] = {};    ///< one_of: cumulative chances; the last is 1
+
+  friend bool operator==(const AugmentGroup&, const AugmentGroup&) = default;
+};
 
 /// One operation of a plan, with the values that the operation's plan() returns.
 struct AugmentStep {
   AugmentOp op = AugmentOp::none;
+  GroupPlace place;
   float probability = 0;
   float value[kStepValues] = {};
 
@@ -84,12 +114,15 @@ struct AugmentationPlan {
   FrameSize source, out;  ///< size of the source image and of the output; 0: any
   AugmentStep geometry[kMostGeometrySteps];
   AugmentStep colour[kMostColourSteps];
+  AugmentGroup group[kMostGroups];
+  std::int32_t group_count = 0;
   std::int32_t geometry_count = 0;
   std::int32_t colour_count = 0;
   std::int32_t colour_before_blur = 0;
-  AugmentStep blur, erase;       ///< AugmentOp::none if not in the list
-  std::int32_t blur_radius = 0;  ///< pixels on each side
-  bool whole_images = false;     ///< an operation needs the whole-image pass
+  AugmentStep blur, erase;        ///< AugmentOp::none if not in the list
+  std::int32_t blur_radius = 0;   ///< pixels on each side
+  bool whole_images = false;      ///< an operation needs the whole-image pass before the blur
+  bool whole_after_blur = false;  ///< an operation needs the whole-image pass after the blur
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
   std::uint32_t view = 0;        ///< index of the view of a sample, below 2^16
@@ -135,6 +168,8 @@ struct Augmentation {
   float blur_sigma = 0;                                                 ///< pixels; 0: no blur
   std::uint32_t noise_key[2] = {0, 0},
                 erase_key[2] = {0, 0};  ///< keys of the per-pixel normal numbers
+  std::int32_t mask_patch = 0;  ///< side of the patches in pixels; 0: no mask. Its key is erase_key
+  std::int32_t mask_count = 0;  ///< number of masked patches
 
   /// Source coordinates of the output point (x, y); exact for flips and whole-pixel shifts.
   WS_INLINE float source_x(float x, float y) const {

@@ -6,6 +6,9 @@
 //       - crop_resize: {scale: [0.08, 1], ratio: [0.75, 1.3333]}
 //       - flip_x: 0.5              a single value sets the main parameter
 //       - grey                     default parameters
+//       - apply: 0.8               a group: all of these operations, or none
+//         of: [hue: 0.1, solarise]
+//       - simclr                   a preset (augmentation_presets.h)
 //     normalise: {mean: [0.5], std: [0.25]}   or auto or none
 #pragma once
 
@@ -51,22 +54,46 @@ const ParamTable<typename OperationParams<Op>::Values>& params_table() {
 struct AugmentEntry {
   AugmentOp op = AugmentOp::none;
   std::string name;
-  std::string main;     ///< parameter that a single value sets
+  std::string main;     ///< parameter that a single value sets; see takes_value()
   std::string summary;  ///< one-line summary
   std::string source;   ///< reference for its definition
   AugmentParams defaults;
 
   std::vector<ParamRow> rows() const;
+  /// True if `OP: VALUE` is accepted: the value is the operation's strength, or the probability if
+  /// it has no other parameters.
+  bool takes_value() const { return main != "probability" || rows().size() == 1; }
 };
 
 /// All operations, in the order of the documentation.
 const std::vector<AugmentEntry>& augmentation_table();
 const AugmentEntry& augmentation_entry(AugmentOp op);
 
+/// A configured group.
+struct GroupSetting {
+  GroupKind kind = GroupKind::apply;
+  GroupPlace group;  ///< place of the group itself in another group
+  int members = 0;
+  double probability = 1;       ///< apply
+  std::vector<double> weights;  ///< one_of; empty: equal chances
+  ConfigLocation place;
+};
+/// The rows of a group's parameters.
+const ParamTable<GroupSetting>& group_table(GroupKind kind);
+/// One line on what a group does.
+const char* group_help(GroupKind kind);
+/// The key that begins a group: "one_of".
+const char* group_name(GroupKind kind);
+/// The key of a group's list of operations: "of" or "one_of".
+const char* group_list(GroupKind kind);
+inline constexpr GroupKind kGroupKinds[] = {GroupKind::apply, GroupKind::one_of,
+                                            GroupKind::random_order};
+
 /// A configured operation.
 struct AugmentSetting {
   AugmentParams params;
   ConfigLocation place;
+  GroupPlace group = {};
 
   AugmentOp op() const;
   /// The stage; it may depend on the parameters.
@@ -107,7 +134,8 @@ void write_normalisation(ConfigWriter& writer, const Normalisation& values);
 
 /// A source's operations and normalisation, and how stored images are interpolated and padded.
 struct Augmentations {
-  std::vector<AugmentSetting> list;
+  std::vector<AugmentSetting> list;  ///< in order, including the operations in groups
+  std::vector<GroupSetting> groups;  ///< outer ones first
   Normalisation normalisation;
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
@@ -124,11 +152,11 @@ const ParamTable<Augmentations>& reading_table();
 /// unknown operation, a parameter out of range, a duplicate operation, an impossible order, or the
 /// key `view` of earlier versions.
 void read_augmentations(const ConfigNode& node, Augmentations& values);
-/// Writes the same keys as read_augmentations().
+/// Writes the same keys as read_augmentations(), with the operations of presets.
 void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 
 /// Throws config errors that involve more than one table row: inverted ranges, a duplicate
-/// operation, an impossible order.
+/// operation, an impossible order, an impossible group.
 void check_augmentations(const Augmentations& values);
 
 /// Plans for a source image size and an output size. Throws the errors of check_augmentations, and

@@ -31,12 +31,13 @@ WS_INLINE bool is_on_grid(const Augmentation& a) {
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
 }
 
-WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Augmentation& a) {
+WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
+                                const DrawnGroups& groups, Augmentation& a) {
   GeometryDraw draw = {plan.out, plan.source, {}};
   for (int i = 0; i < plan.geometry_count; ++i) {
     const AugmentStep step = plan.geometry[i];
     AugmentRng words(rng, step.op, plan.view);
-    const bool happens = words.happens(step);
+    const bool happens = words.happens(step) && groups.include(step.place);
     augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
       if constexpr (moves_pixels<Op>) {
         if (happens) {
@@ -71,12 +72,13 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, Aug
   a.on_grid = is_on_grid(a);
 }
 
-WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, Augmentation& a) {
+WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng,
+                              const DrawnGroups& groups, Augmentation& a) {
   ColourList list(a);
   for (int i = 0; i < plan.colour_count; ++i) {
-    const AugmentStep step = plan.colour[i];
+    const AugmentStep step = plan.colour[groups.colour_step(i)];
     AugmentRng words(rng, step.op, plan.view);
-    if (words.happens(step)) {
+    if (words.happens(step) && groups.include(step.place)) {
       augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
         if constexpr (changes_colours<Op> && requires { &Op::draw; }) {
           Op::draw(step, words, list);
@@ -92,10 +94,10 @@ WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng, Augme
 
 /// Draws a blur or an erased box.
 WS_HD inline void draw_last(const AugmentationPlan& plan, const AugmentStep& step, SampleRng rng,
-                            Augmentation& a) {
+                            const DrawnGroups& groups, Augmentation& a) {
   if (step.op == AugmentOp::none) return;
   AugmentRng words(rng, step.op, plan.view);
-  if (!words.happens(step)) return;
+  if (!words.happens(step) || !groups.include(step.place)) return;
   augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
     if constexpr (Op::kInfo.stage >= AugmentStage::neighbours) Op::draw(step, plan.out, words, a);
   });
@@ -107,16 +109,17 @@ WS_HD inline void draw_last(const AugmentationPlan& plan, const AugmentStep& ste
 /// each epoch draws a different augmentation.
 WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
   Augmentation a;
-  detail::draw_geometry(plan, rng, a);
-  detail::draw_colour(plan, rng, a);
+  const DrawnGroups groups(plan, rng);
+  detail::draw_geometry(plan, rng, groups, a);
+  detail::draw_colour(plan, rng, groups, a);
   WS_UNROLL(3)
   for (int c = 0; c < 3; ++c) {
     a.gain[c] = plan.inv_std[c];
     a.bias[c] = (0 - plan.mean[c]) * plan.inv_std[c];  // +0 if the mean is 0
   }
   a.unfinished = plan.goes_on();
-  detail::draw_last(plan, plan.blur, rng, a);
-  detail::draw_last(plan, plan.erase, rng, a);
+  detail::draw_last(plan, plan.blur, rng, groups, a);
+  detail::draw_last(plan, plan.erase, rng, groups, a);
   return a;
 }
 

@@ -1,5 +1,5 @@
-// The passes that a list of augmentations may need after emission: first whole-image operations,
-// then a blur. Used by image sources; host only.
+// The passes that a list of augmentations may need after emission: whole-image operations, a blur,
+// and whole-image operations after the blur. Used by image sources; host only.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -34,7 +34,8 @@ class AugmentationPasses {
   /// Number of launches after the emission pass.
   int count() const {
     if (!plan_.goes_on()) return 0;
-    return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0);
+    return 1 + (plan_.whole_images ? 1 : 0) + (plan_.blurs() ? 2 : 0) +
+           (plan_.whole_after_blur ? 1 : 0);
   }
 
   /// Batch that the emission pass writes to.
@@ -56,19 +57,26 @@ class AugmentationPasses {
                DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data()});
     visit_float(call.batch.dtype, [&]<class T>(T) {
       auto* const x = static_cast<T*>(call.batch.x);
-      if (plan_.whole_images) finish_whole<T>(launch, call, shape, plan_.blurs() ? nullptr : x);
-      if (plan_.blurs()) blur<T>(launch, call, shape, x);
+      if (plan_.whole_images)
+        finish_whole<T>(launch, call, shape, plan_.blurs() ? nullptr : x, false);
+      if (plan_.whole_after_blur) {
+        blur<float>(launch, call, shape, first_.data());
+        finish_whole<T>(launch, call, shape, x, true);
+      } else if (plan_.blurs()) {
+        blur<T>(launch, call, shape, x);
+      }
     });
   }
 
  private:
   template <class T, class Launcher>
-  void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
+  void finish_whole(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out,
+                    bool after_blur) const {
     const TeamShape team{kSampleTeam.threads,
                          sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
     launch.league("operations on whole images", call.batch.size, team,
                   FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),
-                                       second_.data(), out});
+                                       second_.data(), out, after_blur});
   }
   template <class T, class Launcher>
   void blur(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
@@ -81,7 +89,8 @@ class AugmentationPasses {
           drawn_.data(), plan_.blur_radius, call.slots, call.source, shape, tiling, in};
     };
     launch.league("blur along rows", teams, team, BlurRows{pass(first_.data()), second_.data()});
-    launch.league("blur along columns", teams, team, BlurColumns<T>{pass(second_.data()), out});
+    launch.league("blur along columns", teams, team,
+                  BlurColumns<T>{pass(second_.data()), out, !plan_.whole_after_blur});
   }
 
   AugmentationPlan plan_;

@@ -43,16 +43,27 @@ template <class P>
 void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& frame,
                     AugmentationPlan& plan) {
   using Op = typename P::Operation;
-  AugmentStep step = {op_of<Op>, static_cast<float>(params.probability)};
-  if constexpr (requires { &P::plan; }) {
-    const StepValues values = params.plan(frame);
+  AugmentStep step = {op_of<Op>, setting.group, static_cast<float>(params.probability)};
+  const auto set = [&](const StepValues& values) {
     std::copy(std::begin(values.value), std::end(values.value), step.value);
+  };
+  const FrameSize before = Op::kInfo.stage >= AugmentStage::neighbours ? plan.out : frame;
+  if constexpr (requires { params.plan(before, SettingCheck(setting)); }) {
+    set(params.plan(before, SettingCheck(setting)));
+  } else if constexpr (requires { params.plan(before); }) {
+    set(params.plan(before));
   }
-  plan.whole_images |= setting.stage() == AugmentStage::whole;
-  if constexpr (requires { &P::needs_pass; }) plan.whole_images |= params.needs_pass();
+  bool whole = setting.stage() == AugmentStage::whole;
+  if constexpr (requires { &P::needs_pass; }) whole |= params.needs_pass();
+  if (whole) (plan.blurs() ? plan.whole_after_blur : plan.whole_images) = true;
   if constexpr (moves_pixels<Op>) plan.geometry[plan.geometry_count++] = step;
   if constexpr (requires { Op::kResizes; }) frame = plan.out;
   if constexpr (changes_colours<Op>) {
+    if (setting.group.group >= 0) {
+      AugmentGroup& group = plan.group[setting.group.group];
+      if (group.kind == GroupKind::random_order && group.count++ == 0)
+        group.first = static_cast<std::int8_t>(plan.colour_count);
+    }
     plan.colour[plan.colour_count++] = step;
     if (!plan.blurs()) plan.colour_before_blur = plan.colour_count;
   } else if constexpr (Op::kInfo.stage == AugmentStage::neighbours) {
@@ -61,6 +72,23 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   } else if constexpr (Op::kInfo.stage == AugmentStage::erase) {
     plan.erase = step;
   }
+}
+
+AugmentGroup plan_group(const GroupSetting& setting) {
+  AugmentGroup group;
+  group.kind = setting.kind;
+  group.place = setting.group;
+  group.probability = static_cast<float>(setting.probability);
+  if (setting.kind != GroupKind::one_of) return group;
+  group.count = static_cast<std::int8_t>(setting.members);
+  const auto weight = [&](int i) {
+    return setting.weights.empty() ? 1. : setting.weights[static_cast<std::size_t>(i)];
+  };
+  double all = 0, sum = 0;
+  for (int i = 0; i < setting.members; ++i) all += weight(i);
+  for (int i = 0; i < setting.members; ++i)
+    group.until[i] = static_cast<float>((sum += weight(i)) / all);
+  return group;
 }
 
 /// Refuses scalings meant for events and sets, and means meant for colours from 0 to 255.
@@ -99,6 +127,8 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
     plan.mean[c] = static_cast<float>(n.mean[n.mean.size() == 3 ? c : 0]);
     plan.inv_std[c] = static_cast<float>(1 / n.std[n.std.size() == 3 ? c : 0]);
   }
+  for (const GroupSetting& group : values.groups)
+    plan.group[plan.group_count++] = plan_group(group);
   FrameSize frame = source;
   for (const AugmentSetting& setting : values.list) {
     std::visit([&](const auto& params) { plan_operation(params, setting, frame, plan); },

@@ -39,6 +39,35 @@ std::string AugmentSetting::where() const {
   return place.prefix() + "augment." + augmentation_entry(op()).name;
 }
 
+const ParamTable<GroupSetting>& group_table(GroupKind kind) {
+  static const ParamTable<GroupSetting> tables[] = {
+      ParamTable<GroupSetting>("augment.apply")
+          .real("apply", &GroupSetting::probability, {0, 1}, "",
+                "probability of applying all operations in `of`; otherwise they are skipped"),
+      ParamTable<GroupSetting>("augment.one_of")
+          .real_list("weights", &GroupSetting::weights, {0, 1e6}, "",
+                     "chances of the members, in proportion; empty: equal"),
+      ParamTable<GroupSetting>("augment.random_order")};
+  return tables[static_cast<std::size_t>(kind)];
+}
+
+const char* group_name(GroupKind kind) {
+  constexpr const char* kNames[] = {"apply", "one_of", "random_order"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+const char* group_help(GroupKind kind) {
+  constexpr const char* kHelp[] = {
+      "`apply: 0.8` and `of: [...]`: apply all members, or none",
+      "`one_of: [...]`: choose one member per sample; it still has its own probability",
+      "`random_order: [...]`: apply colour operations in random order"};
+  return kHelp[static_cast<std::size_t>(kind)];
+}
+
+const char* group_list(GroupKind kind) {
+  return kind == GroupKind::apply ? "of" : group_name(kind);
+}
+
 const std::vector<AugmentEntry>& augmentation_table() {
   static const auto table = [] {
     std::vector<AugmentEntry> entries;

@@ -1,6 +1,6 @@
-// The two passes of `blur` after emission, along rows and along columns, in planned memory. The
-// second pass also applies the rest of the list: colour steps after the blur, normalisation and
-// erasing. Called by augmentation_passes.h; host and device.
+// The two passes of `blur` after emission, along rows and along columns, in planned memory. Without
+// a later pass, the second one also applies the rest of the list: colour steps after the blur,
+// normalisation and erasing. Called by augmentation_passes.h; host and device.
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -140,18 +140,19 @@ struct BlurRows : detail::BlurPass {
 /// Team functor: blurs one band of rows of a sample vertically and finishes it.
 template <class T>
 struct BlurColumns : detail::BlurPass {
-  T* out;  ///< x of the batch
+  T* out;         ///< x of the batch, or images for the pass after the blur
+  bool finishes;  ///< true: no pass follows
 
   static constexpr LaunchBound kLaunchBound = {detail::kPixelMembers, 3};
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t index) const {
-    const auto finish = [](const Augmentation& view, int x, int y,
-                           ColourRun<WS_RUN_LENGTH>& sum) WS_INLINED {
+    const auto finish = [this](const Augmentation& view, int x, int y,
+                               ColourRun<WS_RUN_LENGTH>& sum) WS_INLINED {
+      if (!finishes) return;
       apply_colour(view, view.colour_before_blur, view.colour_count, sum.r, sum.g, sum.b);
       normalise(view, sum.r, sum.g, sum.b);
       augment::erase_box(view, x, y, sum.r, sum.g, sum.b);
-      augment::fill_box(view, x, y, sum);
     };
     run<detail::BlurAxis::columns>(team, index, finish, out);
   }

@@ -16,6 +16,9 @@ struct EmitCall {
   AugmentationPlan augmentation;  ///< for images; empty for events and sets. If passes follow
                                   ///< (augmentation_passes.h), emission writes their input to x
   BatchView batch;
+  /// [batch.size, batch.layout.latents] values to use instead of drawn ones, for the first
+  /// SampleInfo::settable_latents latents; null: all are drawn. In memory of the stream's device.
+  const float* latents = nullptr;
 };
 
 }  // namespace wellspring

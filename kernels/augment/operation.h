@@ -9,7 +9,8 @@
 //                                std::vector<double>, which device code cannot include
 //       [describe(table)]        adds the rows of the parameters after `probability`
 //       [check(check)]           rejects values that the rows cannot reject
-//       [plan(frame)]            the values of the AugmentStep
+//       [plan(frame)]            the values of the AugmentStep; frame: size of the image before
+//                                the operation. Optionally plan(frame, check)
 //       [needs_pass()]           true: these parameters need the whole-image pass
 //       radius(out, check)       neighbours: reach in pixels
 //

@@ -36,6 +36,7 @@ constexpr std::size_t most_statistics() {
 /// Shared by a team: the sample's drawn augmentation and statistics of the image.
 struct WholeImage {
   Augmentation view;
+  augment::PatchMask mask;
   alignas(std::uint64_t) unsigned char bytes[most_statistics()];
 
   /// The statistics of an operation.
@@ -68,9 +69,10 @@ struct FinishWholeImages {
   const Slot* slots;
   std::uint32_t source;
   SampleShape shape;
-  float* images;  ///< [rows, shape]; output of emission and input of a blur
-  float* spare;   ///< [rows, shape]
-  T* out;         ///< x of the batch; null if a blur follows
+  float* images;            ///< [rows, shape]; output of emission and input of a blur
+  float* spare;             ///< [rows, shape]
+  T* out;                   ///< x of the batch; null if a blur follows
+  bool after_blur = false;  ///< true: applies the steps after the blur
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
@@ -81,22 +83,28 @@ struct FinishWholeImages {
     copy_together(team, drawn + b, &shared->view);
     team.sync();
     const Augmentation& view = shared->view;
+    if (out != nullptr && team.rank() == 0) shared->mask.draw(view, shape);
     const std::int64_t first = b * shape.elements();
     bool moved = false;  // true: the values are in `spare`
-    int step = view.colour_at_emission;
-    while (step < view.colour_before_blur || out != nullptr) {
-      const ColourStep whole = step < view.colour_before_blur ? view.colour[step] : ColourStep{};
-      int next = step + 1;
-      while (next < view.colour_before_blur && !is_whole(view.colour[next].op)) ++next;
+    int step = after_blur ? view.colour_before_blur : view.colour_at_emission;
+    const int end = after_blur ? view.colour_count : view.colour_before_blur;
+    while (step < end || out != nullptr) {
+      const bool begins_whole = step < end && is_whole(view.colour[step].op);
+      const ColourStep whole = begins_whole ? view.colour[step] : ColourStep{};
+      if (begins_whole) ++step;
+      int next = step;
+      while (next < end && !is_whole(view.colour[next].op)) ++next;
       if (filter(team, whole, (moved ? spare : images) + first, (moved ? images : spare) + first)) {
         moved = !moved;
         team.sync();
       }
       float* const values = (moved ? spare : images) + first;
       measure(team, whole.op, values, *shared);
-      if (next >= view.colour_before_blur && out != nullptr)
-        return apply(team, *shared, whole, step + 1, next, values, out + first, true);
-      apply(team, *shared, whole, step + 1, next, values, values, false);
+      if (next >= end && out != nullptr) {
+        team.sync();
+        return apply(team, *shared, whole, step, next, values, out + first, true);
+      }
+      apply(team, *shared, whole, step, next, values, values, false);
       team.sync();
       step = next;
     }
@@ -161,6 +169,7 @@ struct FinishWholeImages {
         normalise(shared.view, colour.r, colour.g, colour.b);
         augment::erase_box(shared.view, x, y, colour.r, colour.g, colour.b);
         augment::fill_box(shared.view, x, y, colour);
+        shared.mask.apply(x, y, colour);
       }
       detail::store_run(colour, shape.channels, count, to + at);
     }

@@ -85,17 +85,41 @@ class TruthRun {
     float* first;
     WS_INLINE float& operator[](int k) const { return first[k * N]; }
   };
+  /// Latents that the caller may have set.
+  struct SettableNumbers : Numbers {
+    bool given;
+    /// Sets latent k to `drawn` unless the caller has set it. Returns the latent.
+    WS_INLINE float draw(int k, float drawn) const {
+      float& latent = (*this)[k];
+      latent = given ? latent : drawn;
+      return latent;
+    }
+  };
   /// Truth of one event, with the same members as Truth.
   struct Lane {
     std::int32_t& label;
     float& weight;
-    Numbers latents, target;
+    SettableNumbers latents;
+    Numbers target;
   };
 
   WS_INLINE TruthRun() {
     for (int i = 0; i < N; ++i) weight_[i] = 1;
   }
-  WS_INLINE Lane of(int i) { return {label_[i], weight_[i], {&latents_[0][i]}, {&target_[0][i]}}; }
+  WS_INLINE Lane of(int i) {
+    return {label_[i], weight_[i], {{&latents_[0][i]}, given_}, {&target_[0][i]}};
+  }
+
+  /// Sets the latents of all events to rows of `column`, [rows][width].
+  WS_INLINE void set_latents(const float* column, int width, const std::int64_t (&rows)[N]) {
+    given_ = true;
+    for (int i = 0; i < N; ++i) {
+      WS_UNROLL(16)
+      for (int k = 0; k < Latents; ++k) {
+        if (k < width) latents_[k][i] = column[rows[i] * width + k];
+      }
+    }
+  }
 
   WS_INLINE void write(const BatchView& batch, const std::int64_t (&rows)[N]) {
     for (int i = 0; i < N; ++i) {
@@ -110,24 +134,27 @@ class TruthRun {
  private:
   alignas(N * sizeof(float)) std::int32_t label_[N] = {};
   float weight_[N];
+  bool given_ = false;
   float latents_[Latents > 0 ? Latents : 1][N] = {};
   float target_[Targets > 0 ? Targets : 1][N] = {};
 };
 
-/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x.
+/// N events of functor F, for rows[0] to rows[N - 1] of a batch. T: element type of x. `latents`: see
+/// EmitCall.
 template <class F, class T, int N>
 class EventRun {
  public:
   static constexpr int kEvents = N;
 
   WS_INLINE EventRun(const BatchView& batch, const Slot* slots, std::uint64_t seed,
-                     const std::int64_t* rows)
+                     const std::int64_t* rows, const float* latents)
       : batch_(batch), seed_(seed) {
     for (int i = 0; i < N; ++i) {
       b_[i] = rows[i];
       sample_[i] = slots[rows[i]].sample;
       row_[i] = RowWriter<T>(batch, rows[i]);
     }
+    if (latents != nullptr) truth_.set_latents(latents, batch.layout.latents, b_);
     if (N > 1) row_[0].fetch();
   }
 

@@ -73,6 +73,7 @@ struct MakeEvents {
   std::uint64_t seed;
   std::int64_t rows_a_turn;
   BatchView batch;
+  const float* latents;
 
   WS_HD void operator()(std::int64_t turn) const {
     constexpr int kLanes = WS_EVENT_LANES;
@@ -96,7 +97,7 @@ struct MakeEvents {
  private:
   template <int N>
   WS_INLINE void make(const std::int64_t* rows) const {
-    EventRun<F, T, N> run(batch, slots, seed, rows);
+    EventRun<F, T, N> run(batch, slots, seed, rows, latents);
     event.make(run);
     run.finish();
   }
@@ -167,9 +168,9 @@ class EventEmitter {
                                               cells_.data()});
       } else {
         const std::int64_t at_once = rows_a_turn(launch.device());
-        launch.map(
-            name, (call.batch.size + at_once - 1) / at_once,
-            MakeEvents<F, T>{event, call.slots, call.source, call.seed, at_once, call.batch});
+        launch.map(name, (call.batch.size + at_once - 1) / at_once,
+                   MakeEvents<F, T>{event, call.slots, call.source, call.seed, at_once, call.batch,
+                                    call.latents});
       }
     });
   }

@@ -58,10 +58,12 @@ void sigmoid_cross_entropy(Stream& stream, const HeadSlice& head, const LossInpu
   });
 }
 
-void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
-                   const RegressionTargets& truth, const LossResult& out) {
+void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
+                     const RegressionTargets& truth, const RegressionLaw& law,
+                     const LossResult& out) {
+  WS_EXPECT(head.outputs == truth.count * law.outputs);
   visit_float(head.gradient, [&]<class T>(T) {
-    launch(stream, "squared_error", SquaredError<T>{rows_of<T>(head, in, out), truth});
+    launch(stream, "regression_loss", RegressionLoss<T>{rows_of<T>(head, in, out), truth, law});
   });
 }
 

@@ -276,19 +276,68 @@ struct SigmoidCrossEntropy {
   }
 };
 
-/// Squared error of scaled targets, averaged over the targets: (y - (t - shift) scale)^2. Scores 2k
-/// and 2k + 1 are the squared and the absolute error of target k in its own unit.
+/// The error of one target t with the outputs y[0], y[stride], ... (see RegressionError).
+WS_INLINE float regression_error(const RegressionLaw& law, const float* y, std::int64_t stride,
+                                 float t) {
+  const float e = y[0] - t, size = e < 0 ? -e : e;
+  switch (law.error) {
+    case RegressionError::squared:
+      return e * e;
+    case RegressionError::huber:
+      return size <= law.delta ? 0.5f * e * e : law.delta * (size - 0.5f * law.delta);
+    case RegressionError::gaussian: {
+      const float least = RegressionLaw::kLeastLogVariance;
+      const float s = y[stride] > least ? y[stride] : least;
+      return 0.5f * (s + e * e * math::exp(-s));
+    }
+    case RegressionError::quantile: {
+      float sum = 0;
+      for (std::int32_t j = 0; j < law.outputs; ++j) {
+        const float below = t - y[j * stride];
+        sum += below < 0 ? (law.level[j] - 1) * below : law.level[j] * below;
+      }
+      return sum / static_cast<float>(law.outputs);
+    }
+  }
+  return 0;
+}
+/// Its derivative with respect to output j.
+WS_INLINE float regression_slope(const RegressionLaw& law, std::int32_t j, const float* y,
+                                 std::int64_t stride, float t) {
+  const float e = y[j * stride] - t;
+  switch (law.error) {
+    case RegressionError::squared:
+      return 2.0f * e;
+    case RegressionError::huber:
+      return e > law.delta ? law.delta : (e < -law.delta ? -law.delta : e);
+    case RegressionError::gaussian: {
+      const float least = RegressionLaw::kLeastLogVariance;
+      const float s = y[stride] > least ? y[stride] : least, precision = math::exp(-s);
+      const float of_mean = y[0] - t;
+      return j == 0 ? of_mean * precision : 0.5f * (1 - of_mean * of_mean * precision);
+    }
+    case RegressionError::quantile: {
+      const float slope = e > 0 ? 1 - law.level[j] : (e < 0 ? -law.level[j] : 0.0f);
+      return slope / static_cast<float>(law.outputs);
+    }
+  }
+  return 0;
+}
+
+/// Error of scaled targets t = (value - shift) scale, averaged over the targets. Scores 2k and 2k + 1
+/// are the squared and the absolute error of target k in its own unit.
 template <class T>
-struct SquaredError {
+struct RegressionLoss {
   static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   RegressionTargets truth;
+  RegressionLaw law;
 
   using Scratch = float;
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t row) const {
-    const std::int32_t targets = rows.head.outputs;
+    const std::int32_t targets = truth.count;
     const float weight = rows.weight(row);
     if (!rows.holds(row)) return rows.leave_out(team, row, 2 * targets, 0);
 
@@ -299,24 +348,25 @@ struct SquaredError {
     const std::int64_t first_latent = row * truth.latent_width,
                        first_target = row * truth.target_width;
     const float *shift = truth.shift, *scale = truth.scale;
-    const auto error = [=](std::int64_t k) {
+    const auto scaled = [=](std::int64_t k) {
       const std::int32_t at = column[k];
       const float value = at >= 0 ? latents[first_latent + at] : given[first_target - 1 - at];
-      return own[k] - (value - shift[k]) * scale[k];
+      return (value - shift[k]) * scale[k];
     };
+    const RegressionLaw by = law;
     float* lanes = team.template scratch<float>(reduce_lanes(targets));
     const float sum = team_sum<Team, float>(team, lanes, targets, [=](std::int64_t k) {
-      const float e = error(k);
-      return e * e;
+      return regression_error(by, own + k, targets, scaled(k));
     });
     const float count = static_cast<float>(targets);
-    const float factor = 2.0f * rows.factor(weight) / count;
+    const float factor = rows.factor(weight) / count;
     T* gradient = rows.own_gradient(row);
     float* scores = rows.scores + row;
     const std::int64_t batch = rows.head.batch;
     team_for(team, 0, targets, [=](std::int64_t k) {
-      const float e = error(k), in_unit = e / scale[k];
-      gradient[k] = T(factor * e);
+      const float t = scaled(k), in_unit = (own[k] - t) / scale[k];
+      for (std::int32_t j = 0; j < by.outputs; ++j)
+        gradient[j * targets + k] = T(factor * regression_slope(by, j, own + k, targets, t));
       scores[2 * k * batch] = in_unit * in_unit;
       scores[(2 * k + 1) * batch] = in_unit < 0 ? -in_unit : in_unit;
     });

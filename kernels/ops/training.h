@@ -89,24 +89,46 @@ constexpr std::int32_t pixel_scores(std::int32_t classes) {
   return 1 + 2 * classes;
 }
 
+/// How a regression measures the error e = y - t of a scaled target t.
+enum class RegressionError : std::uint8_t {
+  squared,  ///< e^2
+  huber,  ///< e^2 / 2 if |e| <= delta, else delta (|e| - delta / 2); Huber 1964, PyTorch's HuberLoss
+  gaussian,  ///< (s + e^2 exp(-s)) / 2 with the log variance s; Nix & Weigend 1994, Kendall & Gal 2017
+  quantile,  ///< max((level - 1) (t - y), level (t - y)), averaged over levels; Koenker & Bassett 1978
+};
+struct RegressionLaw {
+  static constexpr int kMostLevels = 16;
+  /// Log variances are at least that of PyTorch's GaussianNLLLoss, whose variance is at least 1e-6.
+  /// Like there, the gradient at a smaller one is the gradient at the least one.
+  static constexpr float kLeastLogVariance = -13.815510558f;
+  RegressionError error = RegressionError::squared;
+  float delta = 1;
+  std::int32_t outputs = 1;       ///< outputs per target; the first one is the prediction
+  float level[kMostLevels] = {};  ///< (quantile) level of each output
+  friend bool operator==(const RegressionLaw&, const RegressionLaw&) = default;
+};
+
 /// Location of a regression's targets. `shift` and `scale` bring each target to about [-1, 1]: the
 /// network learns (t - shift) * scale.
 struct RegressionTargets {
+  std::int32_t count = 1;          ///< number of targets
   const float* latents = nullptr;  ///< [batch, latent_width]; null if no column is a latent
   std::int64_t latent_width = 0;
   const float* targets = nullptr;  ///< [batch, target_width]; null if no column is a target
   std::int64_t target_width = 0;
-  /// [kMaxSources, outputs] on the device, per source. c >= 0 means column c of the latents; c < 0
+  /// [kMaxSources, count] on the device, per source. c >= 0 means column c of the latents; c < 0
   /// means column -1 - c of the targets.
   const std::int32_t* column = nullptr;
-  const float* shift = nullptr;  ///< [outputs] on the device
+  const float* shift = nullptr;  ///< [count] on the device
   const float* scale = nullptr;
 };
 
-/// Regression: squared error of the scaled targets, averaged over them. Two scores per target: its
-/// squared and its absolute error, in the target's own unit.
-void squared_error(Stream& stream, const HeadSlice& head, const LossInput& in,
-                   const RegressionTargets& truth, const LossResult& out);
+/// Regression: error of the scaled targets, averaged over them. The head has the first output of every
+/// target, then the second of every target, and so on. Two scores per target: the squared and the
+/// absolute error of its first output, in the target's own unit.
+void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
+                     const RegressionTargets& truth, const RegressionLaw& law,
+                     const LossResult& out);
 
 /// First part of a step's line of metrics; the sums are in MetricsRing.
 struct StepMetrics {

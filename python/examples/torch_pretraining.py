@@ -7,6 +7,7 @@ each makes its own part of the global batch.
 """
 
 import argparse
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,7 +17,7 @@ import wellspring.torch
 SIZE, PATCH, WIDTH = 32, 8, 96
 
 
-def config(batch, steps):
+def config(batch: int, steps: int) -> dict[str, Any]:
     """20 classes of sums of waves on circles, as `wellspring describe visual_atom` explains."""
     return {
         "seed": 1,
@@ -32,7 +33,7 @@ def config(batch, steps):
 
 
 class VisionTransformer(nn.Module):
-    def __init__(self, classes):
+    def __init__(self, classes: int) -> None:
         super().__init__()
         self.patches = nn.Conv2d(3, WIDTH, PATCH, PATCH)
         self.position = nn.Parameter(torch.randn(1, (SIZE // PATCH) ** 2, WIDTH) * 0.02)
@@ -40,12 +41,13 @@ class VisionTransformer(nn.Module):
         self.blocks = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
         self.head = nn.Linear(WIDTH, classes)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         tokens = self.patches(x).flatten(2).transpose(1, 2) + self.position
-        return self.head(self.blocks(tokens).mean(1))
+        logits: torch.Tensor = self.head(self.blocks(tokens).mean(1))
+        return logits
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--batch", type=int, default=64)
@@ -60,7 +62,7 @@ def main():
         logits = network(batch["x"])
         loss = nn.functional.cross_entropy(logits, batch["label"])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if step % 20 == 0 or step == options.steps:
             accuracy = (logits.argmax(1) == batch["label"]).float().mean()

@@ -6,6 +6,7 @@
     batch.x, batch.label, batch.latents
 """
 
+from . import sbi
 from ._batch import Batch
 from ._core import ConfigError, DataError, DeviceError, Error, __version__
 from ._generator import Generator, generators
@@ -13,4 +14,4 @@ from ._mixture import Mixture
 from ._run import Picture, export, load, preview, train
 
 __all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "Mixture", "Picture", "export",
-           "generators", "load", "preview", "train", "__version__"]
+           "generators", "load", "preview", "sbi", "train", "__version__"]

@@ -2,6 +2,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Iterator
 
+from . import sbi as sbi
 from ._core import ConfigError as ConfigError
 from ._core import DataError as DataError
 from ._core import DeviceError as DeviceError
@@ -19,7 +20,7 @@ class Generator:
                  plane: bool = False, augment: list[Any] | None = None, normalise: Any = None,
                  **parameters: Any) -> None: ...
     def batch(self, first: int, count: int, *, dtype: Any = None, layout: str = "NHWC",
-              out: dict[str, Any] | None = None, stream: Any = None) -> Batch: ...
+              out: dict[str, Any] | None = None, stream: Any = None, latents: Any = None) -> Batch: ...
     def describe(self) -> dict[str, Any]: ...
     @property
     def name(self) -> str: ...

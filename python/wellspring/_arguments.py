@@ -4,6 +4,8 @@ import json
 import numbers
 import operator
 
+import numpy as np
+
 from . import _core
 
 LARGEST_ID = 2**63 - 1
@@ -46,6 +48,17 @@ def setting(name, value):
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(setting(name, element) for element in value) + "]"
     raise TypeError(f"{name} must be a number, a string, a bool or a list of them, not {type(value).__name__}")
+
+
+def rows_of(name, value, count):
+    """Numbers as a C-ordered float32 array with `count` rows."""
+    try:
+        rows = np.ascontiguousarray(value, dtype=np.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be an array of numbers in host memory: {error}") from None
+    if rows.ndim != 2 or len(rows) != count:
+        raise _core.ConfigError(f"{name} has the shape {rows.shape}, not ({count}, latents)\n  give one row per sample")
+    return rows
 
 
 def as_json(name, value):

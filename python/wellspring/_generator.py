@@ -3,7 +3,7 @@
 import json
 
 from . import _core
-from ._arguments import LARGEST_ID, as_json, device_name, setting, text, whole
+from ._arguments import LARGEST_ID, as_json, device_name, rows_of, setting, text, whole
 from ._batch import Batch
 
 LARGEST_SIDE = 1 << 14
@@ -20,6 +20,11 @@ def native(stream):
     if stream is None:
         return None
     return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
+
+
+def _made_again(arguments):
+    """A pickled generator."""
+    return Generator(**arguments)
 
 
 class Generator:
@@ -40,6 +45,8 @@ class Generator:
 
     def __init__(self, name, *, size=64, seed=0, device="cpu", threads=0, plane=False, augment=None,
                  normalise=None, **parameters):
+        self._arguments = dict(parameters, name=name, size=size, seed=seed, device=device_name(device),
+                               threads=threads, plane=plane, augment=augment, normalise=normalise)
         keys = {"augment": augment, "normalise": normalise}
         given = {key: value for key, value in keys.items() if value is not None}
         self._core = _core.Generator(
@@ -54,7 +61,7 @@ class Generator:
         )
         self._description = json.loads(self._core.describe())
 
-    def batch(self, first, count, *, dtype=None, layout="NHWC", out=None, stream=None):
+    def batch(self, first, count, *, dtype=None, layout="NHWC", out=None, stream=None, latents=None):
         """The samples first, first + 1, ..., first + count - 1 as a Batch.
 
         dtype    "f32" (default) or "bf16": type of x; NumPy has no bf16, so x is then a DLPack object
@@ -65,13 +72,23 @@ class Generator:
         stream   on a GPU: a stream of the caller (torch.cuda.Stream, or a cudaStream_t as an integer). The
                  batch is then enqueued there, and the call returns at once. Use it with out: new memory for
                  a batch is allocated and freed by calls that wait for the device.
+        latents  array [count, latents]: use these values instead of drawing them. Everything else of a
+                 sample stays as drawn, so sample i at its own latents is sample i. Latents that follow
+                 from others are computed again and may be left out. Not together with stream.
         """
         count = whole("count", count, 1, MOST_ROWS)
         first = whole("first", first, 0, LARGEST_ID + 1 - count)
         if out is not None and not isinstance(out, dict):
             raise TypeError(f"out must be a dict of arrays, not {type(out).__name__}")
         dtype = "f32" if dtype is None else str(dtype).removeprefix("torch.")
-        return Batch(self._core.batch(first, count, dtype, text("layout", layout), out, native(stream)))
+        if latents is not None:
+            latents = rows_of("latents", latents, count)
+            if stream is not None:
+                raise _core.ConfigError("latents cannot be used with stream: they come from host memory\n  leave stream out")
+        return Batch(self._core.batch(first, count, dtype, text("layout", layout), out, native(stream), latents))
+
+    def __reduce__(self):
+        return _made_again, (self._arguments,)
 
     def describe(self):
         """Everything that is known about the generator: parameters, classes, latents, references."""

@@ -1,6 +1,7 @@
 #include "sources/files/array_input.h"
 
 #include "core/error.h"
+#include "core/io/idx.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -66,14 +67,16 @@ class NpyInput final : public ArrayInput {
   /// The data set's own array; others are not searched for.
   const std::vector<std::string>& names() const override { return names_; }
   bool has(std::string_view name) const override {
-    return name.ends_with(".npy") && std::filesystem::is_regular_file(file_of(name));
+    return (name.ends_with(".npy") || is_idx_name(name)) &&
+           std::filesystem::is_regular_file(file_of(name));
   }
   NumberArray array(const std::string& name) const override {
-    return opened(name,
-                  std::make_shared<StoredArray>(std::make_shared<const InputFile>(file_of(name))));
+    auto file = std::make_shared<const InputFile>(file_of(name));
+    return opened(name, name.ends_with(".npy") ? std::make_shared<StoredArray>(std::move(file))
+                                               : StoredArray::of_idx(std::move(file)));
   }
   std::string text(const std::string& name) const override {
-    refuse(name, "is not a string", "a .npy file holds numbers", "");
+    refuse(name, "is not a string", "the file holds numbers", "");
   }
   std::string where(const std::string& name) const override { return file_of(name).string(); }
 

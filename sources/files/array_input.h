@@ -95,7 +95,7 @@ class ArrayInput {
 /// Errors (data): missing, not of this format, damaged.
 std::unique_ptr<ArrayInput> open_hdf5_input(const std::filesystem::path& path);
 std::unique_ptr<ArrayInput> open_npz_input(const std::filesystem::path& path);
-/// The .npy files in the folder of `path`, named by their paths relative to this folder.
+/// The .npy and IDX files in the folder of `path`, named by their paths relative to this folder.
 std::unique_ptr<ArrayInput> open_npy_input(const std::filesystem::path& path);
 
 }  // namespace wellspring

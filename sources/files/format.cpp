@@ -16,9 +16,11 @@
   FORMAT(cifar)                \
   FORMAT(folder)               \
   FORMAT(hdf5)                 \
+  FORMAT(idx)                  \
   FORMAT(npy)                  \
   FORMAT(npz)                  \
   FORMAT(tar)                  \
+  FORMAT(webdataset)           \
   FORMAT(zip)
 
 namespace wellspring {

@@ -153,7 +153,7 @@ ImageSet::Listing ImageSet::list_root(const ImageSetOptions& options) {
   using Trouble = FolderListing::Trouble;
   FolderListing found = list_folder(root_, options.split, options.watch);
   Listing listing;
-  for (std::string& file : found.files) listing.files.push_back({std::move(file), 0, 0, 0});
+  for (std::string& file : found.files) listing.files.push_back({.path = std::move(file)});
   listing.folders = std::move(found.folders);
   for (const FolderListing::Unusable& entry : found.unusable) {
     const std::string where = (entry.path.empty() ? root_ : root_ / entry.path).string();
@@ -182,14 +182,14 @@ void ImageSet::skip(const std::string& where, const std::string& problem) {
 }
 
 ImageSet::Listing ImageSet::list_archive(const ImageSetOptions& options) {
-  archive_ = std::make_unique<InputFile>(root_);
-  archive_kind_ = file_kind(*archive_);
+  archives_.emplace_back(root_);
+  archive_kind_ = file_kind(archives_.front());
   return is_zip() ? list_zip() : list_tar(options);
 }
 
 ImageSet::Listing ImageSet::list_zip() {
   Listing listing;
-  members_ = read_zip_directory(*archive_);
+  members_ = read_zip_directory(archives_.front());
   for (std::uint64_t i = 0; i < members_.size(); ++i) {
     const std::string& name = members_[i].name;
     if (name.find('\0') != std::string::npos) {
@@ -199,7 +199,7 @@ ImageSet::Listing ImageSet::list_zip() {
     if (name.ends_with("/")) {
       listing.folders.push_back(name);
     } else {
-      listing.files.push_back({name, 0, i, members_[i].size});
+      listing.files.push_back({.path = name, .offset = i, .bytes = members_[i].size});
     }
   }
   return listing;
@@ -207,11 +207,12 @@ ImageSet::Listing ImageSet::list_zip() {
 
 ImageSet::Listing ImageSet::list_tar(const ImageSetOptions& options) {
   Listing listing;
-  for (TarMember& member : read_tar_index(*archive_, options.watch)) {
+  for (TarMember& member : read_tar_index(archives_.front(), options.watch)) {
     if (member.kind == TarMemberKind::folder) {
       listing.folders.push_back(std::move(member.path));
     } else if (member.kind == TarMemberKind::file) {
-      listing.files.push_back({std::move(member.path), 0, member.offset, member.bytes});
+      listing.files.push_back(
+          {.path = std::move(member.path), .offset = member.offset, .bytes = member.bytes});
     } else {
       ++others_;
     }
@@ -223,7 +224,7 @@ ImageSet ImageSet::open(const ImageSetOptions& options) {
   const Place place = find_place(options);
   ImageSet set;
   set.root_ = place.root;
-  set.canonical_root_ = fs::weakly_canonical(place.root);
+  set.canonical_ = {fs::weakly_canonical(place.root)};
   ImageSetOptions resolved = options;
   resolved.split = place.split;
   set.arrange(fs::is_directory(place.root) ? set.list_root(resolved) : set.list_archive(resolved),
@@ -245,7 +246,7 @@ std::vector<ImageSet::Candidate> ImageSet::pick_images(Listing& listing,
     } else if (const FileKind kind = kind_by_name(file.path); kind == FileKind::unknown) {
       ++others_;
     } else if (!is_readable(kind)) {
-      const std::string where = location_of(file.path), problem(kind_name(kind));
+      const std::string where = location_of(file), problem(kind_name(kind));
       if (options.on_error == OnError::fail) {
         refuse(where + ": " + problem, "JPEG, PNG, WebP, PPM and PGM can be read",
                std::string(kind_advice(kind)) + ", or set on_error: skip");
@@ -312,6 +313,8 @@ void ImageSet::arrange(Listing listing, const ImageSetOptions& options) {
                          level + 1),
              parts.size() > level + 2
                  ? std::string(kLayout) + ", or set subfolders: include (they belong to the class)"
+             : is_archive()
+                 ? std::string(kLayout) + "; for WebDataset shards, set format: webdataset"
                  : kLayout);
     }
     by_class[parts[level]].push_back(std::move(candidate.image));
@@ -347,12 +350,13 @@ void ImageSet::add_class(const std::string& name, std::vector<Image> images, std
   classes_.push_back(name);
 }
 
-std::string ImageSet::location_of(const std::string& path) const {
-  return is_archive() ? root_.string() + ": " + path : (root_ / path).string();
+std::string ImageSet::location_of(const Image& image) const {
+  return is_archive() ? archives_[image.archive].path().string() + ": " + image.path
+                      : (root_ / image.path).string();
 }
 
 std::string ImageSet::place(std::int64_t image) const {
-  return (canonical_root_ / at(image).path).string();
+  return (canonical_[at(image).archive] / at(image).path).string();
 }
 
 void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
@@ -365,12 +369,12 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
     return;
   }
   if (is_zip()) {
-    read_zip_member(*archive_, members_[entry.offset], location(image), bytes, most);
+    read_zip_member(archives_.front(), members_[entry.offset], location(image), bytes, most);
     return;
   }
-  if (archive_) {
+  if (is_archive()) {
     bytes.resize(std::min(entry.bytes, most));
-    archive_->read(entry.offset, std::as_writable_bytes(std::span(bytes)));
+    archives_[entry.archive].read(entry.offset, std::as_writable_bytes(std::span(bytes)));
     return;
   }
   const InputFile file(root_ / entry.path);
@@ -380,7 +384,7 @@ void ImageSet::read(std::int64_t image, std::vector<std::uint8_t>& bytes,
 
 std::uint64_t ImageSet::encoded_bytes(const Image& entry) const {
   if (is_zip()) return members_[entry.offset].size;
-  return archive_ ? entry.bytes : InputFile(root_ / entry.path).size();
+  return is_archive() ? entry.bytes : InputFile(root_ / entry.path).size();
 }
 
 std::uint64_t ImageSet::encoded_bytes() const {

@@ -1,5 +1,5 @@
-// A set of labelled images: a folder with one subfolder per class, or a tar or zip archive of one.
-// Used by formats folder, tar and zip; host only.
+// A set of labelled images: a folder with one subfolder per class, a tar or zip archive of one, or
+// the tar shards of a WebDataset. Used by formats folder, tar, zip and webdataset; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
@@ -40,8 +40,19 @@ struct ImageSetOptions {
   std::function<void(std::int64_t)> watch = {};  ///< progress: entries listed so far
 };
 
-/// Classes are sorted by the bytes of their names, and so are the images of each class, by folder
-/// and then by name.
+struct ShardOptions {
+  std::filesystem::path path =
+      {};                     ///< a tar file, a folder of tar files, or "train-{0000..0127}.tar"
+  std::string image = {};     ///< extension of the image; "": any, if a sample has one image
+  std::string label = "cls";  ///< extension of the label's member; "json.KEY": a value in a .json
+  std::filesystem::path classes = {};  ///< names of the classes, by label; empty: see open_shards
+  std::int64_t limit_per_class = 0;
+  OnError on_error = OnError::fail;  ///< for samples without an image or a label
+  bool labelled = true;
+  std::function<void(std::int64_t)> watch = {};
+};
+
+/// Images of folders are sorted by class, folder and name (bytes); images of shards keep their order.
 class ImageSet {
  public:
   /// Lists the files without reading images. Without a split, a single folder around all class
@@ -54,11 +65,17 @@ class ImageSet {
   /// Throws Interrupted after a signal.
   static ImageSet open(const ImageSetOptions& options);
 
+  /// Lists the samples of a WebDataset: consecutive members of a shard with the same name up to the
+  /// first dot. If all labels are whole numbers, they are the labels, and class i is named "i"; else
+  /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as
+  /// open(); a sample with no image or label, or with two; a label that `classes` does not have.
+  static ImageSet open_shards(const ShardOptions& options);
+
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
   std::int32_t label(std::int64_t image) const { return at(image).label; }
   /// For messages: "dir/train/cat/1.jpg", "dir/train.tar: train/cat/1.jpg".
-  std::string location(std::int64_t image) const { return location_of(at(image).path); }
+  std::string location(std::int64_t image) const { return location_of(at(image)); }
   /// location() with the canonical root.
   std::string place(std::int64_t image) const;
   /// Reads at most `most` encoded bytes; reuses `bytes`. Thread-safe. Error (data): unreadable.
@@ -76,7 +93,8 @@ class ImageSet {
 
   /// Folder or archive found by the rules of open().
   const std::filesystem::path& root() const { return root_; }
-  bool is_archive() const { return archive_ != nullptr; }
+  bool is_archive() const { return !archives_.empty(); }
+  std::size_t archives() const { return archives_.size(); }
   bool is_zip() const { return is_archive() && archive_kind_ == FileKind::zip; }
   /// Ignored files: hidden ones, and those without an image's name.
   std::int64_t hidden_files() const { return hidden_; }
@@ -91,10 +109,11 @@ class ImageSet {
     std::string path;  ///< relative to the root
     std::int32_t label = 0;
     std::uint64_t offset = 0, bytes = 0;  ///< position in a tar archive; offset: index in members_
+    std::uint32_t archive = 0;            ///< index in archives_
   };
   const Image& at(std::int64_t image) const { return images_[static_cast<std::size_t>(image)]; }
   std::uint64_t encoded_bytes(const Image& entry) const;
-  std::string location_of(const std::string& path) const;
+  std::string location_of(const Image& image) const;
   struct Listing;
   struct Candidate;
   Listing list_root(const ImageSetOptions& options);
@@ -106,9 +125,13 @@ class ImageSet {
   std::string folder_around_classes(const std::vector<Candidate>& candidates) const;
   void arrange(Listing listing, const ImageSetOptions& options);
   void add_class(const std::string& name, std::vector<Image> images, std::int64_t limit);
+  struct ShardReader;
+  std::vector<std::int32_t> name_classes(const std::vector<std::string>& texts,
+                                         const ShardOptions& options);
 
-  std::filesystem::path root_, canonical_root_;
-  std::unique_ptr<InputFile> archive_;
+  std::filesystem::path root_;
+  std::vector<std::filesystem::path> canonical_;  ///< the root, or the archives
+  std::vector<InputFile> archives_;               ///< empty for a folder
   FileKind archive_kind_ = FileKind::unknown;
   std::vector<ZipEntry> members_;  ///< members of a zip archive
   std::vector<std::string> classes_;

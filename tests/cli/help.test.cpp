@@ -90,6 +90,8 @@ TEST(Describe, PrintsASectionOrAnAugmentation) {
   const std::string crop = wellspring({"describe", "augment.crop_resize"}).out;
   expect_parts(crop, {"crop_resize: "});
   EXPECT_EQ(crop.find("flip_x"), std::string::npos) << crop;
+  expect_parts(wellspring({"describe", "augment.simclr"}).out, {"Chen et al.", "random_order"});
+  expect_parts(wellspring({"describe", "augment"}).out, {"one_of", "three_augment"});
   const std::string all = wellspring({"describe", "config"}).out;
   EXPECT_EQ(all.find("crop_resize"), all.rfind("crop_resize"));
   const Outcome unknown = wellspring({"describe", "config.trian"});

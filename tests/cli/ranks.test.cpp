@@ -51,7 +51,9 @@ class RankProcesses : public Train {
 };
 
 TEST_F(RankProcesses, TrainToTheSameBytesHoweverTheyAreStarted) {
-  EXPECT_EQ(run(train(3)).exit_code, 0);
+  const Outcome first = run(train(3));
+  EXPECT_EQ(first.exit_code, 0);
+  expect_parts(first.out, {"another seed ", "out=runs/small-seed2 --ranks 3"});
   const std::string expected = weights();
   fs::remove_all(folder() / "runs");
   EXPECT_EQ(run(train(3)).exit_code, 0);

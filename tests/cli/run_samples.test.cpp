@@ -67,6 +67,29 @@ class RunSamples : public testing::Test {
   TemporaryFolder folder_;
 };
 
+// The masked patches of generated and stored images, and no others, are 0, also for repeats.
+TEST_F(RunSamples, ExportsTheMasksOfPatches) {
+  const Outcome made = run({"export", "mixed.yaml", "--out", "m.npz", "--count", "24",
+                            "data.normalise={mean: [2]}", "data.sources.0.repeats=2",
+                            "data.augment=[simclr, mask_patches: {patch: 3, ratio: 0.7}]"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const NpyArray images = read_npz(folder() / "m.npz", "x"),
+                 masks = read_npz(folder() / "m.npz", "mask");
+  EXPECT_EQ(masks.spec.shape, (std::vector<std::int64_t>{24, 16}));
+  const float* const x = images.as<float>().data();
+  const std::uint8_t* const mask = masks.as<std::uint8_t>().data();
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(std::count(mask + 16 * i, mask + 16 * (i + 1), 1), 11);  // floor(0.7 * 16)
+    for (std::size_t p = 0; p < 144; ++p)
+      ASSERT_EQ(x[(i * 144 + p) * 3] == 0, mask[16 * i + p / 12 / 3 * 4 + p % 12 / 3] == 1)
+          << i << ": " << p;
+  }
+  const Outcome mixed = run({"export", "mixed.yaml", "--out", "n.npz", "data.mix={mixup: 0.8}",
+                             "data.augment=[mask_patches: {patch: 3}]"});
+  EXPECT_EQ(mixed.exit_code, 2);
+  expect_parts(mixed.err, {"mask_patches cannot be combined with data.mix"});
+}
+
 TEST_F(RunSamples, ExportsBothSources) {
   const Outcome outcome = run({"export", "mixed.yaml", "--count", "21", "--out", "a.npz"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -52,6 +52,19 @@ TEST_F(Sweeps, RefuseAnyBadConfigurationFirst) {
   EXPECT_EQ(sweep({"eval.sources=[]"}).exit_code, 2);
 }
 
+TEST_F(Sweeps, RefuseAnUnknownFigureAndOtherSettingsFirst) {
+  const Outcome unknown = sweep({"train.steps=5", "--figure", "accurracy"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_parts(unknown.err, {"there is no held-out figure 'accurracy'"});
+  EXPECT_FALSE(fs::exists(folder() / "s"));
+  ASSERT_EQ(sweep({"train.steps=5"}).exit_code, 0);
+  const Outcome other = sweep({"train.steps=5", "--over", "train.batch=8", "optimizer.lr=0.3"});
+  EXPECT_EQ(other.exit_code, 0) << "another name, so another folder: " << other.err;
+  const Outcome reused = sweep({"train.steps=5", "--over", "train.batch=8"});
+  EXPECT_EQ(reused.exit_code, 2) << reused.out;
+  expect_parts(reused.err, {"batch=8", "belongs to a run with a different configuration", "lr"});
+}
+
 TEST_F(Sweeps, StopWithCheckpoints) {
   Process process({wellspring_path(), "sweep", "small.yaml", "--out", "s", "train.steps=1000000"},
                   folder());

@@ -1,4 +1,4 @@
-// Data sets of arrays and of CIFAR's binary records. The input's first byte selects the kind, the
+// Data sets of arrays, of CIFAR's binary records and of WebDataset shards. The input's first byte selects the kind, the
 // next two give the length of the first file; the rest is the second file: labels or class names.
 #include "sources/datasets/dataset.h"
 
@@ -9,12 +9,13 @@
 namespace wellspring {
 DatasetFormat cifar_format();
 DatasetFormat npy_format();
+DatasetFormat webdataset_format();
 }  // namespace wellspring
 
 using namespace wellspring;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fuzz::InputFolder ten, hundred, arrays;
+  static const fuzz::InputFolder ten, hundred, arrays, shards;
   if (size < 3) return 0;
   const std::uint8_t kind = data[0];
   const std::string_view rest = fuzz::text_of({data + 3, size - 3});
@@ -26,6 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ten.write("batches.meta.txt", second);
       const auto path = ten.write("data_batch_1.bin", first);
       fuzz::read_rows(*cifar_format().open({path, {}, {}, limit}));
+    } else if ((kind & 7) == 7) {
+      shards.write("classes.txt", second);
+      std::vector<ParamSetting> settings = {{"label", kind & 8 ? "json.k" : "cls", {}}};
+      if (kind & 16) settings.push_back({"classes", "classes.txt", {}});
+      if (kind & 32) settings.push_back({"on_error", "skip", {}});
+      fuzz::read_rows(*webdataset_format().open({shards.write("x.tar", first), settings}));
     } else if ((kind & 3) == 1) {
       hundred.write("fine_label_names.txt", second);
       hundred.write("coarse_label_names.txt", second);
@@ -33,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::read_rows(*cifar_format().open(
           {hundred.path(), {{"labels", kind & 8 ? "coarse" : "fine", {}}}, {}, limit}));
     } else {
-      const auto path = arrays.write("x.npy", first);
+      const bool idx = first.starts_with(std::string_view("\0\0", 2)) || first.starts_with("\x1f");
+      const auto path = arrays.write(idx ? "x-idx3-ubyte" : "x.npy", first);
       arrays.write("y.npy", second);
       std::vector<ParamSetting> settings;
       if (kind & 16)

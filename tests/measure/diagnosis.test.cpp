@@ -188,8 +188,8 @@ TEST(Ladder, RefusesATimeLimitThatTheWarmUpExceeds) {
                     return StepTimes{std::vector<double>(static_cast<std::size_t>(n), 1),
                                      std::vector<double>(static_cast<std::size_t>(n), 0), 1};
                   }};
-  expect_parts(message_of(ErrorKind::config, [&] { measure_ladder({rung}, limits); }),
-               {"time limit of 500 ms", "before the first turn", "--seconds"});
+  expect_parts(message_of(ErrorKind::config, [&] { measure_ladder({rung, rung}, limits); }),
+               {"time limit of 500 ms", "before the first turn", "1 of 2 rungs", "--seconds"});
 }
 
 TEST(Ladder, FlagsClocksThatDisagree) {

@@ -36,9 +36,10 @@ TEST(Gate, ComparesFigures) {
 }
 
 TEST(Gate, RefusesAnythingElse) {
-  for (const char* text : {"", "share_of_ceiling", "share_of_ceiling = 1", "share_of_ceiling < ",
-                           "share_of_ceiling < 0.9 0", "share_of_ceiling << 1", "wait > nan",
-                           "wait > inf", "wait < 1 and lost < 1", "0.9 > share_of_ceiling"})
+  for (const char* text :
+       {"", "share_of_ceiling", "share_of_ceiling = 1", "share_of_ceiling < ",
+        "share_of_ceiling < 0.9 0", "share_of_ceiling << 1", "wait > nan", "wait > inf",
+        "wait < 1 and lost < 1", "0.9 > share_of_ceiling", "step_p99_ms > 5%"})
     expect_parts(message_of(ErrorKind::config, [&] { Gate::parse(text); }),
                  {"--fail-if '" + std::string(text) + "' is not a condition"});
   expect_parts(message_of(ErrorKind::config, [&] { Gate::parse("share_of_cieling < 1"); }),

@@ -279,44 +279,101 @@ TEST_P(LossTest, MultiLabelLossStaysFiniteForHugeOutputs) {
   }
 }
 
+/// The error of a target t with the outputs y[0], y[2], ... in double precision.
+double error_of_target(const RegressionLaw& law, const double* y, double t) {
+  const double e = y[0] - t, delta = static_cast<double>(law.delta);
+  switch (law.error) {
+    case RegressionError::squared:
+      return e * e;
+    case RegressionError::huber:
+      return std::abs(e) <= delta ? e * e / 2 : delta * (std::abs(e) - delta / 2);
+    case RegressionError::gaussian: {
+      const double variance = std::max(std::exp(y[2]), 1e-6);
+      return (std::log(variance) + e * e / variance) / 2;
+    }
+    case RegressionError::quantile: {
+      double sum = 0;
+      for (int j = 0; j < law.outputs; ++j) {
+        const double level = static_cast<double>(law.level[j]), below = t - y[2 * j];
+        sum += std::max(level * below, (level - 1) * below);
+      }
+      return sum / law.outputs;
+    }
+  }
+  return 0;
+}
+
 TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    Rows rows = six_rows(2, dtype);
-    rows.scores = 4;
-    const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
-                             targets = random_values<float>(18, 4, -5, 5);
-    // Source 0 has both targets among its latents, source 2 has one in the target column.
-    std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
-    column[0] = 3, column[1] = 1;
-    column[4] = 0, column[5] = -3;
-    const std::vector<float> shift = {4.5f, 1}, scale = {0.25f, -0.2f};
-    const Buffer<float> l = buffer(latents), t = buffer(targets), a = buffer(shift),
-                        b = buffer(scale);
-    const Buffer<std::int32_t> c = buffer(column);
-    const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
-      squared_error(stream(), rows.head, in, {l, 4, t, 3, c, a, b}, out);
-    });
-    const auto error = [&](const double* y, std::size_t row, std::size_t k) {
-      const std::int32_t at = column[rows.slots[row].source * 2 + k];
-      const float value = at >= 0 ? latents[row * 4 + static_cast<std::size_t>(at)]
-                                  : targets[row * 3 + static_cast<std::size_t>(-1 - at)];
-      return y[k] - static_cast<double>(value - shift[k]) * static_cast<double>(scale[k]);
-    };
-    expect_agrees(rows, result, [&](const double* y, std::size_t row) {
-      return (std::pow(error(y, row, 0), 2) + std::pow(error(y, row, 1), 2)) / 2;
-    });
-    const Doubles y = in_double(rows.outputs);
-    for (std::size_t row = 0; row < 6; ++row) {
-      if (!rows.holds(row)) continue;
-      for (std::size_t k = 0; k < 2; ++k) {
-        const double in_unit =
-            error(y.data() + rows.own(row), row, k) / static_cast<double>(scale[k]);
-        // Values are below 7, or below 35 in the other unit, with four roundings each.
-        const double tolerance = 35 * 8 * test::rounding(DType::f32);
-        EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
-        EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);
+  const RegressionLaw laws[] = {
+      {},
+      {.error = RegressionError::huber, .delta = 0.75f},
+      {.error = RegressionError::gaussian, .outputs = 2},
+      {.error = RegressionError::quantile, .outputs = 3, .level = {0.5f, 0.125f, 0.9f}}};
+  for (const RegressionLaw& law : laws) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      SCOPED_TRACE(static_cast<int>(law.error));
+      Rows rows = six_rows(2 * law.outputs, dtype);
+      rows.scores = 4;
+      // The exponentials of log variances stay below 3.
+      if (law.outputs == 2)
+        for (float& y : rows.outputs) y *= 0.2f;
+      const std::vector<float> latents = random_values<float>(24, 2, 0, 9),
+                               targets = random_values<float>(18, 4, -5, 5);
+      // Source 0 has both targets among its latents, source 2 has one in the target column.
+      std::vector<std::int32_t> column(2 * kMaxSources, 1 << 20);
+      column[0] = 3, column[1] = 1;
+      column[4] = 0, column[5] = -3;
+      const std::vector<float> shift = {4.5f, 1}, scale = {0.25f, -0.2f};
+      const Buffer<float> l = buffer(latents), t = buffer(targets), a = buffer(shift),
+                          b = buffer(scale);
+      const Buffer<std::int32_t> c = buffer(column);
+      const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+        regression_loss(stream(), rows.head, in, {2, l, 4, t, 3, c, a, b}, law, out);
+      });
+      const auto target = [&](std::size_t row, std::size_t k) {
+        const std::int32_t at = column[rows.slots[row].source * 2 + k];
+        const float value = at >= 0 ? latents[row * 4 + static_cast<std::size_t>(at)]
+                                    : targets[row * 3 + static_cast<std::size_t>(-1 - at)];
+        return static_cast<double>(value - shift[k]) * static_cast<double>(scale[k]);
+      };
+      expect_agrees(rows, result, [&](const double* y, std::size_t row) {
+        return (error_of_target(law, y, target(row, 0)) +
+                error_of_target(law, y + 1, target(row, 1))) /
+               2;
+      });
+      const Doubles y = in_double(rows.outputs);
+      for (std::size_t row = 0; row < 6; ++row) {
+        if (!rows.holds(row)) continue;
+        for (std::size_t k = 0; k < 2; ++k) {
+          const double in_unit =
+              (y[rows.own(row) + k] - target(row, k)) / static_cast<double>(scale[k]);
+          // Values are below 7, or below 35 in the other unit, with four roundings each.
+          const double tolerance = 35 * 8 * test::rounding(DType::f32);
+          EXPECT_NEAR(result.scores[2 * k * 6 + row], in_unit * in_unit, 2 * 35 * tolerance);
+          EXPECT_NEAR(result.scores[(2 * k + 1) * 6 + row], std::abs(in_unit), tolerance);
+        }
       }
     }
+  }
+}
+
+// A variance below 1e-6 counts as 1e-6; its output still has a gradient, which makes it grow.
+TEST_P(LossTest, GaussianLossStaysFiniteForTinyVariances) {
+  Rows rows = six_rows(2, DType::f32);
+  rows.scores = 2;
+  for (std::size_t i = 0; i < rows.outputs.size(); ++i) rows.outputs[i] = -1e4f;
+  for (std::size_t row = 0; row < 6; ++row) rows.outputs[rows.own(row)] = 0.5f;
+  const Buffer<float> latents = buffer(std::vector<float>(6, 0.25f)),
+                      shift = buffer(std::vector<float>{0}), scale = buffer(std::vector<float>{1});
+  const Buffer<std::int32_t> column = buffer(std::vector<std::int32_t>(kMaxSources));
+  const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
+    regression_loss(stream(), rows.head, in, {1, latents, 1, nullptr, 0, column, shift, scale},
+                    {.error = RegressionError::gaussian, .outputs = 2}, out);
+  });
+  for (std::size_t row = 0; row < 6; ++row) {
+    if (!rows.holds(row) || rows.weights[row] == 0) continue;
+    EXPECT_TRUE(std::isfinite(result.loss[row]));
+    EXPECT_LT(result.gradient[rows.own(row) + 1], 0);
   }
 }
 
@@ -349,8 +406,13 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
     std::vector<std::int32_t> column(kMaxSources * static_cast<std::size_t>(own));
     for (std::size_t i = 0; i < column.size(); ++i)
       column[i] = static_cast<std::int32_t>(i) % own * (i % 2 == 0 ? 1 : -1);
-    check(SquaredError<float>{
-        rows, {given.data(), 310, given.data(), 310, column.data(), shift.data(), scale.data()}});
+    for (const RegressionError error : {RegressionError::squared, RegressionError::gaussian}) {
+      const bool gaussian = error == RegressionError::gaussian;
+      check(RegressionLoss<float>{rows,
+                                  {gaussian ? own / 2 : own, given.data(), 310, given.data(), 310,
+                                   column.data(), shift.data(), scale.data()},
+                                  {.error = error, .outputs = gaussian ? 2 : 1}});
+    }
   }
 }
 

@@ -50,6 +50,16 @@ void write_as_tar(const std::filesystem::path& path, const LabelledImages& image
   write_bytes(path, tar.finish());
 }
 
+void write_as_shard(const std::filesystem::path& path, const LabelledImages& images) {
+  TarWriter tar;
+  for (std::size_t i = 0; i < images.rgb.size(); ++i) {
+    const std::string label = std::to_string(images.label[i]), name = std::to_string(i);
+    tar.add(name + ".png", encode_png(images.rgb[i], images.side, images.side));
+    tar.add(name + ".cls", {label.begin(), label.end()});
+  }
+  write_bytes(path, tar.finish());
+}
+
 void write_as_zip(const std::filesystem::path& path, const LabelledImages& images) {
   std::vector<std::pair<std::string, std::string>> members;
   for (std::size_t i = 0; i < images.rgb.size(); ++i) {

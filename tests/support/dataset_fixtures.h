@@ -23,6 +23,8 @@ LabelledImages labelled_noise(int classes, int per_class, int side);
 
 /// Writes PNG files, with one folder per class.
 void write_as_folder(const std::filesystem::path& folder, const LabelledImages& images);
+/// A WebDataset shard with class indices.
+void write_as_shard(const std::filesystem::path& path, const LabelledImages& images);
 void write_as_tar(const std::filesystem::path& path, const LabelledImages& images);
 void write_as_zip(const std::filesystem::path& path, const LabelledImages& images);
 /// Writes x.npy, y.npy (int64) and classes.txt to `folder`.

@@ -2,8 +2,10 @@
 #include "generators/events/gaussian_linear.h"
 
 #include "kernels/batch/batch_columns.h"
+#include "tests/support/npz_fixtures.h"
 #include "tests/train/training_testing.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/evaluation/evaluation.h"
 #include "train/heads/heads.h"
 #include "train/step/source_truth.h"
 #include "train/step/supervised_task.h"
@@ -192,6 +194,56 @@ TEST(GaussianLinearRun, DrawsSamplesWithTheExpectedCovariance) {
     for (int j = 0; j < 2 * kN; ++j)
       EXPECT_NEAR(found(i, j), law(i, j),
                   6 * std::sqrt(3 * law(i, i) * law(j, j) / static_cast<double>(kRows)));
+}
+
+// The posterior is a Gaussian with mean m and the same variance S_ii for every x. A network that is
+// within 1/4 of the deviation of m, and within a quarter of the deviation itself, gives
+// - a predicted deviation within a quarter of sqrt(S_ii), on average over x, and
+// - quantiles at levels 0.16 and 0.84 that cover 0.16 and 0.84 within 0.5 phi(1) = 0.12 (the
+//   density phi at one deviation, times both errors). Five standard errors of 4000 samples add 0.03.
+TEST(GaussianLinearRun, LearnsDeviationsAndQuantiles) {
+#ifdef WELLSPRING_SANITIZED
+  GTEST_SKIP() << "tests accuracy only and is slow under sanitizers";
+#endif
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> overrides = {
+      "device=cpu",
+      "threads=1",
+      "eval.every=0",
+      "eval.samples=4000",
+      "train.checkpoint_every=0",
+      "train.steps=1000",
+      "heads=[{name: normal, loss: regression, error: gaussian, targets: [theta0, theta1, theta2, "
+      "theta3]}, {name: interval, loss: regression, error: quantile, quantiles: [0.16, 0.84], "
+      "targets: [theta0, theta1, theta2, theta3]}]",
+      "out=" + (folder / "run").string()};
+  const RunConfig config =
+      RunConfig::load(WELLSPRING_SOURCE_DIR "/configs/gaussian_linear.yaml", overrides);
+  TrainObserver observer;
+  Trainer(config, observer, test::quick()).run();
+  const std::filesystem::path file = folder / "p.npz";
+  evaluate_checkpoint(folder / "run", config, observer, file);
+  const auto truth = test::npz_values<float>(file, "truth_normal"),
+             deviation = test::npz_values<float>(file, "deviation_normal"),
+             median = test::npz_values<float>(file, "prediction_interval"),
+             low = test::npz_values<float>(file, "quantile_0.16_interval"),
+             high = test::npz_values<float>(file, "quantile_0.84_interval");
+  ASSERT_EQ(truth.size(), 4000u * kN);
+  const Posterior posterior({.mixing = 0.5, .noise = 0.5});
+  for (std::size_t i = 0; i < kN; ++i) {
+    double mean = 0, below_low = 0, below_median = 0, below_high = 0;
+    for (std::size_t k = i; k < truth.size(); k += kN) {
+      mean += static_cast<double>(deviation[k]) / 4000;
+      below_low += truth[k] < low[k] ? 1.0 / 4000 : 0;
+      below_median += truth[k] < median[k] ? 1.0 / 4000 : 0;
+      below_high += truth[k] < high[k] ? 1.0 / 4000 : 0;
+    }
+    const double exact = std::sqrt(posterior.covariance(static_cast<int>(i), static_cast<int>(i)));
+    EXPECT_NEAR(mean, exact, exact / 4) << "theta" << i;
+    EXPECT_NEAR(below_low, 0.16, 0.15) << "theta" << i;
+    EXPECT_NEAR(below_median, 0.5, 0.15) << "theta" << i;
+    EXPECT_NEAR(below_high, 0.84, 0.15) << "theta" << i;
+  }
 }
 
 }  // namespace

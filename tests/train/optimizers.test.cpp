@@ -76,6 +76,7 @@ TEST(Optimizers, RefuseSettingsWithoutEffect) {
     expect_parts(message_of(ErrorKind::config, [&] { small_run("unused", settings); }), parts);
   };
   refused({"optimizer.trust_coefficient=0.1"}, {"trust_coefficient", "adamw", "lars"});
+  refused({"optimizer.nesterov=true"}, {"nesterov does not apply to adamw", "kind: sgd"});
   refused({"optimizer.gamma=0.5"}, {"gamma does not apply to this schedule", "schedule: step"});
   refused({"optimizer.cooldown=0.5"}, {"cooldown does not apply", "schedule: constant"});
   refused({"optimizer.start=0.5", "optimizer.schedule=linear"}, {"schedule: one_cycle"});
@@ -184,7 +185,7 @@ TEST(Schedules, OfLongerRunsKeepTheRatesOfEarlierSteps) {
       message_of(ErrorKind::config,
                  [&] { Trainer(small_run(longer.path(), more), listener, from("step-30")); }),
       {"planned for 30 steps and cannot be extended to 60", "before step 30",
-       "optimizer.schedule=constant"});
+       "optimizer.schedule=constant before its cool-down, so from a checkpoint up to step 18"});
   expect_parts(message_of(ErrorKind::config,
                           [&] {
                             Trainer(small_run(longer.path(), with(other, {"optimizer.warmup=0.1"})),

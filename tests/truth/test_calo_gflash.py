@@ -366,3 +366,15 @@ class CaloGflash(TruthTest):
         for number, step in enumerate(steps):
             self.rebuild(4, "energy_high=5", "rings=5", "sectors=2", step, seed=20 + number)
         self.rebuild(4, "energy_high=5", "geometry=ds2", "medium=sampling", *steps, seed=30)
+
+    def test_resolution_of_the_presets(self):
+        # Without a threshold, the sum of all voxels has the variance a^2 GeV times the energy inside. 6 standard errors
+        # are exceeded 10 times in 10^9; the errors allow for the skewness of small signals.
+        for preset, term, energies in (("ds1-photon", 0.1, (8.192, 65.536)), ("ds2", 0.166, (10, 100))):
+            for energy in energies:
+                got = self.samples("calo_gflash", 400, f"preset={preset}", f"energies=[{energy}]", "mode=mean",
+                                   "threshold=0", "unit=GeV", seed=int(energy))
+                inside = energy - got["latents"][:, 6].astype(float)
+                pull = (got["x"].astype(float).sum(axis=1) - inside) / (term * np.sqrt(inside))
+                self.assertLess(abs(pull.mean()), 6 / np.sqrt(400))
+                self.assertLess(abs(pull.std() - 1), 6 * 1.1 / np.sqrt(800))

@@ -146,3 +146,24 @@ class Ising(SpinTest):
             self.assertLess(abs(np.sum(value - first)), 5.5 * np.sqrt(np.sum(second - first**2)))
         # Up must be as likely as down.
         self.assertLess(abs(magnetisation.sum()), 5.5 * np.sqrt(np.sum(magnetisation**2)))
+
+    def test_energy_at_one_temperature(self):
+        # Onsager's energy of the infinite lattice (Phys. Rev. 65 (1944) 117). At T = 3 the correlation length is about
+        # two spins, so 64 spins per side differ by less than exp(-30).
+        temperature = 3.0
+        made = self.samples("ising", 500, "label=temperature", "bins=1", "t_low=3", "t_high=3", seed=11, size=64)
+        self.assertEqual(made["metadata"]["sources"][0]["classes"], ["T 3"])
+        np.testing.assert_array_equal(made["latents"][:, 0], temperature)
+        energy = made["latents"][:, 1].astype(np.float64)
+        # 5.5 standard deviations are exceeded once in 2 * 10^7.
+        self.assertLess(abs(energy.mean() - onsager(temperature)), 5.5 * energy.std() / np.sqrt(len(energy)))
+
+
+def onsager(temperature):
+    """Energy per spin; the complete elliptic integral comes from the arithmetic-geometric mean."""
+    k = 2 / temperature
+    modulus = 2 * np.sinh(k) / np.cosh(k) ** 2
+    a, b = 1.0, np.sqrt((1 - modulus) * (1 + modulus))
+    for _ in range(40):
+        a, b = (a + b) / 2, np.sqrt(a * b)
+    return -(1 + (2 * np.tanh(k) ** 2 - 1) / a) / np.tanh(k)

@@ -21,6 +21,14 @@ def direction(height, turn):
     return np.array([sine * np.cos(phi), sine * np.sin(phi), 2 * u - 1])
 
 
+def line(word, mass, width):
+    """A mass with a Breit-Wigner line."""
+    if width == 0:
+        return f32(mass)
+    ends = np.arctan([((mass + side * width) ** 2 - mass**2) / (mass * width) for side in (-15, 15)])
+    return np.sqrt(mass**2 + mass * width * np.tan(ends[0] + float(unit(word)) * (ends[1] - ends[0])))
+
+
 class Jet:
     """Partons in the order of their emission: rows (pt, eta, phi), and l, softer and depth of each."""
 
@@ -32,9 +40,10 @@ class Jet:
         self.pt = f32(p["pt_low"]) + f32(p["pt_high"] - p["pt_low"]) * float(unit(w[0]))
         self.eta = f32(p["eta_max"]) * (2 * float(unit(w[1])) - 1)
         self.phi = 2 * np.pi * (float(unit(w[2])) - 0.5)
-        prongs = self.prongs(p, kind, sample.block("scene", 1))
+        prongs = self.prongs(p, kind, sample.block("scene", 1), sample.block("scene", 2))
         log_cut = np.log(p["kt_cut"])
         partons, rooms, self.lund, self.unfinished = [], [], [], 0
+        prong_of, parents = list(range(len(prongs))), len(self.parents) - len(prongs) if len(prongs) > 1 else 0
         for i, prong in enumerate(prongs):
             others = np.delete(prongs, i, axis=0)
             phi = np.remainder(others[:, 2] - prong[2] + np.pi, 2 * np.pi) - np.pi
@@ -69,21 +78,52 @@ class Jet:
                 partons.append(new)
                 rooms.append(room if p["cascade"] == "full" else 0.0)
                 self.lund.append([self.lund[i][0] + down, softer, self.lund[i][2] + 1])
+                prong_of.append(prong_of[i])
                 if prong:
                     emissions.append((room, self.lund[i][0] + down, softer))
         self.partons = np.array(partons)
         best = max(emissions, key=lambda e: e[0], default=(0, 0, 0))
         self.latents = [self.pt, self.eta, self.phi, log_cut + best[0], best[1], best[2], len(emissions)]
-        self.latents += [len(partons), self.unfinished]
+        self.mothers = [parents + k + 1 for k in prong_of]
+        self.add_soft(p, sample)
+        self.cut(p)
+        self.latents += [len(self.partons), self.unfinished]
 
-    def prongs(self, p, kind, w):
+    def add_soft(self, p, sample):
+        """Soft particles, after all partons."""
+        passed, soft = 0.0, []
+        for draw in range(128 if p["soft"] > 0 else 0):
+            w = sample.block("noise", draw)
+            passed -= np.log(float(unit_open(w[0])))
+            if not passed < f32(p["soft"]) or len(self.partons) + len(soft) == 128:
+                break
+            far, turn = f32(p["radius"]) * np.sqrt(float(unit_open(w[2]))), 2 * np.pi * float(unit(w[3]))
+            pt = -f32(p["soft_pt"]) * np.log((1 - EPS) * float(unit_open(w[1])))
+            soft.append([pt, self.eta + far * np.cos(turn), far * np.sin(turn)])
+            self.lund.append([-np.log(far), 0, -1])
+            self.mothers.append(1)
+        self.partons = np.array([*self.partons, *soft])
+
+    def cut(self, p):
+        """Keeps the cone about the initial particle, and the hardest parton."""
+        phi = np.remainder(self.partons[:, 2] + np.pi, 2 * np.pi) - np.pi
+        inside = np.hypot(self.partons[:, 1] - self.eta, phi) <= f32(p["cone"]) if p["cone"] > 0 else phi < 4
+        inside[np.argmax(self.partons[:, 0])] = True
+        self.partons = self.partons[inside]
+        self.lund = [row for row, keep in zip(self.lund, inside) if keep]
+        self.mothers = [row for row, keep in zip(self.mothers, inside) if keep]
+
+    def prongs(self, p, kind, w, masses):
+        self.parents = [(0.0, {"quark": 1, "gluon": 21, "W": 24, "top": 6}[kind], -1, 0)]
         if kind in ("quark", "gluon"):
             return np.array([[self.pt, self.eta, 0.0]])
         whole, made = np.array([self.pt, 0, self.pt * np.sinh(self.eta)]), []
-        w_mass = f32(p["w_mass"])
+        w_mass = line(masses[0], p["w_mass"], p["w_width"])
+        self.parents = [(w_mass, 24, -1, 0), (0, 2, 2, 1), (0, -1, 2, 1)]
         flight = whole
         if kind == "top":
-            mass = f32(p["top_mass"])
+            mass = line(masses[1], p["top_mass"], p["top_width"])
+            self.parents = [(mass, 6, -1, 0), (w_mass, 24, 2, 1), (0, 5, 2, 1), (0, 2, 2, 2), (0, -1, 2, 2)]
             flight = boosted(direction(w[2], w[3]) * (mass**2 - w_mass**2) / (2 * mass), w_mass, whole, mass)
             made.append(whole - flight)
         made.append(boosted(direction(w[0], w[1]) * w_mass / 2, 0, flight, w_mass))
@@ -145,6 +185,77 @@ class LundShower(JetTest):
             atol = 0.2 if len(jet.partons) < 2 else 2e-3
             left += self.leaves_features(got, p, i, jet.partons, jet.momenta(0).sum(axis=0), 1e-4, atol, rtol=2e-3)
         self.assertLessEqual(left, 6)
+
+    def test_soft_particles_and_cone(self):
+        self.rebuild(40, "preset=jetnet30", seed=11)
+        self.rebuild(40, "soft=8", "soft_pt=0.3", "cone=0.3", "columns=lund", "w_width=2", "top_width=1.4", seed=12)
+        self.rebuild(3, "classes=[gluon]", "alpha_s=0.8", "kt_cut=0.1", "items=128", "soft=50", seed=13)
+        # The number of soft particles is Poisson-distributed; the false alarm rate is 10^-7.
+        got = self.samples("lund_shower", 4000, "classes=[quark]", "alpha_s=0", "soft=10", seed=14)
+        law, edges = poisson(10), np.arange(2, 20)
+        seen = [(got["latents"][:, 7] - 1 <= 2).sum(), *[(got["latents"][:, 7] - 1 == n).sum() for n in edges[1:]]]
+        chance = np.array([law.cdf(2), *law.pmf(edges[1:])])
+        chance = np.array([*chance, 1 - chance.sum()])
+        self.assertGreater(chisquare([*seen, 4000 - sum(seen)], 4000 * chance).pvalue, 1e-7)
+        got = self.samples("lund_shower", 500, "classes=[top]", "items=128", "columns=kinematics", "cone=0.8", seed=15)
+        for i, (begin, end) in enumerate(zip(got["offsets"][:-1], got["offsets"][1:])):
+            x, (_, eta, phi) = got["x"][begin:end].astype(float), got["latents"][i, :3].astype(float)
+            away = np.hypot(x[:, 1] - eta, np.remainder(x[:, 2] - phi + np.pi, 2 * np.pi) - np.pi)
+            self.assertLess(away[1:].max(initial=0), 0.8 + 1e-6)
+
+    def test_kinematics(self):
+        # Masses recomputed in f64 agree with the jet's. Positions are rounded by 2^-24, which moves a mass by up to
+        # some 2^-24 of the energy; the mass has a relative error of some 2^-22.
+        settings = ("classes=[gluon, W, top]", "items=128", "columns=kinematics", "pt_low=400", "pt_high=1200")
+        got = self.samples("lund_shower", 400, *settings, seed=16)
+        for i, (begin, end) in enumerate(zip(got["offsets"][:-1], got["offsets"][1:])):
+            pt, eta, phi, mass = got["x"][begin:end].astype(float).T
+            self.assertTrue((mass == 0).all())
+            p = np.array([pt * np.cosh(eta), pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(eta)]).sum(axis=1)
+            across = np.hypot(p[1], p[2])
+            expected = [across, np.arcsinh(p[3] / across), np.arctan2(p[2], p[1])]
+            np.testing.assert_allclose(got["globals"][i, :3], expected, rtol=4e-6, atol=4e-6)
+            self.assertLess(abs(got["globals"][i, 3] - np.sqrt(max(p[0] ** 2 - p[1:] @ p[1:], 0))), 2e-3)
+
+    def test_records(self):
+        for settings in ((), ("w_width=2.085", "top_width=1.42", "soft=4", "cone=0.8", "unit=10")):
+            for got, p, i, jet in self.jets(40, "columns=record", "items=128", *settings, seed=17):
+                x = got["x"][got["offsets"][i]:got["offsets"][i + 1]].astype(float)
+                first = len(jet.parents)
+                seen = x[:first, 4:8] * [p["unit"], 1, 1, 1]
+                parents = [row if len(jet.parents) > 1 else (0, *row[1:]) for row in jet.parents]
+                np.testing.assert_allclose(seen, parents, rtol=2e-6, atol=0)
+                order = np.argsort(-jet.partons[:, 0], kind="stable")
+                rows = jet.momenta(jet.phi)[order] / p["unit"]
+                np.testing.assert_allclose(x[first:, :4], rows, rtol=0, atol=4e-6 * x[:, 0].max())
+                np.testing.assert_array_equal(x[first:, 7], np.array(jet.mothers)[order])
+                depth = np.array(jet.lund)[order, 2]
+                np.testing.assert_array_equal(x[first:, 5][depth > 0], 21)
+                np.testing.assert_array_equal(x[first:, 5][depth < 0], 22)
+
+    def test_widths(self):
+        # The masses of W and top against their Breit-Wigner law; the false alarm rate is 10^-7.
+        settings = ("classes=[top]", "columns=record", "w_width=2.085", "top_width=1.42", "alpha_s=0")
+        got = self.samples("lund_shower", 20000, *settings, seed=18)
+        x = got["x"].reshape(20000, -1, 9).astype(float)
+        for item, mass, width in ((0, 172.69, 1.42), (1, 80.377, 2.085)):
+            seen = x[:, item, 4]
+            self.assertLess(np.abs(seen - mass).max(), 15.01 * width)
+
+            def angle(m):
+                return np.arctan((m**2 - mass**2) / (mass * width))
+
+            low, high = angle(mass - 15 * width), angle(mass + 15 * width)
+            self.assertGreater(kstest((angle(seen) - low) / (high - low), "uniform").pvalue, 1e-7)
+            # The mass in the column is the mass of the four-momentum.
+            p = x[:, item, :4]
+            np.testing.assert_allclose(p[:, 0] ** 2 - (p[:, 1:4] ** 2).sum(axis=1), seen**2, atol=3e-6 * 900**2)
+
+    def test_filling_of_jetnet30(self):
+        got = self.samples("lund_shower", 2000, "preset=jetnet30", seed=19)
+        kept = np.diff(got["offsets"])
+        for label in range(4):
+            self.assertGreater(kept[got["label"] == label].mean(), 25)
 
     def test_published_distributions(self):
         # Each test has a false alarm rate of 10^-7.

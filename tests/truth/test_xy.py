@@ -156,6 +156,19 @@ class Xy(SpinTest):
         # the energy contributes less than 0.0003.
         self.assertLess(abs(off.mean()), 5 * off.std() / np.sqrt(len(off)) + 3e-4)
 
+    def test_chains_at_one_temperature(self):
+        # Without vertical bonds, each row is a chain, with the energy -I1(1 / T) / I0(1 / T) per spin; the closed ends
+        # change it by (I1 / I0)^32 < 10^-7.
+        settings = ("coupling=0", "label=temperature", "bins=1", "t_low=0.8", "t_high=0.8")
+        made = self.samples("xy", 400, *settings, seed=11, size=32)
+        np.testing.assert_array_equal(made["latents"][:, 0], np.float32(0.8))
+        angle = (np.arange(10000) + 0.5) * np.pi / 10000
+        weight = np.exp(np.cos(angle) / 0.8)
+        energy = made["latents"][:, 1].astype(np.float64)
+        # 5.5 standard deviations are exceeded once in 2 * 10^7.
+        off = energy.mean() + np.sum(weight * np.cos(angle)) / np.sum(weight)
+        self.assertLess(abs(off), 5.5 * energy.std() / np.sqrt(len(energy)))
+
 
 def energy_of(t, h=1e-3):
     return -(torus(1 / t + h, 3)[0] - torus(1 / t - h, 3)[0]) / (2 * h) / 16

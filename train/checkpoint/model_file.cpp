@@ -39,11 +39,27 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
                                     {"unit", target.unit},
                                     {"low", target.low},
                                     {"high", target.high}});
+      const auto outputs = static_cast<std::size_t>(head.law.outputs);
+      for (const auto& [name, error] : error_names())
+        if (error == head.law.error && error != ops::RegressionError::squared)
+          entry["error"] = name;
+      if (head.law.error == ops::RegressionError::huber) entry["delta"] = head.law.delta;
+      if (head.law.error == ops::RegressionError::quantile)
+        entry["quantiles"] = std::vector<float>(head.law.level + 1, head.law.level + outputs);
     }
     if (head.output != kSampleOutput) entry["output"] = head.output;
     list.push_back(std::move(entry));
   }
   return list.dump();
+}
+
+ops::RegressionLaw law_from(const Json& entry, const fs::path& file) {
+  const auto error = entry.value("error", std::string("squared"));
+  const auto quantiles = entry.value("quantiles", std::vector<double>());
+  for (const auto& [name, value] : error_names())
+    if (name == error && quantiles.size() < ops::RegressionLaw::kMostLevels)
+      return make_law(value, entry.value("delta", 1.0), quantiles);
+  fail_metadata(file, fmt::format("the error '{}' of a regression is unknown", error));
 }
 
 std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) {
@@ -62,6 +78,7 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
           head.targets.push_back({target.at("name").get<std::string>(),
                                   target.at("unit").get<std::string>(),
                                   target.at("low").get<float>(), target.at("high").get<float>()});
+        head.law = law_from(entry, file);
       }
       heads.push_back(std::move(head));
     }

@@ -78,14 +78,20 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
     const auto before = static_cast<std::uint64_t>(other->train.steps);
     if (before > steps) refuse_shorter_run(checkpoint, before, steps);
     const ops::ScheduleSpec rates = learning_rate_schedule(*other);
+    const std::uint64_t cooldown_begin = rates.total - rates.cooldown;
     if (ops::same_rates(rates, learning_rate_schedule(config), header.step)) return before;
     refuse_longer_run(
         checkpoint, before, steps,
         fmt::format("its learning-rate schedule depends on the number of steps, and another one "
                     "would have given other rates before step {}; only a constant rate "
-                    "(optimizer.schedule=constant, or optimizer.floor=1) can go on, with the same "
-                    "{} (optimizer.warmup={:.9g})",
-                    header.step, counted(rates.warmup, "warm-up step"),
+                    "(optimizer.schedule=constant{}, or optimizer.floor=1) can go on, with the "
+                    "same {} (optimizer.warmup={:.9g})",
+                    header.step,
+                    rates.cooldown > 0
+                        ? fmt::format(" before its cool-down, so from a checkpoint up to step {}",
+                                      cooldown_begin)
+                        : "",
+                    counted(rates.warmup, "warm-up step"),
                     static_cast<double>(rates.warmup) / static_cast<double>(steps)));
   }
   const bool other_version = std::ranges::any_of(differences, [](const std::string& line) {

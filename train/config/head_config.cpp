@@ -45,6 +45,15 @@ const ParamTable<HeadConfig>& head_table() {
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")
           .text_list("targets", &HeadConfig::targets,
                      "(regression) latents or columns of `target` to predict, by name")
+          .choice("error", &HeadConfig::error, error_names(),
+                  "(regression) error of each target, scaled to [-1, 1]; squared; huber: linear "
+                  "beyond delta; gaussian: negative log-likelihood with a predicted variance; "
+                  "quantile: the median and the quantiles listed",
+                  "Huber 1964; Nix & Weigend 1994; Koenker & Bassett 1978")
+          .real("delta", &HeadConfig::delta, {1e-6, 1e6}, "",
+                "(huber) error from which the loss is linear; a target's range has width 2")
+          .real_list("quantiles", &HeadConfig::quantiles, {0.001, 0.999}, "",
+                     "(quantile) levels to predict besides the median, such as [0.16, 0.84]")
           .text_list(
               "sources", &HeadConfig::sources,
               "sources that train this head; empty: all that have its targets (regression) "
@@ -112,6 +121,29 @@ std::vector<HeadConfig> read_short(const ConfigNode& node,
   return heads;
 }
 
+void check_error(const ConfigNode& node, const HeadConfig& head) {
+  using Error = ops::RegressionError;
+  if (head.loss != LossKind::regression && head.error != Error::squared)
+    node.refuse(fmt::format("error does not apply to loss {}", to_string(head.loss)),
+                "only a regression has one");
+  if (node.has("delta") && head.error != Error::huber)
+    node.at("delta").refuse("delta has no effect", "only error huber has one",
+                            "remove it, or set error: huber");
+  if (head.error != Error::quantile && head.quantiles.empty()) return;
+  const auto& levels = head.quantiles;
+  const bool distinct = std::ranges::all_of(
+      levels, [&](double level) { return level != 0.5 && std::ranges::count(levels, level) == 1; });
+  if (head.error == Error::quantile && distinct && !levels.empty() &&
+      levels.size() < ops::RegressionLaw::kMostLevels)
+    return;
+  node.refuse(head.error == Error::quantile
+                  ? fmt::format("quantiles needs 1 to {} different levels other than 0.5",
+                                ops::RegressionLaw::kMostLevels - 1)
+                  : "quantiles has no effect",
+              "error quantile always predicts the median, and the listed quantiles besides",
+              "for example error: quantile, quantiles: [0.16, 0.84]");
+}
+
 HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sources) {
   HeadConfig head = node.read(head_table());
   head.place = node.location();
@@ -134,12 +166,21 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
     node.refuse(fmt::format("positives does not apply to loss {}", to_string(head.loss)),
                 "only multi_label weighs positive labels");
+  check_error(node, head);
   for (const std::string& name : head.sources)
     if (std::ranges::count(sources, name) == 0)
       fail(ErrorKind::config,
            {fmt::format("{}there is no source '{}'", node.location().prefix(), name), "",
             name_advice(name, sources)});
   return head;
+}
+
+void write_head(ConfigWriter& writer, const HeadConfig& head) {
+  using Error = ops::RegressionError;
+  writer.table(
+      head_table(), head,
+      {head.error == Error::squared ? "error" : "", head.error == Error::huber ? "" : "delta",
+       head.error == Error::quantile ? "" : "quantiles"});
 }
 
 }  // namespace
@@ -167,7 +208,7 @@ std::vector<HeadConfig> read_heads(const ConfigNode& root,
 void write_heads(ConfigWriter& writer, const std::vector<HeadConfig>& heads) {
   writer.section("heads", [&] {
     for (std::size_t i = 0; i < heads.size(); ++i)
-      writer.element(i, [&] { writer.table(head_table(), heads[i]); });
+      writer.element(i, [&] { write_head(writer, heads[i]); });
   });
 }
 

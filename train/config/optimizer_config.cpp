@@ -202,6 +202,11 @@ OptimizerConfig read_optimizer(const ConfigNode& node) {
     node.at("trust_coefficient")
         .refuse(fmt::format("trust_coefficient does not apply to {}", spec.row().name),
                 "only lars has one", "remove it, or set kind: lars");
+  const bool has_momentum =
+      spec.kind == ops::OptimizerKind::sgd || spec.kind == ops::OptimizerKind::lars;
+  if (spec.nesterov && !has_momentum)
+    node.refuse(fmt::format("nesterov does not apply to {}", spec.row().name),
+                "only sgd and lars have a Nesterov momentum", "remove it, or set kind: sgd");
   if (spec.nesterov && spec.momentum == 0)
     node.refuse("nesterov needs a momentum above 0", "it looks ahead along the momentum");
   for (const ConfigNode& rule : node.list("parameters"))

@@ -67,8 +67,8 @@ const ParamTable<TrainConfig>& train_table() {
           .real("clip", &TrainConfig::clip, {0, kUnbounded}, "",
                 "maximum L2 norm of the gradient; 0: no clipping")
           .real("ema", &TrainConfig::ema, {0, 0.999999}, "",
-                "decay per step of the moving average of the weights, smaller in the first steps; "
-                "0: no average",
+                "decay per step of the moving average of the weights; at step t at most "
+                "(1 + t) / (10 + t); 0: no average",
                 "Polyak & Juditsky 1992")
           .choice("weights", &TrainConfig::weights,
                   {{"average", WeightChoice::average}, {"trained", WeightChoice::trained}},

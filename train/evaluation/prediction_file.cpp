@@ -247,6 +247,24 @@ void PredictionFile::add_features(const FeatureColumns& features) {
   });
 }
 
+/// The standard deviation (error gaussian) or the quantiles other than the median, of each target.
+void PredictionFile::add_spread(const HeadSpec& head, const ArrayMeaning& meaning) {
+  const std::size_t targets = head.targets.size();
+  for (std::size_t j = 1; j < static_cast<std::size_t>(head.law.outputs); ++j) {
+    const bool gaussian = head.law.error == ops::RegressionError::gaussian;
+    const std::string name =
+        gaussian ? "deviation" : fmt::format("quantile_{:g}", head.law.level[j]);
+    add_floats(
+        named(name, head), meaning, targets,
+        [&head, j, targets, gaussian](const PredictedRows& rows, std::int64_t row, float* out) {
+          const float* const own = rows.outputs + row * rows.width + head.begin + j * targets;
+          for (std::size_t k = 0; k < targets; ++k)
+            out[k] = gaussian ? predicted_deviation(head.targets[k], own[k])
+                              : predicted_target(head.targets[k], own[k]);
+        });
+  }
+}
+
 void PredictionFile::add_head(std::size_t h) {
   const HeadSpec& head = (*samples_.heads)[h];
   const auto outputs = static_cast<std::size_t>(head.outputs());
@@ -268,9 +286,10 @@ void PredictionFile::add_head(std::size_t h) {
                 });
   }
   const bool regression = head.loss == LossKind::regression;
-  add_floats(named(regression ? "prediction" : "scores", head), meaning, outputs,
-             [&head, own](const PredictedRows& rows, std::int64_t row, float* out) {
-               const std::span<const float> values = own(rows, row);
+  const std::size_t columns = regression ? head.targets.size() : outputs;
+  add_floats(named(regression ? "prediction" : "scores", head), meaning, columns,
+             [&head, own, columns](const PredictedRows& rows, std::int64_t row, float* out) {
+               const std::span<const float> values = own(rows, row).first(columns);
                std::vector<double> probabilities(values.size());
                if (is_choice(head)) softmax(values, probabilities);
                for (std::size_t k = 0; k < values.size(); ++k)
@@ -279,12 +298,14 @@ void PredictionFile::add_head(std::size_t h) {
                               : static_cast<float>(is_choice(head) ? probabilities[k]
                                                                    : sigmoid(values[k]));
              });
+  if (regression) add_spread(head, meaning);
   if (samples_.feeds.empty() || head.loss == LossKind::class_label) return;
   add_floats(
-      named("truth", head), meaning, outputs,
-      [&head, &feed = samples_.feeds[h]](const PredictedRows& rows, std::int64_t row, float* out) {
+      named("truth", head), meaning, columns,
+      [&head, columns, &feed = samples_.feeds[h]](const PredictedRows& rows, std::int64_t row,
+                                                  float* out) {
         const bool known = ((feed.sources >> rows.source) & 1u) != 0;
-        for (std::size_t k = 0; k < static_cast<std::size_t>(head.outputs()); ++k) {
+        for (std::size_t k = 0; k < columns; ++k) {
           if (!known)
             out[k] = std::numeric_limits<float>::quiet_NaN();
           else if (head.loss == LossKind::regression)

@@ -45,7 +45,7 @@ void require_prediction_path(const std::filesystem::path& path,
 /// `source` [samples] is an index into `sources` of the metadata, and `sample` [samples] the id in
 /// that source; `location` names the row of a file. A classifier writes `scores` [samples, classes],
 /// its probabilities, and `predicted`, the class with the largest one. A regression writes
-/// `prediction` [samples, targets]. The truth is in `label`, `weight`, `latents`, and in `truth` for
+/// `prediction` [samples, targets], and by its error also `deviation` or `quantile_LEVEL`. The truth is in `label`, `weight`, `latents`, and in `truth` for
 /// regressions, multi_label and soft_label; NaN for what a source does not have. With several heads,
 /// `predicted`, `scores`, `prediction` and `truth` end in _HEAD. In CSV files, `label` and
 /// `predicted` are class names. A head per pixel writes `predicted` [samples, height, width].
@@ -64,6 +64,7 @@ class PredictionFile {
   using Fill = std::function<void(const PredictedRows&)>;
   void add_samples();
   void add_truth();
+  void add_spread(const HeadSpec& head, const ArrayMeaning& meaning);
   void add_head(std::size_t head);
   void add_pixel_classes(const HeadSpec& head);
   void add_features(const FeatureColumns& features);

@@ -8,8 +8,8 @@ namespace wellspring {
 
 float true_target(const HeadSources& feed, const HeadSpec& head, const PredictedRows& rows,
                   std::int64_t row, std::size_t k) {
-  const auto outputs = static_cast<std::size_t>(head.outputs());
-  const std::int32_t column = feed.column[static_cast<std::size_t>(rows.source) * outputs + k];
+  const std::size_t targets = head.targets.size();
+  const std::int32_t column = feed.column[static_cast<std::size_t>(rows.source) * targets + k];
   return column >= 0 ? rows.truth.latents[row * rows.truth.layout.latents + column]
                      : rows.truth.target[row * rows.truth.layout.targets - 1 - column];
 }

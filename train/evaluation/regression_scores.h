@@ -7,6 +7,8 @@
 #include "train/heads/heads.h"
 #include "train/metrics/observer.h"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace wellspring {
@@ -14,6 +16,11 @@ namespace wellspring {
 /// A prediction in the target's own unit. `output`: the network's.
 inline float predicted_target(const HeadTarget& target, float output) {
   return output / target.scale() + target.shift();
+}
+/// The predicted standard deviation, in the target's unit. `output`: a log variance of the scaled
+/// target, see ops::RegressionError::gaussian.
+inline float predicted_deviation(const HeadTarget& target, float output) {
+  return std::exp(0.5f * std::max(output, ops::RegressionLaw::kLeastLogVariance)) / target.scale();
 }
 /// Target `k` of a regression head in a row. `feed`: the head's.
 float true_target(const HeadSources& feed, const HeadSpec& head, const PredictedRows& rows,

@@ -88,11 +88,12 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
       ops::pixel_cross_entropy(stream, slice, in, {batch.plane, spec.positions}, smoothing, out);
       break;
     case LossKind::regression:
-      ops::squared_error(stream, slice, in,
-                         {batch.latents, batch.layout.latents, batch.target, target_width,
-                          regressions_[head].column.data(), regressions_[head].shift.data(),
-                          regressions_[head].scale.data()},
-                         out);
+      ops::regression_loss(
+          stream, slice, in,
+          {static_cast<std::int32_t>(spec.targets.size()), batch.latents, batch.layout.latents,
+           batch.target, target_width, regressions_[head].column.data(),
+           regressions_[head].shift.data(), regressions_[head].scale.data()},
+          spec.law, out);
       break;
   }
 }

@@ -200,11 +200,11 @@ void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source,
 
 std::vector<std::int32_t> columns_of(const HeadSpec& head, const std::vector<SourceTruth>& sources,
                                      std::uint32_t which) {
-  const auto outputs = static_cast<std::size_t>(head.outputs());
-  std::vector<std::int32_t> columns(kMaxSources * outputs, 0);
+  const std::size_t targets = head.targets.size();
+  std::vector<std::int32_t> columns(kMaxSources * targets, 0);
   for (std::size_t s = 0; s < sources.size(); ++s)
-    for (std::size_t k = 0; k < outputs && ((which >> s) & 1u) != 0; ++k)
-      columns[s * outputs + k] = find_target(sources[s], head.targets[k].name)->column;
+    for (std::size_t k = 0; k < targets && ((which >> s) & 1u) != 0; ++k)
+      columns[s * targets + k] = find_target(sources[s], head.targets[k].name)->column;
   return columns;
 }
 
@@ -257,28 +257,6 @@ std::string fewer_classes(const std::vector<std::string>& found,
 
 }  // namespace
 
-const std::vector<std::pair<std::string, LossKind>>& loss_names() {
-  static const std::vector<std::pair<std::string, LossKind>> names = {
-      {"class", LossKind::class_label},
-      {"soft_label", LossKind::soft_label},
-      {"multi_label", LossKind::multi_label},
-      {"regression", LossKind::regression},
-      {"pixel_class", LossKind::pixel_class}};
-  return names;
-}
-
-std::string to_string(LossKind kind) {
-  for (const auto& [name, value] : loss_names())
-    if (value == kind) return name;
-  return "";
-}
-
-LossKind loss_named(const std::string& name) {
-  for (const auto& [known, value] : loss_names())
-    if (known == name) return value;
-  fail(ErrorKind::data, {fmt::format("unknown loss '{}'", name), "", ""});
-}
-
 void place_heads(std::vector<HeadSpec>& heads) {
   std::vector<HeadSpec> placed;
   std::int32_t begin = 0;
@@ -322,6 +300,8 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     head.label_smoothing = static_cast<float>(config.label_smoothing);
     head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
+    if (head.loss == LossKind::regression)
+      head.law = make_law(config.error, config.delta, config.quantiles);
     bool first = true;
     for (std::size_t s = 0; s < sources.size(); ++s) {
       if (!teaches(sources[s], config)) continue;

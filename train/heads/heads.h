@@ -22,7 +22,7 @@ enum class LossKind : std::uint8_t {
   class_label,  ///< softmax cross-entropy with the label
   soft_label,   ///< softmax cross-entropy with the probabilities in `target`
   multi_label,  ///< sigmoid cross-entropy with each column of `target`
-  regression,   ///< squared error of named latents or columns of `target`
+  regression,   ///< error of named latents or columns of `target`
   pixel_class,  ///< softmax cross-entropy of each pixel with its dense label
 };
 /// Names in configurations and model files: "class", "soft_label", "multi_label", "regression",
@@ -55,6 +55,9 @@ struct HeadConfig {
   double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
   double weight = 1;                                           ///< weight of its loss
+  ops::RegressionError error = ops::RegressionError::squared;  ///< (regression)
+  double delta = 1;                                            ///< (huber) in scaled units
+  std::vector<double> quantiles;                               ///< (quantile) besides the median
   ConfigLocation place = {};
 };
 
@@ -71,22 +74,31 @@ struct HeadSpec {
   float label_smoothing = 0;
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
+  ops::RegressionLaw law = {};  ///< regressions
 
   bool is_dense() const { return loss == LossKind::pixel_class; }
-  /// Number of classes or targets: its rows in the layer of its output.
+  /// Number of classes, or of outputs for all targets: its rows in the layer of its output.
   std::int32_t rows() const {
-    return static_cast<std::int32_t>(loss == LossKind::regression ? targets.size()
-                                                                  : classes.size());
+    return static_cast<std::int32_t>(loss == LossKind::regression
+                                         ? targets.size() * static_cast<std::size_t>(law.outputs)
+                                         : classes.size());
   }
   /// Number of values per sample.
   std::int32_t outputs() const { return positions * rows(); }
   /// Number of scores that its loss computes per sample; see kernels/ops/training.h.
   std::int32_t scores() const {
-    if (loss == LossKind::regression) return 2 * outputs();
+    if (loss == LossKind::regression) return 2 * static_cast<std::int32_t>(targets.size());
     if (is_dense()) return ops::pixel_scores(rows());
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
   }
 };
+
+/// Names in configurations and model files: "squared", "huber", "gaussian", "quantile".
+const std::vector<std::pair<std::string, ops::RegressionError>>& error_names();
+/// Output 0 of a target is its prediction: the mean or median. A Gaussian has the log variance as
+/// output 1; quantiles other than the median follow in the given order.
+ops::RegressionLaw make_law(ops::RegressionError error, double delta,
+                            const std::vector<double>& quantiles);
 
 /// The labels, latents and targets that a source provides.
 struct SourceTruth {

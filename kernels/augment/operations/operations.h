@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/augment/operations/affine.h"
+#include "kernels/augment/operations/auto_augment.h"
 #include "kernels/augment/operations/autocontrast.h"
 #include "kernels/augment/operations/blur.h"
 #include "kernels/augment/operations/brightness.h"
@@ -15,6 +16,7 @@
 #include "kernels/augment/operations/flip_y.h"
 #include "kernels/augment/operations/grey.h"
 #include "kernels/augment/operations/hue.h"
+#include "kernels/augment/operations/mask_patches.h"
 #include "kernels/augment/operations/noise.h"
 #include "kernels/augment/operations/perspective.h"
 #include "kernels/augment/operations/posterise.h"
@@ -30,10 +32,10 @@
 namespace wellspring::augment {
 
 /// In the order of the documentation.
-using Operations =
-    OperationList<CropResize, FlipX, FlipY, Shift, Zoom, Rotate, Perspective, Affine, Brightness,
-                  Contrast, Saturation, Hue, Grey, Solarise, Posterise, Autocontrast, Equalise,
-                  Sharpen, Noise, RandAugment, TrivialAugment, Blur, Erase, EraseBox>;
+using Operations = OperationList<CropResize, FlipX, FlipY, Shift, Zoom, Rotate, Perspective, Affine,
+                                 Brightness, Contrast, Saturation, Hue, Grey, Solarise, Posterise,
+                                 Autocontrast, Equalise, Sharpen, Noise, RandAugment,
+                                 TrivialAugment, AutoAugment, Blur, Erase, EraseBox, MaskPatches>;
 /// The operations that a drawn step may have.
 using DrawnOperations = Operations::With<ContrastAboutMean, SolariseAdd>;
 

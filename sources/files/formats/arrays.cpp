@@ -1,7 +1,8 @@
-// Longer than 500 lines: three formats share their rows, truth and settings.
+// Longer than 500 lines: four formats share their rows, truth and settings.
 // Formats `hdf5`, `npz` and `npy`: rows and truth are arrays in one file (npy: in several), in the
 // layout of `export`, CaloChallenge, JetNet or IceCube.
 #include "core/error.h"
+#include "core/io/idx.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "sources/files/array_images.h"
@@ -537,6 +538,32 @@ std::unique_ptr<Dataset> open_file(const DatasetRequest& request) {
                                          array_table().read(request.settings, request.place));
 }
 
+std::unique_ptr<Dataset> open_npy(const DatasetRequest& request) {
+  const NpySettings settings = npy_table().read(request.settings, request.place);
+  return std::make_unique<ArrayFileRows>(request, open_npy_input(request.path),
+                                         settings.of(request.path));
+}
+
+/// "train-labels-idx1-ubyte" for "train-images-idx3-ubyte", or the same with or without ".gz"; "" if
+/// there is no such file.
+std::string labels_of_idx(const fs::path& images) {
+  std::string name = images.filename().string();
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  const std::size_t what = name.find("images"), extents = name.find("idx3");
+  if (what == std::string::npos || extents == std::string::npos) return "";
+  name.replace(what, 6, "labels").replace(extents, 4, "idx1");
+  for (const std::string& found : {name, name + ".gz"})
+    if (fs::exists(images.parent_path() / found)) return found;
+  return "";
+}
+
+std::unique_ptr<Dataset> open_idx(const DatasetRequest& request) {
+  NpySettings settings = npy_table().read(request.settings, request.place);
+  if (settings.labels.empty()) settings.labels = labels_of_idx(request.path);
+  return std::make_unique<ArrayFileRows>(request, open_npy_input(request.path),
+                                         settings.of(request.path));
+}
+
 }  // namespace
 
 DatasetFormat hdf5_format() {
@@ -570,11 +597,17 @@ DatasetFormat npy_format() {
               kImages + kHeld,
           npy_table().rows(),
           [](const fs::path& path) { return path.extension() == ".npy"; },
-          [](const DatasetRequest& request) -> std::unique_ptr<Dataset> {
-            const NpySettings settings = npy_table().read(request.settings, request.place);
-            return std::make_unique<ArrayFileRows>(request, open_npy_input(request.path),
-                                                   settings.of(request.path));
-          }};
+          open_npy};
+}
+
+DatasetFormat idx_format() {
+  return {"idx",
+          "IDX files of MNIST and its relatives, also compressed by gzip",
+          "PATH is train-images-idx3-ubyte or t10k-images-idx3-ubyte (also .gz). Labels are in "
+          "train-labels-idx1-ubyte next to it, unless labels: names another file.",
+          npy_table().rows(),
+          [](const fs::path& path) { return is_idx_name(path.filename().string()); },
+          open_idx};
 }
 
 }  // namespace wellspring

@@ -1,4 +1,5 @@
 // Formats `folder`, `tar` and `zip`: image files, one folder per class, on disk or in an archive.
+// Format `webdataset`: tar shards with a label next to each image.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/files/format.h"
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -20,6 +22,7 @@ enum class OnConvert : std::uint8_t {
 
 struct ImageSettings {
   std::string split;
+  std::string image, label = "cls", classes;  ///< (webdataset)
   Subfolders subfolders = Subfolders::refuse;
   std::int64_t resize = 0;
   ExifRotation exif = ExifRotation::apply;
@@ -28,14 +31,10 @@ struct ImageSettings {
   std::int64_t max_pixels = ImageRules{}.max_pixels;
 };
 
-const ParamTable<ImageSettings>& image_table() {
-  static const auto table =
-      ParamTable<ImageSettings>("images")
-          .text("split", &ImageSettings::split, "subfolder of path that holds the class folders")
-          .choice("subfolders", &ImageSettings::subfolders,
-                  {{"refuse", Subfolders::refuse}, {"include", Subfolders::include}},
-                  "images in subfolders of a class folder: an error, or images of that class as in "
-                  "torchvision's ImageFolder")
+/// Adds the keys of all formats of images.
+ParamTable<ImageSettings> with_decoding(ParamTable<ImageSettings> table) {
+  return std::move(
+      table
           .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
                    "length of the shorter side before a centre crop, as torchvision's Resize and "
                    "CenterCrop; 0: no resizing")
@@ -49,22 +48,42 @@ const ParamTable<ImageSettings>& image_table() {
           .choice("on_error", &ImageSettings::on_error,
                   {{"fail", OnError::fail}, {"skip", OnError::skip}},
                   "unreadable entries: damaged images, broken links, folders without permission, "
-                  "pipes; skip decodes every file once at the start")
+                  "pipes, samples without an image or a label; skip decodes every file once at the "
+                  "start")
           .integer("max_pixels", &ImageSettings::max_pixels, {1, 1e9}, "pixels",
-                   "larger images are refused before memory is allocated");
+                   "larger images are refused before memory is allocated"));
+}
+
+const ParamTable<ImageSettings>& image_table() {
+  static const auto table = with_decoding(std::move(
+      ParamTable<ImageSettings>("images")
+          .text("split", &ImageSettings::split, "subfolder of path that holds the class folders")
+          .choice("subfolders", &ImageSettings::subfolders,
+                  {{"refuse", Subfolders::refuse}, {"include", Subfolders::include}},
+                  "images in subfolders of a class folder: an error, or images of that class as in "
+                  "torchvision's ImageFolder")));
+  return table;
+}
+
+const ParamTable<ImageSettings>& shard_table() {
+  static const auto table = with_decoding(std::move(
+      ParamTable<ImageSettings>("images")
+          .text("image", &ImageSettings::image,
+                "extension of the image, such as left.jpg; empty: that of a sample's only image")
+          .text("label", &ImageSettings::label,
+                "extension of the label's file; json.KEY: a value in the sample's .json")
+          .text("classes", &ImageSettings::classes,
+                "text file with the names of the classes, a line each in the order of the labels, "
+                "next to the shards; empty: labels that are numbers name themselves, and other "
+                "labels are sorted")));
   return table;
 }
 
 class ImageRows final : public Dataset {
  public:
-  /// Lists the files and reads the first header; with on_error: skip, decodes every file once.
-  ImageRows(const DatasetRequest& request, const ImageSettings& settings)
-      : set_(ImageSet::open({request.path, settings.split, request.limit_per_class,
-                             settings.on_error, settings.subfolders, request.labelled,
-                             [&](std::int64_t entries) {
-                               if (request.watch)
-                                 request.watch("listing", static_cast<std::uint64_t>(entries), 0);
-                             }})),
+  /// Reads the first header; with on_error: skip, decodes every file once.
+  ImageRows(ImageSet set, const DatasetRequest& request, const ImageSettings& settings)
+      : set_(std::move(set)),
         limit_(request.limit_per_class),
         labelled_(request.labelled),
         skipped_(set_.skipped()),
@@ -91,6 +110,7 @@ class ImageRows final : public Dataset {
     if (labelled_) text += " of " + counted(set_.classes().size(), "class", "classes");
     text += fmt::format(", {}x{}, from {}", rules_.shape.width, rules_.shape.height,
                         set_.root().string());
+    if (set_.archives() > 1) text += fmt::format(" ({} shards)", set_.archives());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
     if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
@@ -147,9 +167,18 @@ class ImageRows final : public Dataset {
   std::uint64_t held_bytes_ = 0;
 };
 
+std::function<void(std::int64_t)> listing_of(const DatasetRequest& request) {
+  return [&request](std::int64_t entries) {
+    if (request.watch) request.watch("listing", static_cast<std::uint64_t>(entries), 0);
+  };
+}
+
 std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
-  auto rows =
-      std::make_unique<ImageRows>(request, image_table().read(request.settings, request.place));
+  const ImageSettings settings = image_table().read(request.settings, request.place);
+  auto rows = std::make_unique<ImageRows>(
+      ImageSet::open({request.path, settings.split, request.limit_per_class, settings.on_error,
+                      settings.subfolders, request.labelled, listing_of(request)}),
+      request, settings);
   const std::string found = !rows->set().is_archive() ? "folder"
                             : rows->set().is_zip()    ? "zip"
                                                       : "tar";
@@ -162,6 +191,16 @@ std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   return rows;
 }
 
+std::unique_ptr<Dataset> open_shards(const DatasetRequest& request) {
+  const ImageSettings settings = shard_table().read(request.settings, request.place);
+  const std::filesystem::path beside = request.path.parent_path() / settings.classes;
+  return std::make_unique<ImageRows>(
+      ImageSet::open_shards({request.path, settings.image, settings.label,
+                             settings.classes.empty() ? "" : beside, request.limit_per_class,
+                             settings.on_error, request.labelled, listing_of(request)}),
+      request, settings);
+}
+
 constexpr const char* kImageFiles =
     "PATH/[SPLIT/]CLASS/NAME.jpg (or .jpeg, .png, .webp, .ppm, .pgm). Classes and images are "
     "sorted "
@@ -169,8 +208,15 @@ constexpr const char* kImageFiles =
     "and a missing "
     "folder by its archive.";
 
+/// "train-{0000..0127}.tar"
+bool is_shard_pattern(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.find('{') != std::string::npos && name.ends_with(".tar");
+}
+
 /// Compressed archives are refused when they are opened, with the command that decompresses them.
 bool is_tar(const std::filesystem::path& path) {
+  if (is_shard_pattern(path)) return false;
   const std::string extension = path.extension().string();
   return extension == ".tar" || path.stem().extension() == ".tar" || extension == ".tgz" ||
          extension == ".7z" || extension == ".rar";
@@ -191,6 +237,18 @@ DatasetFormat tar_format() {
   return {"tar",       "an image folder inside a tar file",
           kImageFiles, image_table().rows(),
           is_tar,      open_images};
+}
+
+DatasetFormat webdataset_format() {
+  return {
+      "webdataset",
+      "tar shards of samples: an image and a label with the same name",
+      "PATH is train-{0000..0127}.tar (also {a,b}), a folder of shards, or one shard. The files "
+      "of a sample follow each other and have the same name up to the first dot: 0007.jpg, "
+      "0007.cls (or .json). Samples keep their order.",
+      shard_table().rows(),
+      is_shard_pattern,
+      open_shards};
 }
 
 DatasetFormat zip_format() {

@@ -29,6 +29,9 @@ std::vector<ParamSetting> small(Settings all) {
   return settings;
 }
 
+std::vector<ParamSetting> mean_of(const std::string& preset) {
+  return {{"preset", preset}, {"mode", "mean"}, {"threshold", "0"}, {"sampling_term", "0"}};
+}
 test::Samples showers(const std::vector<ParamSetting>& settings, std::uint64_t count,
                       std::uint64_t seed = 1) {
   return test::collect(*make_generator("calo_gflash", 1, settings), {seed, 0, count});
@@ -119,8 +122,7 @@ TEST(CaloGflash, DepositsMatchTheFormulas) {
   expect_reference(CaloReference::tungsten(), cylinder, small(photons));
   const gflash::Medium sandwich =
       gflash::sandwich(gflash::Material::tungsten, 1.4, gflash::Material::silicon, 0.3);
-  expect_reference(CaloReference::tungsten_silicon(), ds2_layers(sandwich),
-                   {{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}});
+  expect_reference(CaloReference::tungsten_silicon(), ds2_layers(sandwich), mean_of("ds2"));
 }
 
 // Compares the mean energy shares per layer of 3000 showers with the integral over T and alpha,
@@ -267,8 +269,7 @@ TEST(CaloGflash, HoldsNineTenthsWithinAMoliereRadius) {
 
 // ds2 and ds3 give the same showers, but ds3 has finer cells.
 TEST(CaloGflash, FinerCellsSumToCoarserCells) {
-  const auto coarse = showers({{"preset", "ds2"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
-  const auto fine = showers({{"preset", "ds3"}, {"mode", "mean"}, {"threshold", "0"}}, 6);
+  const auto coarse = showers(mean_of("ds2"), 6), fine = showers(mean_of("ds3"), 6);
   const gflash::Medium medium =
       gflash::sandwich(gflash::Material::tungsten, 1.4, gflash::Material::silicon, 0.3);
   for (std::size_t i = 0; i < 6; ++i) {

@@ -120,6 +120,9 @@ TEST(Xy, RefusesImpossibleParameters) {
   };
   test::expect_parts(refused({{"coupling", "0", {}}}), {"coupling = 0", "label: temperature"});
   test::expect_parts(refused({{"t_low", "0.01", {}}}), {"t_low = 0.01", "out of range"});
+  test::expect_parts(
+      refused({{"label", "temperature", {}}, {"t_low", "1", {}}, {"t_high", "1", {}}}),
+      {"one temperature cannot have 8 classes", "bins: 1"});
 }
 
 }  // namespace

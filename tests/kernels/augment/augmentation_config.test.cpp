@@ -53,7 +53,7 @@ TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
-  EXPECT_EQ(names.size(), 24u);
+  EXPECT_EQ(names.size(), 26u);
 }
 
 TEST(AugmentationOps, RefuseMagnitudesThatTimmDoesNotHave) {
@@ -155,6 +155,7 @@ TEST(AugmentationOps, RefuseMistakesWithTheirLocation) {
   expect_refused("augment:\n  - erase_box: {scale: [0.3, 0.1]}\n", "a.yaml:2", "swap the two");
   expect_refused("augment:\n  - rand_augment: {operations: 5}\n", "a.yaml:2", "5");
   expect_refused("augment:\n  - posterise\n", "a.yaml:2", "bits");
+  expect_refused("augment:\n  - erase_box: 0.25\n", "a.yaml:2", "write erase_box: {probability");
   expect_refused("normalise: {mean: [0.1, 0.2]}", "a.yaml", "2 values");
   expect_refused("normalise: {std: [0]}", "a.yaml:1", "std");
 }
@@ -176,6 +177,27 @@ TEST(AugmentationOps, PlanRandAugmentAsGeometryAndColours) {
       plan_augmentation(read("augment: [erase_box: {fill: noise}]"), {9, 9}, {9, 9}).whole_images);
 }
 
+TEST(AugmentationOps, MaskWholePatches) {
+  const auto mask = [](const std::string& values, FrameSize out) {
+    return plan_augmentation(read("augment: [crop_resize, mask_patches: " + values + "]"),
+                             {224, 200}, out);
+  };
+  EXPECT_EQ(mask("0.75", {224, 224}).erase.value[1], 147);
+  EXPECT_EQ(mask("{patch: 8, ratio: 0.29}", {80, 80}).erase.value[1],
+            29);  // 0.29 * 100 < 29 in f64
+  EXPECT_EQ(mask("{patch: 8, ratio: 0.5}", {40, 8}).erase.value[1], 2);
+  EXPECT_TRUE(mask("0.75", {32, 32}).whole_images);
+  expect_refused("augment:\n  - mask_patches: {patch: 5}\n", "a.yaml:2", "32 x 32");
+  expect_refused("augment:\n  - mask_patches: {patch: 1, ratio: 1.5}\n", "a.yaml:2", "1.5");
+  expect_refused("augment:\n  - mask_patches: 0.5\n  - erase: 4\n", "a.yaml:3", "remove one");
+  EXPECT_NE(test::message_of(ErrorKind::config,
+                             [&] {
+                               mask("{patch: 2}", {224, 224});
+                             })
+                .find("12544 patches"),
+            std::string::npos);
+}
+
 TEST(AugmentationOps, RefuseOperationsThatMixSamples) {
   expect_refused("augment:\n  - flip_x\n  - mixup: 0.8\n", "a.yaml:3",
                  "mix: {mixup: 1} under data");
@@ -190,10 +212,11 @@ TEST(AugmentationOps, RefuseImpossibleOrders) {
                  "before rand_augment");
   expect_refused("augment:\n  - contrast: {strength: 1, about: mean}\n  - flip_x\n", "a.yaml:3",
                  "before contrast");
-  expect_refused("augment:\n  - blur\n  - sharpen: 2\n", "a.yaml:3", "before blur");
+  expect_refused("augment:\n  - blur\n  - rand_augment\n", "a.yaml:3", "before blur");
   expect_refused("augment:\n  - erase: 4\n  - erase_box\n", "a.yaml:3", "remove one");
   read("augment: [contrast: 0.3, flip_x]");
   read("augment: [grey, sharpen: 2, hue: 0.1, equalise, rand_augment, blur, solarise, erase_box]");
+  read("augment: [blur, sharpen: 2, contrast: {strength: 0.3, about: mean}]");
   // Colours may come before, between and after geometry, and after the blur.
   read("augment: [grey: 1, flip_x: 1, hue: 0.1, rotate: 10, blur: [1, 2], solarise: 0.5]");
 }

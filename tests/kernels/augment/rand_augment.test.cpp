@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -129,6 +131,77 @@ TEST(TrivialAugment, DrawsEachOperationAndMagnitudeEquallyOften) {
   }
   for (const auto& counts : {ops, magnitudes, signs})
     EXPECT_GT(test::uniform_chi_square_p(counts), test::kGate);
+}
+
+// torchvision.transforms.v2.AutoAugment()._policies: shares of the operations that are applied.
+TEST(AutoAugment, AppliesOperationsAsOftenAsTorchvision) {
+  using augment::RandOp;
+  AugmentStep step;
+  step.probability = 1;
+  std::vector<double> counts(15), signs(2), expected(15);
+  // Sums of the probabilities in the table, in tenths, and the magnitudes that occur.
+  const std::vector<std::pair<RandOp, double>> shares = {
+      {RandOp::posterise, 28},    {RandOp::rotate, 36},    {RandOp::solarise, 36},
+      {RandOp::autocontrast, 12}, {RandOp::equalise, 112}, {RandOp::colour, 38},
+      {RandOp::invert, 18},       {RandOp::contrast, 20},  {RandOp::sharpness, 4},
+      {RandOp::shear_x, 6}};
+  double all = 0;
+  for (const auto& [op, tenths] : shares) {
+    expected[static_cast<std::size_t>(op)] = 20000 * tenths / 10 / 25;
+    all += 20000 * tenths / 10 / 25;
+  }
+  double total = 0;
+  for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>, 0);
+    ASSERT_TRUE(words.happens(step));
+    augment::AutoAugment::for_steps(words, [&](const augment::RandStep& drawn) {
+      counts.at(static_cast<std::size_t>(drawn.op)) += 1;
+      signs[drawn.sign > 0 ? 1 : 0] += 1;
+      total += 1;
+    });
+  }
+  std::vector<double> seen, means;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    ASSERT_EQ(counts[i] > 0, expected[i] > 0) << i;
+    if (expected[i] == 0) continue;
+    seen.push_back(counts[i]);
+    means.push_back(expected[i] * total / all);
+  }
+  EXPECT_GT(test::chi_square_p(seen, means), test::kGate);
+  EXPECT_GT(test::uniform_chi_square_p(signs), test::kGate);
+  // At most two steps per sample, so the variance of the total is below one per sample; five and a
+  // half standard deviations have a probability of 4e-8.
+  EXPECT_NEAR(total, all, 5.5 * std::sqrt(20000.));
+}
+
+// Magnitudes of bin 8 of 10: linspace(0, 0.3, 10)[8] and so on.
+TEST(AutoAugment, HasTheMagnitudesOfTorchvision) {
+  AugmentStep step;
+  step.probability = 1;
+  std::set<float> bits, thresholds, factors;
+  for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
+    Augmentation a;
+    ColourList list(a);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>, 0);
+    ASSERT_TRUE(words.happens(step));
+    augment::AutoAugment::draw(step, words, list);
+    list.mark_blur();
+    list.finish();
+    for (int i = 0; i < a.colour_count; ++i) {
+      if (a.colour[i].op == op_of<augment::Posterise>) bits.insert(a.colour[i].value);
+      if (a.colour[i].op == op_of<augment::Solarise>) thresholds.insert(a.colour[i].value);
+      if (a.colour[i].op == op_of<augment::ContrastAboutMean>) factors.insert(a.colour[i].value);
+    }
+  }
+  // 8 - round(m / 2.25) bits for m = 5, 6, 7, 8; 1 - m / 9 for m = 3, 4, 5, 7, 8, and 0 (invert);
+  // 1 +- 0.8.
+  EXPECT_EQ(bits, (std::set<float>{16, 32, 64}));
+  ASSERT_EQ(thresholds.size(), 6u);
+  auto threshold = thresholds.begin();
+  for (const float m : {9.f, 8.f, 7.f, 5.f, 4.f, 3.f}) EXPECT_NEAR(*threshold++, 1 - m / 9, 1e-6);
+  ASSERT_EQ(factors.size(), 2u);
+  EXPECT_NEAR(*factors.begin(), 0.2, 1e-6);
+  EXPECT_NEAR(*factors.rbegin(), 1.8, 1e-6);
 }
 
 // Each of the 15 operations is applied with probability 1/2.

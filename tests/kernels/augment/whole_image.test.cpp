@@ -218,7 +218,7 @@ TEST(WholeImage, IdentitiesLeaveEveryByteUnchanged) {
         "contrast: {strength: 0, about: mean}", "contrast: 0", "saturation: 0", "hue: 0", "affine",
         "rand_augment: {operations: 0}", "trivial_augment: 0",
         "rand_augment: {operations: 4, probability: 0}", "autocontrast: 0", "equalise: 0",
-        "erase_box: 0"}) {
+        "erase_box: {probability: 0}"}) {
     const std::string yaml =
         "normalise: {mean: [0.4], std: [0.3]}\naugment: [" + std::string(list) + "]";
     EXPECT_EQ(emit(yaml, {0, 1, 2}), plain) << list;
@@ -272,11 +272,84 @@ TEST(WholeImage, RunsInListOrder) {
     ASSERT_NEAR(both[i], expected[i], 0.5 / 255 + kRounding);
 }
 
-TEST(WholeImage, GivesEqualBytesForAnyTeamAndBatchSize) {
+// Operations on whole images after a blur read the blurred image.
+TEST(WholeImage, FollowsABlur) {
+  Emitted emit, blurred;
+  const std::string blur = "augment: [flip_x: 1, blur: {sigma: [1, 1], kernel: 5, probability: 1}";
+  const auto image = emit(blur + "]");
+  double mean = 0;
+  for (std::size_t i = 0; i < image.size(); i += 3)
+    mean += 0.299 * image[i] + 0.587 * image[i + 1] + 0.114 * image[i + 2];
+  mean /= static_cast<double>(image.size()) / 3;
+  const std::string rest =
+      ", solarise: {threshold: 0.9, probability: 1}, contrast: {strength: 0.6, "
+      "about: mean}, posterise: {bits: 3, probability: 1}]";
+  const std::string tail = "\nnormalise: {mean: [0.5], std: [0.25]}";
+  const auto seen = emit(blur + rest + tail);
+  const Augmentation a = draw_augmentation(test::plan_of(blur + rest, kShape), {kImageSeed, 0});
+  ASSERT_EQ(a.colour_count, 3);
+  ASSERT_EQ(a.colour_before_blur, 0);
+  const double factor = static_cast<double>(a.colour[1].value);
+  ASSERT_LT(*std::ranges::max_element(image), 0.9f);  // solarise changes nothing
+  std::size_t steps = 0;
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    const double eighths = 8 * std::clamp(mean + factor * (image[i] - mean), 0., 1.);
+    // Values within rounding of a step may fall on either side.
+    if (std::abs(eighths - std::round(eighths)) < 8 * kRounding) continue;
+    ++steps;
+    ASSERT_NEAR(seen[i], (std::min(std::floor(eighths), 7.) / 8 - 0.5) * 4, 4 * kRounding) << i;
+  }
+  EXPECT_GT(steps, image.size() / 2);
+}
+
+// floor(0.75 * 90) = 67 of the patches are 0 after normalisation, and the others are unchanged.
+TEST(WholeImage, MasksTheDrawnPatches) {
   Emitted emit;
-  const std::string yaml =
-      "augment: [crop_resize, rand_augment: {operations: 4, deviation: 1}, noise: 0.1, "
-      "erase_box: {fill: noise}]";
+  const std::string tail = "\nnormalise: {mean: [2]}";  // no value is 0
+  for (const std::string before : {"", "blur: {probability: 1}, "}) {
+    const std::string yaml =
+        "augment: [" + before + "mask_patches: {patch: 4, ratio: 0.75}]" + tail;
+    std::vector<double> masked(90);
+    std::vector<std::uint64_t> ordinals(400);
+    for (std::size_t i = 0; i < ordinals.size(); ++i) ordinals[i] = i;
+    const auto images = emit(yaml, ordinals);
+    const auto plain = emit(before.empty() ? tail : "augment: [" + before + "grey: 0]" + tail, {3});
+    for (const std::uint64_t ordinal : ordinals) {
+      augment::PatchMask mask;
+      mask.draw(draw_augmentation(test::plan_of(yaml, kShape), {kImageSeed, ordinal}), kShape);
+      int count = 0;
+      for (int p = 0; p < 90; ++p) {
+        count += mask.masks(p) ? 1 : 0;
+        masked[static_cast<std::size_t>(p)] += mask.masks(p) ? 1 : 0;
+      }
+      ASSERT_EQ(count, 67);
+      const float* const image =
+          images.data() + ordinal * static_cast<std::uint64_t>(kShape.elements());
+      for (int y = 0; y < 36; ++y)
+        for (int x = 0; x < 40; ++x) {
+          const std::size_t at = static_cast<std::size_t>(y * 40 + x) * 3;
+          const bool gone = mask.masks(y / 4 * 10 + x / 4);
+          for (std::size_t c = 0; c < 3; ++c) {
+            ASSERT_EQ(image[at + c] == 0, gone) << ordinal << ": " << y << ", " << x;
+            if (ordinal == 3 && !gone) {
+              ASSERT_EQ(image[at + c], plain[at + c]);
+            }
+          }
+        }
+    }
+    // Counts of a patch over samples have variance 400 p (1 - p); the sum is fixed, so that
+    // sum (count - 400 p)^2 / (400 p (1 - p)) * 89 / 90 has about a chi-square law with 89 degrees.
+    double chi = 0;
+    const double p = 67 / 90.;
+    for (const double count : masked)
+      chi += (count - 400 * p) * (count - 400 * p) / (400 * p * (1 - p)) * 89 / 90;
+    EXPECT_GT(test::upper_gamma(89 / 2., chi / 2), test::kGate);
+  }
+}
+
+void expect_equal_bytes(const std::string& yaml) {
+  SCOPED_TRACE(yaml);
+  Emitted emit;
   std::vector<std::uint64_t> ordinals(12);
   for (std::size_t i = 0; i < ordinals.size(); ++i) ordinals[i] = i;
   const auto whole = emit(yaml, ordinals);
@@ -289,6 +362,15 @@ TEST(WholeImage, GivesEqualBytesForAnyTeamAndBatchSize) {
   const auto half = emit.operator()<bf16>(yaml, ordinals);
   for (std::size_t i = 0; i < whole.size(); ++i)
     ASSERT_EQ(static_cast<float>(half[i]), static_cast<float>(static_cast<bf16>(whole[i])));
+}
+
+TEST(WholeImage, GivesEqualBytesForAnyTeamAndBatchSize) {
+  for (const std::string yaml :
+       {"augment: [crop_resize, rand_augment: {operations: 4, deviation: 1}, noise: 0.1, "
+        "erase_box: {fill: noise}]",
+        "augment: [three_augment, noise: 0.1]", "augment: [simclr, mask_patches: {patch: 4}]",
+        "augment: [three_augment, noise: 0.1, erase_box: {fill: noise, probability: 1}]"})
+    expect_equal_bytes(yaml);
 }
 
 TEST(WholeImage, HandlesImagesOfOneChannelOrOneValue) {

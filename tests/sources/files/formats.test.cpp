@@ -53,6 +53,7 @@ class DatasetFormats : public ::testing::Test {
   void write_all(const test::LabelledImages& images) const {
     test::write_as_folder(path("folder"), images);
     test::write_as_tar(path("set.tar"), images);
+    test::write_as_shard(path("shard-0.tar"), images);
     test::write_as_zip(path("images.zip"), images);
     test::write_as_npy(path("arrays"), images);
     test::write_as_cifar(path("cifar"), images);
@@ -64,6 +65,7 @@ class DatasetFormats : public ::testing::Test {
   std::vector<Stored> all_formats() const {
     return {{"folder", {}},
             {"set.tar", {}},
+            {"shard-{0..0}.tar", {{"classes", "arrays/classes.txt"}}},
             {"images.zip", {}},
             {"arrays/x.npy", {{"labels", "y.npy"}, {"class_names", "classes.txt"}}},
             {"cifar", {}}};
@@ -81,8 +83,8 @@ TEST_F(DatasetFormats, AreListedWithSummariesAndHelp) {
     EXPECT_EQ(&find_format(format.name), &format);
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"cifar", "folder", "hdf5", "npy", "npz", "tar", "zip"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "idx", "npy", "npz", "tar",
+                                             "webdataset", "zip"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});
@@ -384,8 +386,9 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   const test::LabelledImages images = test::labelled_noise(2, 2, 32);
   write_all(images);
   fs::rename(path("set.tar"), path("set.bundle"));
-  expect_parts(refused("set.bundle"), {"set.bundle: cannot tell the format from the file name",
-                                       "cifar, folder, hdf5, npy, npz, tar, zip", "format:"});
+  expect_parts(refused("set.bundle"),
+               {"set.bundle: cannot tell the format from the file name",
+                "cifar, folder, hdf5, idx, npy, npz, tar, webdataset, zip", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
   spill(path("weights.ckpt"),
         std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"));

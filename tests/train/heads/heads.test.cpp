@@ -338,6 +338,15 @@ TEST(HeadConfigs, RoundTripThroughYaml) {
                       "sources: [b]"});
 }
 
+TEST(HeadConfigs, WriteTheErrorsOfRegressions) {
+  const std::string text = written(read(
+      "heads: [{name: h, loss: regression, targets: [x], error: huber, delta: 0.25}, {name: q, "
+      "loss: regression, targets: [x], error: quantile, quantiles: [0.1, 0.9]}, {name: s, "
+      "loss: regression, targets: [x]}]"));
+  EXPECT_EQ(written(read(text)), text);
+  expect_parts(text, {"error: huber", "delta: 0.25", "error: quantile", "quantiles: [0.1, 0.9]"});
+}
+
 TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   const auto refused = [](const std::string& yaml) {
     return message_of(ErrorKind::config, [&] { read(yaml); });
@@ -361,6 +370,15 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x, x]}]"), {"'x' twice"});
   expect_parts(refused("heads: [{name: a, loss: regression, targets: [x], sources: [c]}]"),
                {"there is no source 'c'"});
+  const auto regression = [&](const std::string& settings) {
+    return refused("heads: [{name: a, loss: regression, targets: [x], " + settings + "}]");
+  };
+  expect_parts(refused("heads: [{name: a, error: huber}]"), {"error does not apply to loss class"});
+  expect_parts(regression("delta: 2"), {"delta has no effect", "error: huber"});
+  expect_parts(regression("quantiles: [0.1]"), {"quantiles has no effect"});
+  for (const char* const levels : {"[]", "[0.5]", "[0.1, 0.1]"})
+    expect_parts(regression("error: quantile, quantiles: " + std::string(levels)),
+                 {"1 to 15 different levels other than 0.5"});
   expect_parts(refused("heads: [{name: a, los: class}]"), {"los"});
 }
 

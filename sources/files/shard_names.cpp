@@ -1,0 +1,93 @@
+#include "sources/files/shard_names.h"
+
+#include "core/error.h"
+#include "core/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostShards = 100'000;
+
+[[noreturn]] void refuse(const std::string& pattern, const std::string& why) {
+  fail(ErrorKind::data, {pattern + ": not a pattern of shards", why,
+                         "write, for example, train-{0000..0127}.tar or {train,extra}.tar"});
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+/// The texts that a pair of braces stands for: "00..03" or "a,b".
+std::vector<std::string> choices(const std::string& inside, const std::string& pattern) {
+  const std::size_t dots = inside.find("..");
+  if (dots == std::string::npos) {
+    std::vector<std::string> names;
+    for (std::size_t begin = 0; begin <= inside.size();) {
+      const std::size_t end = std::min(inside.find(',', begin), inside.size());
+      names.push_back(inside.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return names;
+  }
+  const std::string from = inside.substr(0, dots);
+  const auto first = number_of(from), last = number_of(inside.substr(dots + 2));
+  if (!first || !last || *last < *first)
+    refuse(pattern, fmt::format("{{{}}} is not a range of numbers", inside));
+  if (static_cast<std::uint64_t>(*last - *first) >= kMostShards)
+    refuse(pattern, fmt::format("it names more than {} files", kMostShards));
+  std::vector<std::string> names;
+  for (std::int64_t i = *first; i <= *last; ++i)
+    names.push_back(fmt::format("{:0{}}", i, from.size()));
+  return names;
+}
+
+void expand(const std::string& pattern, const std::string& name, std::vector<std::string>& names) {
+  const std::size_t open = name.find('{'), close = name.find('}');
+  if (open == std::string::npos && close == std::string::npos) {
+    if (names.size() == kMostShards)
+      refuse(pattern, fmt::format("it names more than {} files", kMostShards));
+    names.push_back(name);
+    return;
+  }
+  if (open == std::string::npos || close == std::string::npos || close < open)
+    refuse(pattern, "its braces do not match");
+  for (const std::string& choice : choices(name.substr(open + 1, close - open - 1), pattern))
+    expand(pattern, name.substr(0, open) + choice + name.substr(close + 1), names);
+}
+
+}  // namespace
+
+std::vector<fs::path> shard_files(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    std::vector<std::string> names;
+    expand(path.string(), path.string(), names);
+    return {names.begin(), names.end()};
+  }
+  std::vector<fs::path> shards;
+  for (fs::directory_iterator entry(path, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (entry->path().extension() == ".tar") shards.push_back(entry->path());
+  if (error)
+    fail(ErrorKind::data, {path.string() + ": the folder cannot be listed", error.message(),
+                           "check its permissions"});
+  if (shards.empty())
+    fail(ErrorKind::data,
+         {path.string() + ": no shards", "the folder has no .tar files", "correct path:"});
+  std::ranges::sort(shards);
+  return shards;
+}
+
+}  // namespace wellspring
