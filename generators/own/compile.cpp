@@ -120,8 +120,9 @@ constexpr Hint kHints[] = {
 
 std::string hint_for(const std::string& messages, const fs::path& header) {
   const std::string functor = own_functor_name(header);
-  for (const char* const sign : {"' does not name a type", "' was not declared in this scope",
-                                 "' has not been declared", "expected type-specifier before '"})
+  for (const char* const sign :
+       {"' does not name a type", "' with no type", "' was not declared in this scope",
+        "' has not been declared", "expected type-specifier before '"})
     if (messages.find("'" + functor + sign) != std::string::npos ||
         messages.find(sign + functor + "'") != std::string::npos)
       return fmt::format("{} must define the functor `struct {}`", header.filename().string(),
