@@ -23,6 +23,7 @@ struct ExportArguments {
   SampleOptions samples;
   std::string layout;
   std::string pixels = "f32", channels = "last";
+  int gzip = 0;
 };
 
 int run(const ExportArguments& options) {
@@ -32,7 +33,8 @@ int run(const ExportArguments& options) {
   images.pixels = options.pixels == "u8" ? ElementType::u8 : ElementType::f32;
   images.channels_first = options.channels == "first";
   const bool done = watch("export", *feed, [&](const auto& progress) {
-    report = export_samples(*feed, options.samples.out, {options.layout, progress, images});
+    report = export_samples(*feed, options.samples.out,
+                            {options.layout, progress, images, options.gzip});
   });
   if (!done) return kInterrupted;
   if (report.abandoned > 0) {
@@ -81,6 +83,9 @@ Command add_export(CLI::App& parent) {
   }
   app->add_option("--layout", options->layout,
                   "HDF5 only: names and layout of the arrays. " + layouts);
+  app->add_option("--gzip", options->gzip,
+                  "HDF5 only: compresses the arrays at this level, from 1 (fast) to 9 (small)")
+      ->check(CLI::Range(1, 9));
   app->add_option("--pixels", options->pixels, "images: f32, or u8 (scales 0 to 1 to 0 to 255)")
       ->check(CLI::IsMember({"f32", "u8"}));
   app->add_option("--channels", options->channels,

@@ -43,7 +43,7 @@ class NpzFile final : public ArrayFile {
 /// and texts are stored directly, parameters as JSON.
 class Hdf5ArrayFile final : public ArrayFile {
  public:
-  explicit Hdf5ArrayFile(const std::filesystem::path& path) : file_(path) {}
+  Hdf5ArrayFile(const std::filesystem::path& path, int gzip) : file_(path, gzip) {}
 
   Array open(const std::string& name, const ArraySpec& spec, const ArrayMeaning& meaning) override {
     names_.push_back(name);
@@ -106,9 +106,13 @@ bool is_hdf5(const std::filesystem::path& path) {
   return has_extension(path, ".h5") || has_extension(path, ".hdf5");
 }
 
-std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path) {
+std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path, int gzip) {
+  if (gzip > 0 && !is_hdf5(path))
+    fail(ErrorKind::config, {fmt::format("--gzip cannot be used with '{}'", path.string()),
+                             "only the arrays of HDF5 files are compressed",
+                             "use a name that ends in .h5 or .hdf5, or leave --gzip out"});
   if (is_npz(path)) return std::make_unique<NpzFile>(path);
-  if (is_hdf5(path)) return std::make_unique<Hdf5ArrayFile>(path);
+  if (is_hdf5(path)) return std::make_unique<Hdf5ArrayFile>(path, gzip);
   const std::string ending = path.extension().string();
   fail(ErrorKind::config,
        {fmt::format("cannot export to '{}'", path.string()),

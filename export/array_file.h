@@ -46,7 +46,8 @@ bool is_npz(const std::filesystem::path& path);
 bool is_hdf5(const std::filesystem::path& path);
 
 /// Starts the file. It appears at finish(); without that, nothing remains. Throws a config error
-/// for an unknown extension, a runtime error if it cannot be written.
-std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path);
+/// for an unknown extension, a runtime error if it cannot be written. `gzip`: level of compression
+/// from 1 to 9, HDF5 only; 0: none.
+std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path, int gzip = 0);
 
 }  // namespace wellspring

@@ -185,17 +185,17 @@ class SampleArrays {
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
   if (path.extension() == ".trackml" || is_event_record(path)) {
-    if (!options.layout.empty() || options.images != ImageForm{})
-      fail(
-          ErrorKind::config,
-          {fmt::format("--layout, --pixels and --channels cannot be used with '{}'", path.string()),
-           "they apply to array files", "leave them out"});
+    if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0)
+      fail(ErrorKind::config,
+           {fmt::format("--layout, --pixels, --channels and --gzip cannot be used with '{}'",
+                        path.string()),
+            "they apply to array files", "leave them out"});
     return is_event_record(path) ? export_event_records(feed, path, options.progress)
                                  : export_trackml(feed, path, options.progress);
   }
   const auto file = [&] {
     if (is_npz(path) || is_hdf5(path)) expect_storable(feed);
-    return create_array_file(path);
+    return create_array_file(path, options.gzip);
   }();
   const ExportLayout& layout = find_export_layout(options.layout, feed, path);
   SampleArrays arrays(feed, make_values(layout, feed, options.images), *file);

@@ -23,6 +23,7 @@ struct ExportOptions {
   /// Called with the number of written samples; an exception thrown by it ends the export.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
+  int gzip = 0;  ///< level of compression from 1 to 9, HDF5 only; 0: none
 };
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file

@@ -195,7 +195,8 @@ struct Hdf5Writer::Open {
   detail::Hdf5Handle dataset;
 };
 
-Hdf5Writer::Hdf5Writer(const std::filesystem::path& path) : file_(path), path_(path) {
+Hdf5Writer::Hdf5Writer(const std::filesystem::path& path, int gzip)
+    : file_(path), path_(path), gzip_(gzip) {
   const Session session;
   const detail::Hdf5Handle access = file_access();
   // The default driver needs a file name, and this file has none.
@@ -230,12 +231,20 @@ Hdf5Writer::Array Hdf5Writer::open_array(const std::string& name, ArraySpec spec
   const int rank = static_cast<int>(extents.size());
   const detail::Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_obj_track_times(creation.id(), false);
-  if (grows) {
+  const bool packed = gzip_ > 0 && open->row_bytes > 0 && (grows || extents[0] > 0);
+  if (grows || packed) {
     constexpr std::uint64_t kChunkBytes = 64 << 10;  // upper bound of unused space
-    most[0] = H5S_UNLIMITED;
     std::vector<hsize_t> chunk = extents;
     chunk[0] = std::max<hsize_t>(1, kChunkBytes / std::max<std::uint64_t>(1, open->row_bytes));
+    if (!grows) chunk[0] = std::min(chunk[0], extents[0]);
     H5Pset_chunk(creation.id(), rank, chunk.data());
+  }
+  if (packed) {
+    H5Pset_shuffle(creation.id());
+    H5Pset_deflate(creation.id(), static_cast<unsigned>(gzip_));
+  }
+  if (grows) {
+    most[0] = H5S_UNLIMITED;
   } else {
     H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every row is written
   }

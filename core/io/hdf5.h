@@ -50,15 +50,16 @@ class Hdf5Handle {
 /// of a message in an object header (HDF5 File Format Specification 3.0, IV.A.2.m).
 inline constexpr std::size_t kLongestHdf5Attribute = 60000;
 
-/// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered, little-endian and
-/// uncompressed; no dates are stored, so equal arrays give identical files. Memory use does not
+/// Writes a file that appears at `commit`, like AtomicFile. Arrays are C-ordered and
+/// little-endian; no dates are stored, so equal arrays give identical files. Memory use does not
 /// depend on the sizes of the arrays. Runtime errors give the path and the system's reason.
 class Hdf5Writer {
  public:
   using Array = std::size_t;
   using Value = std::variant<std::int64_t, double, std::string>;
 
-  explicit Hdf5Writer(const std::filesystem::path& path);
+  /// `gzip`: level of compression from 1 to 9; 0: none.
+  explicit Hdf5Writer(const std::filesystem::path& path, int gzip = 0);
   ~Hdf5Writer();
   Hdf5Writer(const Hdf5Writer&) = delete;
   Hdf5Writer& operator=(const Hdf5Writer&) = delete;
@@ -85,6 +86,7 @@ class Hdf5Writer {
 
   AtomicFile file_;
   std::filesystem::path path_;
+  int gzip_;
   detail::Hdf5Handle hdf5_;
   std::vector<std::unique_ptr<Open>> arrays_;
 };

@@ -76,6 +76,32 @@ TEST(ExportLayout, WritesTheSameColumnsAsNpz) {
   }
 }
 
+TEST(ExportLayout, CompressesHdf5Arrays) {
+  const test::TemporaryFolder folder;
+  const Settings ds2 = {{"preset", "ds2"}, {"mode", "mean"}, {"energies", "[1]"}};
+  for (const auto& [generator, settings] :
+       {std::pair<std::string, Settings>{"calo_gflash", ds2}, {"rambo", {}}, {"shapes", {}}}) {
+    export_to(folder / "plain.h5", generator, settings);
+    for (const std::int64_t batch : {5, 64}) {
+      GeneratorReader feed(make_generator(generator, 8, settings), {3, 10, 23},
+                           {Device::cpu(), batch, 1});
+      export_samples(feed, folder / "packed.h5", {.gzip = 6});
+      const Hdf5File plain(folder / "plain.h5");
+      EXPECT_EQ(Hdf5File(folder / "packed.h5").names(), plain.names());
+      for (const std::string& name : plain.names()) {
+        if (name == "metadata") continue;
+        EXPECT_EQ(values(folder / "packed.h5", name), values(folder / "plain.h5", name)) << name;
+      }
+    }
+    if (generator == "calo_gflash") {  // most voxels are 0
+      EXPECT_LT(2 * fs::file_size(folder / "packed.h5"), fs::file_size(folder / "plain.h5"));
+    }
+  }
+  GeneratorReader feed(make_generator("rambo", 8, {}), {3, 10, 5}, {Device::cpu(), 7, 1});
+  const auto npz = [&] { export_samples(feed, folder / "a.npz", {.gzip = 6}); };
+  test::expect_parts(test::message_of(ErrorKind::config, npz), {"--gzip", "a.npz", ".h5"});
+}
+
 TEST(ExportLayout, WritesCaloChallengeShowersInMev) {
   const test::TemporaryFolder folder;
   for (const std::string unit : {"MeV", "GeV"}) {
