@@ -19,7 +19,7 @@ namespace {
 using Kind = EmbeddingLossKind;
 
 /// Embeddings of a batch in double precision: row r is view r % views of sample r / views.
-struct Batch {
+struct EmbeddingBatch {
   std::size_t rows, width, views;
   Doubles u;
 
@@ -43,7 +43,7 @@ struct Batch {
   }
 };
 
-double info_nce(const Batch& batch, double temperature) {
+double info_nce(const EmbeddingBatch& batch, double temperature) {
   double sum = 0;
   for (std::size_t i = 0; i < batch.rows; ++i)
     for (std::size_t p = i / batch.views * batch.views; p < (i / batch.views + 1) * batch.views;
@@ -57,7 +57,7 @@ double info_nce(const Batch& batch, double temperature) {
   return sum / static_cast<double>(batch.rows * (batch.views - 1));
 }
 
-double alignment_uniformity(const Batch& batch, double uniformity) {
+double alignment_uniformity(const EmbeddingBatch& batch, double uniformity) {
   const auto distance = [&](std::size_t a, std::size_t b) { return 2 - 2 * batch.cosine(a, b); };
   double uniform = 0;
   for (std::size_t v = 0; v < batch.views; ++v) {
@@ -70,7 +70,7 @@ double alignment_uniformity(const Batch& batch, double uniformity) {
   return batch.mean_of_pairs(distance) + uniformity * uniform;
 }
 
-double vicreg(const Batch& batch, const EmbeddingLoss& loss) {
+double vicreg(const EmbeddingBatch& batch, const EmbeddingLoss& loss) {
   const auto n = static_cast<double>(batch.samples()), width = static_cast<double>(batch.width);
   const double invariance = batch.mean_of_pairs([&](std::size_t a, std::size_t b) {
     double sum = 0;
@@ -101,7 +101,7 @@ double vicreg(const Batch& batch, const EmbeddingLoss& loss) {
          static_cast<double>(loss.covariance) * 2 * covariance / views;
 }
 
-double reference(const Batch& batch, const EmbeddingLoss& loss) {
+double reference(const EmbeddingBatch& batch, const EmbeddingLoss& loss) {
   if (loss.kind == Kind::vicreg) return vicreg(batch, loss);
   if (loss.kind == Kind::info_nce) return info_nce(batch, static_cast<double>(loss.temperature));
   return alignment_uniformity(batch, static_cast<double>(loss.uniformity));
@@ -151,7 +151,7 @@ TEST_P(EmbeddingLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
           const Doubles outputs = in_double(rows.outputs);
           const auto own = static_cast<std::size_t>(width);
           const auto value = [&](const Doubles& all) {
-            Batch batch{rows.batch(), own, static_cast<std::size_t>(views), {}};
+            EmbeddingBatch batch{rows.batch(), own, static_cast<std::size_t>(views), {}};
             for (std::size_t row = 0; row < rows.batch(); ++row)
               for (std::size_t d = 0; d < own; ++d) batch.u.push_back(all[rows.own(row) + d]);
             return 0.5 * reference(batch, loss);
