@@ -19,7 +19,7 @@ struct ExportReport {
 };
 
 struct ExportOptions {
-  std::string layout;  ///< a name from export_layouts(); "": the default for these samples
+  std::string layout = {};  ///< a name from export_layouts(); "": the default for these samples
   /// Called with the number of written samples; an exception thrown by it ends the export.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
