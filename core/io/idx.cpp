@@ -48,6 +48,13 @@ bool is_idx_name(std::string_view name) {
   return name.ends_with("byte") && name.find("idx") != std::string_view::npos;
 }
 
+bool is_idx(const InputFile& file) {
+  if (is_idx_name(file.path().filename().string())) return true;
+  std::array<std::byte, 2> begin{std::byte{1}};
+  if (file.size() >= begin.size()) file.read(0, begin);
+  return begin == std::array<std::byte, 2>{};
+}
+
 NpyHeader parse_idx_header(Bytes file, std::uint64_t size, const std::string& name) {
   constexpr std::size_t kMostExtents = 8;
   if (file.size() < 4 || byte_at(file, 0) != 0 || byte_at(file, 1) != 0)

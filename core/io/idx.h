@@ -17,6 +17,8 @@ class InputFile;
 
 /// True for names like "train-images-idx3-ubyte" and "t10k-labels.idx1-ubyte.gz".
 bool is_idx_name(std::string_view name);
+/// True for a file with such a name, or one that begins with two zero bytes.
+bool is_idx(const InputFile& file);
 
 /// Checks type, extents and the file's `size`. Throws data errors.
 NpyHeader parse_idx_header(Bytes file, std::uint64_t size, const std::string& name);

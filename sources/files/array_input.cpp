@@ -72,8 +72,9 @@ class NpyInput final : public ArrayInput {
   }
   NumberArray array(const std::string& name) const override {
     auto file = std::make_shared<const InputFile>(file_of(name));
-    return opened(name, name.ends_with(".npy") ? std::make_shared<StoredArray>(std::move(file))
-                                               : StoredArray::of_idx(std::move(file)));
+    const bool idx = !name.ends_with(".npy") && is_idx(*file);
+    return opened(name, idx ? StoredArray::of_idx(std::move(file))
+                            : std::make_shared<StoredArray>(std::move(file)));
   }
   std::string text(const std::string& name) const override {
     refuse(name, "is not a string", "the file holds numbers", "");

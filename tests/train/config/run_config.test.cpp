@@ -93,7 +93,7 @@ TEST(RunConfigTest, RefusesUnknownKeysWithLocationAndNearestName) {
 
 TEST(RunConfigTest, ListsOnlyKeysThatApply) {
   EXPECT_TRUE(contains(refusal({"data.viev=1"}),
-                       "known: root, size, limit_per_class, augment, normalise, padding, "
+                       "known: root, size, views, limit_per_class, augment, normalise, padding, "
                        "interpolation, sources, schedule, mix"))
       << refusal({"data.viev=1"});
   EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` was replaced by a list of operations"));
