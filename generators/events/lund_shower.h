@@ -87,7 +87,7 @@ struct LundShower {
   explicit LundShower(const Params& params);
 
   SampleLayout layout() const { return layout_; }
-  static constexpr forms::Events kForm = {};
+  static constexpr forms::Events kForm = {.bound = {256, 3}};  ///< without it, registers spill
 
   /// Constituents in order of decreasing transverse momentum.
   template <class Run>

@@ -62,8 +62,10 @@ void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                      const RegressionTargets& truth, const RegressionLaw& law,
                      const LossResult& out) {
   WS_EXPECT(head.outputs == truth.count * law.outputs);
+  WS_EXPECT(law.error != RegressionError::quantile || truth.level != nullptr);
+  const RegressionRule rule = {law.error, law.delta, law.outputs, truth.level};
   visit_float(head.gradient, [&]<class T>(T) {
-    launch(stream, "regression_loss", RegressionLoss<T>{rows_of<T>(head, in, out), truth, law});
+    launch(stream, "regression_loss", RegressionLoss<T>{rows_of<T>(head, in, out), truth, rule});
   });
 }
 

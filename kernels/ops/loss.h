@@ -276,8 +276,16 @@ struct SigmoidCrossEntropy {
   }
 };
 
+/// RegressionLaw for kernels: an array that is indexed in a loop would be copied to local memory.
+struct RegressionRule {
+  RegressionError error;
+  float delta;
+  std::int32_t outputs;
+  const float* level;
+};
+
 /// The error of one target t with the outputs y[0], y[stride], ... (see RegressionError).
-WS_INLINE float regression_error(const RegressionLaw& law, const float* y, std::int64_t stride,
+WS_INLINE float regression_error(const RegressionRule& law, const float* y, std::int64_t stride,
                                  float t) {
   const float e = y[0] - t, size = e < 0 ? -e : e;
   switch (law.error) {
@@ -302,7 +310,7 @@ WS_INLINE float regression_error(const RegressionLaw& law, const float* y, std::
   return 0;
 }
 /// Its derivative with respect to output j.
-WS_INLINE float regression_slope(const RegressionLaw& law, std::int32_t j, const float* y,
+WS_INLINE float regression_slope(const RegressionRule& law, std::int32_t j, const float* y,
                                  std::int64_t stride, float t) {
   const float e = y[j * stride] - t;
   switch (law.error) {
@@ -331,7 +339,7 @@ struct RegressionLoss {
   static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   RegressionTargets truth;
-  RegressionLaw law;
+  RegressionRule law;
 
   using Scratch = float;
 
@@ -353,7 +361,7 @@ struct RegressionLoss {
       const float value = at >= 0 ? latents[first_latent + at] : given[first_target - 1 - at];
       return (value - shift[k]) * scale[k];
     };
-    const RegressionLaw by = law;
+    const RegressionRule by = law;
     float* lanes = team.template scratch<float>(reduce_lanes(targets));
     const float sum = team_sum<Team, float>(team, lanes, targets, [=](std::int64_t k) {
       return regression_error(by, own + k, targets, scaled(k));

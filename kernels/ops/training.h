@@ -121,6 +121,7 @@ struct RegressionTargets {
   const std::int32_t* column = nullptr;
   const float* shift = nullptr;  ///< [count] on the device
   const float* scale = nullptr;
+  const float* level = nullptr;  ///< [outputs per target] on the device, for quantiles
 };
 
 /// Regression: error of the scaled targets, averaged over them. The head has the first output of every

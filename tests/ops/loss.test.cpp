@@ -325,10 +325,11 @@ TEST_P(LossTest, RegressionLossMatchesDoublePrecisionAndFiniteDifferences) {
       column[4] = 0, column[5] = -3;
       const std::vector<float> shift = {4.5f, 1}, scale = {0.25f, -0.2f};
       const Buffer<float> l = buffer(latents), t = buffer(targets), a = buffer(shift),
-                          b = buffer(scale);
+                          b = buffer(scale),
+                          e = buffer(std::vector<float>(law.level, law.level + law.outputs));
       const Buffer<std::int32_t> c = buffer(column);
       const Result result = run(rows, [&](const LossInput& in, const LossResult& out) {
-        regression_loss(stream(), rows.head, in, {2, l, 4, t, 3, c, a, b}, law, out);
+        regression_loss(stream(), rows.head, in, {2, l, 4, t, 3, c, a, b, e}, law, out);
       });
       const auto target = [&](std::size_t row, std::size_t k) {
         const std::int32_t at = column[rows.slots[row].source * 2 + k];
@@ -411,7 +412,7 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
       check(RegressionLoss<float>{rows,
                                   {gaussian ? own / 2 : own, given.data(), 310, given.data(), 310,
                                    column.data(), shift.data(), scale.data()},
-                                  {.error = error, .outputs = gaussian ? 2 : 1}});
+                                  {error, 1, gaussian ? 2 : 1, nullptr}});
     }
   }
 }

@@ -30,6 +30,9 @@ HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSourc
         memory.reserve<std::int32_t>(group, "target columns", feeds_[h].column.size());
     regressions_[h].shift = memory.reserve<float>(group, "target shifts", targets);
     regressions_[h].scale = memory.reserve<float>(group, "target scales", targets);
+    if (heads[h].law.error == ops::RegressionError::quantile)
+      regressions_[h].level = memory.reserve<float>(group, "quantile levels",
+                                                    static_cast<std::size_t>(heads[h].law.outputs));
   }
 }
 
@@ -60,6 +63,9 @@ void HeadLosses::load(Stream& stream) {
     upload(regressions_[h].column, feeds_[h].column);
     upload(regressions_[h].shift, shift);
     upload(regressions_[h].scale, scale);
+    const ops::RegressionLaw& law = heads_[h].law;
+    if (law.error == ops::RegressionError::quantile)
+      upload(regressions_[h].level, std::vector<float>(law.level, law.level + law.outputs));
   }
 }
 
@@ -112,12 +118,12 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
       ops::embedding_loss(stream, slice, in.outputs, spec.embedding, embeddings_[head].data(), out);
       break;
     case LossKind::regression:
-      ops::regression_loss(
-          stream, slice, in,
-          {static_cast<std::int32_t>(spec.targets.size()), batch.latents, batch.layout.latents,
-           batch.target, target_width, regressions_[head].column.data(),
-           regressions_[head].shift.data(), regressions_[head].scale.data()},
-          spec.law, out);
+      ops::regression_loss(stream, slice, in,
+                           {static_cast<std::int32_t>(spec.targets.size()), batch.latents,
+                            batch.layout.latents, batch.target, target_width,
+                            regressions_[head].column.data(), regressions_[head].shift.data(),
+                            regressions_[head].scale.data(), regressions_[head].level.data()},
+                           spec.law, out);
       break;
   }
 }

@@ -45,7 +45,7 @@ class HeadLosses {
  private:
   struct Regression {
     Planned<std::int32_t> column;
-    Planned<float> shift, scale;
+    Planned<float> shift, scale, level;
   };
   void enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
                     const ops::LossInput& in, void* gradient, std::int64_t first) const;
