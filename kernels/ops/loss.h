@@ -336,6 +336,7 @@ WS_INLINE float regression_slope(const RegressionRule& law, std::int32_t j, cons
 /// are the squared and the absolute error of target k in its own unit.
 template <class T>
 struct RegressionLoss {
+  static constexpr LaunchBound kLaunchBound = {256, 3};  ///< with four blocks, registers spill
   static constexpr bool kSharesWarps = true;
   HeadRows<T> rows;
   RegressionTargets truth;
