@@ -118,6 +118,7 @@ std::unique_ptr<SampleReader> open_generator(
   making.dense = dense_of(options);
   SampleRange range{options.seed.value_or(0), options.first.value_or(0),
                     options.count ? *options.count : count(made->layout().kind)};
+  if (options.latents) require_not_an_input(options.out, {*options.latents});
   if (options.latents) read_latents(*options.latents, made->info(), options.count, range);
   if (range.count == 0)
     fail(ErrorKind::config, {"command line: --count is missing", "a generator has no last sample",

@@ -183,6 +183,8 @@ struct ImageSet::ShardReader {
 };
 
 ImageSet ImageSet::open_shards(const ShardOptions& options) {
+  if (options.label == "json" || options.label == "json.")
+    refuse("label: " + options.label, "it needs the key of a value", "write label: json.KEY");
   ImageSet set;
   set.root_ = options.path;
   ShardReader reader{options, set};
@@ -215,7 +217,15 @@ std::vector<std::int32_t> ImageSet::name_classes(const std::vector<std::string>&
     numbers.push_back(whole_number(text));
     if (numbers.back()) largest = std::max(largest, *numbers.back());
   }
-  const bool numbered = std::ranges::all_of(numbers, [](const auto& n) { return n.has_value(); });
+  const auto is_number = [](const auto& number) { return number.has_value(); };
+  const bool numbered = std::ranges::all_of(numbers, is_number);
+  if (!numbered && options.classes.empty() && std::ranges::any_of(numbers, is_number)) {
+    const auto other = std::ranges::find_if_not(numbers, is_number) - numbers.begin();
+    refuse(fmt::format("{}: label '{}'", location(other),
+                       printable(texts[static_cast<std::size_t>(other)])),
+           "other labels are whole numbers",
+           "correct label:, or list the names of all classes with classes: FILE");
+  }
   if (!options.classes.empty()) {
     classes_ = read_class_names(options.classes);
   } else if (numbered) {

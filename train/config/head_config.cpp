@@ -181,8 +181,11 @@ void check_error(const ConfigNode& node, const HeadConfig& head) {
                             "remove it, or set error: huber");
   if (head.error != Error::quantile && head.quantiles.empty()) return;
   const auto& levels = head.quantiles;
-  const bool distinct = std::ranges::all_of(
-      levels, [&](double level) { return level != 0.5 && std::ranges::count(levels, level) == 1; });
+  // Files of predictions name them with six digits.
+  const auto text = [](double level) { return fmt::format("{:g}", level); };
+  const bool distinct = std::ranges::all_of(levels, [&](double level) {
+    return text(level) != "0.5" && std::ranges::count(levels, text(level), text) == 1;
+  });
   if (head.error == Error::quantile && distinct && !levels.empty() &&
       levels.size() < ops::RegressionLaw::kMostLevels)
     return;

@@ -103,8 +103,8 @@ const ParamTable<NpySettings>& npy_table() {
     auto rows = ParamTable<NpySettings>("npy");
     rows.text(
             "labels", &NpySettings::labels,
-            ".npy file of class indices, one per row, or one-hot, relative to the folder of path; "
-            "empty: all rows have the label `label`")
+            ".npy or IDX file of class indices, one per row, or one-hot, relative to the folder of "
+            "path; empty: the labels next to IDX images, otherwise the label `label` for all rows")
         .text_list("latents", &NpySettings::latents,
                    ".npy files [rows] or [rows, columns] of regression targets; a column is named "
                    "after its file, or after NAME if NAME=FILE is given")

@@ -86,6 +86,10 @@ TEST_F(Shards, RefuseBadSamplesWithTheirName) {
   expect_parts(refused({{"a.jpg", ""}, {"a.cls", "-1"}}), {"label '-1'", "0 to"});
   expect_parts(refused({{"a.jpg", ""}, {"a.cls", "99999999999"}}), {"label '99999999999'"});
   expect_parts(refused({{"a.jpg", ""}, {"a.cls", "x\ny"}}), {"not a label"});
+  for (const char* const odd : {"20000000000000000000", "3.0", "+3", "cat"})
+    expect_parts(refused({{"a.jpg", ""}, {"a.cls", "1"}, {"b.jpg", ""}, {"b.cls", odd}}),
+                 {odd, "other labels are whole numbers"});
+  expect_parts(refused({{"a.jpg", ""}, {"a.json", "{}"}}, {.label = "json"}), {"json.KEY"});
   expect_parts(refused({{"README", ""}}), {"no samples"});
   const ShardOptions by_kind = {.label = "json.kind"};
   expect_parts(refused({{"a.jpg", ""}, {"a.json", R"({"kin": 1})"}}, by_kind),

@@ -376,7 +376,7 @@ TEST(HeadConfigs, RefuseBadSettingsWithTheirLocation) {
   expect_parts(refused("heads: [{name: a, error: huber}]"), {"error does not apply to loss class"});
   expect_parts(regression("delta: 2"), {"delta has no effect", "error: huber"});
   expect_parts(regression("quantiles: [0.1]"), {"quantiles has no effect"});
-  for (const char* const levels : {"[]", "[0.5]", "[0.1, 0.1]"})
+  for (const char* const levels : {"[]", "[0.5]", "[0.1, 0.1]", "[0.16, 0.160000001]"})
     expect_parts(regression("error: quantile, quantiles: " + std::string(levels)),
                  {"1 to 15 different levels other than 0.5"});
   expect_parts(refused("heads: [{name: a, los: class}]"), {"los"});
