@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
+#include "generators/generator.h"
 #include "generators/own/own_generator.h"
 
 #include <fmt/format.h>
@@ -43,7 +44,20 @@ std::string renamed(const Template& original, const std::string& name) {
   return text;
 }
 
+void check_name(const std::string& name) {
+  if (name.find('/') != std::string::npos)
+    fail(ErrorKind::config,
+         {fmt::format("'{}' cannot name a generator", name),
+          "the header is written to the current folder", "change to its folder"});
+  static_cast<void>(own_functor_name(name + ".h"));
+  for (const GeneratorEntry& entry : generator_registry())
+    if (entry.name == name)
+      fail(ErrorKind::config, {fmt::format("there is a built-in generator '{}'", name),
+                               "its random numbers have the same key", "choose another name"});
+}
+
 int run(const NewArguments& options) {
+  check_name(options.name);
   const std::string file = options.name + ".h";
   for (const Template& candidate : kTemplates) {
     if (candidate.kind != options.kind) continue;

@@ -31,14 +31,19 @@ constexpr int kSampleSeconds = 4, kPlanSeconds = 120;
 struct Report {
   static constexpr std::int64_t kPlanning = -1;
   std::atomic<std::int64_t> sample = kPlanning;  ///< being made
+  std::atomic<bool> finished = false;            ///< false: the process was ended by its own code
   std::array<char, 4096> message{};              ///< the failure
 };
 
-/// Ends this process with SIGPROF when it has used this processor time from now on.
+/// Ends this process with SIGPROF when it has used this processor time from now on, or with SIGALRM
+/// after a multiple of it on the clock: code may wait, too.
 void limit_time(int seconds) {
+  constexpr int kClock = 30;
   itimerval limit{};
   limit.it_value.tv_sec = seconds;
   ::setitimer(ITIMER_PROF, &limit, nullptr);
+  limit.it_value.tv_sec = std::time_t{kClock} * seconds;
+  ::setitimer(ITIMER_REAL, &limit, nullptr);
 }
 
 using Row = std::vector<std::vector<std::byte>>;  ///< bytes of each column
@@ -62,6 +67,9 @@ class Checker {
 
   /// Returns the failure, or "".
   std::string run() {
+    const SampleInfo& info = generator_.info();
+    if (!(info.low <= info.high))
+      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
     std::vector<Row> alone;
     for (const std::uint64_t id : kIds) {
       make(std::span(&id, 1));
@@ -167,13 +175,13 @@ std::string failure_of_child(int status, const Report& report) {
   const std::int64_t sample = report.sample;
   const std::string where =
       sample < 0 ? "its constructor or its tables" : fmt::format("sample {}", sample);
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (signal == SIGPROF || signal == SIGALRM)
     return fmt::format("{}: not finished after {} s", where,
                        sample < 0 ? kPlanSeconds : kSampleSeconds);
-  if (WIFSIGNALED(status))
-    return fmt::format("{}: crashed with signal {} ({})", where, WTERMSIG(status),
-                       ::strsignal(WTERMSIG(status)));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+  if (signal != 0)
+    return fmt::format("{}: crashed with signal {} ({})", where, signal, ::strsignal(signal));
+  if (!report.finished)
     return fmt::format("{}: ended the process with code {}", where, WEXITSTATUS(status));
   return report.message.data();
 }
@@ -188,8 +196,10 @@ std::string failure_of(const std::function<GeneratorEntry()>& load) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGPROF, SIG_DFL);
+    std::signal(SIGALRM, SIG_DFL);
     const std::string failure = check(load, report);
     failure.copy(report.message.data(), report.message.size() - 1);
+    report.finished = true;
     ::_exit(0);
   }
   int status = 0;

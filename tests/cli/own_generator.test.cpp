@@ -111,6 +111,8 @@ TEST_F(OwnGenerator, ErrorsNameThePlaceAndTheRemedy) {
        "static int calls = 0; truth.latents[1] = static_cast<float>(4 + ++calls % 7);",
        "its latents differs between batches of 1 and of 12"},
       {"truth.label = tilt < 0 ? 0 : 1;", "*(volatile int*)8 = 1;", "sample 0: crashed"},
+      {"truth.label = tilt < 0 ? 0 : 1;", "__builtin_exit(0);", "sample 0: ended the process"},
+      {"info.high = 1;", "info.high = -1;", "declares values from 0 to -1"},
       {": params_(params) {}", ": params_(params) { throw 7; }", "constructor or its tables"},
   };
   for (const Broken& broken : cases) {
@@ -142,6 +144,9 @@ TEST_F(OwnGenerator, ABadNameOrMissingFileIsRefused) {
   EXPECT_NE(run("digest ./missing.h --count 1").err.find("missing.h"), std::string::npos);
   spill(folder_ / "my-rings.h", "");
   EXPECT_NE(run("digest ./my-rings.h --count 1").err.find("underscores"), std::string::npos);
+  EXPECT_EQ(run("new generator ../rings").exit_code, 2);
+  EXPECT_EQ(run("new generator my-rings").exit_code, 2);
+  EXPECT_NE(run("new generator shapes").err.find("built-in"), std::string::npos);
 }
 
 TEST_F(OwnGenerator, WorksInAFolderWithAnyName) {

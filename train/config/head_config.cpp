@@ -54,8 +54,8 @@ const ParamTable<HeadConfig>& head_table() {
           .integer_list("projection", &HeadConfig::projection, {1, 65536}, "",
                         "(self-supervised) widths of the layers of the projection, each hidden one "
                         "with batch norm and ReLU; the last is the width of the embedding")
-          .real("temperature", &HeadConfig::temperature, {0.01, 100}, "", "(info_nce)",
-                "Chen et al. 2020")
+          .real("temperature", &HeadConfig::temperature, {0.01, 100}, "",
+                "(info_nce) divides the similarities", "Chen et al. 2020")
           .real("uniformity", &HeadConfig::uniformity, {0, 1e6}, "",
                 "(alignment_uniformity) weight of the uniformity", "Wang and Isola 2020")
           .real("invariance", &HeadConfig::invariance, {0, 1e6}, "",
