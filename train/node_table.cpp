@@ -34,10 +34,9 @@ std::string node_table(const GraphCensus& census, std::span<const NodeBytes> byt
 
 GraphCensus record_step(RunConfig config) {
   if (Device::parse(config.device).is_cpu())
-    fail(ErrorKind::config,
-         {"--nodes: a CPU runs the step without kernels",
-          "only a GPU, with a build that has CUDA, captures the nodes of a step",
-          "add device=cuda:0 on such a machine"});
+    fail(ErrorKind::config, {"--nodes: a CPU runs the step without kernels",
+                             "only a GPU, with a build that has CUDA, captures the nodes of a step",
+                             "add device=cuda:0 on such a machine"});
   config.train.graph = GraphMode::on;
   TrainObserver observer;
   TrainerOptions options;

@@ -58,8 +58,7 @@ TEST(LocalMemory, OfOtherKernelsIsInEveryPlan) {
   int rows = 0;
   for (std::string line; std::getline(report, line);) {
     if (!line.starts_with("| `") || line.starts_with("| `MakeEvents")) continue;
-    const std::string functor =
-        "[with F = " + line.substr(3, line.find('`', 3) - 3) + "]";
+    const std::string functor = "[with F = " + line.substr(3, line.find('`', 3) - 3) + "]";
     const stand_in::HostKernel kernel{nullptr, functor.c_str()};
     cudaFuncAttributes attributes{};
     ASSERT_EQ(cudaFuncGetAttributes(&attributes, &kernel), cudaSuccess);

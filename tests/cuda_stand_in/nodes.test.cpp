@@ -51,8 +51,7 @@ TEST(Nodes, OfTheQuickstart) {
 
 // 32 rows instead of 128 keep the test short. They change grids, not the list of nodes.
 TEST(Nodes, OfAResnet18At32Pixels) {
-  expect_golden("resnet18", "quickstart.yaml",
-                {"model={name: resnet18}", "train.batch=32"});
+  expect_golden("resnet18", "quickstart.yaml", {"model={name: resnet18}", "train.batch=32"});
 }
 
 TEST(Nodes, OfADeepSet) {
