@@ -135,7 +135,7 @@ class EmbeddingLossTest : public test::LossFixture {
 };
 
 // Sums of up to 35 products and 24 terms, of magnitude below 4 (similarities) or 40 (weighted terms
-// of vicreg); a few roundings each.
+// of vicreg); each has a few roundings.
 TEST_P(EmbeddingLossTest, MatchesDoublePrecisionAndFiniteDifferences) {
   for (const Kind kind : {Kind::info_nce, Kind::alignment_uniformity, Kind::vicreg})
     for (const std::int32_t views : {2, 3})

@@ -17,21 +17,12 @@ const ParamTable<HeadConfig>& head_table() {
           .text("name", &HeadConfig::name, "name of the head; sources refer to it with `head`")
           .required()
           .choice(
-              "loss", &HeadConfig::loss,
-              {{"class", LossKind::class_label},
-               {"soft_label", LossKind::soft_label},
-               {"multi_label", LossKind::multi_label},
-               {"regression", LossKind::regression},
-               {"pixel_class", LossKind::pixel_class},
-               {"info_nce", LossKind::info_nce},
-               {"alignment_uniformity", LossKind::alignment_uniformity},
-               {"vicreg", LossKind::vicreg}},
+              "loss", &HeadConfig::loss, loss_names(),
               "class: the label; soft_label: class probabilities in the column `target`; "
               "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
               "the latents or columns of `target` listed in `targets`; pixel_class: the class of "
               "each pixel, from dense labels; info_nce, alignment_uniformity, vicreg: "
-              "self-supervised, "
-              "needs data.views")
+              "self-supervised, needs data.views")
           .text(
               "output", &HeadConfig::output,
               "output of the model that the head reads; empty: `pixels` for pixel_class, `sample` "
