@@ -33,9 +33,11 @@ Command add_features(CLI::App& parent);
 Command add_help(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_list(CLI::App& parent);
+Command add_loadtest(CLI::App& parent);
 Command add_new(CLI::App& parent);
 Command add_predict(CLI::App& parent);
 Command add_preview(CLI::App& parent);
+Command add_stats(CLI::App& parent);
 Command add_sweep(CLI::App& parent);
 Command add_train(CLI::App& parent);
 

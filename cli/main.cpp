@@ -139,13 +139,15 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_line());
   app.footer(
       "Exit codes: 0 done, 1 run-time failure, 2 usage or configuration, 3 data, 4 device,\n"
-      "5 --fail-if holds, 75 stopped by a signal (repeat the command to continue), 130 "
+      "5 --fail-if holds or stats finds drift, 75 stopped by a signal (repeat the command to "
+      "continue), 130 "
       "interrupted, nothing kept.");
   const std::vector<Command> commands = {
       add_init(app),     add_train(app),    add_eval(app),   add_predict(app), add_features(app),
       add_sweep(app),    add_preview(app),  add_export(app), add_digest(app),  add_list(app),
       add_describe(app), add_diagnose(app), add_bench(app),  add_config(app),  add_doctor(app),
-      add_new(app),      add_compile(app),  add_help(app),   add_version(app)};
+      add_stats(app),    add_loadtest(app), add_new(app),    add_compile(app), add_help(app),
+      add_version(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,7 @@
 
 #include "core/measure/ceiling_json.h"
 #include "core/text/text.h"
+#include "measure/table.h"
 #include "train/report/chart.h"
 #include "train/report/report.h"
 
@@ -32,7 +33,7 @@ std::string spread_text(const RungResult& rung) {
 
 constexpr std::array kColumns = {"rung",   "samples/s", "+-",           "step p50 ms",
                                  "p99 ms", "waits",     "data bytes/s", "of the first"};
-using Cells = std::array<std::string, kColumns.size()>;
+using Cells = std::vector<std::string>;
 
 Cells cells_of(const RungResult& rung) {
   return {rung.stage.empty() ? rung.name : rung.name + " (+ " + rung.stage + ")",
@@ -155,20 +156,10 @@ std::string list_text(const char* title, const Lines& lines) {
   return text;
 }
 
-std::string table_text(const std::vector<RungResult>& rungs) {
-  std::vector<Cells> rows = {{}};
-  std::copy(kColumns.begin(), kColumns.end(), rows.front().begin());
+std::string ladder_text(const std::vector<RungResult>& rungs) {
+  std::vector<Cells> rows = {{kColumns.begin(), kColumns.end()}};
   for (const RungResult& rung : rungs) rows.push_back(cells_of(rung));
-  std::array<std::size_t, kColumns.size()> widths{};
-  for (const Cells& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  std::string text;
-  for (const Cells& row : rows) {
-    text += fmt::format("{:<{}}", row[0], widths[0]);
-    for (std::size_t c = 1; c < row.size(); ++c) text += fmt::format("  {:>{}}", row[c], widths[c]);
-    text += "\n";
-  }
-  return text;
+  return table_text(rows);
 }
 
 nlohmann::ordered_json json_of(const RungResult& rung) {
@@ -215,7 +206,7 @@ const RungResult& best_of_sweep(const Ladder& sweep) {
 
 std::string to_text(const DiagnosisReport& report) {
   std::string text = fmt::format("{}\n{}\n\n", report.title, report.lead);
-  text += table_text(rungs_of(report));
+  text += ladder_text(rungs_of(report));
   std::vector<std::string> machine;
   for (const MachineRate& rate : report.machine) machine.push_back(machine_text(rate));
   text +=
@@ -224,7 +215,7 @@ std::string to_text(const DiagnosisReport& report) {
   text += list_text("Findings", findings(report));
   text += list_text("Advice", advice(report));
   if (report.sweep)
-    text += fmt::format("\nSweep\n{}best: {}\n", table_text(report.sweep->rungs),
+    text += fmt::format("\nSweep\n{}best: {}\n", ladder_text(report.sweep->rungs),
                         best_of_sweep(*report.sweep).name);
   text += list_text("This machine, now", machine);
   return text + list_text("Caveats", caveats(report));

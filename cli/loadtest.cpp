@@ -1,0 +1,119 @@
+// `wellspring loadtest`: the rate of a data set alone, and the waits of an emulated accelerator.
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/samples.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/signals.h"
+#include "core/text/text.h"
+#include "kernels/runtime/threads.h"
+#include "measure/load_test.h"
+#include "measure/table.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wellspring::cli {
+namespace {
+
+struct LoadTestArguments {
+  SampleOptions samples;
+  std::string consumer;
+  std::int64_t seconds = 10;
+  bool json = false, sweep = false;
+};
+
+/// The rate in "images_per_second=1800" or "samples_per_second=1800".
+std::optional<double> consumer_rate(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const std::string example = "images_per_second=1800";
+  const ParamSetting setting = parse_setting(text, example);
+  double rate = 0;
+  const char* const last = setting.value.data() + setting.value.size();
+  const auto [end, error] = std::from_chars(setting.value.data(), last, rate);
+  const bool named =
+      setting.name == "images_per_second" || setting.name == "samples_per_second";
+  if (!named || error != std::errc{} || end != last || !std::isfinite(rate) || rate <= 0)
+    fail(ErrorKind::config, {fmt::format("--consumer '{}' is not a rate", text),
+                             "it takes a number of images or samples per second above 0",
+                             "write, for example, --consumer " + example});
+  return rate;
+}
+
+LoadTest measure(SampleOptions samples, const LoadTestArguments& options,
+                 const std::optional<int>& threads) {
+  const bool configuration = samples.what.ends_with(".yaml") || samples.what.ends_with(".yml");
+  if (threads && configuration)
+    samples.settings.push_back(fmt::format("threads={}", *threads));
+  else if (threads)
+    samples.threads = threads;
+  constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
+  const auto reader = open_samples(samples, [](SampleKind) { return kEndless; });
+  return load_test(*reader, static_cast<double>(options.seconds), consumer_rate(options.consumer));
+}
+
+int run(const LoadTestArguments& options) {
+  consumer_rate(options.consumer);  // refuses it before data are opened
+  std::vector<std::optional<int>> all = {options.samples.threads};
+  if (options.sweep) {
+    all.clear();
+    const int most = compute_threads(0).count;
+    for (int threads = 1; threads < most; threads *= 2) all.emplace_back(threads);
+    all.emplace_back(most);
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"threads", "samples/s", "bytes/s", "wait p50 ms", "p99 ms", "waits", "batches"}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const SignalGuard signals({.stopping = "\nwellspring: stopping\n",
+                             .ended = "\nwellspring: aborted\n"});
+  try {
+    for (const std::optional<int>& threads : all) {
+      const LoadTest test = measure(options.samples, options, threads);
+      const double bytes = test.samples_per_second() * test.sample_bytes;
+      rows.push_back({threads ? std::to_string(*threads) : "default",
+                      human_count(test.samples_per_second()), human_count(bytes),
+                      fmt::format("{:.3g}", 1e3 * test.p50), fmt::format("{:.3g}", 1e3 * test.p99),
+                      fmt::format("{:.1f} %", 100 * test.wait), std::to_string(test.batches)});
+      json.push_back({{"samples_per_second", test.samples_per_second()},
+                      {"bytes_per_second", bytes},
+                      {"wait_ms", {{"p50", 1e3 * test.p50}, {"p99", 1e3 * test.p99}}},
+                      {"wait", test.wait},
+                      {"batches", test.batches},
+                      {"seconds", test.seconds}});
+      if (threads) json.back()["threads"] = *threads;
+    }
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+  if (options.json)
+    tell(stdout, "{}\n", json.dump(2));
+  else
+    tell(stdout, "{}", table_text(rows));
+  return 0;
+}
+
+}  // namespace
+
+Command add_loadtest(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "loadtest", "measure the rate of a data set alone, without a network");
+  auto options = std::make_shared<LoadTestArguments>();
+  add_sample_options(*app, options->samples,
+                     "most samples to read (default: as many as --seconds allows)");
+  add_whole_option(*app, "--seconds", options->seconds, 1, 86'400, "time limit of each measurement");
+  app->add_option("--consumer", options->consumer,
+                  "emulate an accelerator of this rate, such as images_per_second=1800, and report "
+                  "the share of its time that it waits");
+  app->add_flag("--sweep", options->sweep, "measure 1, 2, 4, ... threads, up to all");
+  app->add_flag("--json", options->json, "print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace wellspring::cli

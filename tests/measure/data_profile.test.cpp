@@ -1,0 +1,89 @@
+// Profiles of samples and their drift.
+#include "measure/data_profile.h"
+
+#include "measure/load_test.h"
+#include "tests/support/error_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace wellspring::test {
+namespace {
+
+DataProfile profile(const std::string& generator, std::uint64_t first, std::uint64_t count,
+                    const DataProfile* against = nullptr, std::vector<ParamSetting> settings = {}) {
+  GeneratorReader reader(make_generator(generator, 16, settings, {"test"}),
+                         SampleRange{7, first, count});
+  return profile_of(reader, against, [](std::uint64_t) {});
+}
+
+/// Standard normal features, or shifted or not finite ones, without a generator.
+struct Numbers {
+
+  static DataProfile stored(std::vector<std::uint64_t> counts) {
+    ColumnProfile column;
+    column.name = "x";
+    column.histogram.counts = std::move(counts);
+    return {"numbers", {{"a", column.histogram.total(), 0, {column}}}};
+  }
+};
+
+TEST(DataProfile, CountsOutsideValuesInTheOuterBins) {
+  Histogram histogram{0, 2, std::vector<std::uint64_t>(4)};
+  for (const double value : {-1.0, 0.0, 0.5, 1.0, 2.0, 2.5}) histogram.add(value);
+  EXPECT_EQ(histogram.counts, (std::vector<std::uint64_t>{1, 2, 2, 1}));
+}
+
+TEST(DataProfile, SeesNoDriftBetweenSamplesOfOneGenerator) {
+  const DataProfile stored = profile("gaussian_linear", 0, 2000);
+  const Drift drift = compare(stored, profile("gaussian_linear", 5000, 2000, &stored));
+  EXPECT_FALSE(drift.drifts());  // by chance: at most 0.001, but the seed is fixed
+  EXPECT_TRUE(drift.not_compared.empty());
+}
+
+TEST(DataProfile, CountsRepeatedSamples) {
+  const DataProfile once = profile("shapes", 0, 100);
+  ASSERT_EQ(once.sources.size(), 1U);
+  EXPECT_EQ(once.sources[0].samples, 100U);
+  EXPECT_EQ(once.sources[0].duplicates, 0U);
+  EXPECT_EQ(once.sources[0].columns[0].values, 100U * 16 * 16);
+}
+
+TEST(DataProfile, ComparesDistributionsWithTheStatedThreshold) {
+  // Distance 0.3; threshold sqrt(ln(2 / 0.001) (n + m) / (2 n m)) = 0.2757 for n = m = 100.
+  const Drift far = compare(Numbers::stored({0, 50, 50, 0}), Numbers::stored({0, 80, 20, 0}));
+  EXPECT_NEAR(far.columns.at(0).distance, 0.3, 1e-12);
+  EXPECT_NEAR(far.columns.at(0).threshold, 0.27569, 1e-5);
+  EXPECT_TRUE(far.drifts());
+  EXPECT_FALSE(compare(Numbers::stored({0, 50, 50, 0}), Numbers::stored({0, 75, 25, 0})).drifts());
+}
+
+TEST(DataProfile, ReportsNewValuesThatAreNotFinite) {
+  const DataProfile stored = Numbers::stored({0, 50, 50, 0});
+  DataProfile now = stored;
+  now.sources[0].columns[0].not_finite = 1;
+  EXPECT_TRUE(compare(stored, now).drifts());
+  EXPECT_FALSE(compare(now, now).drifts());
+}
+
+TEST(LoadTest, LeavesOutTheFirstBatch) {
+  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
+                         SampleRange{7, 0, 256}, SampleMaking{.batch = 64});
+  const LoadTest test = load_test(reader, 60, std::nullopt);
+  EXPECT_EQ(test.batches, 3U);
+  EXPECT_EQ(test.samples, 192U);
+  EXPECT_GT(test.sample_bytes, 0);
+  EXPECT_LE(test.p50, test.p99);
+}
+
+TEST(LoadTest, RefusesASingleBatch) {
+  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
+                         SampleRange{7, 0, 10}, SampleMaking{.batch = 64});
+  expect_error(ErrorKind::config, {"fewer than two batches"},
+               [&] { load_test(reader, 60, std::nullopt); });
+}
+
+}  // namespace
+}  // namespace wellspring::test
