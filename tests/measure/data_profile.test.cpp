@@ -81,8 +81,8 @@ TEST(LoadTest, LeavesOutTheFirstBatch) {
 TEST(LoadTest, RefusesASingleBatch) {
   GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
                          SampleRange{7, 0, 10}, SampleMaking{.batch = 64});
-  expect_error(ErrorKind::config, {"fewer than two batches"},
-               [&] { load_test(reader, 60, std::nullopt); });
+  expect_parts(message_of(ErrorKind::config, [&] { load_test(reader, 60, std::nullopt); }),
+               {"fewer than two batches"});
 }
 
 }  // namespace
