@@ -67,15 +67,16 @@ BatchView batch_of(const SampleLayout& layout, const ffi::RemainingRets& results
         columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
     if (column == columns.end() ||
         buffer.size_bytes() != static_cast<std::size_t>(batch.size) * column->row_bytes())
-      fail(ErrorKind::config, {fmt::format("result '{}' is not a column of {} rows of these samples",
-                                           name, batch.size),
-                               "", "see wellspring.jax.batch"});
+      fail(
+          ErrorKind::config,
+          {fmt::format("result '{}' is not a column of {} rows of these samples", name, batch.size),
+           "", "see wellspring.jax.batch"});
     column->data = buffer.untyped_data();
   }
   return with_columns(batch, columns);
 }
 
-/// `make(generator, batch)` with the errors of the library as those of XLA.
+/// Calls make(generator, batch) and turns errors of the library into errors of XLA.
 template <class Make>
 ffi::Error call(ffi::RemainingRets results, std::string_view key, std::string_view names,
                 Backend backend, Make make) {

@@ -1,5 +1,4 @@
-#include "sources/mixing/device_slots.h"
-
 #include "kernels/runtime/launch.cuh"
+#include "sources/mixing/device_slots.h"
 
 WS_CUDA_MAP(wellspring::DeviceRangeSlots);
