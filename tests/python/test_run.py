@@ -230,7 +230,7 @@ class FilesAndPictures(Folder):
                 call()
             for word in words.split():
                 self.assertIn(word, str(caught.exception))
-        self.assertRaisesRegex(TypeError, "classes is a parameter", ws.preview, CONFIG, classes=3)
+        self.assertRaisesRegex(ws.ConfigError, "unknown argument 'classes'", ws.preview, CONFIG, classes=3)
 
 
 if __name__ == "__main__":
