@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/runtime/launch.h"
 #include "sources/mixing/assignment.h"
+#include "sources/mixing/device_slots.h"
 #include "sources/source_spec.h"
 
 #include <fmt/format.h>
@@ -90,7 +91,7 @@ SetOverflow GeneratorBatches::overflow() {
   return overflow_so_far();
 }
 
-void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch,
+void GeneratorBatches::emit(Stream& stream, First first, BatchView batch,
                             const std::vector<float>& latents) {
   reserve(batch.size);
   if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
@@ -99,7 +100,11 @@ void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch
     done.wait(stream);
   }
   latest_ = &stream;
-  map(stream, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
+  if (first.words != nullptr) {
+    map(stream, "slots", batch.size, DeviceRangeSlots{first.words, slots_.data()});
+  } else {
+    map(stream, "slots", batch.size, RangeSlots{first.id, 0, batch.size, slots_.data()});
+  }
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   const float* given = latents.empty() ? nullptr : latents.data();
   if (given != nullptr && stream.device().is_cuda()) {
@@ -114,11 +119,11 @@ void GeneratorBatches::make(std::uint64_t first, BatchView batch,
                             const std::vector<float>& latents) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
-  emit(stream_, first, batch, latents);
+  emit(stream_, {first}, batch, latents);
   stream_.synchronize();
 }
 
-void GeneratorBatches::enqueue(std::uint64_t first, BatchView batch, void* native) {
+void GeneratorBatches::enqueue(First first, BatchView batch, void* native) {
   expect_own_threads();
   if (device().is_cpu())
     fail(ErrorKind::config, {"stream: the generator is on the CPU", "it has no streams",
