@@ -36,6 +36,7 @@ class GeneratorBatches {
   /// of events; (device): no such device.
   explicit GeneratorBatches(const Settings& settings);
 
+  const GeneratorEntry& entry() const { return entry_; }
   const Generator& generator() const { return source_->generator(); }
   SampleLayout layout() const { return source_->layout(); }
   Device device() const { return stream_.device(); }
@@ -61,6 +62,7 @@ class GeneratorBatches {
             const std::vector<float>& latents = {});
 
   std::mutex turn_;
+  const GeneratorEntry& entry_;
   std::unique_ptr<ProceduralSource> source_;
   Stream stream_;
   std::unique_ptr<Stream> borrowed_;  ///< the stream of the latest enqueue()
