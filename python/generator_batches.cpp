@@ -16,8 +16,7 @@ namespace {
 constexpr const char* kPlace = "Generator";
 
 /// Refuses settings that a source would not apply.
-void check(const GeneratorBatches::Settings& settings) {
-  const GeneratorEntry& entry = find_generator(settings.generator, {kPlace});
+void check(const GeneratorBatches::Settings& settings, const GeneratorEntry& entry) {
   if (entry.kind == SampleKind::image) return;
   if (!settings.augmentations.list.empty())
     fail(ErrorKind::config,
@@ -29,8 +28,9 @@ void check(const GeneratorBatches::Settings& settings) {
                              "give numbers, {'mean': [...], 'std': [...]}, or use Mixture"});
 }
 
-std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings) {
-  check(settings);
+std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings,
+                                       const GeneratorEntry& entry) {
+  check(settings, entry);
   SourceSpec spec;
   spec.name = spec.generator = settings.generator;
   spec.params = settings.parameters;
@@ -50,7 +50,9 @@ std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& setting
 }  // namespace
 
 GeneratorBatches::GeneratorBatches(const Settings& settings)
-    : source_(open(settings)), stream_(settings.device, settings.threads) {}
+    : entry_(find_generator(settings.generator, {kPlace})),
+      source_(open(settings, entry_)),
+      stream_(settings.device, settings.threads) {}
 
 std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType dtype) {
   const std::lock_guard lock(turn_);

@@ -33,6 +33,7 @@ class GeneratorBatches {
   /// of events; (device): no such device.
   explicit GeneratorBatches(const Settings& settings);
 
+  const GeneratorEntry& entry() const { return entry_; }
   const Generator& generator() const { return source_->generator(); }
   SampleLayout layout() const { return source_->layout(); }
   Device device() const { return stream_.device(); }
@@ -62,6 +63,7 @@ class GeneratorBatches {
   void emit(Stream& stream, First first, BatchView batch, const std::vector<float>& latents = {});
 
   std::mutex turn_;
+  const GeneratorEntry& entry_;
   std::unique_ptr<ProceduralSource> source_;
   Stream stream_;
   std::unique_ptr<Stream> borrowed_;  ///< the stream of the latest enqueue()

@@ -114,7 +114,7 @@ nb::list generator_columns(const GeneratorBatches& self, std::int64_t count,
 /// The generator with its parameters as JSON.
 std::string describe_generator(const GeneratorBatches& self) {
   const SampleInfo& info = self.generator().info();
-  nlohmann::ordered_json json = cli::to_json(find_generator(info.name));
+  nlohmann::ordered_json json = cli::to_json(self.entry());
   json["sample"] = to_string(self.layout());
   json["classes"] = info.classes;
   json["values"] = yaml_to_json(self.generator().parameters_yaml());

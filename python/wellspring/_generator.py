@@ -35,7 +35,7 @@ def _made_again(arguments):
 class Generator:
     """Samples of one generator. Sample i is a pure function of name, parameters, seed and i.
 
-    name         one of wellspring.generators()
+    name         one of wellspring.generators(), or a header of yours: "./NAME.h"
     size         side of square images in pixels; events and sets ignore it
     seed         seed of all samples
     device       "cpu", "cuda", "cuda:N" or "auto"
