@@ -77,7 +77,7 @@ struct Ifs {
   };
   struct Params : Settings {
     std::vector<std::string> class_file;
-    std::string class_hash;  ///< of the class files; set by instead()
+    std::string class_hash;  ///< SHA-256 of the class files; set by instead()
   };
   static const ParamTable<Params>& table();
 

@@ -49,8 +49,8 @@ class ClassFile {
  private:
   [[noreturn]] static void refuse(const std::string& where, const std::string& problem,
                                   const std::string& advice) {
-    fail(ErrorKind::data, {fmt::format("{}: {}", where, problem),
-                           "a row is a,b,c,d,e,f or a,b,c,d,e,f,p", advice});
+    fail(ErrorKind::data,
+         {fmt::format("{}: {}", where, problem), "a row is a,b,c,d,e,f or a,b,c,d,e,f,p", advice});
   }
   std::string place(std::size_t column) const {
     return fmt::format("{}:{}:{}", path_.string(), line_, column);
@@ -94,9 +94,9 @@ class ClassFile {
     const std::span chances(chance_, static_cast<std::size_t>(system_.maps));
     if (numbers_ == kMostNumbers && *std::ranges::max_element(chances) == 0)
       refuse(path_.string(), "p is 0 in all rows", "give probabilities, or leave p out");
-    const bool shrinks = std::ranges::all_of(
-        std::span(system_.map, static_cast<std::size_t>(system_.maps)),
-        [](const Map& m) { return double{m.a} * m.d == double{m.b} * m.c; });
+    const bool shrinks =
+        std::ranges::all_of(std::span(system_.map, static_cast<std::size_t>(system_.maps)),
+                            [](const Map& m) { return double{m.a} * m.d == double{m.b} * m.c; });
     if (numbers_ == kCoefficients && shrinks)
       refuse(path_.string(), "ad - bc is 0 in all rows", "add probabilities");
     if (numbers_ == kMostNumbers) {
@@ -141,8 +141,7 @@ ClassFiles read_class_files(const std::vector<std::string>& paths) {
     classes.names.push_back(path.stem().string());
     classes.systems.push_back(ClassFile(path).read());
     const System& system = classes.systems.back();
-    hash.update(bytes_of(classes.names.back() + "\n"))
-        .update(std::as_bytes(std::span(&system, 1)));
+    hash.update(bytes_of(classes.names.back() + "\n")).update(std::as_bytes(std::span(&system, 1)));
   }
   classes.hash = hash.hex();
   return classes;

@@ -26,7 +26,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-// A selector is a share of 65536, and the published probabilities are those of the f64 coefficients,
+// A selector is a share of 65536, and the files' probabilities are computed from f64 coefficients,
 // so rounding may move a selector by one.
 TEST(IfsClassFiles, PublishedFilesGiveThePublishedClasses) {
   const test::TemporaryFolder folder;
@@ -86,13 +86,12 @@ TEST(IfsClassFiles, ErrorsNameLineAndColumn) {
   };
   for (const auto& [text, parts] : cases) {
     write(path, text);
-    test::expect_parts(
-        test::message_of(ErrorKind::data, [&] { read_class_files({path}); }), parts);
+    test::expect_parts(test::message_of(ErrorKind::data, [&] { read_class_files({path}); }), parts);
   }
   const test::TemporaryFolder empty;
-  test::expect_parts(test::message_of(ErrorKind::data,
-                                      [&] { read_class_files({empty.path().string()}); }),
-                     {"no .csv files"});
+  test::expect_parts(
+      test::message_of(ErrorKind::data, [&] { read_class_files({empty.path().string()}); }),
+      {"no .csv files"});
   test::expect_parts(test::message_of(ErrorKind::data,
                                       [&] { read_class_files({(folder / "none.csv").string()}); }),
                      {"none.csv"});
@@ -107,8 +106,7 @@ TEST(IfsClassFiles, TheGeneratorKeepsTheirHash) {
   EXPECT_EQ(generator->info().classes, (std::vector<std::string>{"a", "b"}));
   const std::string hash = read_class_files({path}).hash;
   EXPECT_NE(generator->parameters_yaml().find("class_hash: " + hash), std::string::npos);
-  const std::vector<ParamSetting> pinned = {{"class_file", "[" + path + "]"},
-                                            {"class_hash", hash}};
+  const std::vector<ParamSetting> pinned = {{"class_file", "[" + path + "]"}, {"class_hash", hash}};
   EXPECT_EQ(make_generator("ifs", 16, pinned)->parameters_yaml(), generator->parameters_yaml());
   write(folder / "a.csv", "0.5,0,0,0.5,0,0\n0.5,0,0,0.5,0.5,0\n");
   test::expect_parts(
@@ -122,9 +120,8 @@ TEST(IfsClassFiles, RefusesClassesWithoutAPicture) {
     const test::TemporaryFolder folder;
     write(folder / "spiral.csv", text);
     const ClassFiles files = read_class_files({folder.path().string()});
-    return test::message_of(ErrorKind::data, [&] {
-      make_listed_categories(spec, files.systems, files.names, 1);
-    });
+    return test::message_of(ErrorKind::data,
+                            [&] { make_listed_categories(spec, files.systems, files.names, 1); });
   };
   test::expect_parts(refuse("2,0,0,2,1,1\n2,0,0,2,-1,1\n"), {"class spiral", "diverge"});
   test::expect_parts(refuse("0.5,0,0,0.5,0,0\n0.5,0,0,0.5,0.5,0\n"),
