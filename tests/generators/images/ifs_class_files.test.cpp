@@ -1,5 +1,6 @@
 #include "generators/images/ifs_class_files.h"
 
+#include "core/text/text.h"
 #include "generators/generator.h"
 #include "generators/images/ifs_categories.h"
 #include "generators/images/ifs_official.h"
@@ -72,7 +73,7 @@ TEST(IfsClassFiles, ErrorsNameLineAndColumn) {
   using Case = std::pair<std::string, std::vector<std::string>>;
   const std::vector<Case> cases = {
       {"1,0,0,1,0,0\n1,0,x,1,0,0\n", {":2:5: 'x' is not a number"}},
-      {"1,0,0,1,0,0\n1,0,0,1,0,1e39\n", {":2:9: '1e39' is not a number"}},
+      {"1,0,0,1,0,0\n1,0,0,1,0,1e39\n", {":2:11: '1e39' is not a number"}},
       {"1,0,,1,0,0\n", {":1:5: '' is not a number"}},
       {"1,0,0,1,0\n", {":1:1: 5 numbers"}},
       {"1,0,0,1,0,0,1,1\n", {":1:15: more than 7 numbers"}},
@@ -105,7 +106,8 @@ TEST(IfsClassFiles, TheGeneratorKeepsTheirHash) {
   const auto generator = make_generator("ifs", 16, {{"class_file", "[" + path + "]"}});
   EXPECT_EQ(generator->info().classes, (std::vector<std::string>{"a", "b"}));
   const std::string hash = read_class_files({path}).hash;
-  EXPECT_NE(generator->parameters_yaml().find("class_hash: " + hash), std::string::npos);
+  EXPECT_NE(generator->parameters_yaml().find("class_hash: " + yaml_scalar(hash)),
+            std::string::npos);
   const std::vector<ParamSetting> pinned = {{"class_file", "[" + path + "]"}, {"class_hash", hash}};
   EXPECT_EQ(make_generator("ifs", 16, pinned)->parameters_yaml(), generator->parameters_yaml());
   write(folder / "a.csv", "0.5,0,0,0.5,0,0\n0.5,0,0,0.5,0.5,0\n");
