@@ -17,6 +17,9 @@
 
 namespace wellspring::python {
 
+/// Number of sample ids; the largest id is one less.
+inline constexpr std::uint64_t kSampleIds = std::uint64_t{1} << 63;
+
 class GeneratorBatches {
  public:
   struct Settings {
