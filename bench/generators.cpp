@@ -101,6 +101,22 @@ void bench_against_plain(Report& report, const GeneratorEntry& entry, const Plai
 
 }  // namespace
 
+void bench_generator(Report& report, const GeneratorEntry& entry,
+                     const std::vector<ParamSetting>& settings, const LaunchChoice& choice) {
+  const GeneratorVariant variant = {entry.name, "", settings};
+  bench_against_memory(report, entry, variant, choice);
+  const auto built_in = std::ranges::find(generator_registry(), entry.name, &GeneratorEntry::name);
+  if (built_in == generator_registry().end() || &*built_in == &entry) return;
+  for (const LaunchSize& size : launch_sizes(entry, variant, report.device, choice)) {
+    const int threads = choice.threads.value_or(0);
+    GeneratorBatches own(entry, settings, size, report.device, threads);
+    GeneratorBatches other(*built_in, settings, size, report.device, threads);
+    report.add(compare(named(entry, own, ""), own.unit(), work_of(own),
+                       {"the built-in " + entry.name, work_of(other)},
+                       choice.repeats.value_or(kUsualPairs)));
+  }
+}
+
 void bench_generators(Report& report, const Filter& filter, const LaunchChoice& choice) {
   std::vector<PlainLoop> plain;
   for (const GeneratorEntry& entry : generator_registry()) {

@@ -55,9 +55,27 @@ class ReadingView final : public TrainObserver {
   WorkBar work_{STDERR_FILENO};
 };
 
+/// True for `bench generators NAME`.
+bool names_generator(const BenchArguments& options) {
+  return options.group == "generators" && !options.config.empty() &&
+         !options.config.ends_with(".yaml") && !options.config.ends_with(".yml");
+}
+
+/// Measures the generator on the command line.
+void measure_generator(bench::Report& report, const BenchArguments& options) {
+  if (!options.filter.empty())
+    fail(ErrorKind::config, {"command line: --filter cannot be used with a generator's name", "",
+                             "leave out one of them"});
+  std::vector<ParamSetting> settings;
+  for (const std::string& text : options.settings)
+    settings.push_back(parse_setting(text, "contrast=0.5"));
+  bench::bench_generator(report, find_generator(options.config, {"command line"}), settings,
+                         options.launch);
+}
+
 /// The configuration to measure; nullopt: the built-in cases.
 std::optional<RunConfig> config_of(const BenchArguments& options) {
-  if (options.config.empty()) return std::nullopt;
+  if (options.config.empty() || names_generator(options)) return std::nullopt;
   if (options.group != "train")
     fail(ErrorKind::config,
          {fmt::format("command line: bench {} takes no configuration", options.group), "",
@@ -103,7 +121,10 @@ int run(const BenchArguments& options) {
     fmt::print("{}\n", paint(Colour::bold, name));
     add();
   };
-  group("generators", [&] { bench::bench_generators(report, filter, options.launch); });
+  group("generators", [&] {
+    if (names_generator(options)) return measure_generator(report, options);
+    bench::bench_generators(report, filter, options.launch);
+  });
   group("augmentation", [&] { bench::bench_augmentation(report, filter); });
   group("ops", [&] { bench::bench_ops(report, filter); });
   group("train", [&] {
@@ -135,10 +156,12 @@ Command add_bench(CLI::App& parent) {
   app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
       ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
   app->add_option("config", options->config,
-                  "train only: configuration file (YAML) whose training step is measured on its "
+                  "train: configuration file (YAML) whose training step is measured on its "
                   "data, alternating with the same step on a resident batch (default: built-in "
-                  "cases)");
-  app->add_option("settings", options->settings, "key=value: overrides of the configuration");
+                  "cases); generators: one generator, built in or ./NAME.h, which is compared with "
+                  "the built-in one of the same name");
+  app->add_option("settings", options->settings,
+                  "key=value: overrides of the configuration, or parameters of the generator");
   app->add_option("--filter", options->filter,
                   "only generators, or other rows, whose name matches (extended regex)");
   app->add_option("--json", options->json, "also write the rows to this JSON file");

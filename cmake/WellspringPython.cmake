@@ -16,6 +16,14 @@ elseif(WELLSPRING_PYTHON)
     find_package(nanobind CONFIG QUIET)
     if(nanobind_FOUND)
       set(WELLSPRING_HAS_PYTHON ON)
+      # Optional: the headers of XLA's foreign function interface, for wellspring.jax.
+      execute_process(COMMAND "${Python_EXECUTABLE}" -c
+                        "import importlib.util as u; print(u.find_spec('jaxlib').submodule_search_locations[0])"
+                      OUTPUT_VARIABLE jaxlib OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+      set(WELLSPRING_JAX_HEADERS "")
+      if(jaxlib AND EXISTS "${jaxlib}/include/xla/ffi/api/ffi.h")
+        set(WELLSPRING_JAX_HEADERS "${jaxlib}/include")
+      endif()
     else()
       set(WELLSPRING_NO_PYTHON "nanobind is missing (scripts/fetch-nanobind installs it)")
     endif()

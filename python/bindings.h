@@ -7,6 +7,7 @@ namespace wellspring::python {
 
 void bind_errors(nanobind::module_& module);
 void bind_generators(nanobind::module_& module);
+void bind_jax(nanobind::module_& module);
 void bind_mixtures(nanobind::module_& module);
 void bind_samples(nanobind::module_& module);
 void bind_training(nanobind::module_& module);

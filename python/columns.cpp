@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
 
@@ -152,6 +153,18 @@ ImageAxes parse_axes(const std::string& name) {
   if (name == "NCHW") return ImageAxes::channels_first;
   fail(ErrorKind::config, {fmt::format("layout: '{}' is not an order of axes", printable(name)), "",
                            "choose 'NHWC' or 'NCHW'"});
+}
+
+nb::list describe_columns(const BatchView& batch) {
+  nb::list list;
+  for (const BatchColumn& column : columns_of(batch)) {
+    if (column.width == 0) continue;
+    nb::list shape;
+    for (const std::size_t extent : extents_of(batch, column, ImageAxes::channels_last).shape)
+      shape.append(extent);
+    list.append(nb::make_tuple(column.name, type_name(dlpack_type(column.type)), nb::tuple(shape)));
+  }
+  return list;
 }
 
 nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, ImageAxes axes) {

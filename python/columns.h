@@ -23,6 +23,8 @@ DType parse_dtype(const std::string& name);
 /// "NHWC" or "NCHW".
 ImageAxes parse_axes(const std::string& name);
 
+/// [(name, type, shape)] of a batch's columns; types as in "f32".
+nanobind::list describe_columns(const BatchView& batch);
 /// {name: array}. NumPy arrays, except for bf16 and on GPUs: there, objects with the DLPack protocol.
 nanobind::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, ImageAxes axes);
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/runtime/launch.h"
 #include "sources/mixing/assignment.h"
+#include "sources/mixing/device_slots.h"
 #include "sources/source_spec.h"
 
 #include <fmt/format.h>
@@ -15,8 +16,7 @@ namespace {
 constexpr const char* kPlace = "Generator";
 
 /// Refuses settings that a source would not apply.
-void check(const GeneratorBatches::Settings& settings) {
-  const GeneratorEntry& entry = find_generator(settings.generator, {kPlace});
+void check(const GeneratorBatches::Settings& settings, const GeneratorEntry& entry) {
   if (entry.kind == SampleKind::image) return;
   if (!settings.augmentations.list.empty())
     fail(ErrorKind::config,
@@ -28,8 +28,9 @@ void check(const GeneratorBatches::Settings& settings) {
                              "give numbers, {'mean': [...], 'std': [...]}, or use Mixture"});
 }
 
-std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings) {
-  check(settings);
+std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& settings,
+                                       const GeneratorEntry& entry) {
+  check(settings, entry);
   SourceSpec spec;
   spec.name = spec.generator = settings.generator;
   spec.params = settings.parameters;
@@ -49,7 +50,9 @@ std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& setting
 }  // namespace
 
 GeneratorBatches::GeneratorBatches(const Settings& settings)
-    : source_(open(settings)), stream_(settings.device, settings.threads) {}
+    : entry_(find_generator(settings.generator, {kPlace})),
+      source_(open(settings, entry_)),
+      stream_(settings.device, settings.threads) {}
 
 std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType dtype) {
   const std::lock_guard lock(turn_);
@@ -90,7 +93,7 @@ SetOverflow GeneratorBatches::overflow() {
   return overflow_so_far();
 }
 
-void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch,
+void GeneratorBatches::emit(Stream& stream, First first, BatchView batch,
                             const std::vector<float>& latents) {
   reserve(batch.size);
   if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
@@ -99,7 +102,11 @@ void GeneratorBatches::emit(Stream& stream, std::uint64_t first, BatchView batch
     done.wait(stream);
   }
   latest_ = &stream;
-  map(stream, "slots", batch.size, RangeSlots{first, 0, batch.size, slots_.data()});
+  if (first.words != nullptr) {
+    map(stream, "slots", batch.size, DeviceRangeSlots{first.words, slots_.data()});
+  } else {
+    map(stream, "slots", batch.size, RangeSlots{first.id, 0, batch.size, slots_.data()});
+  }
   if (batch.layout.kind == SampleKind::set) batch.overflow = overflow_.data();
   const float* given = latents.empty() ? nullptr : latents.data();
   if (given != nullptr && stream.device().is_cuda()) {
@@ -114,11 +121,11 @@ void GeneratorBatches::make(std::uint64_t first, BatchView batch,
                             const std::vector<float>& latents) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
-  emit(stream_, first, batch, latents);
+  emit(stream_, {first}, batch, latents);
   stream_.synchronize();
 }
 
-void GeneratorBatches::enqueue(std::uint64_t first, BatchView batch, void* native) {
+void GeneratorBatches::enqueue(First first, BatchView batch, void* native) {
   expect_own_threads();
   if (device().is_cpu())
     fail(ErrorKind::config, {"stream: the generator is on the CPU", "it has no streams",

@@ -36,6 +36,7 @@ class GeneratorBatches {
   /// of events; (device): no such device.
   explicit GeneratorBatches(const Settings& settings);
 
+  const GeneratorEntry& entry() const { return entry_; }
   const Generator& generator() const { return source_->generator(); }
   SampleLayout layout() const { return source_->layout(); }
   Device device() const { return stream_.device(); }
@@ -45,9 +46,14 @@ class GeneratorBatches {
   /// Fills `batch` with the samples [first, first + batch.size) and waits for the device. Threads may
   /// call it at the same time; they take turns. `latents`: of given_latents(); empty: drawn.
   void make(std::uint64_t first, BatchView batch, const std::vector<float>& latents = {});
+  /// Id of the first sample: `id`, or two words in the device's memory (sample_id).
+  struct First {
+    std::uint64_t id = 0;
+    const std::uint32_t* words = nullptr;
+  };
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.
-  void enqueue(std::uint64_t first, BatchView batch, void* native);
+  void enqueue(First first, BatchView batch, void* native);
   /// Items that did not fit into the rows of sets, so far. Waits for the device.
   SetOverflow overflow();
   /// Messages about tables and limits, after the first batch.
@@ -57,10 +63,10 @@ class GeneratorBatches {
   /// Plans again if the batch has more rows than any before it.
   void reserve(std::int64_t rows);
   SetOverflow overflow_so_far();
-  void emit(Stream& stream, std::uint64_t first, BatchView batch,
-            const std::vector<float>& latents = {});
+  void emit(Stream& stream, First first, BatchView batch, const std::vector<float>& latents = {});
 
   std::mutex turn_;
+  const GeneratorEntry& entry_;
   std::unique_ptr<ProceduralSource> source_;
   Stream stream_;
   std::unique_ptr<Stream> borrowed_;  ///< the stream of the latest enqueue()

@@ -93,7 +93,7 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
       view = memory->view();
     }
     if (stream) {
-      self.enqueue(first, view, reinterpret_cast<void*>(*stream));
+      self.enqueue({first}, view, reinterpret_cast<void*>(*stream));
     } else {
       self.make(first, view, given);
     }
@@ -101,10 +101,20 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
   return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
 }
 
+/// (name, type, shape) of the columns of a batch.
+nb::list generator_columns(const GeneratorBatches& self, std::int64_t count,
+                           const std::string& dtype) {
+  BatchView batch;
+  batch.size = count;
+  batch.layout = self.layout();
+  batch.dtype = parse_dtype(dtype);
+  return describe_columns(batch);
+}
+
 /// The generator with its parameters as JSON.
 std::string describe_generator(const GeneratorBatches& self) {
   const SampleInfo& info = self.generator().info();
-  nlohmann::ordered_json json = cli::to_json(find_generator(info.name));
+  nlohmann::ordered_json json = cli::to_json(self.entry());
   json["sample"] = to_string(self.layout());
   json["classes"] = info.classes;
   json["values"] = yaml_to_json(self.generator().parameters_yaml());
@@ -128,6 +138,7 @@ void bind_generators(nb::module_& module) {
       .def("batch", generator_batch, nb::arg("first"), nb::arg("count"), nb::arg("dtype"),
            nb::arg("layout"), nb::arg("out").none(), nb::arg("stream").none(),
            nb::arg("latents").none())
+      .def("columns", generator_columns, nb::arg("count"), nb::arg("dtype"))
       .def("describe", describe_generator)
       .def("overflow",
            [](GeneratorBatches& self) {

@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = kVersion;
   bind_errors(module);
   bind_generators(module);
+  bind_jax(module);
   bind_mixtures(module);
   bind_samples(module);
   bind_training(module);

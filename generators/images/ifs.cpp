@@ -2,11 +2,13 @@
 
 #include "core/error.h"
 #include "core/text/progress.h"
+#include "generators/functor_generator.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -47,99 +49,122 @@ Settings one_parameter(std::string categories, std::string sigma) {
 
 const ParamTable<Ifs::Params>& Ifs::table() {
   constexpr auto kFractalDb = [](const Params& p) { return p.mode == Mode::fractaldb; };
+  constexpr auto kSearches = [](const Params& p) {
+    return p.mode == Mode::fractaldb && p.class_file.empty();
+  };
+  constexpr auto kCounts = [](const Params& p) { return p.class_file.empty(); };
+  constexpr auto kFiles = [](const Params& p) { return !p.class_file.empty(); };
   constexpr auto kSvd = [](const Params& p) { return p.mode == Mode::svd; };
   constexpr auto kOneParameter = [](const Params& p) { return p.mode == Mode::one_parameter; };
   static const auto rows =
       ParamTable<Params>("ifs")
-          .choice("mode", &Params::mode,
-                  {{"fractaldb", Mode::fractaldb},
-                   {"svd", Mode::svd},
-                   {"one_parameter", Mode::one_parameter}},
-                  "fractaldb: random affine maps, selected by filling rate; svd: contractions "
-                  "built from singular values; one_parameter: perturbations of one such system")
-          .integer("categories", &Params::categories, {1, 100000}, "",
-                   "number of classes; class k does not depend on it",
-                   "FractalDB-60, -1k and -10k: 60, 1000, 10000")
-          .integer("category_seed", &Params::category_seed, {0}, "",
-                   "seed of the systems, independent of the seed of the samples")
-          .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
-                "minimum filling rate of a class: share of 512x512 pixels hit by 100,000 points",
-                "FractalDB: 0.2")
-          .only_where(kFractalDb, "mode: fractaldb")
-          .real("weight_step", &Params::weight_step, {0, 0.5}, "",
-                "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
-                "FractalDB: 0.4 (default of its program: 0.1)")
+          .choice<Mode>(
+              "mode", &Params::mode,
+              {{"fractaldb", Mode::fractaldb},
+               {"svd", Mode::svd},
+               {"one_parameter", Mode::one_parameter}},
+              "fractaldb: random affine maps, selected by filling rate; svd: contractions "
+              "built from singular values; one_parameter: perturbations of one such system")
+          .integer<int>("categories", &Params::categories, {1, 100000}, "",
+                        "number of classes; class k does not depend on it",
+                        "FractalDB-60, -1k and -10k: 60, 1000, 10000")
+          .only_where(kCounts, "no class_file")
+          .integer<std::int64_t>("category_seed", &Params::category_seed, {0}, "",
+                                 "seed of the systems, independent of the seed of the samples")
+          .real<double>(
+              "rate", &Params::rate, {0.01, 0.25}, "share of pixels",
+              "minimum filling rate of a class: share of 512x512 pixels hit by 100,000 points",
+              "FractalDB: 0.2")
+          .only_where(kSearches, "mode: fractaldb and no class_file")
+          .real<float>("weight_step", &Params::weight_step, {0, 0.5}, "",
+                       "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
+                       "FractalDB: 0.4 (default of its program: 0.1)")
           .only_where(kFractalDb, "mode: fractaldb")
           .flag("keep_degenerate", &Params::keep_degenerate,
                 "keep variations that diverge or show almost nothing", "FractalDB: true")
           .only_where(kFractalDb, "mode: fractaldb")
-          .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
-                "filling rate below which a variation counts as degenerate")
+          .real<double>("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
+                        "filling rate below which a variation counts as degenerate")
           .only_where(kFractalDb, "mode: fractaldb")
-          .integer("patches", &Params::patches, {0, 1000000}, "",
-                   "distinct drawings (points and patches) per variation; 0: a new one per sample",
-                   "FractalDB: 10, all with the same points")
-          .choice("stamp", &Params::stamp, {{"patch", Stamp::patch}, {"point", Stamp::point}},
-                  "patch: a random opaque 3x3 patch per point; point: a single pixel",
-                  "FractalDB: patch")
-          .choice("palette", &Params::palette,
-                  {{"grey", Palette::grey}, {"colour", Palette::colour}},
-                  "grey: 127 of 255; colour: hue from the point's number", "FractalDB: grey")
-          .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
-                   "number of points; 0: the published density, 200,000 on 362x362 pixels of the "
-                   "picture",
-                   "FractalDB: 200,000 at 362 pixels")
-          .real("picture", &Params::picture, {1, 4}, "image side",
-                "side of the whole picture; above 1 a random part of it is visible",
-                "FractalDB trains on 224 of 362 pixels: 1.616")
-          .real("margin", &Params::margin, {0, 0.25}, "picture side", "margin around the points",
-                "FractalDB: 6 of 362 pixels")
-          .integer("walkers", &Params::walkers, {1, 65536}, "",
-                   "number of concurrent walkers, at most a quarter of the points")
-          .integer("burn_in", &Params::burn_in, {0, 4096}, "",
-                   "number of initial steps of each walker that are not drawn")
-          .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: smallest number of maps",
-                   "Anderson and Farrell: 2")
+          .integer<int>(
+              "patches", &Params::patches, {0, 1000000}, "",
+              "distinct drawings (points and patches) per variation; 0: a new one per sample",
+              "FractalDB: 10, all with the same points")
+          .choice<Stamp>("stamp", &Params::stamp,
+                         {{"patch", Stamp::patch}, {"point", Stamp::point}},
+                         "patch: a random opaque 3x3 patch per point; point: a single pixel",
+                         "FractalDB: patch")
+          .choice<Palette>(
+              "palette", &Params::palette, {{"grey", Palette::grey}, {"colour", Palette::colour}},
+              "grey: 127 of 255; colour: hue from the point's number", "FractalDB: grey")
+          .integer<int>(
+              "points", &Params::points, {0, ifs::kMostPoints}, "",
+              "number of points; 0: the published density, 200,000 on 362x362 pixels of the "
+              "picture",
+              "FractalDB: 200,000 at 362 pixels")
+          .real<float>("picture", &Params::picture, {1, 4}, "image side",
+                       "side of the whole picture; above 1 a random part of it is visible",
+                       "FractalDB trains on 224 of 362 pixels: 1.616")
+          .real<float>("margin", &Params::margin, {0, 0.25}, "picture side",
+                       "margin around the points", "FractalDB: 6 of 362 pixels")
+          .integer<int>("walkers", &Params::walkers, {1, 65536}, "",
+                        "number of concurrent walkers, at most a quarter of the points")
+          .integer<int>("burn_in", &Params::burn_in, {0, 4096}, "",
+                        "number of initial steps of each walker that are not drawn")
+          .integer<int>("maps_low", &Params::maps_low, {2, 7}, "",
+                        "mode svd: smallest number of maps", "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
-          .integer("maps_high", &Params::maps_high, {2, 7}, "", "mode svd: largest number of maps",
-                   "Anderson and Farrell: 4")
+          .integer<int>("maps_high", &Params::maps_high, {2, 7}, "",
+                        "mode svd: largest number of maps", "Anderson and Farrell: 4")
           .only_where(kSvd, "mode: svd")
-          .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
-                   "mode svd: variations of a class, in which one map is multiplied by 0.8 to 1.1",
-                   "Anderson and Farrell: a new one per sample")
+          .integer<int>(
+              "jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
+              "mode svd: variations of a class, in which one map is multiplied by 0.8 to 1.1",
+              "Anderson and Farrell: a new one per sample")
           .only_where(kSvd, "mode: svd")
-          .real("shift", &Params::shift, {0, 1}, "box side",
-                "mode svd: largest offset of the window's centre from that of the points' bounding "
-                "box",
-                "Anderson and Farrell: 0.2")
+          .real<float>(
+              "shift", &Params::shift, {0, 1}, "box side",
+              "mode svd: largest offset of the window's centre from that of the points' bounding "
+              "box",
+              "Anderson and Farrell: 0.2")
           .only_where(kSvd, "mode: svd")
-          .real("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
-                "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
+          .real<float>("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
+                       "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
           .only_where(kSvd, "mode: svd")
-          .real("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
-                "mode svd: largest side of the window", "Anderson and Farrell: 2")
+          .real<float>("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
+                       "mode svd: largest side of the window", "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
-          .choice("background", &Params::background,
-                  {{"plasma", Background::plasma}, {"black", Background::black}},
-                  "mode svd: background of the points", "Anderson and Farrell: plasma")
+          .choice<Background>("background", &Params::background,
+                              {{"plasma", Background::plasma}, {"black", Background::black}},
+                              "mode svd: background of the points", "Anderson and Farrell: plasma")
           .only_where(kSvd, "mode: svd")
-          .real("sigma", &Params::sigma, {3, 5}, "",
-                "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
-                "0.1",
-                "1p-frac: 4.0 (default of its program: 3.5)")
+          .real<double>(
+              "sigma", &Params::sigma, {3, 5}, "",
+              "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
+              "0.1",
+              "1p-frac: 4.0 (default of its program: 3.5)")
           .only_where(kOneParameter, "mode: one_parameter")
-          .real("perturbation", &Params::perturbation, {0, 0.5}, "",
-                "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
-                "1p-frac: 0.1")
+          .real<double>(
+              "perturbation", &Params::perturbation, {0, 0.5}, "",
+              "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
+              "1p-frac: 0.1")
           .only_where(kOneParameter, "mode: one_parameter")
-          .integer("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
-                   "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
-          .choice("search", &Params::search,
-                  {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
-                  "mode fractaldb. own: independent search per class; official: the systems of the "
-                  "published search with NumPy seed `category_seed`",
-                  "FractalDB-1k: official, seed 1")
+          .integer<int>("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
+                        "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
+          .choice<ifs::Search>(
+              "search", &Params::search,
+              {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
+              "mode fractaldb. own: independent search per class; official: the systems of the "
+              "published search with NumPy seed `category_seed`",
+              "FractalDB-1k: official, seed 1")
+          .only_where(kSearches, "mode: fractaldb and no class_file")
+          .text_list("class_file", &Params::class_file,
+                     "files of systems, a class each, or a folder of .csv files: a row a,b,c,d,e,f "
+                     "or a,b,c,d,e,f,p per map (p: its probability), as FractalDB publishes them")
           .only_where(kFractalDb, "mode: fractaldb")
+          .text("class_hash", &Params::class_hash,
+                "SHA-256 of the class files; set when they are read, and checked if given")
+          .only_where(kFiles, "class_file")
           .preset("fractaldb-60", fractaldb("60"), kAsPublished)
           .preset("fractaldb-1k", fractaldb("1000"), kAsPublished)
           .preset("fractaldb-10k", fractaldb("10000"), kAsPublished)
@@ -156,6 +181,22 @@ const ParamTable<Ifs::Params>& Ifs::table() {
   return rows;
 }
 
+namespace {
+
+/// The class files of the parameters; none without `class_file`. Throws a config error if their hash
+/// is not the given one.
+ifs::ClassFiles class_files(const Ifs::Params& params) {
+  if (params.class_file.empty()) return {};
+  ifs::ClassFiles files = ifs::read_class_files(params.class_file);
+  if (params.class_hash.empty() || params.class_hash == files.hash) return files;
+  fail(ErrorKind::config,
+       {fmt::format("ifs: the class files in {} have changed", params.class_file.front()),
+        fmt::format("their SHA-256 is {}, and class_hash is {}", files.hash, params.class_hash),
+        "restore the files, or remove class_hash to use the new ones"});
+}
+
+}  // namespace
+
 Ifs::Ifs(const Params& params)
     : params_(params), density_(kDensities[static_cast<int>(params.mode)]) {
   constexpr std::int64_t kLargestSeed = std::numeric_limits<std::uint32_t>::max();
@@ -166,6 +207,15 @@ Ifs::Ifs(const Params& params)
           fmt::format("use {} or less; the published seed is 1", kLargestSeed)});
   }
   table().expect_ordered(params, {"maps", "zoom"});
+  if (!params.class_file.empty())
+    params_.categories = static_cast<int>(class_files(params).systems.size());
+}
+
+std::unique_ptr<Generator> Ifs::instead(Params params, SampleShape shape,
+                                        const std::vector<GeneratorEntry>& /*others*/) {
+  if (params.class_file.empty() || !params.class_hash.empty()) return nullptr;
+  params.class_hash = ifs::read_class_files(params.class_file).hash;
+  return std::make_unique<FunctorGenerator<Ifs>>(params, shape);
 }
 
 namespace {
@@ -195,7 +245,11 @@ SampleInfo Ifs::describe(const Params& params) {
       "Nakamura et al., Scaling backwards: minimal synthetic pre-training?, ECCV 2024"};
   info.reference = kReferences[static_cast<int>(params.mode)];
   const bool counts = params.mode == Mode::svd;
-  for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
+  if (params.class_file.empty()) {
+    for (int k = 0; k < params.categories; ++k) info.classes.push_back(fmt::format("{:05d}", k));
+  } else {
+    info.classes = class_files(params).names;
+  }
   const auto last = [](int count) { return static_cast<float>(count > 0 ? count - 1 : 0); };
   const float part = params.picture > 1 ? 1.0f : 0.0f;
   info.latents = {{"variation", "variation of the class's maps", "", 0, last(variations(params))},
@@ -296,7 +350,9 @@ void visit_parts(Table& table, const Visit& visit) {
 
 }  // namespace
 
-Ifs::Tables::Tables(const Params& params) : params_(params) {}
+Ifs::Tables::Tables(const Params& params) : params_(params), files_(class_files(params)) {
+  if (!params.class_file.empty()) params_.categories = static_cast<int>(files_.systems.size());
+}
 
 TableKey Ifs::Tables::key() const {
   const Params& p = params_;
@@ -312,6 +368,10 @@ TableKey Ifs::Tables::key() const {
               fmt::format("count {} seed {} sigma {} perturbation {}", p.categories,
                           p.category_seed, p.sigma, p.perturbation)};
   }
+  if (!files_.systems.empty())
+    return {"ifs", ifs::kCategoryVersion, "files",
+            fmt::format("hash {} seed {} weight_step {} least_fill {}", files_.hash,
+                        p.category_seed, p.weight_step, p.least_fill)};
   return {"ifs", ifs::kCategoryVersion,
           p.search == ifs::Search::official ? "official" : "categories",
           fmt::format("count {} seed {} rate {} weight_step {} least_fill {}", p.categories,
@@ -331,6 +391,9 @@ ifs::CategoryTable Ifs::Tables::make(Progress* progress) const {
       return ifs::make_perturbed_categories({p.category_seed, p.sigma, p.perturbation},
                                             p.categories, threads, progress);
   }
+  if (!files_.systems.empty())
+    return ifs::make_listed_categories(category_spec(p), files_.systems, files_.names, threads,
+                                       progress);
   return ifs::make_categories(category_spec(p), p.categories, threads, progress);
 }
 

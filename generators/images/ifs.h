@@ -11,7 +11,7 @@
 //                al., "Scaling backwards: minimal synthetic pre-training?", ECCV 2024.
 //
 // Differences from the papers and their programs: systems are our own (ifs_categories.h, ifs_svd.h)
-// unless FractalDB's are requested (ifs_official.h); many walkers that start on the attractor draw
+// unless FractalDB's (ifs_official.h) or files of systems (ifs_class_files.h) are requested; many walkers that start on the attractor draw
 // each sample's points; patches are centred on their points; variations that diverge or show almost
 // nothing are redrawn. Called through the registry; host and device.
 #pragma once
@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "generators/images/diamond_square.h"
 #include "generators/images/ifs_categories.h"
+#include "generators/images/ifs_class_files.h"
 #include "generators/images/ifs_counts.h"
 #include "generators/images/ifs_svd.h"
 #include "generators/images/ifs_system.h"
@@ -32,10 +33,13 @@
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace wellspring {
+class Generator;
+struct GeneratorEntry;
 class Progress;
 
 struct Ifs {
@@ -44,7 +48,8 @@ struct Ifs {
   enum class Palette : std::uint8_t { grey, colour };
   enum class Background : std::uint8_t { black, plasma };
 
-  struct Params {
+  /// The parameters that samples read on the device.
+  struct Settings {
     Mode mode = Mode::fractaldb;
     int categories = 60;
     std::int64_t category_seed = 1;
@@ -70,11 +75,15 @@ struct Ifs {
     ifs::Search search = ifs::Search::own;
     int render = 0;
   };
+  struct Params : Settings {
+    std::vector<std::string> class_file;
+    std::string class_hash;  ///< SHA-256 of the class files; set by instead()
+  };
   static const ParamTable<Params>& table();
 
   static constexpr int kLatents = 16;
   static constexpr forms::Canvas kForm = {.settles = true};
-  static constexpr GeneratorHooks kHooks = {.tables = true};
+  static constexpr GeneratorHooks kHooks = {.instead = true, .tables = true};
   /// Number of latents of modes fractaldb and one_parameter; mode svd has all.
   static constexpr int kFewLatents = 6;
   /// Published density of points per pixel of the picture; kDensities lists it for each mode.
@@ -85,6 +94,9 @@ struct Ifs {
   static constexpr float kGrey = 127.0f / 255;
 
   static SampleInfo describe(const Params& params);
+  /// With class files: the same generator, with their hash in its parameters.
+  static std::unique_ptr<Generator> instead(Params params, SampleShape shape,
+                                            const std::vector<GeneratorEntry>& others);
 
   /// Tables of categories that the device reads.
   struct Rows {
@@ -108,6 +120,7 @@ struct Ifs {
     ifs::CategoryTable make(Progress* progress) const;
 
     Params params_;
+    ifs::ClassFiles files_;  ///< empty without class_file
     ifs::CategoryTable table_;
     Planned<ifs::Category> category_;
     Planned<ifs::Window> window_;
@@ -424,7 +437,7 @@ struct Ifs {
                low, high, flipped, scale, offset);
   }
 
-  Params params_;
+  Settings params_;
   float density_ = kDensity;  ///< points per pixel of the picture
   Rows rows_;
 };

@@ -223,15 +223,19 @@ std::vector<OfficialSystem> official_systems(const CategorySpec& spec, std::int6
 }  // namespace
 
 void set_selectors(System& system) {
-  double weight[kMaxMaps], sum = 0;
+  double weight[kMaxMaps];
   for (int i = 0; i < system.maps; ++i) {
     const Map& m = system.map[i];
     weight[i] = std::abs(double{m.a} * m.d - double{m.b} * m.c);
-    sum += weight[i];
   }
-  double below = 0;
+  set_selectors(system, std::span(weight, static_cast<std::size_t>(system.maps)));
+}
+
+void set_selectors(System& system, std::span<const double> weight) {
+  double sum = 0, below = 0;
+  for (const double own : weight) sum += own;
   for (int i = 0; i < kMaxMaps; ++i) {
-    below += i < system.maps ? weight[i] : 0;
+    below += i < system.maps ? weight[static_cast<std::size_t>(i)] : 0;
     const double share = i < system.maps - 1 ? below / sum : 1;
     system.upto[i] = static_cast<std::uint32_t>(std::floor(share * kSelectors + 0.5));
   }
@@ -380,6 +384,30 @@ CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int 
     }
     const std::uint32_t attempt = at < known.size() ? known[at] : find_attempt(spec, k, surveyor);
     table.categories[at] = make_category(spec, k, attempt, surveyor, windows);
+  });
+  return table;
+}
+
+CategoryTable make_listed_categories(const CategorySpec& spec, std::span<const System> systems,
+                                     std::span<const std::string> names, int threads,
+                                     Progress* progress) {
+  CategoryTable table;
+  table.categories.resize(systems.size());
+  table.windows.resize(systems.size() * kVariations);
+  make_each(static_cast<std::int64_t>(systems.size()), threads, progress, [&](std::int64_t k) {
+    thread_local Surveyor surveyor;
+    const auto at = static_cast<std::size_t>(k);
+    const SampleRng rng = category_rng(spec, k);
+    surveyor.choose_maps(systems[at], rng, 0);
+    const Survey survey = surveyor.survey(systems[at]);
+    if (survey.diverged || !has_area(survey))
+      fail(ErrorKind::data,
+           {fmt::format("ifs: the points of class {} {}", names[at],
+                        survey.diverged ? "diverge" : "have no area"),
+            "its picture would show nothing", "remove this class, or correct its maps"});
+    table.categories[at] =
+        surveyed(spec, systems[at], 0, rng, 0, surveyor,
+                 std::span(table.windows).subspan(at * kVariations, std::size_t{kVariations}));
   });
   return table;
 }

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace wellspring {
@@ -72,6 +73,8 @@ struct CategoryTable {
 };
 /// Map i gets the probability |det_i| / sum, rounded to a multiple of 2^-16.
 void set_selectors(System& system);
+/// The same for given probabilities, one per map, which need not be normalised.
+void set_selectors(System& system, std::span<const double> weight);
 
 /// Statistics of the picture of a system's points.
 struct Survey {
@@ -126,5 +129,11 @@ std::span<const std::uint16_t> known_attempts(const CategorySpec& spec);
 /// candidate fills enough.
 CategoryTable make_categories(const CategorySpec& spec, std::int64_t count, int threads,
                               Progress* progress = nullptr);
+
+/// The categories of given systems. Throws a data error, with the name of the system, if its points
+/// diverge or have no area.
+CategoryTable make_listed_categories(const CategorySpec& spec, std::span<const System> systems,
+                                     std::span<const std::string> names, int threads,
+                                     Progress* progress = nullptr);
 
 }  // namespace wellspring::ifs

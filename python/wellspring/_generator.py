@@ -22,6 +22,11 @@ def native(stream):
     return whole("stream", getattr(stream, "cuda_stream", stream), 0, (1 << 64) - 1)
 
 
+def dtype_name(dtype):
+    """"bf16", from the name or the type of another package."""
+    return "f32" if dtype is None else str(dtype).removeprefix("torch.")
+
+
 def _made_again(arguments):
     """A pickled generator."""
     return Generator(**arguments)
@@ -30,7 +35,7 @@ def _made_again(arguments):
 class Generator:
     """Samples of one generator. Sample i is a pure function of name, parameters, seed and i.
 
-    name         one of wellspring.generators()
+    name         one of wellspring.generators(), or a header of yours: "./NAME.h"
     size         side of square images in pixels; events and sets ignore it
     seed         seed of all samples
     device       "cpu", "cuda", "cuda:N" or "auto"
@@ -80,12 +85,11 @@ class Generator:
         first = whole("first", first, 0, LARGEST_ID + 1 - count)
         if out is not None and not isinstance(out, dict):
             raise TypeError(f"out must be a dict of arrays, not {type(out).__name__}")
-        dtype = "f32" if dtype is None else str(dtype).removeprefix("torch.")
         if latents is not None:
             latents = rows_of("latents", latents, count)
             if stream is not None:
                 raise _core.ConfigError("latents cannot be used with stream: they come from host memory\n  leave stream out")
-        return Batch(self._core.batch(first, count, dtype, text("layout", layout), out, native(stream), latents))
+        return Batch(self._core.batch(first, count, dtype_name(dtype), text("layout", layout), out, native(stream), latents))
 
     def __reduce__(self):
         return _made_again, (self._arguments,)

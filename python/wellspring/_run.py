@@ -58,7 +58,8 @@ def _samples(what, count, first, seed, size, plane, device, split, step, overrid
     if isinstance(what, str) and not what.endswith((".yaml", ".yml")) and not os.path.isfile(what):
         _core.Generator(what, [], 64, 0, "cpu", 0, False, "{}")  # refuses the name, with the nearest one
     if parameters:
-        raise TypeError(f"{next(iter(parameters))} is a parameter of a generator; a configuration has overrides")
+        raise _core.ConfigError(f"unknown argument '{next(iter(parameters))}'\n"
+                                "  parameters are for generators; a configuration has overrides")
     if split not in ("train", "eval"):
         raise _core.ConfigError(f"split = '{split}' is unknown\n  choose 'train' or 'eval'")
     if count is not None:
@@ -80,8 +81,11 @@ def export(what, out, *, count=None, first=0, seed=0, size=64, plane=False, devi
     for name, value, known in (("pixels", pixels, ("f32", "u8")), ("channels", channels, ("first", "last"))):
         if value not in known:
             raise _core.ConfigError(f"{name} = '{value}' is unknown\n  choose {' or '.join(map(repr, known))}")
+    if not isinstance(out, (str, os.PathLike)):
+        raise TypeError(f"out must be a path, not {type(out).__name__}")
+    path = text("out", os.fspath(out))
     samples = _samples(what, count, first, seed, size, plane, device, split, step, overrides, parameters)
-    return samples.write(os.fspath(out), text("layout", layout), pixels, channels)
+    return samples.write(path, text("layout", layout), pixels, channels)
 
 
 def preview(what, *, count=36, first=0, seed=0, size=64, plane=False, device="cpu", split="train", step=0, overrides=(),

@@ -1,7 +1,10 @@
 #include "sources/datasets/dataset.h"
 
 #include "core/signals.h"
+#include "core/text/plural.h"
 #include "sources/datasets/stored_rows.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +12,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace wellspring {
 
@@ -91,6 +95,17 @@ std::vector<std::int64_t> first_of_each_class(std::span<const std::int32_t> labe
     }
   }
   return rows;
+}
+
+std::string summary_of_classes(const Dataset& data) {
+  const std::size_t classes = data.classes().size();
+  std::unordered_set<std::int32_t> present;
+  for (std::int64_t row = 0; row < data.size() && present.size() < classes; ++row)
+    present.insert(data.label(row));
+  std::string text = counted(classes, "class", "classes");
+  if (present.size() < classes)
+    text += fmt::format(" ({} without samples)", classes - present.size());
+  return text;
 }
 
 }  // namespace wellspring

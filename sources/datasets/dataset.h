@@ -87,4 +87,7 @@ void for_each_row(const Dataset& data, int threads, std::int64_t begin, std::int
 std::vector<std::int64_t> first_of_each_class(std::span<const std::int32_t> labels,
                                               std::int64_t limit_per_class);
 
+/// "10 classes", or "256 classes (245 without samples)": a stray label is then seen in the plan.
+std::string summary_of_classes(const Dataset& data);
+
 }  // namespace wellspring

@@ -38,7 +38,7 @@ std::string ArrayRows::summary() const {
                             : counted(sample.features, "feature");
   if (sets) what = fmt::format("up to {} of {}", counted(sample.items, "item"), what);
   std::string text = counted(size(), images ? "image" : sets ? "set" : "event");
-  if (labelled_) text += " of " + counted(classes_.size(), "class", "classes");
+  if (labelled_) text += " of " + summary_of_classes(*this);
   text += fmt::format(", {}, from {}", what, path_.string());
   if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
   return text;

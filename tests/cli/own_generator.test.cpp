@@ -80,6 +80,19 @@ TEST_F(OwnGenerator, CopiesOfBuiltInGeneratorsGiveTheSameBytes) {
   }
 }
 
+TEST_F(OwnGenerator, BenchComparesACopyWithTheBuiltInGenerator) {
+  fs::copy_file(source_folder() / "generators/images/noise.h", folder_ / "noise.h");
+  const Outcome copy =
+      run("bench generators ./noise.h law=uniform --batch 64 --size 64 --repeats 1");
+  EXPECT_EQ(copy.exit_code, 0) << copy.err;
+  EXPECT_NE(copy.out.find("the built-in noise"), std::string::npos) << copy.out;
+  const Outcome built_in = run("bench generators noise --batch 64 --size 64 --repeats 1");
+  EXPECT_EQ(built_in.exit_code, 0) << built_in.err;
+  EXPECT_EQ(built_in.out.find("the built-in noise"), std::string::npos) << built_in.out;
+  EXPECT_NE(run("bench generators ./noise.h lav=uniform").err.find("lav"), std::string::npos);
+  EXPECT_NE(run("bench generators nois").err.find("noise"), std::string::npos);
+}
+
 // The program has functions of the same names, which the copy must not call.
 TEST_F(OwnGenerator, AChangedCopyOfABuiltInGeneratorIsNotTheBuiltInOne) {
   spill(folder_ / "noise.h",

@@ -7,7 +7,15 @@ import re
 import tempfile
 import unittest
 
+import wellspring as ws
+
 PAGE = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "docs/python.md")
+
+
+def can_run(example):
+    if "import jax" in example and ws._core.jax_handlers is None:
+        return False
+    return all(importlib.util.find_spec(package) for package in ("torch", "jax") if f"import {package}" in example)
 
 
 class Page(unittest.TestCase):
@@ -20,13 +28,13 @@ class Page(unittest.TestCase):
             os.chdir(folder)
             self.addCleanup(os.chdir, before)
             for example in examples:
-                if "import torch" in example and importlib.util.find_spec("torch") is None:
+                if not can_run(example):
                     skipped += 1
                     continue
                 with self.subTest(example):
                     exec(compile(example, str(PAGE), "exec"), names)
             os.chdir(before)
-        print(f"{len(examples) - skipped} examples ran, {skipped} need PyTorch")
+        print(f"{len(examples) - skipped} examples ran, {skipped} need PyTorch or JAX")
 
 
 if __name__ == "__main__":

@@ -48,6 +48,22 @@ class Bytes(unittest.TestCase):
         for name in ("x", "label", "latents", "weight", "plane"):
             np.testing.assert_array_equal(batch[name], arrays[name].reshape(batch[name].shape))
 
+    def test_of_a_header_equal_those_of_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = pathlib.Path(folder) / "grating.h"
+            source = pathlib.Path(os.environ["WELLSPRING_SOURCE"])
+            header.write_text((source / "examples/generators/grating.h").read_text())
+            report = json.loads(run("digest", str(header), "--count", "3", "--seed", "7", "tilt=30"))
+            g = ws.Generator(str(header), seed=7, tilt=30)
+            self.assertEqual(g.name, "grating")
+            self.assertEqual(g.parameters["tilt"], 30)
+            report["columns"] = {k: v for k, v in report["columns"].items() if k not in ("source", "sample")}
+            self.assertEqual(digests(g.batch(0, 3), report["columns"]), report["columns"])
+            with self.assertRaisesRegex(ws.ConfigError, "tlit"):
+                ws.Generator(str(header), tlit=30)
+        with self.assertRaisesRegex(ws.Error, "missing.h"):
+            ws.Generator("./missing.h")
+
     def test_do_not_depend_on_batches_or_threads(self):
         whole = ws.Generator("shapes", size=32, threads=1).batch(0, 8)
         g = ws.Generator("shapes", size=32, threads=2)

@@ -187,6 +187,20 @@ class FilesAndPictures(Folder):
         self.assertEqual(sorted(names), sorted(arrays))
         self.assertEqual((self.folder / "python.npz").read_bytes(), (self.folder / "samples.npz").read_bytes())
 
+    def test_export_raises_the_errors_of_the_package(self):
+        file = self.folder / "refused.npz"
+        for kind, words, call in (
+            (ws.ConfigError, "classes", lambda: ws.export("shapes", file, count=2, clases=3)),
+            (ws.ConfigError, "shapes", lambda: ws.export("shaps", file, count=2)),
+            (ws.ConfigError, "'classes'.*overrides", lambda: ws.export(CONFIG, file, count=2, classes=3)),
+            (ws.ConfigError, "extension", lambda: ws.export("shapes", self.folder / "x.foo", count=2)),
+            (ws.Error, "cannot create", lambda: ws.export("shapes", self.folder / "none" / "x.npz", count=2)),
+            (TypeError, "out must be a path", lambda: ws.export("shapes", 3, count=2)),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(kind, "(?s)" + words):
+                call()
+        self.assertFalse(file.exists())
+
     def test_export_reads_configurations(self):
         ws.export(CONFIG, self.folder / "held_out.npz", split="eval")
         with np.load(self.folder / "held_out.npz") as arrays:
@@ -216,7 +230,7 @@ class FilesAndPictures(Folder):
                 call()
             for word in words.split():
                 self.assertIn(word, str(caught.exception))
-        self.assertRaisesRegex(TypeError, "classes is a parameter", ws.preview, CONFIG, classes=3)
+        self.assertRaisesRegex(ws.ConfigError, "unknown argument 'classes'", ws.preview, CONFIG, classes=3)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ PYTHON = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "python")
 
 
 def complaints(*files):
-    """Without PyTorch, its classes count as Any; that is allowed here."""
-    lenient = [] if importlib.util.find_spec("torch") else [
+    """Without PyTorch or JAX, their classes count as Any; that is allowed here."""
+    lenient = [] if importlib.util.find_spec("torch") and importlib.util.find_spec("jax") else [
         "--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-decorators",
         "--no-warn-unused-ignores", "--no-warn-return-any"]
     with tempfile.TemporaryDirectory() as cache:

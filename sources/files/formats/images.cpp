@@ -107,7 +107,7 @@ class ImageRows final : public Dataset {
   std::string place(std::int64_t row) const override { return set_.place(row); }
   std::string summary() const override {
     std::string text = counted(set_.size(), "image");
-    if (labelled_) text += " of " + counted(set_.classes().size(), "class", "classes");
+    if (labelled_) text += " of " + summary_of_classes(*this);
     text += fmt::format(", {}x{}, from {}", rules_.shape.width, rules_.shape.height,
                         set_.root().string());
     if (set_.archives() > 1) text += fmt::format(" ({} shards)", set_.archives());

@@ -18,16 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ArrayFiles : public ::testing::Test {
+class ArrayFiles : public test::DatasetFiles {
  protected:
-  fs::path path(const std::string& name) const { return folder_.path() / name; }
-  std::unique_ptr<Dataset> open(const std::string& name,
-                                std::vector<ParamSetting> settings = {}) const {
-    return open_dataset({.path = path(name), .settings = std::move(settings)});
-  }
-  std::string refused(const std::string& name, std::vector<ParamSetting> settings = {}) const {
-    return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
-  }
   template <class T>
   void write(const std::string& name, const ArraySpec& spec, const std::vector<T>& values) const {
     write_npy(path(name), spec, bytes_of(values));
@@ -39,8 +31,6 @@ class ArrayFiles : public ::testing::Test {
     reader->read(row, bytes.data());
     return bytes;
   }
-
-  test::TemporaryFolder folder_;
 };
 
 /// Two RGB images of 2 x 4 pixels, with interleaved channels and as planes.

@@ -30,19 +30,8 @@ std::vector<float> showers() {
   return x;
 }
 
-class Hdf5Format : public ::testing::Test {
+class Hdf5Format : public test::DatasetFiles {
  protected:
-  fs::path path(const std::string& name) const { return folder_.path() / name; }
-  std::unique_ptr<Dataset> open(const std::string& name,
-                                std::vector<ParamSetting> settings = {}) const {
-    return open_dataset({.path = path(name), .settings = std::move(settings)});
-  }
-  std::string refused(const std::string& name, std::vector<ParamSetting> settings = {}) const {
-    return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
-  }
-  void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
-    test::write_hdf5(path(name), fill);
-  }
   /// Writes a file in CaloChallenge's layout after `change` has altered the numbers.
   void write_calo(const std::string& name,
                   const std::function<void(std::vector<double>&, std::vector<float>&)>& change = {},
@@ -57,8 +46,6 @@ class Hdf5Format : public ::testing::Test {
       if (!unit.empty()) file.set(array, "units", unit);
     });
   }
-
-  test::TemporaryFolder folder_;
 };
 
 /// Rows, latents and labels of samples 8 to 11, as emitted by a source.

@@ -1,11 +1,17 @@
-// Writes HDF5 files for the tests of data sets. Tests only; host only.
+// Writes and opens files for the tests of data sets. Tests only; host only.
 #pragma once
 
 #include "core/io/hdf5.h"
 #include "core/io/npy.h"
+#include "sources/files/format.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,5 +33,25 @@ Hdf5Writer::Array add(Hdf5Writer& file, const std::string& name, ElementType typ
   file.append(array, bytes_of(values));
   return array;
 }
+
+/// Files in a temporary folder, opened as data sets.
+class DatasetFiles : public ::testing::Test {
+ protected:
+  std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
+  std::unique_ptr<Dataset> open(const std::string& name,
+                                std::vector<ParamSetting> settings = {}) const {
+    return open_dataset({.path = path(name), .settings = std::move(settings)});
+  }
+  /// Message of the error that opening the file gives.
+  std::string refused(const std::string& name, std::vector<ParamSetting> settings = {}) const {
+    return message_of(ErrorKind::data, [&] { open(name, std::move(settings)); });
+  }
+  void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
+    write_hdf5(path(name), fill);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
 
 }  // namespace wellspring::test

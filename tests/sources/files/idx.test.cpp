@@ -62,6 +62,14 @@ TEST_F(Idx, FindsTheLabelsNextToTheImages) {
   EXPECT_EQ(open("train-images-idx3-ubyte", {{"labels", "kinds.idx1-ubyte", {}}})->label(0), 2);
 }
 
+TEST_F(Idx, SummaryCountsClassesWithoutSamples) {
+  put("images.idx", images());
+  put("labels.idx", idx(0x08, {3}, {1, 0, 255}));
+  const auto data = open("images.idx", {{"labels", "labels.idx", {}}});
+  EXPECT_NE(data->summary().find("256 classes (253 without samples)"), std::string::npos)
+      << data->summary();
+}
+
 TEST_F(Idx, ReadsCompressedFiles) {
   put_compressed("t10k-images-idx3-ubyte.gz", images());
   put_compressed("t10k-labels-idx1-ubyte.gz", idx(0x08, {3}, {1, 0, 2}));

@@ -39,9 +39,8 @@ struct Table {
   std::string without;  ///< name of an array to leave out
 };
 
-class PulseFiles : public ::testing::Test {
+class PulseFiles : public test::DatasetFiles {
  protected:
-  fs::path path(const std::string& name) const { return folder_.path() / name; }
   /// Exports samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, Settings settings) const {
     settings.push_back({"output", "truth"});
@@ -50,9 +49,7 @@ class PulseFiles : public ::testing::Test {
     export_samples(feed, path(name), {});
     return path(name);
   }
-  std::unique_ptr<Dataset> open(const std::string& name, Settings settings = {}) const {
-    return open_dataset({.path = path(name), .settings = std::move(settings)});
-  }
+  using DatasetFiles::open;
   std::unique_ptr<Dataset> open(const Table& table, Settings settings = {}) const {
     test::write_hdf5(path("pulses.h5"), [&](Hdf5Writer& file) {
       const auto column = [&](const std::string& name, ElementType type, const auto& values) {
@@ -78,8 +75,6 @@ class PulseFiles : public ::testing::Test {
                    [](RowReader& reader, std::int64_t i) { reader.check(i); });
     });
   }
-
-  test::TemporaryFolder folder_;
 };
 
 /// Compares with the generated pulses, sorted by time in whole nanoseconds as in files.

@@ -34,9 +34,8 @@ SourceSpec generator_spec() {
   return test::generator_source("ginkgo", kJets);
 }
 
-class StoredSetFiles : public ::testing::Test {
+class StoredSetFiles : public test::DatasetFiles {
  protected:
-  fs::path path(const std::string& name) const { return folder_.path() / name; }
   /// Exports samples 100 to 111 under seed 7.
   fs::path exported(const std::string& name, const std::string& layout = "") const {
     GeneratorReader feed(make_generator("ginkgo", 1, kJets), {7, 100, kSetRows},
@@ -44,18 +43,12 @@ class StoredSetFiles : public ::testing::Test {
     export_samples(feed, path(name), {layout, {}});
     return path(name);
   }
-  std::unique_ptr<Dataset> open(const std::string& name, Settings settings = {}) const {
-    return open_dataset({.path = path(name), .settings = std::move(settings)});
-  }
   std::string refused(const std::string& name, Settings settings = {}) const {
     return message_of(ErrorKind::data, [&] {
       const auto data = open(name, std::move(settings));
       for_each_row(*data, 1, 0, data->size(),
                    [](RowReader& reader, std::int64_t i) { reader.check(i); });
     });
-  }
-  void write(const std::string& name, const std::function<void(Hdf5Writer&)>& fill) const {
-    test::write_hdf5(path(name), fill);
   }
   /// Writes three sets of 2, 0 and 3 items with 2 features: 0, 1, 2... 9.
   void write_sets(const std::string& name, std::vector<std::int64_t> offsets = {0, 2, 2, 5},
@@ -78,7 +71,6 @@ class StoredSetFiles : public ::testing::Test {
   }
 
   std::vector<float> items_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  test::TemporaryFolder folder_;
 };
 
 // The features of TrackML hits include their truth columns.

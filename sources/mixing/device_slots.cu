@@ -1,0 +1,4 @@
+#include "kernels/runtime/launch.cuh"
+#include "sources/mixing/device_slots.h"
+
+WS_CUDA_MAP(wellspring::DeviceRangeSlots);

@@ -1,0 +1,33 @@
+#include "sources/mixing/device_slots.h"
+
+#include "kernels/runtime/launch.h"
+#include "kernels/runtime/stream.h"
+#include "sources/mixing/assignment.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+TEST(DeviceRangeSlots, EqualRangeSlotsAcrossTheLowWord) {
+  constexpr std::int64_t kRows = 8;
+  const std::uint64_t first = (std::uint64_t{3} << 32) - 4;
+  const std::uint32_t words[] = {static_cast<std::uint32_t>(first),
+                                 static_cast<std::uint32_t>(first >> 32)};
+  std::vector<Slot> slots(kRows), wanted(kRows);
+  Stream stream(Device::cpu());
+  map(stream, "slots", kRows, DeviceRangeSlots{words, slots.data()});
+  map(stream, "wanted", kRows, RangeSlots{first, 0, kRows, wanted.data()});
+  for (std::size_t row = 0; row < slots.size(); ++row) {
+    EXPECT_EQ(slots[row].sample, wanted[row].sample);
+    EXPECT_EQ(slots[row].ordinal, wanted[row].ordinal);
+    EXPECT_EQ(slots[row].source, wanted[row].source);
+    EXPECT_EQ(slots[row].row, wanted[row].row);
+  }
+}
+
+}  // namespace
+}  // namespace wellspring
