@@ -38,8 +38,7 @@ std::optional<double> consumer_rate(const std::string& text) {
   double rate = 0;
   const char* const last = setting.value.data() + setting.value.size();
   const auto [end, error] = std::from_chars(setting.value.data(), last, rate);
-  const bool named =
-      setting.name == "images_per_second" || setting.name == "samples_per_second";
+  const bool named = setting.name == "images_per_second" || setting.name == "samples_per_second";
   if (!named || error != std::errc{} || end != last || !std::isfinite(rate) || rate <= 0)
     fail(ErrorKind::config, {fmt::format("--consumer '{}' is not a rate", text),
                              "it takes a number of images or samples per second above 0",
@@ -71,8 +70,8 @@ int run(const LoadTestArguments& options) {
   std::vector<std::vector<std::string>> rows = {
       {"threads", "samples/s", "bytes/s", "wait p50 ms", "p99 ms", "waits", "batches"}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  const SignalGuard signals({.stopping = "\nwellspring: stopping\n",
-                             .ended = "\nwellspring: aborted\n"});
+  const SignalGuard signals(
+      {.stopping = "\nwellspring: stopping\n", .ended = "\nwellspring: aborted\n"});
   try {
     for (const std::optional<int>& threads : all) {
       const LoadTest test = measure(options.samples, options, threads);
@@ -102,12 +101,13 @@ int run(const LoadTestArguments& options) {
 }  // namespace
 
 Command add_loadtest(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand(
-      "loadtest", "measure the rate of a data set alone, without a network");
+  CLI::App* app =
+      parent.add_subcommand("loadtest", "measure the rate of a data set alone, without a network");
   auto options = std::make_shared<LoadTestArguments>();
   add_sample_options(*app, options->samples,
                      "most samples to read (default: as many as --seconds allows)");
-  add_whole_option(*app, "--seconds", options->seconds, 1, 86'400, "time limit of each measurement");
+  add_whole_option(*app, "--seconds", options->seconds, 1, 86'400,
+                   "time limit of each measurement");
   app->add_option("--consumer", options->consumer,
                   "emulate an accelerator of this rate, such as images_per_second=1800, and report "
                   "the share of its time that it waits");

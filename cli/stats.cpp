@@ -55,7 +55,7 @@ int run(const StatsArguments& options) {
   else
     tell(stdout, "{}", printable(to_text(profile, drift ? &*drift : nullptr)));
   if (drift && !drift->not_compared.empty())
-    print_notes({"not compared, because the profile has no such column: " +
+    print_notes({"not compared, because the profile has no such column with the same bins: " +
                  join(drift->not_compared)});
   return drift && drift->drifts() ? kDrift : 0;
 }

@@ -118,7 +118,9 @@ class Source {
         for (int c = 0; c < layout.shape().channels; ++c)
           columns_.emplace_back(fmt::format("channel {}", c));
         break;
-      case SampleKind::set: columns_.emplace_back("items"); [[fallthrough]];
+      case SampleKind::set:
+        columns_.emplace_back("items");
+        [[fallthrough]];
       case SampleKind::event:
         for (std::size_t f = 0; f < features(); ++f)
           columns_.emplace_back(name_of(origin.info.features, f, "feature"));
@@ -129,9 +131,8 @@ class Source {
     label_ = columns_.size();
     columns_.emplace_back("label");
     if (const std::size_t classes = origin.info.classes.size(); classes > 0)
-      columns_.back().set_bins(
-          {-0.5, static_cast<double>(classes) - 0.5,
-           std::vector<std::uint64_t>(std::min(classes, kMostClassBins) + 2)});
+      columns_.back().set_bins({-0.5, static_cast<double>(classes) - 0.5,
+                                std::vector<std::uint64_t>(std::min(classes, kMostClassBins) + 2)});
     for (std::size_t t = 0; t < static_cast<std::size_t>(layout.targets); ++t)
       columns_.emplace_back("target " + name_of(origin.info.targets, t, ""));
     for (const LatentInfo& latent : origin.info.latents)
@@ -158,8 +159,7 @@ class Source {
     };
     const auto targets = static_cast<std::size_t>(layout_.targets);
     each(samples.target(), targets, targets);
-    each(samples.latents(), static_cast<std::size_t>(layout_.latents),
-         origin_.info.latents.size());
+    each(samples.latents(), static_cast<std::size_t>(layout_.latents), origin_.info.latents.size());
   }
 
   bool empty() const { return samples_ == 0; }
@@ -207,6 +207,16 @@ const SourceProfile* partner(const std::vector<SourceProfile>& among, const std:
   if (single && among.size() == 1) return &among.front();
   const auto found = std::ranges::find(among, name, &SourceProfile::name);
   return found == among.end() ? nullptr : &*found;
+}
+
+const ColumnProfile* column_of(const SourceProfile* source, const std::string& name) {
+  if (source == nullptr) return nullptr;
+  const auto found = std::ranges::find(source->columns, name, &ColumnProfile::name);
+  return found == source->columns.end() ? nullptr : &*found;
+}
+
+bool same_bins(const Histogram& a, const Histogram& b) {
+  return a.low == b.low && a.high == b.high && a.counts.size() == b.counts.size();
 }
 
 double distance(const Histogram& a, const Histogram& b) {
@@ -357,21 +367,19 @@ Drift compare(const DataProfile& stored, const DataProfile& now) {
   for (const SourceProfile& source : now.sources) {
     const SourceProfile* const before = partner(stored.sources, source.name, single);
     for (const ColumnProfile& column : source.columns) {
-      const auto found =
-          before == nullptr ? std::vector<ColumnProfile>::const_iterator{}
-                            : std::ranges::find(before->columns, column.name, &ColumnProfile::name);
-      if (before == nullptr || found == before->columns.end()) {
+      const ColumnProfile* const found = column_of(before, column.name);
+      if (found == nullptr || !same_bins(found->histogram, column.histogram)) {
         drift.not_compared.push_back(source.name + ": " + column.name);
         continue;
       }
-      pairs.emplace_back(&*found, &column);
+      pairs.emplace_back(found, &column);
       drift.columns.push_back({source.name, column.name});
     }
   }
   if (pairs.empty())
-    fail(ErrorKind::data, {"the profile and the samples have no column in common",
-                           "the profile: " + stored.title,
-                           "compare with a profile of the same kind of samples"});
+    fail(ErrorKind::data,
+         {"the profile and the samples have no column in common", "the profile: " + stored.title,
+          "compare with a profile of the same kind of samples"});
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto& [before, after] = pairs[i];
     ColumnDrift& column = drift.columns[i];
@@ -384,8 +392,8 @@ Drift compare(const DataProfile& stored, const DataProfile& now) {
     // 2 exp(-2 d^2 n m / (n + m)) = kFalseAlarms / columns: N. Smirnov, Annals of Mathematical
     // Statistics 19 (1948), 279, by its first term; a bound for equal sizes from 458 samples on: F. Wei,
     // R. Dudley, Statistics & Probability Letters 82 (2012), 636.
-    column.threshold = std::sqrt(
-        std::log(2 * static_cast<double>(pairs.size()) / kFalseAlarms) * (n + m) / (2 * n * m));
+    column.threshold = std::sqrt(std::log(2 * static_cast<double>(pairs.size()) / kFalseAlarms) *
+                                 (n + m) / (2 * n * m));
   }
   return drift;
 }
@@ -412,8 +420,7 @@ std::string to_text(const DataProfile& profile, const Drift* drift) {
                         counted(source.samples, "sample"), source.duplicates);
     std::vector<std::vector<std::string>> rows = {
         {"column", "mean", "deviation", "lowest", "highest", "not finite", "per sample"}};
-    if (drift != nullptr)
-      rows[0].insert(rows[0].end(), {"distance", "threshold", "drift"});
+    if (drift != nullptr) rows[0].insert(rows[0].end(), {"distance", "threshold", "drift"});
     for (const ColumnProfile& column : source.columns) {
       std::vector<std::string> row = {column.name};
       for (const double value : {column.mean, column.deviation, column.low, column.high})
@@ -421,8 +428,9 @@ std::string to_text(const DataProfile& profile, const Drift* drift) {
       row.push_back(std::to_string(column.not_finite));
       row.push_back(picture(column.histogram));
       if (const ColumnDrift* one = drift_of(drift, source.name, column.name))
-        row.insert(row.end(), {fmt::format("{:.4f}", one->distance),
-                               fmt::format("{:.4f}", one->threshold), one->drifts() ? "YES" : "no"});
+        row.insert(row.end(),
+                   {fmt::format("{:.4f}", one->distance), fmt::format("{:.4f}", one->threshold),
+                    one->drifts() ? "YES" : "no"});
       row.resize(rows[0].size(), "-");
       rows.push_back(std::move(row));
     }

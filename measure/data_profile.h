@@ -26,7 +26,7 @@ struct Histogram {
 /// A channel of images, a feature, a latent, or the label.
 struct ColumnProfile {
   std::string name;
-  std::uint64_t values = 0, not_finite = 0;  ///< finite values, and the others
+  std::uint64_t values = 0, not_finite = 0;           ///< finite values, and the others
   double mean = 0, deviation = 0, low = 0, high = 0;  ///< of the finite values
   /// One entry per sample: its value, or the mean of its pixels or items.
   Histogram histogram;
@@ -59,15 +59,15 @@ inline constexpr double kFalseAlarms = 0.001;
 
 struct ColumnDrift {
   std::string source, column;
-  double distance = 0;   ///< largest difference of the distribution functions at the bins' ends
-  double threshold = 0;  ///< of the distance
+  double distance = 0;      ///< largest difference of the distribution functions at the bins' ends
+  double threshold = 0;     ///< of the distance
   bool not_finite = false;  ///< values that are not finite, and the stored profile has none
   bool drifts() const { return not_finite || distance > threshold; }
 };
 
 struct Drift {
   std::vector<ColumnDrift> columns;
-  std::vector<std::string> not_compared;  ///< columns of only one profile
+  std::vector<std::string> not_compared;  ///< new columns without stored ones of the same bins
   bool drifts() const;
 };
 

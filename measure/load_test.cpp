@@ -36,9 +36,8 @@ LoadTest load_test(SampleReader& reader, double seconds, const std::optional<dou
         result.sample_bytes += column.data != nullptr ? static_cast<double>(column.row_bytes()) : 0;
     }
     if (consumer)
-      std::this_thread::sleep_until(
-          now + std::chrono::duration_cast<Clock::duration>(
-                    Seconds(static_cast<double>(batch.count()) / *consumer)));
+      std::this_thread::sleep_until(now + std::chrono::duration_cast<Clock::duration>(Seconds(
+                                              static_cast<double>(batch.count()) / *consumer)));
     asked = Clock::now();
     if (!begin) begin = asked;  // the first batch also opens files and allocates memory
     result.seconds = Seconds(asked - *begin).count();

@@ -19,16 +19,13 @@ DataProfile profile(const std::string& generator, std::uint64_t first, std::uint
   return profile_of(reader, against, [](std::uint64_t) {});
 }
 
-/// Standard normal features, or shifted or not finite ones, without a generator.
-struct Numbers {
-
-  static DataProfile stored(std::vector<std::uint64_t> counts) {
-    ColumnProfile column;
-    column.name = "x";
-    column.histogram.counts = std::move(counts);
-    return {"numbers", {{"a", column.histogram.total(), 0, {column}}}};
-  }
-};
+/// A profile of one column with these counts.
+DataProfile counted_profile(std::vector<std::uint64_t> counts) {
+  ColumnProfile column;
+  column.name = "x";
+  column.histogram.counts = std::move(counts);
+  return {"numbers", {{"a", column.histogram.total(), 0, {column}}}};
+}
 
 TEST(DataProfile, CountsOutsideValuesInTheOuterBins) {
   Histogram histogram{0, 2, std::vector<std::uint64_t>(4)};
@@ -44,24 +41,41 @@ TEST(DataProfile, SeesNoDriftBetweenSamplesOfOneGenerator) {
 }
 
 TEST(DataProfile, CountsRepeatedSamples) {
-  const DataProfile once = profile("shapes", 0, 100);
-  ASSERT_EQ(once.sources.size(), 1U);
-  EXPECT_EQ(once.sources[0].samples, 100U);
-  EXPECT_EQ(once.sources[0].duplicates, 0U);
-  EXPECT_EQ(once.sources[0].columns[0].values, 100U * 16 * 16);
+  // Noise without deviation: all images are equal.
+  const DataProfile equal =
+      profile("noise", 0, 100, nullptr, {{"law", "gaussian", {}}, {"sigma", "0", {}}});
+  ASSERT_EQ(equal.sources.size(), 1U);
+  EXPECT_EQ(equal.sources[0].samples, 100U);
+  EXPECT_EQ(equal.sources[0].duplicates, 99U);
+  EXPECT_EQ(equal.sources[0].columns[0].values, 100U * 16 * 16);
+  EXPECT_EQ(profile("shapes", 0, 100).sources[0].duplicates, 0U);
+}
+
+TEST(DataProfile, DoesNotCompareOtherBins) {
+  DataProfile other = counted_profile({0, 50, 50, 0});
+  other.sources[0].columns.push_back(other.sources[0].columns[0]);
+  other.sources[0].columns[1].name = "y";
+  const Drift drift = compare(counted_profile({0, 50, 50, 0}), other);
+  EXPECT_EQ(drift.not_compared, std::vector<std::string>{"a: y"});
+  expect_parts(
+      message_of(ErrorKind::data,
+                 [&] {
+                   compare(counted_profile({0, 50, 50, 0}), counted_profile({0, 50, 25, 25, 0}));
+                 }),
+      {"no column in common"});
 }
 
 TEST(DataProfile, ComparesDistributionsWithTheStatedThreshold) {
   // Distance 0.3; threshold sqrt(ln(2 / 0.001) (n + m) / (2 n m)) = 0.2757 for n = m = 100.
-  const Drift far = compare(Numbers::stored({0, 50, 50, 0}), Numbers::stored({0, 80, 20, 0}));
+  const Drift far = compare(counted_profile({0, 50, 50, 0}), counted_profile({0, 80, 20, 0}));
   EXPECT_NEAR(far.columns.at(0).distance, 0.3, 1e-12);
   EXPECT_NEAR(far.columns.at(0).threshold, 0.27569, 1e-5);
   EXPECT_TRUE(far.drifts());
-  EXPECT_FALSE(compare(Numbers::stored({0, 50, 50, 0}), Numbers::stored({0, 75, 25, 0})).drifts());
+  EXPECT_FALSE(compare(counted_profile({0, 50, 50, 0}), counted_profile({0, 75, 25, 0})).drifts());
 }
 
 TEST(DataProfile, ReportsNewValuesThatAreNotFinite) {
-  const DataProfile stored = Numbers::stored({0, 50, 50, 0});
+  const DataProfile stored = counted_profile({0, 50, 50, 0});
   DataProfile now = stored;
   now.sources[0].columns[0].not_finite = 1;
   EXPECT_TRUE(compare(stored, now).drifts());
@@ -79,8 +93,8 @@ TEST(LoadTest, LeavesOutTheFirstBatch) {
 }
 
 TEST(LoadTest, RefusesASingleBatch) {
-  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
-                         SampleRange{7, 0, 10}, SampleMaking{.batch = 64});
+  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}), SampleRange{7, 0, 10},
+                         SampleMaking{.batch = 64});
   expect_parts(message_of(ErrorKind::config, [&] { load_test(reader, 60, std::nullopt); }),
                {"fewer than two batches"});
 }
