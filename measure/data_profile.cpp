@@ -31,9 +31,9 @@ constexpr std::size_t kFirst = 4096;
 
 /// Collects a column. Variances are combined as in T. Chan, G. Golub, R. LeVeque, "Algorithms for
 /// computing the sample variance", The American Statistician 37 (1983).
-class Column {
+class ColumnProfiler {
  public:
-  explicit Column(std::string name) { profile_.name = std::move(name); }
+  explicit ColumnProfiler(std::string name) { profile_.name = std::move(name); }
 
   const std::string& name() const { return profile_.name; }
   void set_bins(Histogram bins) {
@@ -109,9 +109,9 @@ std::string name_of(const std::vector<ValueInfo>& named, std::size_t index, cons
 }
 
 /// The samples of one origin.
-class Source {
+class SourceProfiler {
  public:
-  Source(const SampleOrigin& origin, const SampleLayout& layout)
+  SourceProfiler(const SampleOrigin& origin, const SampleLayout& layout)
       : origin_(origin), layout_(layout) {
     switch (layout.kind) {
       case SampleKind::image:
@@ -140,7 +140,7 @@ class Source {
   }
 
   void use_bins(const SourceProfile& stored) {
-    for (Column& own : columns_)
+    for (ColumnProfiler& own : columns_)
       for (const ColumnProfile& column : stored.columns)
         if (column.name == own.name()) own.set_bins(column.histogram);
   }
@@ -165,7 +165,7 @@ class Source {
   bool empty() const { return samples_ == 0; }
   SourceProfile finish() {
     SourceProfile profile{origin_.name, samples_, duplicates_, {}};
-    for (Column& column : columns_) profile.columns.push_back(column.finish());
+    for (ColumnProfiler& column : columns_) profile.columns.push_back(column.finish());
     return profile;
   }
 
@@ -195,7 +195,7 @@ class Source {
 
   const SampleOrigin& origin_;
   SampleLayout layout_;
-  std::vector<Column> columns_;
+  std::vector<ColumnProfiler> columns_;
   std::size_t label_ = 0;  ///< index of its column
   std::uint64_t samples_ = 0, duplicates_ = 0;
   std::unordered_set<std::size_t> seen_;  ///< hashes of x
@@ -274,7 +274,7 @@ std::uint64_t Histogram::total() const {
 
 DataProfile profile_of(SampleReader& reader, const DataProfile* against,
                        const std::function<void(std::uint64_t)>& progress) {
-  std::vector<Source> sources;
+  std::vector<SourceProfiler> sources;
   const std::vector<SampleOrigin>& origins = reader.origins();
   for (const SampleOrigin& origin : origins) {
     sources.emplace_back(origin, reader.layout());
@@ -289,7 +289,7 @@ DataProfile profile_of(SampleReader& reader, const DataProfile* against,
     progress(done += static_cast<std::uint64_t>(samples.count()));
   });
   DataProfile profile{reader.summary(), {}};
-  for (Source& source : sources)
+  for (SourceProfiler& source : sources)
     if (!source.empty()) profile.sources.push_back(source.finish());
   return profile;
 }

@@ -27,7 +27,7 @@ struct Histogram {
 struct ColumnProfile {
   std::string name;
   std::uint64_t values = 0, not_finite = 0;           ///< finite values, and the others
-  double mean = 0, deviation = 0, low = 0, high = 0;  ///< of the finite values
+  double mean = 0, deviation = 0, low = 0, high = 0;  ///< without the others
   /// One entry per sample: its value, or the mean of its pixels or items.
   Histogram histogram;
 };
@@ -60,7 +60,7 @@ inline constexpr double kFalseAlarms = 0.001;
 struct ColumnDrift {
   std::string source, column;
   double distance = 0;      ///< largest difference of the distribution functions at the bins' ends
-  double threshold = 0;     ///< of the distance
+  double threshold = 0;     ///< a larger distance is drift
   bool not_finite = false;  ///< values that are not finite, and the stored profile has none
   bool drifts() const { return not_finite || distance > threshold; }
 };
