@@ -63,9 +63,9 @@ TEST_F(Idx, FindsTheLabelsNextToTheImages) {
 }
 
 TEST_F(Idx, SummaryCountsClassesWithoutSamples) {
-  put("images.idx", images());
-  put("labels.idx", idx(0x08, {3}, {1, 0, 255}));
-  const auto data = open("images.idx", {{"labels", "labels.idx", {}}});
+  put("images-idx3-ubyte", images());
+  put("labels.idx1-ubyte", idx(0x08, {3}, {1, 0, 255}));
+  const auto data = open("images-idx3-ubyte", {{"labels", "labels.idx1-ubyte", {}}});
   EXPECT_NE(data->summary().find("256 classes (253 without samples)"), std::string::npos)
       << data->summary();
 }
