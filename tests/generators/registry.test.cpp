@@ -203,7 +203,9 @@ TEST_P(EveryGenerator, RoundTripsItsParametersThroughYaml) {
   for (std::string line; std::getline(yaml, line);) {
     const std::size_t colon = line.find(": ");
     ASSERT_NE(colon, std::string::npos) << line;
-    settings.push_back({line.substr(0, colon), line.substr(colon + 2), {}});
+    std::string value = line.substr(colon + 2);
+    if (value.starts_with('"')) value = value.substr(1, value.size() - 2);  // texts are quoted
+    settings.push_back({line.substr(0, colon), std::move(value), {}});
   }
   const auto again = make_generator(GetParam(), kSize, settings);
   EXPECT_EQ(again->parameters_yaml(), generator->parameters_yaml());
