@@ -25,22 +25,22 @@ namespace {
 
 struct LoadTestArguments {
   SampleOptions samples;
-  std::string consumer;
+  std::optional<std::string> consumer;
   std::int64_t seconds = 10;
   bool json = false, sweep = false;
 };
 
 /// The rate in "images_per_second=1800" or "samples_per_second=1800".
-std::optional<double> consumer_rate(const std::string& text) {
-  if (text.empty()) return std::nullopt;
+std::optional<double> consumer_rate(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
   const std::string example = "images_per_second=1800";
-  const ParamSetting setting = parse_setting(text, example);
+  const ParamSetting setting = parse_setting(*text, example);
   double rate = 0;
   const char* const last = setting.value.data() + setting.value.size();
   const auto [end, error] = std::from_chars(setting.value.data(), last, rate);
   const bool named = setting.name == "images_per_second" || setting.name == "samples_per_second";
   if (!named || error != std::errc{} || end != last || !std::isfinite(rate) || rate <= 0)
-    fail(ErrorKind::config, {fmt::format("--consumer '{}' is not a rate", text),
+    fail(ErrorKind::config, {fmt::format("--consumer '{}' is not a rate", *text),
                              "it takes a number of images or samples per second above 0",
                              "write, for example, --consumer " + example});
   return rate;

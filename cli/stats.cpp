@@ -3,6 +3,7 @@
 #include "cli/options.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
+#include "core/error.h"
 #include "core/io/files.h"
 #include "core/text/text.h"
 #include "measure/data_profile.h"
@@ -20,7 +21,8 @@ constexpr int kDrift = 5;
 
 struct StatsArguments {
   SampleOptions samples;
-  std::string out, against;
+  std::string out;
+  std::optional<std::string> against;
   bool json = false;
 };
 
@@ -29,8 +31,10 @@ std::uint64_t usual_count(SampleKind kind) {
 }
 
 int run(const StatsArguments& options) {
+  if (options.samples.plane)
+    fail(ErrorKind::config, {"stats does not measure dense labels", "", "remove --plane"});
   std::optional<DataProfile> stored;
-  if (!options.against.empty()) stored = read_profile(options.against);
+  if (options.against) stored = read_profile(*options.against);
   SampleOptions samples = options.samples;
   samples.out = options.out;
   const auto reader = open_samples(samples, usual_count);
@@ -55,7 +59,7 @@ int run(const StatsArguments& options) {
   else
     tell(stdout, "{}", printable(to_text(profile, drift ? &*drift : nullptr)));
   if (drift && !drift->not_compared.empty())
-    print_notes({"not compared, because the profile has no such column with the same bins: " +
+    print_notes({"only in the profile or only in the samples, or with other bins: " +
                  join(drift->not_compared)});
   return drift && drift->drifts() ? kDrift : 0;
 }

@@ -342,6 +342,9 @@ DataProfile read_profile(const std::filesystem::path& path) {
                              one.at("high").get<double>(),
                              {}};
         const Json& bins = one.at("histogram");
+        if (!std::ranges::all_of(bins.at("counts"),
+                                 [](const Json& count) { return count.is_number_unsigned(); }))
+          refuse("the histogram of " + column.name + " has a count that is not a whole number");
         column.histogram = {bins.at("low").get<double>(), bins.at("high").get<double>(),
                             bins.at("counts").get<std::vector<std::uint64_t>>()};
         if (column.histogram.counts.size() < 3 || !(column.histogram.low < column.histogram.high))
@@ -357,7 +360,7 @@ DataProfile read_profile(const std::filesystem::path& path) {
 }
 
 bool Drift::drifts() const {
-  return std::ranges::any_of(columns, &ColumnDrift::drifts);
+  return !not_compared.empty() || std::ranges::any_of(columns, &ColumnDrift::drifts);
 }
 
 Drift compare(const DataProfile& stored, const DataProfile& now) {
@@ -375,6 +378,12 @@ Drift compare(const DataProfile& stored, const DataProfile& now) {
       pairs.emplace_back(found, &column);
       drift.columns.push_back({source.name, column.name});
     }
+  }
+  for (const SourceProfile& source : stored.sources) {
+    const SourceProfile* const after = partner(now.sources, source.name, single);
+    for (const ColumnProfile& column : source.columns)
+      if (column_of(after, column.name) == nullptr)
+        drift.not_compared.push_back(source.name + ": " + column.name);
   }
   if (pairs.empty())
     fail(ErrorKind::data,

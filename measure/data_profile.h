@@ -67,8 +67,8 @@ struct ColumnDrift {
 
 struct Drift {
   std::vector<ColumnDrift> columns;
-  std::vector<std::string> not_compared;  ///< new columns without stored ones of the same bins
-  bool drifts() const;
+  std::vector<std::string> not_compared;  ///< columns of only one profile, or with other bins
+  bool drifts() const;                    ///< a column drifts, or was not compared
 };
 
 /// Compares columns of the same name, of sources of the same name, or of the only sources. It is the

@@ -4,6 +4,7 @@
 #include "core/signals.h"
 #include "measure/ladder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -18,6 +19,17 @@ using Seconds = std::chrono::duration<double>;
 /// Ends SampleReader::make before its last sample.
 struct TimeOver {};
 
+/// Waits until `seconds` after `begin`, or until over(); a signal throws Interrupted.
+template <class Over>
+void be_busy(Clock::time_point begin, double seconds, Over over) {
+  constexpr double kSlice = 0.05;
+  for (double left = seconds; left > 0 && !over();
+       left = seconds - Seconds(Clock::now() - begin).count()) {
+    stop_if_interrupted();
+    std::this_thread::sleep_for(Seconds(std::min(left, kSlice)));
+  }
+}
+
 }  // namespace
 
 LoadTest load_test(SampleReader& reader, double seconds, const std::optional<double>& consumer) {
@@ -28,6 +40,7 @@ LoadTest load_test(SampleReader& reader, double seconds, const std::optional<dou
   const auto take = [&](const HostSamples& batch) {
     const auto now = Clock::now();
     stop_if_interrupted();
+    const auto over = [&] { return Seconds(Clock::now() - *begin).count() >= seconds; };
     if (begin) {
       waits.push_back(Seconds(now - asked).count());
       result.samples += static_cast<std::uint64_t>(batch.count());
@@ -35,13 +48,14 @@ LoadTest load_test(SampleReader& reader, double seconds, const std::optional<dou
       for (const BatchColumn& column : columns_of(batch.rows))
         result.sample_bytes += column.data != nullptr ? static_cast<double>(column.row_bytes()) : 0;
     }
-    if (consumer)
-      std::this_thread::sleep_until(now + std::chrono::duration_cast<Clock::duration>(Seconds(
-                                              static_cast<double>(batch.count()) / *consumer)));
+    if (!begin) {  // the first batch also opens files and allocates memory
+      begin = asked = Clock::now();
+      return;
+    }
+    if (consumer) be_busy(now, static_cast<double>(batch.count()) / *consumer, over);
     asked = Clock::now();
-    if (!begin) begin = asked;  // the first batch also opens files and allocates memory
     result.seconds = Seconds(asked - *begin).count();
-    if (result.seconds >= seconds && !waits.empty()) throw TimeOver{};
+    if (over()) throw TimeOver{};
   };
   try {
     reader.make(take);

@@ -57,6 +57,8 @@ TEST(DataProfile, DoesNotCompareOtherBins) {
   other.sources[0].columns[1].name = "y";
   const Drift drift = compare(counted_profile({0, 50, 50, 0}), other);
   EXPECT_EQ(drift.not_compared, std::vector<std::string>{"a: y"});
+  EXPECT_TRUE(drift.drifts());
+  EXPECT_TRUE(compare(other, counted_profile({0, 50, 50, 0})).drifts());
   expect_parts(
       message_of(ErrorKind::data,
                  [&] {
@@ -90,6 +92,13 @@ TEST(LoadTest, LeavesOutTheFirstBatch) {
   EXPECT_EQ(test.samples, 192U);
   EXPECT_GT(test.sample_bytes, 0);
   EXPECT_LE(test.p50, test.p99);
+}
+
+TEST(LoadTest, EndsInTimeWithASlowConsumer) {
+  GeneratorReader reader(make_generator("gaussian_linear", 16, {}, {"test"}),
+                         SampleRange{7, 0, 640}, SampleMaking{.batch = 64});
+  const LoadTest test = load_test(reader, 0.2, 1e-300);
+  EXPECT_EQ(test.batches, 1U);
 }
 
 TEST(LoadTest, RefusesASingleBatch) {
