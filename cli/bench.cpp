@@ -57,8 +57,7 @@ class ReadingView final : public TrainObserver {
 
 /// True for `bench generators NAME`.
 bool names_generator(const BenchArguments& options) {
-  return options.group == "generators" && !options.config.empty() &&
-         !options.config.ends_with(".yaml") && !options.config.ends_with(".yml");
+  return options.group == "generators" && !options.config.empty() && !has_yaml_name(options.config);
 }
 
 /// Measures the generator on the command line.

@@ -48,9 +48,13 @@ void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
                  "checkpoint's own configuration)");
 }
 
+bool has_yaml_name(const std::string& file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml");
+}
+
 RunConfig evaluation_config(const std::string& command, const std::string& checkpoint,
                             std::vector<std::string> settings) {
-  if (checkpoint.ends_with(".yaml") || checkpoint.ends_with(".yml"))
+  if (has_yaml_name(checkpoint))
     fail(ErrorKind::config,
          {fmt::format("command line: {} is a configuration, not a checkpoint", checkpoint),
           fmt::format("{} reads the weights of a trained run", command),

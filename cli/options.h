@@ -48,6 +48,9 @@ void add_evaluation_arguments(CLI::App& app, std::string& checkpoint,
 RunConfig evaluation_config(const std::string& command, const std::string& checkpoint,
                             std::vector<std::string> settings);
 
+/// True for NAME.yaml and NAME.yml.
+bool has_yaml_name(const std::string& file);
+
 /// Prints notes to standard error, one per line.
 void print_notes(const std::vector<std::string>& notes);
 

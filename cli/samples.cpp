@@ -57,8 +57,7 @@ bool is_generator(const std::string& name) {
 
 bool is_configuration(const std::string& name) {
   std::error_code unreadable;  // then it is not a regular file
-  return name.ends_with(".yaml") || name.ends_with(".yml") ||
-         std::filesystem::is_regular_file(name, unreadable);
+  return has_yaml_name(name) || std::filesystem::is_regular_file(name, unreadable);
 }
 
 [[noreturn]] void refuse_name(const std::string& name) {
@@ -224,10 +223,13 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   refuse_old_spellings(app);
 }
 
+bool names_generator(const SampleOptions& options) {
+  return !has_yaml_name(options.what) && is_generator(options.what);
+}
+
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
-  const bool named_as_file = options.what.ends_with(".yaml") || options.what.ends_with(".yml");
-  if (!named_as_file && is_generator(options.what)) return open_generator(options, count);
+  if (names_generator(options)) return open_generator(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);
 }

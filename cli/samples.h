@@ -36,6 +36,9 @@ struct SampleOptions {
 /// Adds all of them to `app`.
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help);
 
+/// True if the options name a generator rather than a configuration.
+bool names_generator(const SampleOptions& options);
+
 /// Opens the samples that the options name. `count` returns the default of --count; 0 makes --count
 /// required, except with --split eval. Errors (config): neither a generator nor a configuration;
 /// options of the other kind; an output that is one of the files read; any error of the generator
