@@ -107,7 +107,7 @@ if(gpu_tools)
           RUNTIME DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL
           LIBRARY DESTINATION ${tool_dir} COMPONENT tools EXCLUDE_FROM_ALL)
 endif()
-install(FILES bench/peers/torch_step.py bench/peers/jax_step.py
+install(FILES bench/peers/torch_step.py bench/peers/jax_step.py bench/peers/shapes.py
         DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/wellspring/peers COMPONENT tools EXCLUDE_FROM_ALL)
 
 set(bundle_dir "${CMAKE_BINARY_DIR}/bundle/wellspring")

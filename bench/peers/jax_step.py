@@ -16,7 +16,6 @@ the faster of the two measurements. Exit code 4 if the device cannot be used.
 """
 
 import argparse
-import functools
 import json
 import os
 import statistics
@@ -25,58 +24,22 @@ import time
 
 import jax
 import jax.numpy as jnp
+import shapes
 from jax import lax
 
-SIDE, CLASSES, WIDTHS = 32, 10, (3, 32, 64, 128)
+SIDE, WIDTHS = 32, (3, 32, 64, 128)
 NO_DEVICE = 4
 
 
-def distances(x, y):
-    """Signed distances of the ten shapes, each of area pi, upright: [10, ...]."""
-    ax, ay = jnp.abs(x), jnp.abs(y)
-
-    def length(a, b):
-        return jnp.sqrt(a * a + b * b)
-
-    def half_planes(apothem, *normals):
-        return functools.reduce(jnp.maximum, (a * ax + b * y for a, b in normals)) - apothem
-
-    five = jnp.sort(jnp.stack([
-        0.58778525 * ax - 0.80901699 * y, -0.58778525 * ax - 0.80901699 * y,
-        0.95105652 * ax + 0.30901699 * y, -0.95105652 * ax + 0.30901699 * y, y,
-    ]), axis=0)
-    heart_square = 0.70710678 * (ax + ay) - 0.66325021
-    heart_disc = length(ax - 0.46898872, y - 0.46898872) - 0.66325021
-    return jnp.stack([
-        length(x, y) - 1,
-        jnp.abs(length(x, y) - 1) - 0.25,
-        jnp.maximum(length(x, y) - 1.3973045, 1.1178436 - length(x, y - 0.76851746)),
-        half_planes(0.77756015, (0, -1), (0.8660254, 0.5)),
-        jnp.maximum(ax, ay) - 0.88622693,
-        half_planes(0.92994960, (0.58778525, 0.80901699), (0.95105652, -0.30901699), (0, -1)),
-        jnp.maximum(ax, 0.5 * ax + 0.8660254 * ay) - 0.95231281,
-        five[-2] - 0.51695245,
-        jnp.maximum(jnp.maximum(ax, ay) - 1.1889982, jnp.minimum(ax, ay) - 0.39633273),
-        jnp.minimum(heart_square, heart_disc),
-    ])
-
-
-def image(key):
-    """One image [SIDE, SIDE, 3] and its label."""
-    keys = jax.random.split(key, 6)
-    label = jax.random.randint(keys[0], (), 0, CLASSES)
-    scale = jax.random.uniform(keys[1], minval=0.12, maxval=0.28)
-    margin = 1.672894 * scale
-    place = margin + (1 - 2 * margin) * jax.random.uniform(keys[2], (2,))
-    angle = jax.random.uniform(keys[3], maxval=2 * jnp.pi)
-    front, back = jax.random.uniform(keys[4], (2, 3))
-    at = (jnp.arange(SIDE) + 0.5) / SIDE
-    dx, dy = at[None, :] - place[0], place[1] - at[:, None]
-    u = (jnp.cos(angle) * dx + jnp.sin(angle) * dy) / scale
-    v = (jnp.cos(angle) * dy - jnp.sin(angle) * dx) / scale
-    distance = jnp.take(distances(u, v), label, axis=0)
-    cover = jnp.clip(0.5 - distance * scale * SIDE, 0, 1)[..., None]
-    return back + cover * (front - back), label
+def image(key, side=SIDE):
+    """One image [side, side, 3] and its label."""
+    keys = iter(jax.random.split(key, 6))
+    label = jax.random.randint(next(keys), (), 0, shapes.CLASSES)
+    scale, place, angle, front, back = shapes.parameters(
+        lambda columns, low, high: jax.random.uniform(next(keys), (columns,), minval=low, maxval=high))
+    u, v = shapes.local(jnp, (jnp.arange(side) + 0.5) / side, scale, place, angle)
+    distance = jnp.take(jnp.stack([of(jnp, jnp.abs(u), v) for of in shapes.DISTANCES]), label, axis=0)
+    return shapes.paint(jnp, distance, scale, front, back), label
 
 
 def initial(key):
@@ -85,7 +48,7 @@ def initial(key):
         key, own = jax.random.split(key)
         weights = jax.random.normal(own, (3, 3, inputs, outputs)) * (2 / (9 * inputs)) ** 0.5
         params.append((weights, jnp.zeros(outputs)))
-    params.append((jax.random.normal(key, (WIDTHS[-1], CLASSES)) * WIDTHS[-1] ** -0.5, jnp.zeros(CLASSES)))
+    params.append((jax.random.normal(key, (WIDTHS[-1], shapes.CLASSES)) * WIDTHS[-1] ** -0.5, jnp.zeros(shapes.CLASSES)))
     return params, jax.tree.map(jnp.zeros_like, params)
 
 
