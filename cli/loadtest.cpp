@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -59,6 +60,13 @@ LoadTest measure(SampleOptions samples, const LoadTestArguments& options,
 
 int run(const LoadTestArguments& options) {
   consumer_rate(options.consumer);  // refuses it before data are opened
+  const bool sets_threads = std::ranges::any_of(
+      options.samples.settings,
+      [](const std::string& setting) { return setting.starts_with("threads="); });
+  if (options.sweep && (options.samples.threads || sets_threads))
+    fail(ErrorKind::config, {"--sweep does not take a number of threads",
+                             "it measures 1, 2, 4, ... threads, up to all",
+                             "leave out --sweep or the number of threads"});
   std::vector<std::optional<int>> all = {options.samples.threads};
   if (options.sweep) {
     all.clear();

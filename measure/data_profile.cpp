@@ -232,13 +232,21 @@ double distance(const Histogram& a, const Histogram& b) {
   return most;
 }
 
-/// Dark characters for full bins, with the outer bins at the ends.
+/// Dark characters for full bins: the outer bins at the ends, and between them groups of equally many.
 std::string picture(const Histogram& histogram) {
   constexpr std::string_view kShades = " .:-=+*#@";
-  constexpr std::size_t kWidth = 24;
-  std::vector<double> bars(std::min(kWidth, histogram.counts.size()));
-  for (std::size_t i = 0; i < histogram.counts.size(); ++i)
-    bars[i * bars.size() / histogram.counts.size()] += static_cast<double>(histogram.counts[i]);
+  constexpr std::size_t kMostGroups = 22;
+  const std::size_t inner = histogram.counts.size() - 2;
+  const std::size_t per_group = (inner + kMostGroups - 1) / kMostGroups;
+  std::vector<double> bars = {static_cast<double>(histogram.counts.front())};
+  for (std::size_t first = 0; first < inner; first += per_group) {
+    const std::size_t bins = std::min(per_group, inner - first);  // the last group may be smaller
+    double sum = 0;
+    for (std::size_t i = 0; i < bins; ++i)
+      sum += static_cast<double>(histogram.counts[1 + first + i]);
+    bars.push_back(sum * static_cast<double>(per_group) / static_cast<double>(bins));
+  }
+  bars.push_back(static_cast<double>(histogram.counts.back()));
   const double most = std::max(1.0, *std::ranges::max_element(bars));
   std::string text;
   for (const double bar : bars)

@@ -301,6 +301,10 @@ const Refusal kRefusals[] = {
     {"DeviceThatIsNotThere", "digest shapes --count 1 --device cuda:99", "cuda:99", 4},
     {"UnknownDevice", "digest shapes --count 1 --device tpu", "tpu"},
     {"UnknownBenchmark", "bench generators --filter nothing", "nothing"},
+    {"SweepOfFixedThreads", "loadtest shapes --sweep --threads 2",
+     "--sweep does not take a number of threads"},
+    {"SweepOfAThreadSetting", "loadtest shapes --sweep threads=2",
+     "--sweep does not take a number of threads"},
     {"BrokenFilter", "bench generators --filter (", "regular expression"},
 };
 INSTANTIATE_TEST_SUITE_P(Samples, RefusedCommand, testing::ValuesIn(kRefusals),

@@ -51,6 +51,19 @@ TEST(DataProfile, CountsRepeatedSamples) {
   EXPECT_EQ(profile("shapes", 0, 100).sources[0].duplicates, 0U);
 }
 
+/// Full and empty outer bins, and 32 (pairs) or 45 equal bins (groups of 3).
+TEST(DataProfile, DrawsEqualBinsEqually) {
+  for (const std::size_t bins : {32, 45}) {
+    std::vector<std::uint64_t> counts(bins + 2, 7);
+    counts.front() = 0;
+    const std::string text = to_text(counted_profile(counts), nullptr);
+    EXPECT_NE(
+        text.find("| " + std::string(bins == 32 ? 16 : 15, '@') + (bins == 32 ? "=" : "-") + "|"),
+        std::string::npos)
+        << text;
+  }
+}
+
 TEST(DataProfile, DoesNotCompareOtherBins) {
   DataProfile other = counted_profile({0, 50, 50, 0});
   other.sources[0].columns.push_back(other.sources[0].columns[0]);
