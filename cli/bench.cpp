@@ -2,6 +2,7 @@
 // its upper bound.
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "cli/bench_ranks.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -30,6 +31,8 @@ struct BenchArguments {
   std::string filter, json;
   std::optional<std::string> device;
   bench::LaunchChoice launch;
+  int ranks = 2;
+  bool weak = false;
 };
 
 void print_header(Device device) {
@@ -94,7 +97,23 @@ void write_json(const bench::Report& report, const std::string& path) {
   file.finish();
 }
 
+int run_ranks(const BenchArguments& options) {
+  if (options.launch.any() || !options.filter.empty())
+    fail(ErrorKind::config,
+         {"command line: bench ranks takes none of --batch, --size, --threads and --filter", "",
+          "change the configuration with key=value, such as train.batch=64 or threads=1"});
+  RankBench bench{.config = options.config,
+                  .settings = options.settings,
+                  .most = options.ranks,
+                  .weak = options.weak,
+                  .json = options.json};
+  if (options.device) bench.settings.push_back("device=" + *options.device);
+  if (options.launch.repeats) bench.turns = *options.launch.repeats;
+  return bench_ranks(bench);
+}
+
 int run(const BenchArguments& options) {
+  if (options.group == "ranks") return run_ranks(options);
   const std::optional<RunConfig> config = config_of(options);
   bench::Report report{Device::parse(config ? config->device : options.device.value_or("auto")),
                        print_row};
@@ -152,8 +171,10 @@ Command add_bench(CLI::App& parent) {
       "bench",
       "measure generators, augmentation, operations and training steps against their upper bounds");
   auto options = std::make_shared<BenchArguments>();
-  app->add_option("what", options->group, "generators, augmentation, ops or train (default: all)")
-      ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train"}));
+  app->add_option("what", options->group,
+                  "generators, augmentation, ops or train (default: all); ranks: a configuration "
+                  "with 1, 2, 4, ... processes on this machine, or as a launcher started it")
+      ->check(CLI::IsMember({"all", "generators", "augmentation", "ops", "train", "ranks"}));
   app->add_option("config", options->config,
                   "train: configuration file (YAML) whose training step is measured on its "
                   "data, alternating with the same step on a resident batch (default: built-in "
@@ -176,9 +197,15 @@ Command add_bench(CLI::App& parent) {
       "generators and train: image side in pixels (generators with --batch: default 64)");
   add_optional_whole(*app, "--threads", launch.threads, 0, 1024,
                      "generators: CPU threads (0: as shown by `wellspring doctor`)");
-  add_optional_whole(*app, "--repeats", launch.repeats, 1, 1000,
-                     "generators and train: pairs of windows per row (default: 11; train: more if "
-                     "they fit in 6 seconds); fewer than 6 give no interval");
+  add_optional_whole(
+      *app, "--repeats", launch.repeats, 1, 1000,
+      "generators and train: pairs of windows per row (default: 11; train: more if "
+      "they fit in 6 seconds); fewer than 6 give no interval; ranks: runs per number "
+      "of processes (default: 3)");
+  constexpr double kMostRanks = 4096;
+  add_whole_option(*app, "--ranks", options->ranks, 1, kMostRanks, "ranks: most processes");
+  app->add_flag("--weak", options->weak,
+                "ranks: train.batch is the batch of one process, not of all together");
   return {app, [options] { return run(*options); }};
 }
 

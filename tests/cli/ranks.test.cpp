@@ -3,6 +3,7 @@
 #include "tests/cli/train_testing.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <random>
@@ -176,6 +177,39 @@ TEST_F(RankProcesses, RefusesWhatDoesNotFit) {
       {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}});
   EXPECT_EQ(other.exit_code, 2);
   expect_parts(other.err, {"torchrun started this as process 2 of 2", "diagnose uses one process"});
+}
+
+TEST_F(RankProcesses, BenchRanksMeasuresEachNumberOfProcesses) {
+  const auto bench = [&](std::vector<std::string> settings) {
+    settings.insert(settings.begin(), {"bench", "ranks", "small.yaml", "threads=1"});
+    return wellspring(settings, folder());
+  };
+  const Outcome outcome = bench({"--ranks", "3", "--repeats", "1", "--weak", "--json", "r.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_parts(outcome.out, {"times one rank"});
+  const nlohmann::json rows = nlohmann::json::parse(slurp(folder() / "r.json"));
+  ASSERT_EQ(rows.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(rows[i]["ranks"], i + 1);
+    EXPECT_EQ(rows[i]["turns"].size(), 1U);
+    EXPECT_GT(rows[i]["samples_per_second"], 0);
+  }
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+}
+
+TEST_F(RankProcesses, BenchRanksRefusesBeforeItMeasures) {
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& part) {
+    arguments.insert(arguments.begin(), {"bench", "ranks"});
+    const Outcome outcome = wellspring(arguments, folder());
+    EXPECT_EQ(outcome.exit_code, 2);
+    expect_parts(outcome.err, {part});
+    EXPECT_EQ(outcome.out, "");
+  };
+  refused({}, "bench ranks takes a configuration");
+  refused({"shapes"}, "bench ranks takes a configuration");
+  refused({"small.yaml", "train.batch=12", "--ranks", "5"}, "12 rows cannot be divided among 5");
+  refused({"small.yaml", "train.graph=check"}, "train.graph is check");
+  refused({"small.yaml", "--batch", "64"}, "change the configuration with key=value");
 }
 
 }  // namespace
