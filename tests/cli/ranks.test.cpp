@@ -108,7 +108,7 @@ TEST_F(RankProcesses, TrainUnderMpirun) {
 TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
   std::minstd_rand random(5);
   int steps = 0;
-  for (int kill_number = 0; kill_number < 6; ++kill_number) {
+  for (int kill_number = 0; kill_number < 20; ++kill_number) {
     Process process = start(endless(3));
     wait_for_checkpoint(process);
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
@@ -117,7 +117,10 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
     ASSERT_EQ(::kill(ranks[random() % 3], SIGKILL), 0);
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.err;
-    expect_parts(outcome.err, {"was ended by signal 9", "has ended without a word", "checkpoint"});
+    expect_parts(outcome.err, {"was ended by signal 9"});
+    // Before the ranks have met, none of them can notice it, and the starting process ends them.
+    if (outcome.err.find("was ended by signal 15") == std::string::npos)
+      expect_parts(outcome.err, {"has ended without a word", "checkpoint"});
     for (const int rank : ranks)
       EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
     // The next one continues from a checkpoint, which is never older than that of the last one.
