@@ -43,7 +43,7 @@ inline SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2
 
 /// A source of files, alone or mixed with an endless source.
 inline void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
-                 const std::string& yaml = "") {
+                        const std::string& yaml = "") {
   SourceContext context;
   context.seed = 5;
   context.training = augmentations_of(yaml);
@@ -91,7 +91,7 @@ struct Trace {
 };
 
 inline Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
-            const std::string& yaml = "") {
+                   const std::string& yaml = "") {
   FileRun run(spec, mixed, yaml);
   Trace result;
   for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
