@@ -58,7 +58,7 @@ nlohmann::json metadata_of(const std::string& file) {
 
 class EveryGenerator : public testing::TestWithParam<std::string> {};
 
-// That no generator depends on them is a test of the registry.
+// The tests of the registry show that no generator depends on batch and threads.
 TEST(Digest, TakesItsOptions) {
   const std::string expected = digest("shapes", {"--count", "70"});
   EXPECT_EQ(digest("shapes", {"--count", "70", "--batch", "7", "--threads", "2"}), expected);
