@@ -3,8 +3,8 @@
 //
 // A multiprocessor has four schedulers; each issues at most one warp instruction per cycle (CUDA
 // C++ Programming Guide, "Compute Capability 9.x"). scripts/issue-slots counts the instructions per
-// sample without a GPU and writes bench/issue_slots.inc (docs/ceilings.md). The bound ignores
-// memory stalls and units that take more than one cycle, so real rates stay well below it.
+// sample without a GPU and writes bench/issue_slots.inc (bench/results/gpu-ceilings.md). The bound
+// ignores memory stalls and units that take more than one cycle, so real rates stay well below it.
 #pragma once
 
 #include "kernels/runtime/device.h"

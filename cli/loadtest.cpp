@@ -1,4 +1,5 @@
-// `wellspring loadtest`: the rate of a data set alone, and the waits of an emulated accelerator.
+// `wellspring loadtest`: the rate of a data set alone, and how long an emulated accelerator
+// waits for it.
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/samples.h"

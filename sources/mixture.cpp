@@ -276,18 +276,4 @@ std::vector<std::string> Mixture::notes() const {
   return all;
 }
 
-std::string Mixture::summary() const {
-  std::string text;
-  for (int k = 0; k < size(); ++k) {
-    text += source(k).summary() + "\n";
-    if (size() > 1) {
-      const double all = static_cast<double>(steps_) * static_cast<double>(share_.global_batch);
-      text += fmt::format("  share of the run: {:.4f} requested, {:.4f} assigned ({})\n",
-                          target(steps_, k) / all, static_cast<double>(achieved(steps_, k)) / all,
-                          counted(achieved(steps_, k), "sample"));
-    }
-  }
-  return text;
-}
-
 }  // namespace wellspring

@@ -86,8 +86,6 @@ class Mixture {
   double target(std::uint64_t step, int source) const;
   /// Notes of all sources, after load().
   std::vector<std::string> notes() const;
-  /// A paragraph for the head of a run: each source, its requested and its actual share.
-  std::string summary() const;
 
  private:
   /// Throws a config error if `share` divides the views of a sample, or if they would be equal.

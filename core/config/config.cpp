@@ -76,9 +76,6 @@ ConfigKind ConfigNode::kind() const {
 const ConfigLocation& ConfigNode::location() const {
   return value_->place;
 }
-const std::string& ConfigNode::path() const {
-  return value_->path;
-}
 std::string ConfigNode::describe() const {
   return value_->place.prefix() + detail::section_name(*value_);
 }

@@ -33,8 +33,6 @@ class ConfigNode {
  public:
   ConfigKind kind() const;
   const ConfigLocation& location() const;
-  /// "data.sources[0]"; "" for the root.
-  const std::string& path() const;
   /// For messages: "train.yaml:3:1: data.sources[0]".
   std::string describe() const;
 

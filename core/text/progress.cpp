@@ -203,8 +203,7 @@ void Progress::draw(std::uint64_t done, const ProgressStatus& status) {
 void Progress::update(std::uint64_t done, const ProgressStatus& status) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    done_ = done;
-    if (options_.style == Style::silent || finished_) return;
+    if (options_.style == Style::silent) return;
     const auto interval =
         options_.style == Style::bar ? options_.bar_interval : options_.line_interval;
     if (Clock::now() - drawn_ >= interval) draw(done, status);
@@ -226,18 +225,6 @@ void Progress::withdraw() noexcept {
   try {
     const std::lock_guard lock(mutex_);
     clear_bar();
-  } catch (...) {
-  }
-}
-
-void Progress::finish(const ProgressStatus& status) noexcept {
-  try {
-    const std::lock_guard lock(mutex_);
-    if (options_.style == Style::silent || finished_) return;
-    finished_ = true;
-    draw(done_, status);
-    if (bar_shown_) put("\n");
-    bar_shown_ = false;
   } catch (...) {
   }
 }

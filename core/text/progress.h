@@ -63,8 +63,6 @@ class Progress {
   void update(std::uint64_t done, const ProgressStatus& status = {}) noexcept;
   /// Writes a separate line, above the bar.
   void say(const std::string& line) noexcept;
-  /// Draws the final state immediately and ends the bar.
-  void finish(const ProgressStatus& status = {}) noexcept;
   /// Erases the bar from the terminal; lines stay.
   void withdraw() noexcept;
 
@@ -80,8 +78,7 @@ class Progress {
   Options options_;
   std::mutex mutex_;
   Clock::time_point begin_, drawn_;
-  std::uint64_t done_ = 0;
-  bool bar_shown_ = false, finished_ = false;
+  bool bar_shown_ = false;
 };
 
 }  // namespace wellspring

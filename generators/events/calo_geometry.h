@@ -38,7 +38,8 @@ struct CaloLayerSpec {
   int sectors;
 };
 
-/// Throws a config error for too many layers, edges, slices or cells. `slice`: longest one, in X0.
+/// Throws a config error for too many layers, edges, slices or cells. `slice`: maximum thickness of
+/// a slice, in radiation lengths.
 Calorimeter build_calorimeter(const std::vector<CaloLayerSpec>& specs, double slice);
 
 /// Layers of the CaloChallenge data sets. Data sets 2 and 3 have 45 layers of 3.4 mm. For data set

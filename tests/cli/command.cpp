@@ -63,10 +63,6 @@ bool Process::running() {
   return !done_;
 }
 
-std::string Process::output() const {
-  return slurp(files_ / "out");
-}
-
 Outcome Process::wait(std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (running()) {

@@ -35,7 +35,6 @@ class Process {
   void send(int signal) const;
   /// Waits up to `limit`, then kills the process (which gives an outcome with signal 9).
   Outcome wait(std::chrono::seconds limit = std::chrono::seconds(240));
-  std::string output() const;  ///< standard output so far
   bool running();
 
  private:

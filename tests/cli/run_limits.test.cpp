@@ -87,13 +87,5 @@ TEST_F(Train, NamesTheCommandThatContinuesAnExtension) {
                 "train.keep_best=loss train.steps=20 train.patience=4"});
 }
 
-TEST_F(Train, RefusesToExtendARunWhoseLearningRateReachedZero) {
-  ASSERT_EQ(run({"train", "small.yaml"}).exit_code, 0);
-  const Outcome outcome = run({"train", "small.yaml", "--extend", "10"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  expect_parts(outcome.err, {"planned for 20 steps and cannot be extended to 30",
-                             "optimizer.floor=1", "init.from="});
-}
-
 }  // namespace
 }  // namespace wellspring::test

@@ -3,6 +3,7 @@
 #include "tests/cli/train_testing.h"
 
 #include <chrono>
+#include <cstring>
 #include <regex>
 #include <signal.h>
 #include <string>
@@ -168,8 +169,8 @@ TEST_F(Train, ResumesToTheSameWeightsAfterASignal) {
 
   std::vector<std::string> command = arguments;
   command.insert(command.begin(), wellspring_path());
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-    SCOPED_TRACE(signal);
+  for (const int signal : SignalGuard::kSignals) {
+    SCOPED_TRACE(strsignal(signal));
     fs::remove_all(folder() / "runs");
     Process process(command, folder());
     ASSERT_TRUE(started(process, folder() / "runs" / "small" / "metrics.jsonl"));
@@ -241,6 +242,7 @@ TEST_F(Train, RefusesToOverwriteWithResumeNever) {
   const Outcome outcome = run({"train", "small.yaml", "--resume", "never"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
   EXPECT_EQ(outcome.out, "") << "a refusal comes alone";
+  expect_parts(outcome.err, {"holds checkpoints"});
 }
 
 TEST_F(ConfigCommand, RoundTrips) {

@@ -39,7 +39,7 @@ struct Moment {
   Clock::time_point when;
 };
 
-/// The next work of a stream: waits until `after` is reached, then runs `work`.
+/// The next task of a stream: waits until `after` is reached, then runs `work`.
 struct Item {
   std::shared_ptr<Moment> after;
   std::function<void()> work;

@@ -1,24 +1,16 @@
-// Longer than 500 lines: resident, streamed, resumed and damaged data sets share the fixtures.
 #include "sources/dataset_source.h"
 
-#include "core/io/sha256.h"
 #include "kernels/runtime/end_step.h"
 #include "kernels/runtime/step_graph.h"
 #include "sources/files/image_codec.h"
 #include "sources/files/image_set.h"
-#include "sources/mixture.h"
-#include "tests/sources/fake_source.h"
-#include "tests/support/augmentation.h"
-#include "tests/support/chi_square.h"
+#include "tests/sources/file_run.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/host_batch.h"
-#include "tests/support/image_fixtures.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -26,93 +18,6 @@ namespace wellspring::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kSide = 12;
-constexpr SampleShape kShape{kSide, kSide, 3};
-
-SourceSpec files(const fs::path& path) {
-  SourceSpec spec;
-  spec.name = "real";
-  spec.kind = SourceKind::files;
-  spec.path = path.string();
-  spec.threads = 2;
-  spec.ahead = 2;
-  return spec;
-}
-
-SourceSpec with(SourceSpec spec, const std::string& key, const std::string& value) {
-  spec.params.push_back({key, value});
-  return spec;
-}
-
-SourceSpec with_storage(SourceSpec spec, Storage storage, int threads = 2) {
-  spec.storage = storage;
-  spec.threads = threads;
-  return spec;
-}
-
-/// A source of files, alone or mixed with an endless source.
-void add_sources(Mixture& mixture, const SourceSpec& spec, bool mixed,
-                 const std::string& yaml = "") {
-  SourceContext context;
-  context.seed = 5;
-  context.training = test::augmentations_of(yaml);
-  mixture.add(make_source(spec, context), {});
-  if (!mixed) return;
-  const SampleShape shape = mixture.source(0).layout().shape();
-  mixture.add(std::make_unique<FakeSource>("fake", FakeSource::Traits{.shape = shape}), {});
-  mixture.set_schedule({{0, {0, 1}}, {0.2, {0, 1}}, {0.6, {0.7, 0.3}}, {1, {1, 0}}});
-}
-
-/// A loaded mixture with a batch to emit into.
-struct FileRun {
-  static constexpr std::int64_t kBatch = 8;
-  static constexpr std::uint64_t kSteps = 30;
-
-  FileRun(const SourceSpec& spec, bool mixed, const std::string& yaml = "") {
-    add_sources(mixture, spec, mixed, yaml);
-    mixture.plan(memory, kBatch, kSteps);
-    state = memory.reserve<StepState>("state", "step", 1);
-    memory.commit();
-    mixture.load(stream);
-    batch = std::make_unique<HostBatch>(kBatch, mixture.layout());
-  }
-
-  void step(std::uint64_t number) {
-    state.data()->step = number;
-    mixture.before_step(stream, number);
-    mixture.emit(stream, state.data(), batch->view());
-    mixture.after_step(stream, number);
-  }
-  const Dataset& data() const { return *mixture.source(0).rows(); }
-
-  MemoryPlan memory{Device::cpu()};  // outlives the threads that fill it
-  Mixture mixture{3};
-  Stream stream{Device::cpu(), 1};
-  Planned<StepState> state;
-  std::unique_ptr<HostBatch> batch;
-};
-
-/// Pixels and labels of all steps, batch by batch.
-struct Trace {
-  std::vector<float> x;
-  std::vector<std::int32_t> labels;
-  friend bool operator==(const Trace&, const Trace&) = default;
-};
-
-Trace trace(const SourceSpec& spec, bool mixed, std::uint64_t first = 0,
-            const std::string& yaml = "") {
-  FileRun run(spec, mixed, yaml);
-  Trace result;
-  for (std::uint64_t s = first; s < FileRun::kSteps; ++s) {
-    run.step(s);
-    const auto x = run.batch->x();
-    const auto label = run.batch->label();
-    result.x.insert(result.x.end(), x.begin(), x.end());
-    result.labels.insert(result.labels.end(), label.begin(), label.end());
-  }
-  return result;
-}
 
 enum class Steps : std::uint8_t { eager, replayed };
 
@@ -162,27 +67,7 @@ Trace device_trace(const SourceSpec& spec, Device device, Steps steps, int times
           {all_labels.data(), all_labels.data() + all_labels.size()}};
 }
 
-class DatasetSourceTest : public ::testing::Test {
- protected:
-  DatasetSourceTest() { test::write_image_folder(root_, 3, 7, kSide, kSide); }
-  std::string refused(const SourceSpec& spec, int size = 0) {
-    SourceContext context;
-    context.size = size;
-    const std::string message = message_of(ErrorKind::data, [&] {
-      MemoryPlan memory(Device::cpu());
-      Mixture mixture(1);
-      mixture.add(make_source(spec, context), {});
-      mixture.plan(memory, 4, 10);
-      memory.commit();
-      Stream stream(Device::cpu(), 1);
-      mixture.load(stream);
-    });
-    return message;
-  }
-
-  TemporaryFolder folder_;
-  fs::path root_ = folder_.path() / "images";
-};
+class DatasetSourceTest : public ImageFolderTest {};
 
 // Every emitted row must equal the image of its slot, decoded directly.
 TEST_F(DatasetSourceTest, EmitsDecodedImages) {
@@ -418,253 +303,11 @@ TEST_F(DatasetSourceTest, ChoosesItsStorageByTheBudget) {
   }
 }
 
-TEST_F(DatasetSourceTest, ResizesAndConverts) {
-  const fs::path mixed = folder_.path() / "mixed";
-  write_bytes(mixed / "a/1.jpg", encode_jpeg(noise_rgb(40, 30, 1), 40, 30));
-  write_bytes(mixed / "a/2.png", encode_png(noise_rgb(12, 90, 2), 12, 90, PngKind::grey8));
-  write_bytes(mixed / "a/3.png", encode_png(noise_rgb(13, 13, 3), 13, 13, PngKind::rgb16));
-  write_bytes(mixed / "a/4.jpg", encode_jpeg(noise_rgb(20, 20, 4), 20, 20, JpegKind::grey));
-  write_bytes(mixed / "a/5.jpg", encode_jpeg(noise_rgb(20, 20, 5), 20, 20, JpegKind::cmyk));
-  write_bytes(mixed / "a/6.webp", test::encode_webp(noise_rgb(14, 12, 6), 14, 12));
-  write_bytes(mixed / "a/7.pgm", test::encode_pgm(noise_rgb(14, 12, 7), 14, 12));
-  SourceSpec spec = with(files(mixed), "resize", fmt::format("{}", kSide));
-  expect_parts(refused(spec), {"2.png", "greyscale image", "on_convert: convert"});
-  spec = with(spec, "on_convert", "convert");
-  const Trace resident = trace(with_storage(spec, Storage::resident), false);
-  EXPECT_EQ(resident.x.size(), static_cast<std::size_t>(240 * kShape.elements()));
-  EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false), resident);
-  expect_parts(DatasetSource(spec, {}).summary(), {"resized to 12"});
-}
-
-TEST_F(DatasetSourceTest, SkipsImagesThatCannotBeDecoded) {
-  write_bytes(root_ / "class1/000.jpg", {0xff, 0xd8, 0xff, 0, 1, 2});
-  write_bytes(root_ / "class2/001.jpg", encode_jpeg(noise_rgb(12, 12, 1), 12, 12, JpegKind::cmyk));
-  write_bytes(root_ / "class2/002.png", {});
-  SourceSpec spec = files(root_);
-  expect_parts(refused(spec), {"class1/000.jpg", "damaged JPEG", "on_error: skip"});
-  spec = with(spec, "on_error", "skip");
-  const DatasetSource source(spec, {});
-  EXPECT_EQ(source.size(), 18u);
-  expect_parts(source.summary(), {"18 images", "3 skipped", "class1/000.jpg"});
-  fs::create_symlink("/gone", root_ / "class2/link.png");
-  expect_parts(
-      DatasetSource(spec, {}).summary(),
-      {"18 images", "4 skipped, first " + (root_ / "class2/link.png").string(), "a broken link"});
-  EXPECT_EQ(trace(with_storage(spec, Storage::streamed), false),
-            trace(with_storage(spec, Storage::resident), false));
-}
-
-// A decoder that kept state from these files would refuse or misread later files.
-TEST_F(DatasetSourceTest, SkipsOnlyDamagedImages) {
-  const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  const fs::path set = folder_.path() / "set";
-  for (int i = 0; i < 12; ++i) write_bytes(set / fmt::format("a/{:02}.jpg", i), jpeg);
-  write_bytes(set / "a/00-cut.jpg", test::before_scan(jpeg));
-  write_bytes(set / "a/05-huge.jpg", test::with_size(jpeg, 65535, 65535));
-  write_bytes(set / "a/07-tables.jpg", test::without_segments(jpeg, 0xdb));
-  const SourceSpec spec = with(with_storage(files(set), Storage::resident, 1), "on_error", "skip");
-  expect_parts(DatasetSource(spec, {}).summary(), {"12 images of 1 class", "3 skipped"});
-}
-
-TEST_F(DatasetSourceTest, RefusesImagesWithoutTablesForAnyThreadCount) {
-  const Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  write_bytes(root_ / "class2/999.jpg", test::without_segments(jpeg, 0xdb));
-  for (const int threads : {1, 2, 4, 8}) {
-    for (const Storage storage : {Storage::resident, Storage::streamed}) {
-      expect_parts(message_of(ErrorKind::data,
-                              [&] { trace(with_storage(files(root_), storage, threads), false); }),
-                   {"class2/999.jpg: damaged JPEG"});
-    }
-  }
-}
-
-// With any number of threads, the first bad image in order must be reported.
-TEST_F(DatasetSourceTest, RefusesBadImagesByName) {
-  struct Case {
-    std::string name;
-    Bytes bytes;
-    std::vector<std::string> parts;
-  };
-  const Bytes rgb = noise_rgb(kSide, kSide, 1);
-  const Bytes jpeg = encode_jpeg(rgb, kSide, kSide), png = encode_png(rgb, kSide, kSide);
-  const Case cases[] = {
-      {"1.jpg", Bytes(jpeg.begin(), jpeg.end() - 60), {"damaged JPEG", "on_error: skip"}},
-      {"1.png", Bytes(png.begin(), png.end() - 60), {"damaged PNG", "truncated"}},
-      {"1.jpg", {}, {"the file is empty"}},
-      {"1.jpg", {'B', 'M', 0, 0}, {"not a JPEG, PNG, WebP or PPM image"}},
-      {"1.jpg", {'G', 'I', 'F', '8', '9', 'a'}, {"it is a GIF image", "mogrify -format png"}},
-      {"1.jpg",
-       encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk),
-       {"CMYK JPEG", "on_convert: convert"}},
-      {"1.jpg",
-       encode_jpeg(rgb, kSide, kSide, JpegKind::grey),
-       {"greyscale image", "on_convert: convert"}},
-      {"1.png",
-       encode_png(rgb, kSide, kSide, PngKind::grey8),
-       {"greyscale image", "on_convert: convert"}},
-      {"1.png",
-       encode_png(rgb, kSide, kSide, PngKind::rgb16),
-       {"16-bit PNG", "on_convert: convert"}},
-      {"1.png", encode_png(rgb, kSide, kSide, PngKind::rgba8), {"transparency", "on_convert"}},
-      {"1.png",
-       test::huge_png_header(60'000, 50'000),
-       {"image of 60000x50000 pixels", "max_pixels is 67108864", "raise max_pixels"}},
-      {"1.jpg",
-       encode_jpeg(noise_rgb(16, 8, 1), 16, 8),
-       {"16x8", "class0/000.jpg has 12x12", "set resize: 12"}},
-  };
-  for (const Case& c : cases) {
-    const fs::path path = root_ / "class1" / c.name;
-    write_bytes(path, c.bytes);
-    write_bytes(root_ / "class2/1.jpg", {1, 2, 3});  // a later bad image
-    std::vector<std::string> parts = c.parts;
-    parts.push_back(path.string() + ": ");
-    for (const int threads : {1, 4}) {
-      expect_parts(refused(with_storage(files(root_), Storage::resident, threads)), parts);
-    }
-    fs::remove(path);
-  }
-}
-
-// Headers are checked before the first step, even in images that no step uses.
-TEST_F(DatasetSourceTest, ChecksHeadersOfStreamedImagesAtTheStart) {
-  const Bytes rgb = noise_rgb(kSide, kSide, 1);
-  const fs::path path = root_ / "class2/zz.png";
-  const auto message = [&](const Bytes& bytes) {
-    write_bytes(path, bytes);
-    std::string first;
-    for (const int threads : {1, 4}) {
-      first = refused(with_storage(files(root_), Storage::streamed, threads));
-      expect_parts(first, {path.string() + ": "});
-    }
-    return first;
-  };
-  expect_parts(message({}), {"the file is empty"});
-  expect_parts(message({'B', 'M', 0, 0}), {"not a JPEG, PNG, WebP or PPM image"});
-  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::cmyk)), {"CMYK JPEG"});
-  expect_parts(message(encode_jpeg(rgb, kSide, kSide, JpegKind::grey)), {"greyscale"});
-  expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::grey8)), {"greyscale"});
-  expect_parts(message(encode_png(rgb, kSide, kSide, PngKind::rgb16)), {"16-bit PNG"});
-  expect_parts(message(test::huge_png_header(60'000, 50'000)), {"60000x50000", "max_pixels"});
-  expect_parts(message(encode_png(noise_rgb(16, 8, 1), 16, 8)), {"16x8", "set resize: 12"});
-  expect_parts(message(Bytes(40'000, 0xff)), {"not a JPEG, PNG"});  // longer than a single read
-}
-
-TEST_F(DatasetSourceTest, ReadsHeadersAfterLargeProfiles) {
-  Bytes jpeg = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  Bytes profile = {0xff, 0xe2, 0xff, 0xff};  // an APP2 segment of the maximum length, 65535 bytes
-  profile.resize(2 + 65535, 7);
-  jpeg.insert(jpeg.begin() + 2, profile.begin(), profile.end());
-  write_bytes(root_ / "class2/zz.jpg", jpeg);
-  EXPECT_EQ(trace(with_storage(files(root_), Storage::streamed), false),
-            trace(with_storage(files(root_), Storage::resident), false));
-}
-
-TEST_F(DatasetSourceTest, RefusesImagesThatDoNotFitTheNetwork) {
-  expect_parts(refused(files(root_), 32), {"class0/000.jpg", "12x12", "the network reads 32x32",
-                                           "on source 'real'", "resize: 32"});
-}
-
-TEST_F(DatasetSourceTest, ReportsTheMemberOfAnArchive) {
-  test::TarWriter writer;
-  writer.add("a/1.jpg", encode_jpeg(noise_rgb(8, 8, 1), 8, 8));
-  writer.add("a/2.jpg", {1, 2, 3});
-  const fs::path archive = folder_.path() / "x.tar";
-  write_bytes(archive, writer.finish());
-  expect_parts(refused(files(archive)), {archive.string() + ": a/2.jpg: not a JPEG, PNG"});
-}
-
-// With any number of threads, before_step must throw at the step that needs the damaged file.
-TEST_F(DatasetSourceTest, ReportsADecodingFailureAtItsStep) {
-  const fs::path damaged = root_ / "class1/003.jpg";
-  Bytes cut = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  cut.resize(cut.size() - 60);
-  write_bytes(damaged, cut);
-  for (const int threads : {1, 4}) {
-    FileRun run(with_storage(files(root_), Storage::streamed, threads), false);
-    std::uint64_t needed = 0;
-    const auto uses = [&](std::uint64_t s) {
-      const std::vector<Slot> slots = run.mixture.host_slots(s);
-      return std::any_of(slots.begin(), slots.end(),
-                         [](const Slot& slot) { return slot.sample == 7 + 3; });
-    };
-    while (!uses(needed)) ++needed;
-    for (std::uint64_t s = 0; s < needed; ++s) run.step(s);
-    for (int attempt = 0; attempt < 2; ++attempt) {  // a retry must fail, too
-      expect_parts(message_of(ErrorKind::data, [&] { run.step(needed); }),
-                   {damaged.string(), "damaged JPEG"});
-    }
-  }
-}
-
-// The large image comes first but fails later than the small image that follows it.
-TEST_F(DatasetSourceTest, ReportsTheFirstFailureInOrder) {
-  const fs::path slow = folder_.path() / "slow";
-  Bytes large = encode_jpeg(noise_rgb(1500, 1500, 1), 1500, 1500);
-  Bytes small = encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide);
-  large.resize(large.size() - 1000);
-  small.resize(small.size() - 60);
-  write_bytes(slow / "a/0.jpg", encode_jpeg(noise_rgb(kSide, kSide, 1), kSide, kSide));
-  write_bytes(slow / "a/1.jpg", large);
-  write_bytes(slow / "a/2.jpg", small);
-  for (const Storage storage : {Storage::resident, Storage::streamed}) {
-    SourceSpec spec = with_storage(files(slow), storage, 4);
-    spec = with(spec, "resize", fmt::format("{}", kSide));
-    spec.shuffle = false;
-    expect_parts(message_of(ErrorKind::data, [&] { FileRun(spec, false).step(0); }),
-                 {"a/1.jpg: damaged JPEG"});
-  }
-}
-
 TEST_F(DatasetSourceTest, StopsWhileDecoding) {
   for (int i = 0; i < 20; ++i) {
     FileRun run(with_storage(files(root_), Storage::streamed, 4), false);
     for (int s = 0; s < i % 4; ++s) run.step(static_cast<std::uint64_t>(s));
   }
-}
-
-class SharedCifar : public ::testing::Test {
- protected:
-  void SetUp() override {
-    data_ = test::shared_data();
-    if (data_.empty()) {
-      GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
-    }
-  }
-  SourceSpec train(std::int64_t limit) const {
-    SourceSpec spec = files(data_ / "cifar10-train.tar");
-    spec.limit_per_class = limit;
-    return spec;
-  }
-  fs::path data_;
-};
-
-TEST_F(SharedCifar, HasAllClassesInTheFirstBatch) {
-  SourceContext context;
-  context.seed = 1;
-  const auto source = make_source(train(0), context);
-  EXPECT_EQ(source->layout(), SampleLayout::image(32, 32, 3));
-  const Dataset& images = *source->rows();
-  const SampleOrder order = source->order();
-  std::vector<double> counts(10, 0);
-  for (std::uint64_t i = 0; i < 128; ++i) {
-    ++counts[static_cast<std::size_t>(images.label(static_cast<std::int64_t>(order.sample(i))))];
-  }
-  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);  // p < 10 * 0.9^128 = 1e-5
-  EXPECT_LT(test::chi_square_score(counts, 12.8), 5);
-}
-
-TEST_F(SharedCifar, StreamedRowsEqualResidentRows) {
-  const SourceSpec spec = train(20);
-  const Trace resident = trace(with_storage(spec, Storage::resident), true);
-  EXPECT_EQ(trace(with_storage(spec, Storage::streamed, 3), true), resident);
-}
-
-TEST_F(SharedCifar, DecodesCompletely) {
-  SourceSpec spec = with(files(data_), "split", "test");
-  spec.storage = Storage::resident;
-  FileRun run(spec, false);
-  EXPECT_EQ(run.data().size(), 5000);
 }
 
 }  // namespace

@@ -165,11 +165,6 @@ TEST(Mixture, EvaluatesARangeInPlainOrder) {
   EXPECT_THROW(run.mixture.emit_range(run.stream, 2, 46, batch.view(), 5), std::logic_error);
 }
 
-TEST(Mixture, ListsSourcesAndSharesInItsSummary) {
-  PlannedRun run;
-  expect_parts(run.mixture.summary(), {"shapes", "noise", "real", "requested", "assigned"});
-}
-
 TEST(Mixture, RefusesBadSources) {
   Mixture mixture(1);
   mixture.add(fake("a"), {});

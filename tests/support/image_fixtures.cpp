@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -284,14 +283,6 @@ void write_image_folder(const fs::path& root, int classes, int images, int width
           png ? encode_png(rgb, width, height) : encode_jpeg(rgb, width, height));
     }
   }
-}
-
-fs::path shared_data() {
-  const char* named = std::getenv("WELLSPRING_SHARED");
-  const fs::path shared =
-      named != nullptr ? fs::path(named) : fs::path(WELLSPRING_SOURCE_DIR).parent_path() / "shared";
-  const fs::path data = shared / "data";
-  return fs::exists(data / "cifar10-train.tar") ? data : fs::path();
 }
 
 }  // namespace wellspring::test

@@ -69,8 +69,4 @@ class TarWriter {
 void write_image_folder(const std::filesystem::path& root, int classes, int images, int width,
                         int height, std::uint32_t first_seed = 0);
 
-/// Folder with the project's real data: WELLSPRING_SHARED, or else ../shared next to the
-/// repository; empty if it is missing.
-std::filesystem::path shared_data();
-
 }  // namespace wellspring::test

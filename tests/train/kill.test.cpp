@@ -1,10 +1,8 @@
 // A run that is killed at any moment and restarted has the same results as an uninterrupted run.
-#include "core/signals.h"
 #include "kernels/random/philox.h"
 #include "tests/train/training_testing.h"
 
 #include <chrono>
-#include <cstring>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -85,23 +83,6 @@ TEST(KilledRuns, EndWithTheBytesOfAnUninterruptedRun) {
     const std::string bytes = slurp(straight.path() / file);
     ASSERT_FALSE(bytes.empty());
     EXPECT_TRUE(bytes == slurp(broken.path() / file)) << name;
-  }
-}
-
-TEST(SignalledRuns, CheckpointAndReturn75) {
-  for (const int signal : SignalGuard::kSignals) {
-    SCOPED_TRACE(strsignal(signal));
-    const TemporaryFolder work, configs;
-    const fs::path config = configs / "small.yaml";
-    test::spill(config, test::kSmallRun);
-    const pid_t child = start(config, work.path());
-    while (!fs::exists(work.path() / "runs/small/metrics.jsonl"))
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    kill(child, signal);
-    const int status = wait_for(child);
-    ASSERT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 75);
-    EXPECT_FALSE(fs::is_empty(work.path() / "runs/small/checkpoints"));
   }
 }
 

@@ -78,7 +78,7 @@ TEST(ParameterRules, KeepFrozenWeightsOfAnotherRun) {
   ASSERT_EQ(before.size(), after.size());
   for (const auto& [name, bytes] : before)
     EXPECT_EQ(bytes == after.at(name), !name.starts_with("head.")) << name;
-  // The optimizer has a state of trained parameters only; the model file works alone.
+  // The optimizer keeps state for trained parameters only; the model file is complete by itself.
   const Contents state = contents(probe.path() / "checkpoints/step-30/state.safetensors");
   EXPECT_TRUE(state.contains("first.head.weight"));
   EXPECT_FALSE(state.contains("first.stage0.stem.conv.weight"));

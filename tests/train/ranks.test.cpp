@@ -461,8 +461,8 @@ TEST(ParameterArena, SumsNarrowGradientsInF32) {
     Stream stream(Device::cpu(), 1);
     MemoryPlan memory(Device::cpu());
     ParameterArena arena;
-    const ParameterId matrix = arena.matrix("w", TensorLayout::dense, {1, 2}, Init::zeros);
-    const ParameterId vector = arena.vector("b", 1, Init::zeros);
+    const ParameterId matrix = arena.add({"w", TensorLayout::dense, {1, 2}, Init::zeros});
+    const ParameterId vector = arena.add({"b", TensorLayout::vector, {1}, Init::zeros});
     arena.plan(memory, DType::bf16, {});
     std::vector<float> wide(static_cast<std::size_t>(arena.trained_matrices()));
     memory.commit();

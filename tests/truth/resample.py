@@ -11,15 +11,6 @@ def box_weights(side, size):
     return np.maximum(inside, 0) * (size / side)
 
 
-def bicubic_weights(side, size):
-    """Keys' kernel with slope -1/2, widened in proportion, as Pillow's BICUBIC."""
-    scale = max(side / size, 1)
-    centres = (np.arange(size) + 0.5) * (side / size)
-    d = np.abs(np.arange(side) + 0.5 - centres[:, None]) / scale
-    weights = np.where(d < 1, (1.5 * d - 2.5) * d * d + 1, np.where(d < 2, ((-0.5 * d + 2.5) * d - 4) * d + 2, 0))
-    return weights / weights.sum(1, keepdims=True)
-
-
 def resized(picture, weights):
     return np.clip(np.einsum("ij,jk...,lk->il...", weights, np.asarray(picture, np.float64), weights, optimize=True), 0, 1)
 

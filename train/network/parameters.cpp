@@ -68,15 +68,6 @@ std::vector<std::int64_t> ParameterTensor::file_shape() const {
   return {shape[0], shape[3], shape[1], shape[2]};
 }
 
-ParameterId ParameterArena::matrix(std::string name, TensorLayout layout,
-                                   std::vector<std::int64_t> shape, Init initial) {
-  return add({std::move(name), layout, std::move(shape), initial});
-}
-
-ParameterId ParameterArena::vector(std::string name, std::int64_t n, Init initial) {
-  return add({std::move(name), TensorLayout::vector, {n}, initial});
-}
-
 ParameterId ParameterArena::add(ParameterTensor tensor) {
   if (planned_) throw std::logic_error("parameter '" + tensor.name + "' registered after plan()");
   if (tensor.kind == TensorKind::buffer && tensor.layout != TensorLayout::vector)

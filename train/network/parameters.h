@@ -76,9 +76,6 @@ class ParameterArena {
   /// The tensor called asked.name, for sharing; it keeps the initialisation of its owner. Error
   /// (std::logic_error) if it does not exist, or its layout, shape or kind differs.
   ParameterId find(const ParameterTensor& asked) const;
-  ParameterId matrix(std::string name, TensorLayout layout, std::vector<std::int64_t> shape,
-                     Init initial);
-  ParameterId vector(std::string name, std::int64_t n, Init initial);
 
   /// `keep_average`: also reserves a moving average of all values. Error (config): a layer-wise decay
   /// of a network with a single block.

@@ -71,7 +71,7 @@ class Register {
   Register(const RingOptions& options, Deadline deadline)
       : options_(options), deadline_(deadline), ranks_(static_cast<std::size_t>(options.size)) {}
 
-  /// Waits for all other ranks and answers them; returns the next rank's place.
+  /// Waits for all other ranks and answers them; returns the next rank's address.
   Answer complete(const Socket& listener, int own_port) {
     ranks_[0].answer.port = own_port;
     for (int joined = 1; joined < options_.size;) {
@@ -135,7 +135,7 @@ class Register {
   std::vector<Rank> ranks_;
 };
 
-/// Tells rank 0 where this rank listens; returns the next rank's place.
+/// Tells rank 0 where this rank listens; returns the next rank's address.
 Answer join(const RingOptions& options, int own_port, Deadline deadline) {
   const Socket first = connect_to(options.address, options.port, deadline);
   Answer answer;

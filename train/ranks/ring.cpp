@@ -93,7 +93,7 @@ class Ring::Incoming {
   }
   bool done() const { return reads_bytes_ && bytes_.empty(); }
   std::size_t left() const { return head_.size() + bytes_.size(); }
-  /// True once after each sign of life.
+  /// True once after each keep-alive message.
   bool heard() { return std::exchange(heard_, false); }
 
  private:

@@ -67,7 +67,6 @@ TEST(ConfigDocument, ReadsSectionsListsAndTables) {
   EXPECT_EQ(sources[0].scalar("weight")->value, "1");
   EXPECT_FALSE(sources[0].scalar("absent"));
   EXPECT_FALSE(sources[0].has("options"));
-  EXPECT_EQ(sources[1].path(), "data.sources[1]");
   EXPECT_EQ(sources[1].location().to_string(), "train.yaml:8:7");
   const ParamSetting name = sources[1].required_scalar("name", "");
   EXPECT_EQ(name.place.to_string(), "train.yaml:8:13");

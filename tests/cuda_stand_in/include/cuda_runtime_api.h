@@ -188,8 +188,7 @@ void launch_kernel(void* stream, std::string name, std::function<void()> work);
 /// launch (MemoryPlan::local_bytes). Refuses if the device has less left.
 cudaError_t take_local_memory(std::size_t stack);
 
-/// Sets the size of device memory (4 GiB otherwise). Local memory is taken again from the next
-/// launch on.
+/// Sets the size of device memory (4 GiB otherwise). The next launch allocates local memory again.
 void set_device_memory(std::size_t bytes);
 
 /// Device memory that a node of a graph touches, in pages of 4 KiB: each counts once as read and

@@ -418,18 +418,5 @@ TEST_F(ImageSetTest, ReadsHardLinksOfArchives) {
   EXPECT_EQ(bytes, Bytes{5});
 }
 
-TEST_F(ImageSetTest, ReadsTheSharedArchives) {
-  const fs::path data = test::shared_data();
-  if (data.empty())
-    GTEST_SKIP() << "needs cifar10-train.tar in ../shared/data or WELLSPRING_SHARED";
-  const ImageSet train = ImageSet::open({data / "cifar10-train.tar", "", 0});
-  EXPECT_EQ(train.size(), 20'000);
-  EXPECT_EQ(train.classes().size(), 10u);
-  EXPECT_EQ(train.classes().front(), "airplane");
-  for (std::int32_t c = 0; c < 10; ++c) EXPECT_EQ(train.images_of_class(c), 2000);
-  EXPECT_EQ(ImageSet::open({data, "test", 0}).size(), 5'000);
-  EXPECT_EQ(ImageSet::open({data, "train", 100}).size(), 1'000);
-}
-
 }  // namespace
 }  // namespace wellspring::test

@@ -27,7 +27,7 @@ TEST(ParameterPolicy, TakesEachSettingFromTheLastRuleThatGivesIt) {
 std::vector<ParameterTensor> tensors_under(const std::vector<ParameterRule>& rules) {
   ParameterArena arena(rules);
   for (const char* name : {"stage0.conv.weight", "stage1.conv.weight", "head.weight", "head.bias"})
-    arena.vector(name, 2, Init::zeros);
+    arena.add({name, TensorLayout::vector, {2}, Init::zeros});
   arena.add({.name = "stage0.norm.running_mean", .shape = {2}, .kind = TensorKind::buffer});
   return {arena.tensors().begin(), arena.tensors().end()};
 }

@@ -12,10 +12,10 @@ namespace {
 
 ParameterArena planned(MemoryPlan& memory) {
   ParameterArena arena;
-  arena.vector("norm.bias", 3, Init::zeros);
-  arena.matrix("conv.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal);
-  arena.vector("norm.weight", 4, Init::ones);
-  arena.matrix("head.weight", TensorLayout::dense, {5, 4}, Init::lecun_normal);
+  arena.add({"norm.bias", TensorLayout::vector, {3}, Init::zeros});
+  arena.add({"conv.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal});
+  arena.add({"norm.weight", TensorLayout::vector, {4}, Init::ones});
+  arena.add({"head.weight", TensorLayout::dense, {5, 4}, Init::lecun_normal});
   arena.plan(memory, DType::f32, {});
   memory.commit();
   return arena;
@@ -37,12 +37,12 @@ TEST(Parameters, PutMatricesFirstAndAlignTensors) {
 TEST(Parameters, PutFrozenTensorsLast) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena({{.match = "a.*", .frozen = true}, {.match = "b.bias", .lr_scale = 0.5f}});
-  arena.matrix("a.weight", TensorLayout::dense, {4, 70}, Init::he_normal);
-  arena.vector("a.bias", 4, Init::ones);
-  arena.matrix("b.weight", TensorLayout::dense, {5, 4}, Init::he_normal);
-  arena.vector("b.bias", 5, Init::zeros);
+  arena.add({"a.weight", TensorLayout::dense, {4, 70}, Init::he_normal});
+  arena.add({"a.bias", TensorLayout::vector, {4}, Init::ones});
+  arena.add({"b.weight", TensorLayout::dense, {5, 4}, Init::he_normal});
+  arena.add({"b.bias", TensorLayout::vector, {5}, Init::zeros});
   arena.add({.name = "n.mean", .shape = {5}, .kind = TensorKind::buffer});
-  arena.vector("n.bias", 5, Init::zeros);
+  arena.add({"n.bias", TensorLayout::vector, {5}, Init::zeros});
   arena.plan(memory, DType::bf16, {.weight_decay = 0.25f}, true);
   memory.commit();
   const std::span<const ParameterTensor> tensors = arena.tensors();
@@ -117,8 +117,8 @@ TEST(Parameters, HaveTheRatesOfTheirBlocks) {
 TEST(Parameters, ListTheUnitsOfAdaptiveClipping) {
   MemoryPlan memory(Device::cpu());
   ParameterArena arena;
-  arena.matrix("a.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal);
-  arena.vector("a.bias", 4, Init::zeros);
+  arena.add({"a.weight", TensorLayout::convolution, {4, 3, 3, 2}, Init::he_normal});
+  arena.add({"a.bias", TensorLayout::vector, {4}, Init::zeros});
   arena.add(
       {.name = "head.weight", .layout = TensorLayout::dense, .shape = {5, 4}, .output = "sample"});
   arena.plan(memory, DType::f32, {.agc = 0.1f});
@@ -139,8 +139,8 @@ TEST(Parameters, PlanNoGradientOfFrozenTensors) {
   for (const char* frozen : {"*.weight", "*.bias"}) {
     MemoryPlan memory(Device::cpu());
     ParameterArena arena({{.match = frozen, .frozen = true}});
-    arena.matrix("a.weight", TensorLayout::dense, {4, 64}, Init::he_normal);
-    arena.vector("a.bias", 4, Init::ones);
+    arena.add({"a.weight", TensorLayout::dense, {4, 64}, Init::he_normal});
+    arena.add({"a.bias", TensorLayout::vector, {4}, Init::ones});
     arena.plan(memory, DType::f32, {});
     memory.commit();
     std::map<std::string, std::size_t> bytes;
@@ -212,8 +212,8 @@ TEST(Parameters, RoundTripThroughTheOihwOrderOfFiles) {
 
 TEST(Parameters, RefuseADuplicateName) {
   ParameterArena arena;
-  arena.vector("a", 1, Init::zeros);
-  EXPECT_THROW(arena.vector("a", 1, Init::zeros), std::logic_error);
+  arena.add({"a", TensorLayout::vector, {1}, Init::zeros});
+  EXPECT_THROW(arena.add({"a", TensorLayout::vector, {1}, Init::zeros}), std::logic_error);
 }
 
 }  // namespace
