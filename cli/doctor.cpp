@@ -30,10 +30,10 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-/// The compiler of generators in headers.
-std::string compiler_text() {
+/// A compiler of generators in headers.
+std::string compiler_text(own::Compiler (*find)()) {
   try {
-    const own::HostCompiler compiler = own::find_compiler();
+    const own::Compiler compiler = find();
     return fmt::format("{} ({}), for generators of your own", compiler.program.string(),
                        compiler.version);
   } catch (const Error& error) {
@@ -76,7 +76,7 @@ void print_machine() {
   line("/dev/shm", free_space("/dev/shm"));
   line("this folder", free_space("."));
   line("system", machine.system);
-  line("C++ compiler", compiler_text());
+  line("C++ compiler", compiler_text(own::find_compiler));
 }
 
 void print_gpus() {
@@ -84,6 +84,7 @@ void print_gpus() {
   const CudaStatus status = cuda_status();
   line("CUDA build",
        status.built ? fmt::format("yes, for architectures {}", kCudaArchitectures) : "no");
+  if (status.built) line("CUDA compiler", compiler_text(own::find_nvcc));
   line("driver", cuda_version(status.driver_version));
   line("runtime", cuda_version(status.runtime_version));
   if (status.device_count == 0) line("usable", "none: " + status.reason);

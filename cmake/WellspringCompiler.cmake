@@ -75,6 +75,7 @@ target_link_options(wellspring_flags INTERFACE LINKER:--disable-new-dtags)
 
 # Contraction is off on both sides, so + - * / sqrt and explicit fma round alike on host and device.
 set(host_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
+set(device_flags -fmad=false --expt-relaxed-constexpr -Werror=cross-execution-space-call)
 set(host_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
   list(APPEND host_flags -march=${WELLSPRING_MARCH})
@@ -118,8 +119,7 @@ endif()
 if(WELLSPRING_CUDA_STAND_IN)
   target_compile_definitions(wellspring_flags INTERFACE WELLSPRING_CUDA=1 WELLSPRING_CUDA_STAND_IN=1)
 elseif(WELLSPRING_HAS_CUDA)
-  set(cuda_flags -fmad=false --expt-relaxed-constexpr -Werror=cross-execution-space-call
-      -Xcompiler=-Wall,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp -lineinfo
+  set(cuda_flags ${device_flags} -Xcompiler=-Wall,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp -lineinfo
       --threads=2)  # architectures of one file side by side
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND WELLSPRING_MARCH)
     list(APPEND cuda_flags -Xcompiler=-march=${WELLSPRING_MARCH})

@@ -53,7 +53,8 @@ install(FILES "${CMAKE_BINARY_DIR}/core/version.h" DESTINATION ${CMAKE_INSTALL_I
         COMPONENT library EXCLUDE_FROM_ALL)
 # Generators of the user (generators/own) are compiled with the program's headers.
 foreach(folder core kernels generators)
-  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 endforeach()
 install(FILES "${CMAKE_BINARY_DIR}/core/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wellspring/core)
 configure_file(cmake/WellspringConfig.cmake.in "${CMAKE_BINARY_DIR}/WellspringConfig.cmake" @ONLY)

@@ -56,6 +56,30 @@ struct Message {
   std::string text;
 };
 
+/// Messages of nvcc, "rings.h(12): error: text" and two lines that show the place, in the form of
+/// g++: "rings.h:12:3: error: text".
+std::string in_form_of_gcc(const std::string& messages) {
+  std::string text;
+  std::vector<std::string> lines;
+  std::istringstream all(messages);
+  for (std::string line; std::getline(all, line);) lines.push_back(std::move(line));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string line = lines[i];
+    const std::size_t close = line.find("): error"), open = line.rfind('(', close);
+    if (close != std::string::npos && open != std::string::npos) {
+      std::string place = line.substr(0, open) + ":" + line.substr(open + 1, close - open - 1);
+      const std::string marks = i + 2 < lines.size() ? lines[i + 2] : "";
+      const std::size_t caret = marks.find_first_not_of(' ');
+      constexpr std::size_t kIndent = 2;  // nvcc indents the lines that it quotes
+      if (caret != std::string::npos && caret >= kIndent && marks.substr(caret) == "^")
+        place += fmt::format(":{}", caret - kIndent + 1);
+      line = place + line.substr(close + 1);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
 /// The first error in each user's line, in order. An error in Wellspring's own headers belongs to
 /// the last line of the user that the compiler mentioned before it, or to no line.
 std::vector<Message> errors_in(const std::string& messages, const fs::path& header) {
@@ -114,6 +138,10 @@ constexpr Hint kHints[] = {
     {"'describe'", "write: static SampleInfo describe(const Params& params)"},
     {"kLatents", "write: static constexpr int kLatents = NUMBER_OF_LATENTS;"},
     {"kForm", "write: static constexpr forms::Pixels kForm = {}; or another form"},
+    {"calling a __host__ function",
+     "write WS_INLINE before functions of your own; a GPU has no functions of the standard "
+     "library"},
+    {"unsupported GNU version", "set WELLSPRING_CXX to a g++ that this nvcc supports"},
     {"discards qualifiers", "member functions of a functor must be const"},
     {"passing 'const", "member functions of a functor must be const"},
 };
@@ -156,23 +184,124 @@ std::vector<fs::path> files_of_rule(const std::string& rule) {
   return files;
 }
 
-}  // namespace
+std::vector<std::string> words_of(const char* text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
-HostCompiler find_compiler() {
-  const char* const chosen = std::getenv("WELLSPRING_CXX");
-  std::vector<std::string> names = {kCompiler, "g++"};
-  if (chosen != nullptr && *chosen != '\0') names = {chosen};
-  for (const std::string& name : names) {
+struct Candidates {
+  const char* variable;            ///< overrides the names
+  std::vector<std::string> names;  ///< programs or paths; "": none
+  std::string_view version;        ///< mark of the line that has the version; "": the first line
+};
+
+Compiler find_program(Candidates of, const ErrorText& missing) {
+  const char* const chosen = std::getenv(of.variable);
+  if (chosen != nullptr && *chosen != '\0') of.names = {chosen};
+  std::erase(of.names, "");
+  for (const std::string& name : of.names) {
     const std::optional<fs::path> program = on_path(name);
     if (!program) continue;
     const ChildResult result = run_program({program->string(), "--version"});
-    if (result.exit_code == 0) return {*program, result.output.substr(0, result.output.find('\n'))};
+    if (result.exit_code != 0) continue;
+    const std::string& text = result.output;
+    const std::size_t mark = std::min(text.find(of.version), text.size());
+    const std::size_t line = text.rfind('\n', mark) + 1;  // 0 for the first line
+    return {*program, text.substr(line, text.find('\n', mark) - line)};
   }
   fail(ErrorKind::config,
-       {fmt::format("no C++ compiler: {} cannot be run", fmt::join(names, " and ")),
-        "a generator in a header is compiled on this machine",
-        "install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set "
-        "WELLSPRING_CXX to g++ 11 or newer"});
+       {fmt::format("{}: {} cannot be run", missing.problem, fmt::join(of.names, " and ")),
+        missing.why, missing.advice});
+}
+
+void run_compiler(const std::vector<std::string>& words, const fs::path& header) {
+  const ChildResult result = run_program(words);
+  if (result.signal != 0)
+    fail(ErrorKind::runtime,
+         {fmt::format("{}: the compiler was ended by signal {}", header.string(), result.signal),
+          "", "repeat the command; nothing was kept"});
+  if (result.exit_code != 0)
+    fail(ErrorKind::config, {explain_errors(result.output, header), "", ""});
+}
+
+void add_includes(std::vector<std::string>& words, const fs::path& header) {
+  for (const fs::path& include : header_folders()) words.push_back("-I" + include.string());
+  for (const std::string& word : {std::string("-include"), header.string()}) words.push_back(word);
+}
+
+std::string functor_alias(const fs::path& header) {
+  return fmt::format("using namespace wellspring;\nusing OwnFunctor = {};\n",
+                     own_functor_name(header));
+}
+
+/// Compiles the kernels of `header` into `folder`/generator.cubin, and writes generator.cu, which is
+/// also the source of their handles. Returns the files that they include.
+std::vector<fs::path> compile_device_code(const fs::path& header, const Toolchain& toolchain,
+                                          const fs::path& folder) {
+  const fs::path source = folder / "generator.cu", cubin = folder / "generator.cubin",
+                 rule = folder / "device.d";
+  write_file(source,
+             fmt::format("#include \"kernels/emission/device_code.h\"\n"
+                         "#ifdef __CUDACC__\n#include \"kernels/runtime/launch.cuh\"\n#else\n"
+                         "#include \"generators/own/kernel_handles.h\"\n"
+                         "WS_OWN_CUBIN(R\"path({})path\");\n#endif\n{}"
+                         "WS_CUDA_GENERATOR(OwnFunctor);\n",
+                         cubin.string(), functor_alias(header)));
+  std::vector<std::string> words = {toolchain.nvcc.program, "-ccbin", toolchain.host.program};
+  std::ranges::copy(words_of(kNvccFlags), std::back_inserter(words));
+  words.push_back("-arch=" + toolchain.arch);
+  add_includes(words, header);
+  for (const std::string& word :
+       {source.string(), std::string("-MMD"), std::string("-MF"), rule.string(),
+        std::string("-cubin"), std::string("-o"), cubin.string()})
+    words.push_back(word);
+  run_compiler(words, header);
+  // The compiler's version stands for CUDA's own headers.
+  const fs::path toolkit = fs::weakly_canonical(toolchain.nvcc.program).parent_path().parent_path();
+  std::vector<fs::path> files = files_of_rule(read_text(rule));
+  std::erase_if(files, [&](const fs::path& file) {
+    const fs::path below = fs::weakly_canonical(file).lexically_relative(toolkit);
+    return !below.empty() && *below.begin() != "..";
+  });
+  return files;
+}
+
+}  // namespace
+
+Compiler find_compiler() {
+  return find_program(
+      {"WELLSPRING_CXX", {kCompiler, "g++"}, ""},
+      {"no C++ compiler", "a generator in a header is compiled on this machine",
+       "install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set "
+       "WELLSPRING_CXX to g++ 11 or newer"});
+}
+
+Compiler find_nvcc() {
+  return find_program(
+      {"WELLSPRING_NVCC", {kNvcc, "nvcc", "/usr/local/cuda/bin/nvcc"}, "release "},
+      {"no CUDA compiler", "a generator in a header is compiled for the GPU on this machine",
+       "install one (Debian, Ubuntu: apt install nvidia-cuda-toolkit; newer ones: "
+       "developer.nvidia.com/cuda-downloads), or set WELLSPRING_NVCC to the path of nvcc; "
+       "device=cpu needs none"});
+}
+
+std::string Toolchain::version() const {
+  return arch.empty() ? host.version : host.version + "; " + nvcc.version;
+}
+
+Toolchain find_toolchain(const std::string& arch) {
+  if (arch.empty()) return {find_compiler(), "", {}};
+#if WELLSPRING_CUDA
+  return {find_compiler(), arch, find_nvcc()};
+#else
+  fail(ErrorKind::config, {fmt::format("--arch {}: this program was built without CUDA", arch), "",
+                           "compile the header with the program that will use it"});
+#endif
+}
+
+std::string arch_of(Device device) {
+  const int capability = describe(device).compute_capability;
+  return fmt::format("sm_{}", capability == 0 ? kStandInCapability : capability);
 }
 
 std::vector<fs::path> header_folders() {
@@ -188,19 +317,22 @@ std::vector<fs::path> header_folders() {
                            "install the program again, with its folder include/"});
 }
 
-std::vector<std::string> compile_flags() {
-  std::istringstream words(kFlags);
-  std::vector<std::string> flags(std::istream_iterator<std::string>(words), {});
+std::vector<std::string> compile_flags(const std::string& arch) {
+  std::vector<std::string> flags = words_of(kFlags);
   // Hidden: a copy of a built-in generator must not be replaced by the code of the program.
   for (const char* const flag : {"-fPIC", "-shared", "-fvisibility=hidden", "-fno-gnu-unique", "-w",
                                  "-fdiagnostics-color=never", "-fmax-errors=20"})
     flags.emplace_back(flag);
+  if (arch.empty()) return flags;
+  std::ranges::copy(words_of(kDeviceHostFlags), std::back_inserter(flags));
+  // Both files of the object include the header, whose functions may lack `inline`.
+  flags.emplace_back("-Wl,-z,muldefs");
   return flags;
 }
 
 std::string explain_errors(const std::string& messages, const fs::path& header) {
   constexpr std::size_t kMost = 3;
-  const std::vector<Message> errors = errors_in(messages, header);
+  const std::vector<Message> errors = errors_in(in_form_of_gcc(messages), header);
   if (errors.empty())
     return fmt::format("{}: the compiler failed: {}", header.string(), messages.substr(0, 2000));
   std::string text;
@@ -211,29 +343,31 @@ std::string explain_errors(const std::string& messages, const fs::path& header) 
   return text + "\n  hint: " + hint;
 }
 
-std::vector<fs::path> compile_header(const fs::path& header, const HostCompiler& compiler,
-                                     const fs::path& folder) {
-  const fs::path instance = folder / "generator.cpp", rule = folder / "generator.d";
-  write_file(instance, fmt::format("#include \"generators/own/instance.h\"\n"
-                                   "using namespace wellspring;\nusing OwnFunctor = {};\n"
-                                   "WS_OWN_GENERATOR(OwnFunctor)\n",
-                                   own_functor_name(header)));
-  std::vector<std::string> words = {compiler.program};
-  for (std::string& flag : compile_flags()) words.push_back(std::move(flag));
-  for (const fs::path& include : header_folders()) words.push_back("-I" + include.string());
+IncludedFiles compile_header(const fs::path& header, const Toolchain& toolchain,
+                             const fs::path& folder) {
+  const fs::path rule = folder / "generator.d", object = folder / "generator.so";
+  std::vector<fs::path> sources = {folder / "generator.cpp"};
+  IncludedFiles files;
+  if (!toolchain.arch.empty()) {
+    sources.insert(sources.begin(), folder / "generator.cu");
+    files.device = compile_device_code(header, toolchain, folder);
+  }
+  write_file(folder / "generator.cpp",
+             fmt::format("#include \"generators/own/instance.h\"\n{}WS_OWN_GENERATOR(OwnFunctor)\n",
+                         functor_alias(header)));
+  std::vector<std::string> words = {toolchain.host.program};
+  std::ranges::copy(compile_flags(toolchain.arch), std::back_inserter(words));
+  add_includes(words, header);
+  for (const char* const word : {"-x", "c++"}) words.emplace_back(word);
+  std::ranges::copy(sources, std::back_inserter(words));
   for (const std::string& word :
-       {std::string("-include"), header.string(), instance.string(), std::string("-MMD"),
-        std::string("-MF"), rule.string(), std::string("-o"), (folder / "generator.so").string()})
+       {std::string("-MMD"), std::string("-MF"), rule.string(), std::string("-o"), object.string()})
     words.push_back(word);
-  const ChildResult result = run_program(words);
-  if (result.signal != 0)
-    fail(ErrorKind::runtime,
-         {fmt::format("{}: the compiler was ended by signal {}", header.string(), result.signal),
-          "", "repeat the command; nothing was kept"});
-  if (result.exit_code != 0)
-    fail(ErrorKind::config, {explain_errors(result.output, header), "", ""});
-  std::vector<fs::path> files = files_of_rule(read_text(rule));
-  std::erase_if(files, [&](const fs::path& file) { return file == instance; });
+  run_compiler(words, header);
+  files.host = files_of_rule(read_text(rule));  // g++ writes the rule of the last source
+  const auto is_written_here = [&](const fs::path& file) { return file.parent_path() == folder; };
+  std::erase_if(files.host, is_written_here);
+  std::erase_if(files.device, is_written_here);
   return files;
 }
 

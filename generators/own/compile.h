@@ -2,35 +2,59 @@
 // Called by generators/own/object_cache.h and `doctor`; host only.
 #pragma once
 
+#include "kernels/runtime/device.h"
+
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace wellspring::own {
 
-/// A C++ compiler of this machine.
-struct HostCompiler {
+/// A compiler of this machine.
+struct Compiler {
   std::filesystem::path program;
-  std::string version;  ///< first line of --version
+  std::string version;  ///< the line of --version that has it
 };
 /// $WELLSPRING_CXX, the compiler of this program, or g++ on PATH. Throws a config error that names
 /// the package to install.
-HostCompiler find_compiler();
+Compiler find_compiler();
+/// $WELLSPRING_NVCC, the nvcc of this program, nvcc on PATH, or /usr/local/cuda/bin/nvcc. Throws a
+/// config error that says how to install it.
+Compiler find_nvcc();
+
+/// Compilers and target of an object.
+struct Toolchain {
+  Compiler host;
+  std::string arch;  ///< architecture of its device code, such as "sm_90"; "": host code only
+  Compiler nvcc;     ///< used if there is device code
+
+  /// Versions of the compilers.
+  std::string version() const;
+};
+/// Throws a config error if a compiler is missing, or if there is an `arch` and this program has no
+/// CUDA back end.
+Toolchain find_toolchain(const std::string& arch);
+/// Architecture of a GPU.
+std::string arch_of(Device device);
 
 /// Folders of Wellspring's headers: of the installation, or of the source and build trees. Throws a
 /// config error if they are missing.
 std::vector<std::filesystem::path> header_folders();
 
-/// Flags of every compiled header.
-std::vector<std::string> compile_flags();
+/// Flags of every header that is compiled for `arch`.
+std::vector<std::string> compile_flags(const std::string& arch);
 
-/// Compiles `header` into `folder`/generator.so and returns all files that it includes, except the
-/// system's. Throws a config error with the user's file, line and column.
-std::vector<std::filesystem::path> compile_header(const std::filesystem::path& header,
-                                                  const HostCompiler& compiler,
-                                                  const std::filesystem::path& folder);
+/// Files that a header includes, without headers of the system and of CUDA.
+struct IncludedFiles {
+  std::vector<std::filesystem::path> host, device;
+};
+/// Compiles `header` into `folder`/generator.so. With device code, the object contains a cubin and
+/// the handles of its kernels (kernel_handles.h). Throws a config error with the user's file, line
+/// and column.
+IncludedFiles compile_header(const std::filesystem::path& header, const Toolchain& toolchain,
+                             const std::filesystem::path& folder);
 
-/// The error to report for a compiler's messages about `header`; see compile_header.
+/// The error to report for the messages of g++ or nvcc about `header`; see compile_header.
 std::string explain_errors(const std::string& messages, const std::filesystem::path& header);
 
 }  // namespace wellspring::own

@@ -6,9 +6,10 @@
 #include "generators/functor_generator.h"
 #include "generators/own/own_generator.h"
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 namespace wellspring::own {
@@ -19,41 +20,45 @@ inline std::vector<std::string> interface_of_headers() {
           std::to_string(sizeof(EmitCall)), std::to_string(sizeof(MemoryPlan))};
 }
 
-inline std::string& hash_of_header() {
-  static std::string hash;
-  return hash;
+/// Information from the program for a compiled header.
+struct ObjectContext {
+  std::vector<std::string> interface;  ///< interface_of_headers()
+  OwnHeader header;
+  /// own::find_kernel, in programs that run on GPUs.
+  const void* (*find_kernel)(const std::byte* cubin, const std::type_info& block) = nullptr;
+};
+inline ObjectContext& object_context() {
+  static ObjectContext context;
+  return context;
 }
 
 template <class F>
-struct Made {
-  static std::unique_ptr<Generator> make(const std::vector<ParamSetting>& settings, int size,
-                                         const Generators& others) {
-    return std::make_unique<OwnGenerator>(FunctorGenerator<F>::make(settings, size, others),
-                                          hash_of_header());
-  }
-};
+std::unique_ptr<Generator> make_own(const std::vector<ParamSetting>& settings, int size,
+                                    const Generators& others) {
+  return std::make_unique<OwnGenerator>(FunctorGenerator<F>::make(settings, size, others),
+                                        object_context().header, settings, size);
+}
 
 /// False if the header was compiled with other headers than the program.
 template <class F>
-bool fill(GeneratorEntry& entry, const std::vector<std::string>& interface,
-          const std::string& hash) {
-  if (interface != interface_of_headers()) return false;
-  hash_of_header() = hash;
+bool fill(GeneratorEntry& entry, const ObjectContext& context) {
+  if (context.interface != interface_of_headers()) return false;
+  object_context() = context;
   entry = generator_entry<F>();
-  entry.maker = &Made<F>::make;
+#if !WELLSPRING_CUDA
+  entry.maker = &make_own<F>;  // it uses the object with device code when it needs it
+#endif
   return true;
 }
 
 /// The only symbol that a compiled header exports.
-using Fill = bool(GeneratorEntry& entry, const std::vector<std::string>& interface,
-                  const std::string& hash);
+using Fill = bool(GeneratorEntry& entry, const ObjectContext& context);
 inline constexpr const char* kFillSymbol = "wellspring_own_generator";
 
 }  // namespace wellspring::own
 
-#define WS_OWN_GENERATOR(F)                                                           \
-  extern "C" __attribute__((visibility("default"))) bool wellspring_own_generator(    \
-      ::wellspring::GeneratorEntry& entry, const std::vector<std::string>& interface, \
-      const std::string& hash) {                                                      \
-    return ::wellspring::own::fill<F>(entry, interface, hash);                        \
+#define WS_OWN_GENERATOR(F)                                                                   \
+  extern "C" __attribute__((visibility("default"))) bool wellspring_own_generator(            \
+      ::wellspring::GeneratorEntry& entry, const ::wellspring::own::ObjectContext& context) { \
+    return ::wellspring::own::fill<F>(entry, context);                                        \
   }

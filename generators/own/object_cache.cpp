@@ -154,8 +154,8 @@ std::optional<Description> read_description(const fs::path& object) {
 
 /// True if the object is complete and none of its inputs has changed.
 bool is_valid(const Description& entry, const fs::path& object, const fs::path& header,
-              const HostCompiler* compiler) {
-  if (compiler != nullptr && entry.compiler != compiler->version) return false;
+              const Toolchain* toolchain) {
+  if (toolchain != nullptr && entry.compiler != toolchain->version()) return false;
   try {
     const std::vector<fs::path> folders = search_folders(header);
     const auto unchanged = [&](const IncludedFile& file) {
@@ -167,9 +167,10 @@ bool is_valid(const Description& entry, const fs::path& object, const fs::path& 
   }
 }
 
-std::string key_of(const fs::path& header) {
-  const std::string inputs = fmt::format("{}\n{}\n{}\n{}\n", fmt::join(compile_flags(), " "),
-                                         kVersion, kCommit, own_functor_name(header));
+std::string key_of(const fs::path& header, const std::string& arch) {
+  const std::string inputs =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n", fmt::join(compile_flags(arch), " "), arch, kVersion,
+                  kCommit, own_functor_name(header));
   const std::string hash =
       Sha256().update(bytes_of(inputs)).update(read_bytes(header)).hex().substr(0, 32);
   return header.stem().string() + "-" + hash;
@@ -227,44 +228,49 @@ void ObjectCache::open_folder() {
   temporary_ = true;
 }
 
-std::optional<CompiledObject> ObjectCache::get(const fs::path& header, MayCompile may) {
+std::optional<CompiledObject> ObjectCache::get(const fs::path& header, const std::string& arch,
+                                               MayCompile may) {
   expect_private(header, S_IWOTH, fmt::format("chmod o-w {}", header.string()));
-  const fs::path object = folder_ / (key_of(header) + ".so");
-  std::optional<HostCompiler> compiler;
+  const fs::path object = folder_ / (key_of(header, arch) + ".so");
+  std::optional<Toolchain> toolchain;
   try {
-    compiler = find_compiler();
+    toolchain = find_toolchain(arch);
   } catch (const Error&) {
     if (!read_description(object)) throw;  // a prepared entry needs no compiler
   }
   const FileLock lock(fs::path(object).replace_extension(".lock"));
   const std::optional<Description> entry = read_description(object);
-  if (entry && is_valid(*entry, object, header, compiler ? &*compiler : nullptr)) {
+  if (entry && is_valid(*entry, object, header, toolchain ? &*toolchain : nullptr)) {
     std::error_code read_only;
     fs::last_write_time(object, fs::file_time_type::clock::now(), read_only);
     return CompiledObject{object, entry->header, entry->checked, true};
   }
   if (may == MayCompile::no) return std::nullopt;
-  if (!compiler) compiler = find_compiler();  // throws
+  if (!toolchain) toolchain = find_toolchain(arch);  // throws
   if (!temporary_ && ::access(folder_.c_str(), W_OK) != 0) {
     folder_.clear();
     open_folder();
-    return compile(header, *compiler, folder_ / object.filename());
+    return compile(header, *toolchain, folder_ / object.filename());
   }
-  return compile(header, *compiler, object);
+  return compile(header, *toolchain, object);
 }
 
-CompiledObject ObjectCache::compile(const fs::path& header, const HostCompiler& compiler,
+CompiledObject ObjectCache::compile(const fs::path& header, const Toolchain& toolchain,
                                     const fs::path& object) {
   const std::vector<fs::path> folders = search_folders(header);
   const ScratchFolder scratch(folder_);
   Description entry;
-  entry.compiler = compiler.version;
-  for (const fs::path& file : compile_header(header, compiler, scratch.path())) {
+  entry.compiler = toolchain.version();
+  const auto add = [&](const fs::path& file) {
     entry.files.push_back(locate(file, folders));
     if (entry.files.back().folder == 0 || entry.files.back().folder == folders.size())
       expect_private(file, S_IWOTH, fmt::format("chmod o-w {}", file.string()));
-  }
+  };
+  const IncludedFiles files = compile_header(header, toolchain, scratch.path());
+  std::ranges::for_each(files.host, add);
   entry.header = hash_of_header(entry.files, folders.size());
+  for (const fs::path& file : files.device)
+    if (std::ranges::find(files.host, file) == files.host.end()) add(file);
   const fs::path made = scratch.path() / "generator.so";
   entry.object = hash_of(made);
   std::error_code failed;

@@ -38,15 +38,17 @@ class ObjectCache {
   ObjectCache(const ObjectCache&) = delete;
   ObjectCache& operator=(const ObjectCache&) = delete;
 
-  /// Finds or compiles `header`, an absolute path. Waits while another process compiles it. Empty
-  /// if it would have to be compiled but may not be.
-  std::optional<CompiledObject> get(const std::filesystem::path& header, MayCompile may);
+  /// Finds or compiles `header`, an absolute path, with device code for `arch` or, if it is "",
+  /// without. Waits while another process compiles it. Empty if it would have to be compiled but may
+  /// not be.
+  std::optional<CompiledObject> get(const std::filesystem::path& header, const std::string& arch,
+                                    MayCompile may);
   /// Records that the generator passed its checks.
   void mark_checked(const CompiledObject& object);
 
  private:
   void open_folder();
-  CompiledObject compile(const std::filesystem::path& header, const HostCompiler& compiler,
+  CompiledObject compile(const std::filesystem::path& header, const Toolchain& toolchain,
                          const std::filesystem::path& object);
   void evict(const std::filesystem::path& kept) const;
 

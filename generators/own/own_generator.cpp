@@ -4,10 +4,12 @@
 #include "core/io/files.h"
 #include "generators/own/check.h"
 #include "generators/own/instance.h"
+#include "generators/own/kernel_library.h"
 #include "generators/own/object_cache.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <dlfcn.h>
 #include <map>
@@ -38,12 +40,22 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
   publish_symbols();
   // Never closed: samples may be made until the process ends.
   void* const library = ::dlopen(object.file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    fail(ErrorKind::config, {fmt::format("{}: cannot be loaded", header.string()), ::dlerror(),
-                             "an undefined symbol needs a definition in the header"});
+  if (library == nullptr) {
+    const std::string reason = ::dlerror();
+    const bool lacks_kernel = reason.find("_kernel") != std::string::npos;
+    fail(ErrorKind::config,
+         {fmt::format("{}: cannot be loaded", header.string()), reason,
+          lacks_kernel ? "only the header's own functor has kernels; use device=cpu, or add the "
+                         "header to generators/CMakeLists.txt (docs/contributing.md)"
+                       : "an undefined symbol needs a definition in the header"});
+  }
   auto* const fill = reinterpret_cast<own::Fill*>(::dlsym(library, own::kFillSymbol));
   GeneratorEntry entry;
-  if (fill == nullptr || !fill(entry, own::interface_of_headers(), object.hash))
+  own::ObjectContext context{own::interface_of_headers(), {object.hash, header.string()}};
+#if WELLSPRING_CUDA && !WELLSPRING_CUDA_STAND_IN
+  context.find_kernel = &own::find_kernel;
+#endif
+  if (fill == nullptr || !fill(entry, context))
     fail(ErrorKind::config, {fmt::format("{}: cannot be loaded", header.string()),
                              "Wellspring's headers are of another version than the program",
                              "build or install the program again"});
@@ -56,10 +68,10 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
   return entry;
 }
 
-/// Compiles or finds the header, and checks it unless that was done before.
+/// Compiles or finds the header for CPUs, and checks it unless that was done before.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
-  std::optional<own::CompiledObject> object = cache.get(header, may);
+  std::optional<own::CompiledObject> object = cache.get(header, "", may);
   if (!object || object->checked) return object;
   if (check == OwnCheck::run) {
     const std::string failure = own::failure_of([&] { return load_object(*object, header); });
@@ -78,6 +90,8 @@ std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::pa
 struct Loaded {
   GeneratorEntry entry;
   std::string hash;
+  own::MayCompile may = own::MayCompile::no;     ///< yes: the user named it
+  std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
 };
 
 /// Headers by path. Entries stay where they are.
@@ -91,22 +105,43 @@ LoadedHeaders& loaded_headers() {
   return headers;
 }
 
+[[noreturn]] void refuse_to_compile(const std::string& where, const std::string& arguments) {
+  fail(ErrorKind::config,
+       {where + ": not compiled", "only a configuration or a command starts the compiler",
+        "run wellspring compile " + arguments});
+}
+
 const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
   const std::string path = own_generator_path(name, place);
+  const auto may = is_written_by_user(place) ? own::MayCompile::yes : own::MayCompile::no;
   LoadedHeaders& headers = loaded_headers();
   const std::lock_guard lock(headers.mutex);
-  if (const auto found = headers.entries.find(path); found != headers.entries.end())
+  if (const auto found = headers.entries.find(path); found != headers.entries.end()) {
+    found->second.may = std::max(found->second.may, may);
     return found->second;
+  }
   require_file(path);
   own::ObjectCache cache;
-  const auto may = is_written_by_user(place) ? own::MayCompile::yes : own::MayCompile::no;
   const auto object = prepare(cache, path, may, OwnCheck::run);
-  if (!object)
-    fail(ErrorKind::config, {fmt::format("{}{}: not compiled", place.prefix(), path),
-                             "only a configuration or a command starts the compiler",
-                             "run wellspring compile " + path});
-  return headers.entries.emplace(path, Loaded{load_object(*object, path), object->hash})
+  if (!object) refuse_to_compile(place.prefix() + path, path);
+  return headers.entries.emplace(path, Loaded{load_object(*object, path), object->hash, may, {}})
       .first->second;
+}
+
+/// The generator of a loaded header with its device code for `arch`.
+const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, const std::string& arch) {
+  LoadedHeaders& headers = loaded_headers();
+  const std::lock_guard lock(headers.mutex);
+  Loaded& known = headers.entries.at(header.path);
+  if (const auto found = known.on_gpu.find(arch); found != known.on_gpu.end()) return found->second;
+  own::ObjectCache cache;
+  const auto object = cache.get(header.path, arch, known.may);
+  if (!object)
+    refuse_to_compile(fmt::format("{} for {}", header.path, arch),
+                      fmt::format("{} --arch {}", header.path, arch));
+  if (object->hash != header.hash)
+    fail(ErrorKind::config, {header.path + ": changed while it was in use", "", "start again"});
+  return known.on_gpu.emplace(arch, load_object(*object, header.path)).first->second;
 }
 
 }  // namespace
@@ -150,25 +185,32 @@ const std::string& own_generator_hash(const std::string& name) {
   return loaded(name, {}).hash;
 }
 
-CompiledHeader compile_own_generator(const std::string& name, OwnCheck check) {
+CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
+                                     const std::string& arch) {
   const std::string path = own_generator_path(name, {});
   require_file(path);
   own::ObjectCache cache;
-  const auto object = prepare(cache, path, own::MayCompile::yes, check);
+  auto object = prepare(cache, path, own::MayCompile::yes, check);
+  if (!arch.empty()) {
+    object = cache.get(path, arch, own::MayCompile::yes);
+    load_object(*object, path);  // reports undefined symbols
+  }
   return {object->hash, object->file, object->from_cache};
 }
 
-OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, std::string hash)
-    : made_(std::move(made)), hash_(std::move(hash)) {}
+OwnGenerator::OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,
+                           std::vector<ParamSetting> settings, int size)
+    : made_(std::move(made)),
+      header_(std::move(header)),
+      settings_(std::move(settings)),
+      size_(size) {}
 OwnGenerator::~OwnGenerator() = default;
 
 void OwnGenerator::plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) {
+  on_gpu_.reset();
   if (memory.device().is_cuda())
-    fail(ErrorKind::device,
-         {fmt::format("{} is compiled from a header, which runs only on CPUs so far", info().name),
-          "its device code needs a build of Wellspring",
-          "use device=cpu, or add it to generators/CMakeLists.txt (docs/contributing.md)"});
-  made_->plan(memory, rows, dense);
+    on_gpu_ = loaded_on_gpu(header_, own::arch_of(memory.device())).make(settings_, size_);
+  planned().plan(memory, rows, dense);
 }
 
 }  // namespace wellspring

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace wellspring {
 
@@ -39,25 +40,40 @@ struct CompiledHeader {
   bool from_cache = false;
 };
 /// Compiles and checks a header, or finds it in the cache. OwnCheck::trust: records it as checked.
-CompiledHeader compile_own_generator(const std::string& name, OwnCheck check);
+/// `arch`: compiles it also for GPUs of this architecture ("sm_90"), and returns that object; ""
+/// for CPUs only.
+CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
+                                     const std::string& arch);
 
-/// A generator from a header, which runs on CPUs only.
+/// A header of the user.
+struct OwnHeader {
+  std::string hash;  ///< own_generator_hash()
+  std::string path;  ///< absolute
+};
+
+/// A generator from a header. Planning it on a GPU loads the object with device code.
 class OwnGenerator final : public Generator {
  public:
-  OwnGenerator(std::unique_ptr<Generator> made, std::string hash);
+  OwnGenerator(std::unique_ptr<Generator> made, OwnHeader header,
+               std::vector<ParamSetting> settings, int size);
   ~OwnGenerator() override;
 
-  const std::string& hash() const { return hash_; }
+  const std::string& hash() const { return header_.hash; }
   const SampleInfo& info() const override { return made_->info(); }
   std::string parameters_yaml() const override { return made_->parameters_yaml(); }
-  const std::vector<std::string>& notes() const override { return made_->notes(); }
+  const std::vector<std::string>& notes() const override { return planned().notes(); }
   void plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) override;
-  void load(Stream& stream) override { made_->load(stream); }
-  void emit(Stream& stream, const EmitCall& call) override { made_->emit(stream, call); }
+  void load(Stream& stream) override { planned().load(stream); }
+  void emit(Stream& stream, const EmitCall& call) override { planned().emit(stream, call); }
 
  private:
+  Generator& planned() const { return on_gpu_ ? *on_gpu_ : *made_; }
+
   std::unique_ptr<Generator> made_;
-  std::string hash_;
+  OwnHeader header_;
+  std::vector<ParamSetting> settings_;
+  int size_;
+  std::unique_ptr<Generator> on_gpu_;  ///< if planned on a GPU
 };
 
 }  // namespace wellspring

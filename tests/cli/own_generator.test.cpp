@@ -281,6 +281,63 @@ TEST_F(OwnGenerator, FilesThatOthersCanWriteAreRefused) {
   EXPECT_NE(folder.err.find("other users can write"), std::string::npos) << folder.err;
 }
 
+/// Headers with device code. They need nvcc, but no GPU.
+class OwnGeneratorOnGpu : public OwnGenerator {
+ protected:
+  void SetUp() override {
+    OwnGenerator::SetUp();
+    const std::string doctor = run("doctor").out;
+    const std::size_t line = doctor.find("CUDA compiler");
+    if (line == std::string::npos) GTEST_SKIP() << "needs a build with CUDA";
+    if (doctor.compare(line, 23, "CUDA compiler    none:") == 0) GTEST_SKIP() << "needs nvcc";
+  }
+  void copy(const std::string& header) const {
+    const fs::path file = source_folder() / "generators" / (header + ".h");
+    fs::copy_file(file, folder_ / file.filename(), fs::copy_options::overwrite_existing);
+  }
+  static Outcome without_nvcc(const std::string& arguments, const fs::path& folder) {
+    return run(arguments, folder, {{"WELLSPRING_NVCC", "/nonexistent/nvcc"}});
+  }
+};
+
+TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
+  const std::vector<std::string> headers = {"images/noise", "images/shapes", "images/ising",
+                                            "images/ifs",   "events/ginkgo", "events/ee_mumu"};
+  for (const std::string& header : headers) {
+    copy(header);
+    const std::string name = fs::path(header).filename();
+    const Outcome outcome = run("compile " + name + ".h --arch sm_90");
+    EXPECT_EQ(outcome.exit_code, 0) << name << outcome.err;
+  }
+  EXPECT_EQ(run("compile noise.h ee_mumu.h --arch sm_80").exit_code, 0);
+  // Both architectures have their own objects, which need no compiler any more.
+  for (const std::string arch : {"sm_90", "sm_80"}) {
+    const Outcome again = without_nvcc("compile noise.h --arch " + arch, folder_.path());
+    EXPECT_NE(again.out.find("already compiled"), std::string::npos) << again.err;
+  }
+}
+
+TEST_F(OwnGeneratorOnGpu, ErrorsNameThePlaceAndTheRemedy) {
+  write("grating", "math::sin_turns(turns)", "std::to_string(turns).size()");
+  EXPECT_EQ(run("compile grating.h").exit_code, 0) << "correct on a CPU";
+  const Outcome host_only = run("compile grating.h --arch sm_90");
+  EXPECT_EQ(host_only.exit_code, 2);
+  EXPECT_NE(host_only.err.find("grating.h:68:73: calling a __host__ function"), std::string::npos)
+      << host_only.err;
+  EXPECT_NE(host_only.err.find("hint: write WS_INLINE"), std::string::npos) << host_only.err;
+
+  copy("images/noise");
+  const Outcome absent = without_nvcc("compile noise.h --arch sm_100", folder_.path());
+  EXPECT_EQ(absent.exit_code, 2);
+  EXPECT_NE(absent.err.find("set WELLSPRING_NVCC"), std::string::npos) << absent.err;
+  const Outcome unknown = run("compile noise.h --arch sm_1");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("sm_1"), std::string::npos) << unknown.err;
+  EXPECT_NE(run("compile noise.h --arch 90").err.find("not like sm_90"), std::string::npos);
+  for (const fs::directory_entry& entry : fs::directory_iterator(cache() / "generators"))
+    EXPECT_FALSE(entry.is_directory()) << entry.path();
+}
+
 TEST_F(OwnGenerator, CommandsOfThePageWork) {
   std::istringstream page(slurp(source_folder() / "docs/own-generator.md"));
   bool in_block = false;
