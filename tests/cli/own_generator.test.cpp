@@ -318,11 +318,11 @@ TEST_F(OwnGeneratorOnGpu, CompilesWithoutAGpu) {
 }
 
 TEST_F(OwnGeneratorOnGpu, ErrorsNameThePlaceAndTheRemedy) {
-  write("grating", "math::sin_turns(turns)", "std::to_string(turns).size()");
+  write("grating", "math::sin_turns(turns)", "0.01f * std::to_string(turns).size()");
   EXPECT_EQ(run("compile grating.h").exit_code, 0) << "correct on a CPU";
   const Outcome host_only = run("compile grating.h --arch sm_90");
   EXPECT_EQ(host_only.exit_code, 2);
-  EXPECT_NE(host_only.err.find("grating.h:68:73: calling a __host__ function"), std::string::npos)
+  EXPECT_NE(host_only.err.find("grating.h:68:81: calling a __host__ function"), std::string::npos)
       << host_only.err;
   EXPECT_NE(host_only.err.find("hint: write WS_INLINE"), std::string::npos) << host_only.err;
 
