@@ -2,6 +2,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Iterator
 
+import numpy
+
 from . import sbi as sbi
 from ._core import ConfigError as ConfigError
 from ._core import DataError as DataError
