@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <set>
 #include <span>
+#include <string>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -67,9 +69,7 @@ class Checker {
 
   /// Returns the failure, or "".
   std::string run() {
-    const SampleInfo& info = generator_.info();
-    if (!(info.low <= info.high))
-      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
+    if (std::string failure = description_failure(); !failure.empty()) return failure;
     std::vector<Row> alone;
     for (const std::uint64_t id : kIds) {
       make(std::span(&id, 1));
@@ -88,6 +88,18 @@ class Checker {
  private:
   static constexpr std::array<std::uint64_t, 12> kIds = {
       0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1000, (std::uint64_t{1} << 32) + 5};
+
+  std::string description_failure() const {
+    const SampleInfo& info = generator_.info();
+    if (!(info.low <= info.high))
+      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
+    if (info.version < 1) return "describe() sets no version; begin with 1";
+    std::set<std::string> names;
+    for (const LatentInfo& latent : info.latents)
+      if (!names.insert(latent.name).second)
+        return fmt::format("describe() has two latents '{}'", latent.name);
+    return "";
+  }
 
   void make(std::span<const std::uint64_t> ids) {
     report_.sample = static_cast<std::int64_t>(ids[0]);

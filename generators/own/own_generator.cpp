@@ -68,10 +68,41 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
   return entry;
 }
 
+/// A header that is used in this process.
+struct Loaded {
+  GeneratorEntry entry;
+  std::string hash;
+  own::MayCompile may = own::MayCompile::no;     ///< yes: the user named it
+  std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
+};
+
+/// Headers by path. Entries stay where they are.
+struct LoadedHeaders {
+  std::function<void(const std::string&)> tell;  ///< see watch_compilations
+  std::mutex mutex;
+  std::map<std::string, Loaded> entries;
+};
+
+LoadedHeaders& loaded_headers() {
+  static LoadedHeaders headers;
+  return headers;
+}
+
+/// Finds the object, or announces the compilation and compiles it.
+std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs::path& header,
+                                              const std::string& arch, own::MayCompile may) {
+  std::optional<own::CompiledObject> object = cache.get(header, arch, own::MayCompile::no);
+  if (object || may == own::MayCompile::no) return object;
+  if (const auto& tell = loaded_headers().tell)
+    tell(fmt::format("compiling {}{}, once per version of the header", header.string(),
+                     arch.empty() ? "" : " for " + arch));
+  return cache.get(header, arch, may);
+}
+
 /// Compiles or finds the header for CPUs, and checks it unless that was done before.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
-  std::optional<own::CompiledObject> object = cache.get(header, "", may);
+  std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
   if (!object || object->checked) return object;
   if (check == OwnCheck::run) {
     const std::string failure = own::failure_of([&] { return load_object(*object, header); });
@@ -84,25 +115,6 @@ std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::pa
   }
   cache.mark_checked(*object);
   return object;
-}
-
-/// A header that is used in this process.
-struct Loaded {
-  GeneratorEntry entry;
-  std::string hash;
-  own::MayCompile may = own::MayCompile::no;     ///< yes: the user named it
-  std::map<std::string, GeneratorEntry> on_gpu;  ///< by architecture
-};
-
-/// Headers by path. Entries stay where they are.
-struct LoadedHeaders {
-  std::mutex mutex;
-  std::map<std::string, Loaded> entries;
-};
-
-LoadedHeaders& loaded_headers() {
-  static LoadedHeaders headers;
-  return headers;
 }
 
 [[noreturn]] void refuse_to_compile(const std::string& where, const std::string& arguments) {
@@ -135,7 +147,7 @@ const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, const std::string& 
   Loaded& known = headers.entries.at(header.path);
   if (const auto found = known.on_gpu.find(arch); found != known.on_gpu.end()) return found->second;
   own::ObjectCache cache;
-  const auto object = cache.get(header.path, arch, known.may);
+  const auto object = get_object(cache, header.path, arch, known.may);
   if (!object)
     refuse_to_compile(fmt::format("{} for {}", header.path, arch),
                       fmt::format("{} --arch {}", header.path, arch));
@@ -181,6 +193,10 @@ const GeneratorEntry& own_generator(const std::string& name, const ConfigLocatio
   return loaded(name, place).entry;
 }
 
+void watch_compilations(std::function<void(const std::string& message)> tell) {
+  loaded_headers().tell = std::move(tell);
+}
+
 const std::string& own_generator_hash(const std::string& name) {
   return loaded(name, {}).hash;
 }
@@ -192,7 +208,7 @@ CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
   own::ObjectCache cache;
   auto object = prepare(cache, path, own::MayCompile::yes, check);
   if (!arch.empty()) {
-    object = cache.get(path, arch, own::MayCompile::yes);
+    object = get_object(cache, path, arch, own::MayCompile::yes);
     load_object(*object, path);  // reports undefined symbols
   }
   return {object->hash, object->file, object->from_cache};
