@@ -99,20 +99,23 @@ std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs:
   return cache.get(header, arch, may);
 }
 
+/// Throws a config error unless `failure` is "". `option`: an option of wellspring compile, or "".
+void refuse_failure(const std::string& failure, const fs::path& header, const std::string& option) {
+  if (failure.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
+        "with default parameters and seed 7",
+        fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}{}",
+                    header.string(), option)});
+}
+
 /// Compiles or finds the header for CPUs, and checks it unless that was done before.
 std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
                                            own::MayCompile may, OwnCheck check) {
   std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
   if (!object || object->checked) return object;
-  if (check == OwnCheck::run) {
-    const std::string failure = own::failure_of([&] { return load_object(*object, header); });
-    if (!failure.empty())
-      fail(ErrorKind::config,
-           {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
-            "with default parameters and seed 7",
-            fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}",
-                        header.string())});
-  }
+  if (check == OwnCheck::run)
+    refuse_failure(own::failure_of([&] { return load_object(*object, header); }), header, "");
   cache.mark_checked(*object);
   return object;
 }
@@ -140,8 +143,10 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
       .first->second;
 }
 
-/// The generator of a loaded header with its device code for `arch`.
-const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, const std::string& arch) {
+/// The generator of a loaded header with device code for a GPU. Its samples are compared with those
+/// of the host unless that was done before.
+const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, Device device) {
+  const std::string arch = own::arch_of(device);
   LoadedHeaders& headers = loaded_headers();
   const std::lock_guard lock(headers.mutex);
   Loaded& known = headers.entries.at(header.path);
@@ -153,7 +158,12 @@ const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, const std::string& 
                       fmt::format("{} --arch {}", header.path, arch));
   if (object->hash != header.hash)
     fail(ErrorKind::config, {header.path + ": changed while it was in use", "", "start again"});
-  return known.on_gpu.emplace(arch, load_object(*object, header.path)).first->second;
+  const GeneratorEntry entry = load_object(*object, header.path);
+  if (!object->checked) {
+    refuse_failure(own::failure_on_gpu(known.entry, entry, device), header.path, " --arch " + arch);
+    cache.mark_checked(*object);
+  }
+  return known.on_gpu.emplace(arch, entry).first->second;
 }
 
 }  // namespace
@@ -210,6 +220,7 @@ CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
   if (!arch.empty()) {
     object = get_object(cache, path, arch, own::MayCompile::yes);
     load_object(*object, path);  // reports undefined symbols
+    if (check == OwnCheck::trust) cache.mark_checked(*object);
   }
   return {object->hash, object->file, object->from_cache};
 }
@@ -225,7 +236,7 @@ OwnGenerator::~OwnGenerator() = default;
 void OwnGenerator::plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) {
   on_gpu_.reset();
   if (memory.device().is_cuda())
-    on_gpu_ = loaded_on_gpu(header_, own::arch_of(memory.device())).make(settings_, size_);
+    on_gpu_ = loaded_on_gpu(header_, memory.device()).make(settings_, size_);
   planned().plan(memory, rows, dense);
 }
 

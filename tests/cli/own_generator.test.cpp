@@ -393,7 +393,7 @@ TEST_F(OwnGeneratorOnGpu, ErrorsNameThePlaceAndTheRemedy) {
   EXPECT_EQ(run("compile grating.h").exit_code, 0) << "correct on a CPU";
   const Outcome host_only = run("compile grating.h --arch sm_90");
   EXPECT_EQ(host_only.exit_code, 2);
-  EXPECT_NE(host_only.err.find("grating.h:68:81: calling a __host__ function"), std::string::npos)
+  EXPECT_NE(host_only.err.find("grating.h:67:79: calling a __host__ function"), std::string::npos)
       << host_only.err;
   EXPECT_NE(host_only.err.find("hint: write WS_INLINE"), std::string::npos) << host_only.err;
 
