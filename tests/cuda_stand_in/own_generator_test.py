@@ -22,6 +22,7 @@ device: cuda
 threads: 1
 data:
   size: 16
+  augment: [{flip_x: 0.5}, {blur: {probability: 1}}]
   sources:
     - {name: grating, generator: ./grating.h, params: {contrast: 1}}
     - {name: shapes, generator: shapes}
@@ -106,7 +107,10 @@ class OwnGeneratorTest(unittest.TestCase):
     def test_trains_and_a_checkpoint_compiles_nothing(self):
         (self.folder / "run.yaml").write_text(CONFIG)
         self.copy("examples/generators/grating.h")
-        self.run_well("train", "run.yaml", "out=run")
+        words = ("digest", "run.yaml", "--count", "16")
+        digests = [json.loads(self.run_well(*words, f"device={device}"))["sha256"] for device in ("cuda", "cpu")]
+        self.assertEqual(*digests)
+        self.run_well("train", "run.yaml", "out=run", "precision=bf16")
         self.run_well("eval", "run")
         self.run_well("compile", "grating.h", cache="other")
         refused = self.run_it("eval", "run", cache="other")
