@@ -352,6 +352,15 @@ TEST_F(OwnGenerator, FilesThatOthersCanWriteAreRefused) {
   EXPECT_NE(folder.err.find("other users can write"), std::string::npos) << folder.err;
 }
 
+#if !WELLSPRING_CUDA
+TEST_F(OwnGenerator, ArchNeedsABuildWithCuda) {
+  fs::copy_file(source_folder() / "examples/generators/grating.h", folder_ / "grating.h");
+  const Outcome outcome = run("compile grating.h --arch sm_90");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("built without CUDA"), std::string::npos) << outcome.err;
+}
+#endif
+
 /// Headers with device code. They need nvcc, but no GPU.
 class OwnGeneratorOnGpu : public OwnGenerator {
  protected:
@@ -360,7 +369,7 @@ class OwnGeneratorOnGpu : public OwnGenerator {
     const std::string doctor = run("doctor").out;
     const std::size_t line = doctor.find("CUDA compiler");
     if (line == std::string::npos) GTEST_SKIP() << "needs a build with CUDA";
-    if (doctor.compare(line, 23, "CUDA compiler    none:") == 0) GTEST_SKIP() << "needs nvcc";
+    if (doctor.find("CUDA compiler    none:") != std::string::npos) GTEST_SKIP() << "needs nvcc";
   }
   void copy(const std::string& header) const {
     const fs::path file = source_folder() / "generators" / (header + ".h");
