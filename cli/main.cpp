@@ -1,6 +1,7 @@
 // The `wellspring` command: parses arguments, calls the library, prints, and maps errors to exit
 // codes.
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/config/config_values.h"
@@ -9,6 +10,7 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "core/version.h"
+#include "generators/own/own_generator.h"
 #include "kernels/runtime/device.h"
 #include "train/config/run_config.h"
 
@@ -148,6 +150,7 @@ int run(int argc, char** argv) {
       add_describe(app), add_diagnose(app), add_bench(app),  add_config(app),  add_doctor(app),
       add_stats(app),    add_loadtest(app), add_new(app),    add_compile(app), add_help(app),
       add_version(app)};
+  watch_compilations([](const std::string& message) { print_notes({message}); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <set>
 #include <span>
+#include <string>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -48,115 +50,155 @@ void limit_time(int seconds) {
 
 using Row = std::vector<std::vector<std::byte>>;  ///< bytes of each column
 
-class Checker {
+constexpr std::array<std::uint64_t, 12> kIds = {0, 1, 2, 3, 4,    5,
+                                                6, 7, 8, 9, 1000, (std::uint64_t{1} << 32) + 5};
+
+/// Batches of a generator with f32 values, copied to the host.
+class HostSamples {
  public:
-  Checker(Generator& generator, Report& report)
+  HostSamples(Generator& generator, Device device)
       : generator_(generator),
-        report_(report),
-        stream_(Device::cpu(), 1),  // after fork, only one thread is certain to work
-        memory_(Device::cpu()),
-        dense_(generator.info().plane ? DenseLabels::plane : DenseLabels::none) {
+        stream_(device, 1),  // after fork, only one thread is certain to work
+        memory_(device) {
+    const auto dense = generator.info().plane ? DenseLabels::plane : DenseLabels::none;
     SampleLayout layout = generator.layout();
-    layout.planes = dense_ == DenseLabels::plane ? 1 : 0;
+    layout.planes = dense == DenseLabels::plane ? 1 : 0;
     batch_.plan(memory_, "check", kIds.size(), layout, DType::f32);
     slots_ = memory_.reserve<Slot>("check", "slots", kIds.size());
-    generator.plan(memory_, kIds.size(), dense_);
+    generator.plan(memory_, kIds.size(), dense);
     memory_.commit();
     generator.load(stream_);
   }
 
-  /// Returns the failure, or "".
-  std::string run() {
-    const SampleInfo& info = generator_.info();
-    if (!(info.low <= info.high))
-      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
-    std::vector<Row> alone;
-    for (const std::uint64_t id : kIds) {
-      make(std::span(&id, 1));
-      if (std::string failure = value_failure(id); !failure.empty()) return failure;
-      alone.push_back(row(0));
-    }
-    std::vector<std::uint64_t> reversed(kIds.rbegin(), kIds.rend());
-    make(reversed);
-    for (std::size_t i = 0; i < kIds.size(); ++i)
-      if (const char* const column = difference(alone[i], row(kIds.size() - 1 - i)))
-        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
-                           column, kIds.size());
-    return "";
-  }
-
- private:
-  static constexpr std::array<std::uint64_t, 12> kIds = {
-      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1000, (std::uint64_t{1} << 32) + 5};
-
   void make(std::span<const std::uint64_t> ids) {
-    report_.sample = static_cast<std::int64_t>(ids[0]);
-    limit_time(kSampleSeconds * static_cast<int>(ids.size()));
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      slots_.data()[i] = {ids[i], ids[i], 0, static_cast<std::uint32_t>(i)};
-    view_ = batch_.view();
-    view_.size = static_cast<std::int64_t>(ids.size());
-    for (const BatchColumn& column : columns_of(view_))
-      if (column.data != nullptr) std::memset(column.data, 0, ids.size() * column.row_bytes());
-    generator_.emit(stream_, {slots_.data(), 0, kSeed, {}, view_});
+    std::vector<Slot> slots;
+    for (const std::uint64_t id : ids)
+      slots.push_back({id, id, 0, static_cast<std::uint32_t>(slots.size())});
+    stream_.copy(slots_.data(), slots.data(), slots.size() * sizeof(Slot),
+                 CopyDirection::host_to_device, "slots");
+    BatchView made = batch_.view();
+    made.size = static_cast<std::int64_t>(ids.size());
+    std::array<BatchColumn, kBatchColumns> columns = columns_of(made);
+    for (const BatchColumn& column : columns)
+      if (column.data != nullptr)
+        stream_.fill_zero(column.data, ids.size() * column.row_bytes(), column.name);
+    generator_.emit(stream_, {slots_.data(), 0, kSeed, {}, made});
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].data == nullptr) continue;
+      bytes_[c].resize(ids.size() * columns[c].row_bytes());
+      stream_.copy(bytes_[c].data(), columns[c].data, bytes_[c].size(),
+                   CopyDirection::device_to_host, columns[c].name);
+      columns[c].data = bytes_[c].data();
+    }
     stream_.synchronize();
+    view_ = with_columns(made, columns);
   }
 
+  const BatchView& view() const { return view_; }  ///< the last batch, in host memory
   Row row(std::size_t i) const {
-    Row bytes;
+    Row row;
     for (const BatchColumn& column : columns_of(view_)) {
       const auto* const data = static_cast<const std::byte*>(column.data);
       if (data == nullptr) {
-        bytes.emplace_back();
+        row.emplace_back();
       } else {
-        bytes.emplace_back(data + i * column.row_bytes(), data + (i + 1) * column.row_bytes());
+        row.emplace_back(data + i * column.row_bytes(), data + (i + 1) * column.row_bytes());
       }
     }
-    return bytes;
+    return row;
   }
-
+  /// Name of the first column that differs; null: none.
   const char* difference(const Row& a, const Row& b) const {
     for (std::size_t c = 0; c < a.size(); ++c)
       if (a[c] != b[c]) return columns_of(view_)[c].name;
     return nullptr;
   }
 
+ private:
+  Generator& generator_;
+  Stream stream_;
+  MemoryPlan memory_;
+  BatchColumns batch_;
+  Planned<Slot> slots_;
+  BatchView view_{};
+  std::array<std::vector<std::byte>, kBatchColumns> bytes_;
+};
+
+class Checker {
+ public:
+  Checker(Generator& generator, Report& report)
+      : generator_(generator), report_(report), samples_(generator, Device::cpu()) {}
+
+  /// Returns the failure, or "".
+  std::string run() {
+    if (std::string failure = description_failure(); !failure.empty()) return failure;
+    std::vector<Row> alone;
+    for (const std::uint64_t id : kIds) {
+      make(std::span(&id, 1));
+      if (std::string failure = value_failure(id); !failure.empty()) return failure;
+      alone.push_back(samples_.row(0));
+    }
+    std::vector<std::uint64_t> reversed(kIds.rbegin(), kIds.rend());
+    make(reversed);
+    for (std::size_t i = 0; i < kIds.size(); ++i)
+      if (const char* const column =
+              samples_.difference(alone[i], samples_.row(kIds.size() - 1 - i)))
+        return fmt::format("sample {}: its {} differs between batches of 1 and of {}", kIds[i],
+                           column, kIds.size());
+    return "";
+  }
+
+ private:
+  std::string description_failure() const {
+    const SampleInfo& info = generator_.info();
+    if (!(info.low <= info.high))
+      return fmt::format("describe() declares values from {} to {}", info.low, info.high);
+    if (info.version < 1) return "describe() sets no version; begin with 1";
+    std::set<std::string> names;
+    for (const LatentInfo& latent : info.latents)
+      if (!names.insert(latent.name).second)
+        return fmt::format("describe() has two latents '{}'", latent.name);
+    return "";
+  }
+
+  void make(std::span<const std::uint64_t> ids) {
+    report_.sample = static_cast<std::int64_t>(ids[0]);
+    limit_time(kSampleSeconds * static_cast<int>(ids.size()));
+    samples_.make(ids);
+  }
+
   /// The first value of the only row that is not in its range.
   std::string value_failure(std::uint64_t id) const {
     const SampleInfo& info = generator_.info();
+    const BatchView& view = samples_.view();
     const auto outside = [id](const std::string& what, double value, double low, double high) {
       return fmt::format("sample {}: {} is {}, not in [{}, {}]", id, what, value, low, high);
     };
-    const auto* const x = static_cast<const float*>(view_.x);
-    for (std::int64_t i = 0; i < view_.layout.elements(); ++i)
+    const auto* const x = static_cast<const float*>(view.x);
+    for (std::int64_t i = 0; i < view.layout.elements(); ++i)
       if (!(x[i] >= info.low && x[i] <= info.high))  // true for NaN
         return outside(fmt::format("x[{}]", i), x[i], info.low, info.high);
     const auto classes = static_cast<int>(info.classes.size());
-    if (view_.label[0] < 0 || view_.label[0] >= classes)
-      return outside("label", view_.label[0], 0, classes - 1);
-    for (std::size_t l = 0; view_.latents != nullptr && l < info.latents.size(); ++l) {
+    if (view.label[0] < 0 || view.label[0] >= classes)
+      return outside("label", view.label[0], 0, classes - 1);
+    for (std::size_t l = 0; view.latents != nullptr && l < info.latents.size(); ++l) {
       const LatentInfo& latent = info.latents[l];
-      if (!(view_.latents[l] >= latent.low && view_.latents[l] <= latent.high))
-        return outside("latent " + latent.name, view_.latents[l], latent.low, latent.high);
+      if (!(view.latents[l] >= latent.low && view.latents[l] <= latent.high))
+        return outside("latent " + latent.name, view.latents[l], latent.low, latent.high);
     }
-    for (int g = 0; view_.globals != nullptr && g < view_.layout.globals; ++g)
-      if (!std::isfinite(view_.globals[g]))
-        return fmt::format("sample {}: global {} is {}", id, g, view_.globals[g]);
-    if (view_.count != nullptr && (view_.count[0] < 0 || view_.count[0] > view_.layout.items))
-      return outside("number of items", view_.count[0], 0, view_.layout.items);
-    if (view_.weight != nullptr && !(std::isfinite(view_.weight[0]) && view_.weight[0] > 0))
-      return fmt::format("sample {}: weight is {}", id, view_.weight[0]);
+    for (int g = 0; view.globals != nullptr && g < view.layout.globals; ++g)
+      if (!std::isfinite(view.globals[g]))
+        return fmt::format("sample {}: global {} is {}", id, g, view.globals[g]);
+    if (view.count != nullptr && (view.count[0] < 0 || view.count[0] > view.layout.items))
+      return outside("number of items", view.count[0], 0, view.layout.items);
+    if (view.weight != nullptr && !(std::isfinite(view.weight[0]) && view.weight[0] > 0))
+      return fmt::format("sample {}: weight is {}", id, view.weight[0]);
     return "";
   }
 
   Generator& generator_;
   Report& report_;
-  Stream stream_;
-  MemoryPlan memory_;
-  DenseLabels dense_;
-  BatchColumns batch_;
-  Planned<Slot> slots_;
-  BatchView view_{};
+  HostSamples samples_;
 };
 
 std::string check(const std::function<GeneratorEntry()>& load, Report& report) {
@@ -209,6 +251,18 @@ std::string failure_of(const std::function<GeneratorEntry()>& load) {
                                   : failure_of_child(status, report);
   ::munmap(memory, sizeof(Report));
   return failure;
+}
+
+std::string failure_on_gpu(const GeneratorEntry& on_host, const GeneratorEntry& on_gpu,
+                           Device device) {
+  const auto host = on_host.make({}, kSide), gpu = on_gpu.make({}, kSide);
+  HostSamples expected(*host, Device::cpu()), made(*gpu, device);
+  expected.make(kIds);
+  made.make(kIds);
+  for (std::size_t i = 0; i < kIds.size(); ++i)
+    if (const char* const column = made.difference(expected.row(i), made.row(i)))
+      return fmt::format("sample {}: its {} differs between CPU and GPU", kIds[i], column);
+  return "";
 }
 
 }  // namespace wellspring::own

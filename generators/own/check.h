@@ -16,4 +16,8 @@ namespace wellspring::own {
 /// Returns the failure, which names the sample, or "".
 std::string failure_of(const std::function<GeneratorEntry()>& load);
 
+/// Compares bytes of samples between the host and a GPU, in this process. Returns the failure, or "".
+std::string failure_on_gpu(const GeneratorEntry& on_host, const GeneratorEntry& on_gpu,
+                           Device device);
+
 }  // namespace wellspring::own

@@ -80,6 +80,8 @@ std::string in_form_of_gcc(const std::string& messages) {
   return text;
 }
 
+constexpr std::string_view kBareAssertion = "static assertion failed";
+
 /// The first error in each user's line, in order. An error in Wellspring's own headers belongs to
 /// the last line of the user that the compiler mentioned before it, or to no line.
 std::vector<Message> errors_in(const std::string& messages, const fs::path& header) {
@@ -88,6 +90,12 @@ std::vector<Message> errors_in(const std::string& messages, const fs::path& head
   const std::string folder = header.parent_path().string() + "/";
   std::string before;
   for (std::string line; std::getline(lines, line);) {
+    // An assertion without a text: the compiler quotes its condition in the next line.
+    const std::size_t quoted = line.find(" | ");
+    if (quoted != std::string::npos && !errors.empty() && errors.back().text == kBareAssertion) {
+      const std::size_t begin = line.find_first_not_of(' ', quoted + 3);
+      errors.back().text += ": " + line.substr(std::min(begin, line.size()));
+    }
     const std::size_t user = line.find(folder);
     std::string place;
     if (user != std::string::npos) {
@@ -122,7 +130,7 @@ constexpr Hint kHints[] = {
     {"a functor is copied to the device",
      "members of the functor must be numbers, structs or arrays of them: no std::string, "
      "std::vector or virtual function"},
-    {"trivially copyable",
+    {"trivially_copyable",
      "the functor and its Scene may only have numbers, structs and arrays of them"},
     {"must be both in the functor and in kHooks",
      "name the hook in kHooks, or remove the member; generators/sample_info.h lists them"},
@@ -141,6 +149,8 @@ constexpr Hint kHints[] = {
     {"calling a __host__ function",
      "write WS_INLINE before functions of your own; a GPU has no functions of the standard "
      "library"},
+    {"has not been declared in '::'", "a closing brace is missing in the header"},
+    {"error writing to", "free some space, or set TMPDIR to another folder"},
     {"unsupported GNU version", "set WELLSPRING_CXX to a g++ that this nvcc supports"},
     {"discards qualifiers", "member functions of a functor must be const"},
     {"passing 'const", "member functions of a functor must be const"},

@@ -68,24 +68,6 @@ GeneratorEntry load_object(const own::CompiledObject& object, const fs::path& he
   return entry;
 }
 
-/// Compiles or finds the header for CPUs, and checks it unless that was done before.
-std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
-                                           own::MayCompile may, OwnCheck check) {
-  std::optional<own::CompiledObject> object = cache.get(header, "", may);
-  if (!object || object->checked) return object;
-  if (check == OwnCheck::run) {
-    const std::string failure = own::failure_of([&] { return load_object(*object, header); });
-    if (!failure.empty())
-      fail(ErrorKind::config,
-           {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
-            "with default parameters and seed 7",
-            fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}",
-                        header.string())});
-  }
-  cache.mark_checked(*object);
-  return object;
-}
-
 /// A header that is used in this process.
 struct Loaded {
   GeneratorEntry entry;
@@ -96,6 +78,7 @@ struct Loaded {
 
 /// Headers by path. Entries stay where they are.
 struct LoadedHeaders {
+  std::function<void(const std::string&)> tell;  ///< see watch_compilations
   std::mutex mutex;
   std::map<std::string, Loaded> entries;
 };
@@ -103,6 +86,38 @@ struct LoadedHeaders {
 LoadedHeaders& loaded_headers() {
   static LoadedHeaders headers;
   return headers;
+}
+
+/// Finds the object, or announces the compilation and compiles it.
+std::optional<own::CompiledObject> get_object(own::ObjectCache& cache, const fs::path& header,
+                                              const std::string& arch, own::MayCompile may) {
+  std::optional<own::CompiledObject> object = cache.get(header, arch, own::MayCompile::no);
+  if (object || may == own::MayCompile::no) return object;
+  if (const auto& tell = loaded_headers().tell)
+    tell(fmt::format("compiling {}{}, once per version of the header", header.string(),
+                     arch.empty() ? "" : " for " + arch));
+  return cache.get(header, arch, may);
+}
+
+/// Throws a config error unless `failure` is "". `option`: an option of wellspring compile, or "".
+void refuse_failure(const std::string& failure, const fs::path& header, const std::string& option) {
+  if (failure.empty()) return;
+  fail(ErrorKind::config,
+       {fmt::format("{}: the generator fails its check: {}", header.string(), failure),
+        "with default parameters and seed 7",
+        fmt::format("mend it; to use it nevertheless: wellspring compile --trust {}{}",
+                    header.string(), option)});
+}
+
+/// Compiles or finds the header for CPUs, and checks it unless that was done before.
+std::optional<own::CompiledObject> prepare(own::ObjectCache& cache, const fs::path& header,
+                                           own::MayCompile may, OwnCheck check) {
+  std::optional<own::CompiledObject> object = get_object(cache, header, "", may);
+  if (!object || object->checked) return object;
+  if (check == OwnCheck::run)
+    refuse_failure(own::failure_of([&] { return load_object(*object, header); }), header, "");
+  cache.mark_checked(*object);
+  return object;
 }
 
 [[noreturn]] void refuse_to_compile(const std::string& where, const std::string& arguments) {
@@ -128,20 +143,27 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
       .first->second;
 }
 
-/// The generator of a loaded header with its device code for `arch`.
-const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, const std::string& arch) {
+/// The generator of a loaded header with device code for a GPU. Its samples are compared with those
+/// of the host unless that was done before.
+const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, Device device) {
+  const std::string arch = own::arch_of(device);
   LoadedHeaders& headers = loaded_headers();
   const std::lock_guard lock(headers.mutex);
   Loaded& known = headers.entries.at(header.path);
   if (const auto found = known.on_gpu.find(arch); found != known.on_gpu.end()) return found->second;
   own::ObjectCache cache;
-  const auto object = cache.get(header.path, arch, known.may);
+  const auto object = get_object(cache, header.path, arch, known.may);
   if (!object)
     refuse_to_compile(fmt::format("{} for {}", header.path, arch),
                       fmt::format("{} --arch {}", header.path, arch));
   if (object->hash != header.hash)
     fail(ErrorKind::config, {header.path + ": changed while it was in use", "", "start again"});
-  return known.on_gpu.emplace(arch, load_object(*object, header.path)).first->second;
+  const GeneratorEntry entry = load_object(*object, header.path);
+  if (!object->checked) {
+    refuse_failure(own::failure_on_gpu(known.entry, entry, device), header.path, " --arch " + arch);
+    cache.mark_checked(*object);
+  }
+  return known.on_gpu.emplace(arch, entry).first->second;
 }
 
 }  // namespace
@@ -181,6 +203,10 @@ const GeneratorEntry& own_generator(const std::string& name, const ConfigLocatio
   return loaded(name, place).entry;
 }
 
+void watch_compilations(std::function<void(const std::string& message)> tell) {
+  loaded_headers().tell = std::move(tell);
+}
+
 const std::string& own_generator_hash(const std::string& name) {
   return loaded(name, {}).hash;
 }
@@ -192,8 +218,9 @@ CompiledHeader compile_own_generator(const std::string& name, OwnCheck check,
   own::ObjectCache cache;
   auto object = prepare(cache, path, own::MayCompile::yes, check);
   if (!arch.empty()) {
-    object = cache.get(path, arch, own::MayCompile::yes);
+    object = get_object(cache, path, arch, own::MayCompile::yes);
     load_object(*object, path);  // reports undefined symbols
+    if (check == OwnCheck::trust) cache.mark_checked(*object);
   }
   return {object->hash, object->file, object->from_cache};
 }
@@ -209,7 +236,7 @@ OwnGenerator::~OwnGenerator() = default;
 void OwnGenerator::plan(MemoryPlan& memory, std::int64_t rows, DenseLabels dense) {
   on_gpu_.reset();
   if (memory.device().is_cuda())
-    on_gpu_ = loaded_on_gpu(header_, own::arch_of(memory.device())).make(settings_, size_);
+    on_gpu_ = loaded_on_gpu(header_, memory.device()).make(settings_, size_);
   planned().plan(memory, rows, dense);
 }
 

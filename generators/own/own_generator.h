@@ -6,6 +6,7 @@
 #include "generators/generator.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ std::string own_functor_name(const std::filesystem::path& header);
 /// does not compile, fails a check, or is writable by other users. Only a configuration or command
 /// line of the user starts a compiler; checkpoints and other places need a compiled header.
 const GeneratorEntry& own_generator(const std::string& name, const ConfigLocation& place);
+
+/// Calls `tell` with a message before a header is compiled. By default, nobody is told. Call it
+/// before any generator is used.
+void watch_compilations(std::function<void(const std::string& message)> tell);
 
 /// SHA-256 of a loaded header and of the files that it includes, without Wellspring's own.
 const std::string& own_generator_hash(const std::string& name);

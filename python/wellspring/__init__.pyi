@@ -2,6 +2,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Iterator
 
+import numpy
+
 from . import sbi as sbi
 from ._core import ConfigError as ConfigError
 from ._core import DataError as DataError
@@ -19,6 +21,7 @@ class Generator:
     def __init__(self, name: str, *, size: int = 64, seed: int = 0, device: Any = "cpu", threads: int = 0,
                  plane: bool = False, augment: list[Any] | None = None, normalise: Any = None,
                  **parameters: Any) -> None: ...
+    from_numpy = NumpyGenerator
     def batch(self, first: int, count: int, *, dtype: Any = None, layout: str = "NHWC",
               out: dict[str, Any] | None = None, stream: Any = None, latents: Any = None) -> Batch: ...
     def describe(self) -> dict[str, Any]: ...
@@ -36,6 +39,14 @@ class Generator:
     def overflow(self) -> dict[str, int]: ...
     @property
     def notes(self) -> list[str]: ...
+
+class NumpyGenerator:
+    name: str
+    classes: list[str]
+    latents: list[str]
+    def __init__(self, fn: Callable[[numpy.random.Generator], Any], *, name: str | None = None, seed: int = 0,
+                 classes: Iterable[str] = ..., latents: Iterable[str] = (), low: float = ..., high: float = ...) -> None: ...
+    def batch(self, first: int, count: int) -> Batch: ...
 
 class Mixture:
     def __init__(self, config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,

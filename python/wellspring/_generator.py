@@ -5,6 +5,7 @@ import json
 from . import _core
 from ._arguments import LARGEST_ID, as_json, device_name, rows_of, setting, text, whole
 from ._batch import Batch
+from ._numpy_generator import NumpyGenerator
 
 LARGEST_SIDE = 1 << 14
 MOST_ROWS = 1 << 24
@@ -65,6 +66,8 @@ class Generator:
             as_json("augment and normalise", given),
         )
         self._description = json.loads(self._core.describe())
+
+    from_numpy = NumpyGenerator
 
     def batch(self, first, count, *, dtype=None, layout="NHWC", out=None, stream=None, latents=None):
         """The samples first, first + 1, ..., first + count - 1 as a Batch.

@@ -22,6 +22,7 @@ device: cuda
 threads: 1
 data:
   size: 16
+  augment: [{flip_x: 0.5}, {blur: {probability: 1}}]
   sources:
     - {name: grating, generator: ./grating.h, params: {contrast: 1}}
     - {name: shapes, generator: shapes}
@@ -69,6 +70,20 @@ class OwnGeneratorTest(unittest.TestCase):
                 words = (self.copy(f"generators/{header}"), "--count", "9", "--device")
                 self.assertEqual(self.digest(*words, "cuda"), self.digest(*words, "cpu"))
 
+    def test_refuses_code_that_gives_other_bytes_on_a_gpu(self):
+        text = (SOURCE / "examples/generators/grating.h").read_text()
+        changed = text.replace("    return {grey, grey, grey};",
+                               "#if WELLSPRING_CUDA\n    return {grey, grey, 0};\n#endif\n    return {grey, grey, grey};")
+        self.assertNotEqual(changed, text)
+        (self.folder / "grating.h").write_text(changed)
+        words = ("digest", "./grating.h", "--count", "1", "--device")
+        self.run_well(*words, "cpu", cache="differs")
+        refused = self.run_it(*words, "cuda", cache="differs")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("sample 0: its x differs between CPU and GPU", refused.stderr)
+        self.run_well("compile", "grating.h", "--trust", "--arch", "sm_90", cache="differs")
+        self.run_well(*words, "cuda", cache="differs")
+
     def test_the_code_of_nvcc_gives_the_same_bytes(self):
         nvdisasm = shutil.which(os.environ.get("NVDISASM", "nvdisasm"))
         if nvdisasm is None:
@@ -92,7 +107,10 @@ class OwnGeneratorTest(unittest.TestCase):
     def test_trains_and_a_checkpoint_compiles_nothing(self):
         (self.folder / "run.yaml").write_text(CONFIG)
         self.copy("examples/generators/grating.h")
-        self.run_well("train", "run.yaml", "out=run")
+        words = ("digest", "run.yaml", "--count", "16")
+        digests = [json.loads(self.run_well(*words, f"device={device}"))["sha256"] for device in ("cuda", "cpu")]
+        self.assertEqual(*digests)
+        self.run_well("train", "run.yaml", "out=run", "precision=bf16")
         self.run_well("eval", "run")
         self.run_well("compile", "grating.h", cache="other")
         refused = self.run_it("eval", "run", cache="other")
