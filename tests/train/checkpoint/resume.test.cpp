@@ -150,6 +150,22 @@ TEST(TrainerTest, RefusesASecondRunInAFolder) {
   EXPECT_EQ(Trainer(small_run(folder.path()), listener, quick()).run().step, 30u);
 }
 
+TEST(TrainerTest, LeavesAFinishedRunUnchanged) {
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer(small_run(folder.path()), listener, quick()).run();
+  const std::string report = slurp(folder / "report.html"),
+                    metrics = slurp(folder / "metrics.jsonl");
+  Trainer second(small_run(folder.path()), listener, quick());
+  const FinishReport finish = second.run();
+  EXPECT_EQ(slurp(folder / "report.html"), report);
+  EXPECT_EQ(slurp(folder / "metrics.jsonl"), metrics);
+  EXPECT_EQ(finish.status, RunStatus::already_finished);
+  EXPECT_EQ(finish.step, 30u);
+  EXPECT_TRUE(finish.evaluation.has_value());
+  EXPECT_TRUE(finish.checkpoint.has_value());
+}
+
 // The shape is the same, so only the content reveals the change.
 TEST(TrainerTest, RefusesToResumeOnOtherContentOfAFile) {
   const TemporaryFolder folder;
