@@ -181,7 +181,7 @@ class Example(unittest.TestCase):
             if "use at least seconds=" not in run.stderr:
                 break
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(run.stdout.count("input-bound: data cost"), 2, run.stdout)
+        self.assertEqual(run.stdout.count(": data cost "), 2, run.stdout)
 
 
 if __name__ == "__main__":
