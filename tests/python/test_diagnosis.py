@@ -103,19 +103,30 @@ class Loaders(unittest.TestCase):
         from wellspring import _diagnosis
         loader = Workers(range(100))
         batches = _diagnosis._Batches("loader", loader)
-        times, waits, wall = _diagnosis._runner(clock, lambda: None, batches, step, _diagnosis._ahead(loader))(4)
+        wait = lambda: simulation.passes(5)
+        times, waits, wall = _diagnosis._runner(clock, wait, batches, step, _diagnosis._ahead(loader))(4)
         self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 10))
         self.assertAlmostEqual(sum(times), wall)
-        self.assertGreater(untimed[0], 6e-3)
+        self.assertGreater(times[-1], 6e-3, "includes the wait for the last step")
+        self.assertGreater(untimed[0], 15e-3, "six steps and the wait for them")
 
     def test_generators_of_this_package(self):
         config = {"data": {"size": 8, "sources": [{"name": "s", "kind": "generator", "generator": "shapes"}]},
                   "model": {"name": "mlp"}, "train": {"batch": 4, "steps": 30}}
-        seen = []
-        found = ws.diagnose(lambda batch: seen.append(batch.x.shape), lambda: ws.Mixture(config, set={"device": "cpu"}),
-                            seconds=5, samples=4, resident=2)
-        self.assertEqual(set(seen), {(4, 8, 8, 3)})
-        self.assertGreater(found.share_of_ceiling, 0)
+        simulation, seen = Simulation(), set()
+
+        def step(batch):
+            seen.add(batch.x.shape)
+            simulation.passes(20)
+
+        def clock():
+            simulation.passes(0.1)  # per call
+            return simulation.now
+
+        with unittest.mock.patch("wellspring._diagnosis.perf_counter", clock):
+            found = ws.diagnose(step, lambda: ws.Mixture(config, set={"device": "cpu"}), seconds=20, samples=4, resident=2)
+        self.assertEqual(seen, {(4, 8, 8, 3)})
+        self.assertEqual(found.verdict, "not")
 
 
 class Errors(unittest.TestCase):
