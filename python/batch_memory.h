@@ -15,8 +15,8 @@ namespace wellspring::python {
 
 /// A batch whose x may have a type that generators do not write.
 struct TypedBatch {
-  BatchView view;                       ///< dtype: the type that generators write, f32 or bf16
-  ElementType type = ElementType::f32;  ///< of view.x: f32, bf16, f16 or u8
+  BatchView view;                       ///< its dtype is what generators write: f32 or bf16
+  ElementType type = ElementType::f32;  ///< type of view.x: f32, bf16, f16 or u8
 
   static TypedBatch empty(std::int64_t rows, const SampleLayout& layout, ElementType type);
   /// As columns_of().
