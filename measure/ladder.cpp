@@ -1,6 +1,7 @@
 #include "measure/ladder.h"
 
 #include "core/error.h"
+#include "core/measure/trace.h"
 #include "core/signals.h"
 #include "core/text/text.h"
 
@@ -66,6 +67,7 @@ struct Measured {
     }
   }
   void window() {
+    const TraceSpan span(stages::kWindow, -1, rung.name);
     const StepTimes measured = rung.run(steps);
     const double seconds = sum(measured.steps);
     rates.push_back(static_cast<double>(measured.steps.size()) / seconds);

@@ -26,7 +26,9 @@ struct f16 {
     const std::uint32_t subnormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(u) + 0.5f) - 0x3f000000u;
     const std::uint32_t normal = (u - (112u << 23) + 0xfffu + (u >> 13 & 1u)) >> 13;
-    const std::uint32_t magnitude = u >= 143u << 23 ? infinite : u < 113u << 23 ? subnormal : normal;
+    const std::uint32_t magnitude = u >= 143u << 23  ? infinite
+                                    : u < 113u << 23 ? subnormal
+                                                     : normal;
     bits = static_cast<std::uint16_t>(all >> 31 << 15 | magnitude);
   }
 };

@@ -48,9 +48,8 @@ TEST(NarrowTeams, GiveEqualBitsForAnySize) {
   const auto x = random_values<float>(5000, 1);
   std::vector<f16> y(x.size(), f16(0));
   const auto n = static_cast<std::int64_t>(x.size());
-  wellspring::test::expect_equal_for_all_team_sizes(
-      Narrow<f16>{x.data(), y.data(), n}, chunks(n), {kChunkTeam},
-      {wellspring::test::bytes_of(y)});
+  wellspring::test::expect_equal_for_all_team_sizes(Narrow<f16>{x.data(), y.data(), n}, chunks(n),
+                                                    {kChunkTeam}, {wellspring::test::bytes_of(y)});
 }
 
 }  // namespace
