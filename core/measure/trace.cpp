@@ -103,7 +103,8 @@ std::string lines_of(const TracedThread& thread, const std::string& name,
     if (!span.detail.empty())
       arguments += (arguments.empty() ? "" : ",") + (R"("detail":)" + json_string(span.detail));
     lines += fmt::format(
-        ",\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},{},\"args\":{{{}}}}}",
+        ",\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},{},\"args\":"
+        "{{{}}}}}",
         span.stage->name, span.stage->category, microseconds(span.begin - beginning),
         microseconds(span.end - span.begin), place, arguments);
   }
@@ -155,8 +156,10 @@ void Trace::end() noexcept {
 void Trace::write() {
   active = nullptr;
   OutputFile file(file_, OutputFile::Mode::replace);
-  file.write(fmt::format("[\n{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{},\"args\":{{\"name\":\"wellspring\"}}}}",
-                         getpid()));
+  file.write(
+      fmt::format("[\n{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{},\"args\":{{\"name\":"
+                  "\"wellspring\"}}}}",
+                  getpid()));
   for (std::size_t t = 0; t < recorder_->threads.size(); ++t)
     file.write(lines_of(*recorder_->threads[t], t == 0 ? "main" : fmt::format("worker {}", t),
                         recorder_->begin));

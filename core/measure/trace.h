@@ -27,12 +27,14 @@ namespace stages {
 inline constexpr TraceStage kTrain{"pipeline", "pipeline.train"};
 inline constexpr TraceStage kEvaluate{"pipeline", "pipeline.evaluate"};
 inline constexpr TraceStage kWindow{"pipeline", "pipeline.window"};  ///< one measurement
-inline constexpr TraceStage kFetch{"dataloader", "dataloader.fetch"};  ///< a step waits for its rows
-inline constexpr TraceStage kItem{"data", "data.item"};                ///< one row
+inline constexpr TraceStage kFetch{"dataloader",
+                                   "dataloader.fetch"};  ///< a step waits for its rows
+inline constexpr TraceStage kItem{"data", "data.item"};  ///< one row
 inline constexpr TraceStage kRead{"data", "data.read"};
 inline constexpr TraceStage kDecode{"data", "data.decode"};
 inline constexpr TraceStage kResize{"data", "data.resize"};
-inline constexpr TraceStage kPreprocess{"data", "data.preprocess"};  ///< generation and augmentation
+inline constexpr TraceStage kPreprocess{"data",
+                                        "data.preprocess"};  ///< generation and augmentation
 inline constexpr TraceStage kTransfer{"device", "device.transfer"};
 inline constexpr TraceStage kStep{"compute", "compute.step"};
 inline constexpr TraceStage kForward{"compute", "compute.forward"};
@@ -71,7 +73,8 @@ class Trace {
 /// A span from construction to destruction.
 class TraceSpan {
  public:
-  explicit TraceSpan(const TraceStage& stage, std::int64_t step = -1, std::string_view detail = {}) {
+  explicit TraceSpan(const TraceStage& stage, std::int64_t step = -1,
+                     std::string_view detail = {}) {
     Trace::begin(stage, step, detail);
   }
   ~TraceSpan() { Trace::end(); }

@@ -113,7 +113,8 @@ TEST_F(TraceOption, ShowsWhenARunContinues) {
 }
 
 TEST_F(TraceOption, NamesTheRungsOfADiagnosis) {
-  const Outcome outcome = run({"diagnose", "traced.yaml", "--seconds", "20", "--trace", "trace.json"});
+  const Outcome outcome = run({"diagnose", "traced.yaml", "data.sources.0.storage=resident",
+                               "--seconds", "10", "--trace", "trace.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::ifstream file(folder_.path() / "trace.json");
   std::set<std::string> rungs;

@@ -39,7 +39,8 @@ TEST_F(TraceTest, RecordsNestedSpansOfAllThreads) {
   const TraceSpan open(stages::kFetch);
   const nlohmann::json spans = written(trace);
   EXPECT_FALSE(Trace::on());
-  ASSERT_EQ(spans.size(), 3u) << "spans that began before the recording or have not ended are left out";
+  ASSERT_EQ(spans.size(), 3u)
+      << "spans that began before the recording or have not ended are left out";
   EXPECT_EQ(spans[0]["name"], "compute.step");
   EXPECT_EQ(spans[0]["cat"], "compute");
   EXPECT_EQ(spans[0]["args"], (nlohmann::json{{"step", 7}}));
@@ -61,8 +62,9 @@ TEST_F(TraceTest, RecordsOnlyWhileItExists) {
 }
 
 TEST_F(TraceTest, RefusesAFileThatCannotBeCreated) {
-  expect_parts(message_of(ErrorKind::runtime, [&] { Trace trace(folder_.path() / "absent/a.json"); }),
-               {"absent"});
+  expect_parts(
+      message_of(ErrorKind::runtime, [&] { Trace trace(folder_.path() / "absent/a.json"); }),
+      {"absent"});
   EXPECT_FALSE(Trace::on());
 }
 
