@@ -28,20 +28,6 @@ using Clock = std::chrono::steady_clock;
 /// Spans that a thread keeps; later ones are counted.
 constexpr std::size_t kMostSpans = std::size_t{1} << 20;
 
-struct RecordedSpan {
-  const TraceStage* stage;
-  std::int64_t step;
-  std::string detail;
-  Clock::time_point begin, end = {};
-};
-
-struct TracedThread {
-  pid_t id = gettid();
-  std::deque<RecordedSpan> spans;   ///< in the order of their beginnings
-  std::vector<RecordedSpan*> open;  ///< the innermost last; null: not kept
-  std::size_t lost = 0;
-};
-
 double microseconds(Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
@@ -59,14 +45,28 @@ std::string json_string(std::string_view text) {
 }  // namespace
 
 struct TraceRecorder {
+  struct Span {
+    const TraceStage* stage;
+    std::int64_t step;
+    std::string detail;
+    Clock::time_point begin, end = {};
+  };
+
+  struct Thread {
+    pid_t id = gettid();
+    std::deque<Span> spans;   ///< in the order of their beginnings
+    std::vector<Span*> open;  ///< the innermost last; null: not kept
+    std::size_t lost = 0;
+  };
+
   std::uint64_t number;  ///< position of this recording in the process
   Clock::time_point begin = Clock::now();
   std::mutex mutex;
-  std::vector<std::unique_ptr<TracedThread>> threads;
+  std::vector<std::unique_ptr<Thread>> threads;
 
-  TracedThread* add() {
+  Thread* add() {
     const std::lock_guard lock(mutex);
-    return threads.emplace_back(std::make_unique<TracedThread>()).get();
+    return threads.emplace_back(std::make_unique<Thread>()).get();
   }
 };
 
@@ -78,8 +78,8 @@ std::atomic<TraceRecorder*> active{nullptr};
 std::atomic<std::uint64_t> recordings{0};
 
 /// Null without a recording.
-TracedThread* traced_thread() {
-  thread_local TracedThread* own = nullptr;
+TraceRecorder::Thread* traced_thread() {
+  thread_local TraceRecorder::Thread* own = nullptr;
   thread_local std::uint64_t number = 0;
   TraceRecorder* const recorder = active.load(std::memory_order_acquire);
   if (recorder == nullptr) return nullptr;
@@ -91,13 +91,13 @@ TracedThread* traced_thread() {
 }
 
 /// The events of a thread, each on a line that begins with a comma.
-std::string lines_of(const TracedThread& thread, const std::string& name,
+std::string lines_of(const TraceRecorder::Thread& thread, const std::string& name,
                      Clock::time_point beginning) {
   const std::string place = fmt::format(R"("pid":{},"tid":{})", getpid(), thread.id);
   std::string lines = fmt::format(
       ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",{},\"args\":{{\"name\":{},\"lost\":{}}}}}", place,
       json_string(name), thread.lost);
-  for (const RecordedSpan& span : thread.spans) {
+  for (const TraceRecorder::Span& span : thread.spans) {
     if (span.end < span.begin) continue;  // has not ended
     std::string arguments = span.step < 0 ? "" : fmt::format(R"("step":{})", span.step);
     if (!span.detail.empty())
@@ -132,7 +132,7 @@ void Trace::begin(const TraceStage& stage, std::int64_t step, std::string_view d
 #if WS_NVTX
   nvtxRangePushA(stage.name);
 #endif
-  TracedThread* const thread = traced_thread();
+  TraceRecorder::Thread* const thread = traced_thread();
   if (thread == nullptr) return;
   const bool kept = thread->spans.size() < kMostSpans;
   if (kept)
@@ -147,9 +147,9 @@ void Trace::end() noexcept {
   nvtxRangePop();
 #endif
   if (!on()) return;
-  TracedThread* const thread = traced_thread();
+  TraceRecorder::Thread* const thread = traced_thread();
   if (thread == nullptr || thread->open.empty()) return;  // began before the recording
-  if (RecordedSpan* const span = thread->open.back()) span->end = Clock::now();
+  if (TraceRecorder::Span* const span = thread->open.back()) span->end = Clock::now();
   thread->open.pop_back();
 }
 
