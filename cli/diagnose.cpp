@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "cli/work_bar.h"
 #include "core/io/files.h"
+#include "core/measure/trace.h"
 #include "core/version.h"
 #include "measure/diagnosis_report.h"
 #include "measure/gate.h"
@@ -27,7 +28,7 @@ namespace {
 constexpr int kGateFailed = 5;
 
 struct DiagnoseArguments {
-  std::string config, json, html;
+  std::string config, json, html, trace;
   std::vector<std::string> settings, conditions;
   std::int64_t seconds = 60;
   bool sweep = false;
@@ -72,7 +73,13 @@ bool threads_matter(const Diagnosis& diagnosis) {
   return false;
 }
 
-DiagnosisReport measure(TrainingLadder& training, double seconds, bool sweep) {
+DiagnosisReport measure(const DiagnoseArguments& options) {
+  WorkView view;
+  TrainingLadder training(RunConfig::load(options.config, options.settings), view);
+  view.end();
+  if (is_terminal(STDERR_FILENO))
+    tell(stderr, "measuring for up to {} s\n", options.seconds * (options.sweep ? 2 : 1));
+  const auto seconds = static_cast<double>(options.seconds);
   // Streamed files also need the cold rung and a counterfactual.
   LadderLimits limits;
   limits.seconds = training.streams() ? 0.6 * seconds : seconds;
@@ -87,7 +94,7 @@ DiagnosisReport measure(TrainingLadder& training, double seconds, bool sweep) {
     report.threads = {both.rungs[1].name, both.rungs[1].share, both.rungs[1].share_interval};
   }
   if (training.streams()) report.cold = training.measure_cold(rest);
-  if (sweep) {
+  if (options.sweep) {
     LadderLimits all;
     all.seconds = seconds;
     report.sweep = measure_ladder(training.sweep(), all);
@@ -117,12 +124,10 @@ int run(const DiagnoseArguments& options) {
   for (const std::string& condition : options.conditions) gates.push_back(Gate::parse(condition));
   for (const std::string& path : {options.json, options.html})
     if (!path.empty()) require_creatable(path);
-  WorkView view;
-  TrainingLadder training(RunConfig::load(options.config, options.settings), view);
-  view.end();
-  if (is_terminal(STDERR_FILENO))
-    tell(stderr, "measuring for up to {} s\n", options.seconds * (options.sweep ? 2 : 1));
-  const DiagnosisReport report = measure(training, options.seconds, options.sweep);
+  std::optional<Trace> trace;
+  if (!options.trace.empty()) trace.emplace(options.trace);
+  const DiagnosisReport report = measure(options);
+  if (trace) trace->write();
   tell(stdout, "{}", printable(to_text(report)));
   nlohmann::ordered_json json = to_json(report);
   json["version"] = kVersion;
@@ -156,6 +161,7 @@ Command add_diagnose(CLI::App& parent) {
                 "also measure other batch sizes, threads and batches ahead, for as long again");
   add_output_option(*app, "--json", options->json, "also write the result to this JSON file");
   add_output_option(*app, "--html", options->html, "also write the result to this HTML file");
+  add_output_option(*app, "--trace", options->trace, kTraceHelp);
   app->add_option("--fail-if", options->conditions,
                   "end with code 5 if this condition holds, such as 'share_of_ceiling < 0.9' or "
                   "'wait > 5%'; may be repeated; figures: " +

@@ -36,6 +36,8 @@ CLI::Option* add_whole_option(CLI::App& app, const std::string& name, Whole& val
 /// Parses a "key=value" argument. Error (config), which shows `example`, for any other text.
 ParamSetting parse_setting(const std::string& text, const std::string& example);
 
+inline constexpr const char* kTraceHelp =
+    "also write what each thread did, and when, to this JSON file, for Perfetto (ui.perfetto.dev)";
 /// Adds an option for a file to write. Error (config): an empty name.
 void add_output_option(CLI::App& app, const std::string& name, std::string& file,
                        const std::string& help);

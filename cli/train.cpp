@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/train_view.h"
+#include "core/measure/trace.h"
 #include "core/signals.h"
 #include "core/version.h"
 #include "train/finished_run.h"
@@ -26,7 +27,7 @@ namespace wellspring::cli {
 namespace {
 
 struct TrainArguments {
-  std::string config, resume = "auto", graph;
+  std::string config, resume = "auto", graph, trace;
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> extend;  ///< steps
   std::int64_t ranks = 1;
@@ -53,9 +54,12 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
           const TrainerOptions& trainer_options) {
   SignalGuard signals({.stopping = "\nwellspring: stopping before the first step\n",
                        .ended = "\nwellspring: aborted\n"});
+  const bool is_first = trainer_options.ranks->rank() == 0;
+  std::optional<Trace> trace;
+  if (!options.trace.empty() && is_first) trace.emplace(options.trace);
   TrainView view(options.config, given, options.ranks, config);
   TrainObserver silent;
-  TrainObserver& observer = trainer_options.ranks->rank() == 0 ? view : silent;
+  TrainObserver& observer = is_first ? view : silent;
   if (trainer_options.resume.kind == ResumeChoice::Kind::automatic &&
       trainer_options.ranks->size() == 1) {
     if (const std::optional<FinishReport> before = finished_run(config)) {
@@ -69,6 +73,7 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
     signals.say({.stopping = "\nwellspring: stopping after this step, with a checkpoint; press "
                              "Ctrl-C again to abort without one\n",
                  .ended = "\nwellspring: aborted; progress since the last checkpoint is lost\n"});
+    const TraceSpan span(stages::kTrain);
     const FinishReport report = trainer.run();
     status = report.status;
     if (status == RunStatus::already_finished && &observer == &view) view.finished_before(report);
@@ -76,6 +81,7 @@ int train(const TrainArguments& options, const std::vector<std::string>& given, 
     if (trainer_options.ranks->size() > 1) throw;
     view.stopped_before_the_first_step();
   }
+  if (trace) trace->write();
   forget_undelivered();
   return status == RunStatus::interrupted ? kInterruptedExitCode : 0;
 }
@@ -162,6 +168,7 @@ Command add_train(CLI::App& parent) {
                   "both and compare the results bit for bit (default: train.graph of the "
                   "configuration)")
       ->check(CLI::IsMember({"on", "off", "check"}));
+  add_output_option(*app, "--trace", options->trace, kTraceHelp);
   return {app, [options] { return run(*options); }};
 }
 

@@ -102,8 +102,8 @@ std::vector<std::string> caveats(const DiagnosisReport& report) {
   if (!report.ladder.tight)
     lines.push_back(
         fmt::format("the time was over after {} turns; some intervals are wider than "
-                    "2 %: a larger --seconds narrows them",
-                    report.ladder.turns()));
+                    "2 %: more time ({}) narrows them",
+                    report.ladder.turns(), trim(report.ladder.option)));
   if (report.ladder.load.busy())
     lines.push_back("the machine was busy: " + report.ladder.load.to_string());
   for (const RungResult& rung : rungs_of(report))
@@ -131,6 +131,9 @@ std::uint64_t streamed_bytes(const DiagnosisReport& report) {
 }
 
 std::string remedy(const DiagnosisReport& report, const std::string& stage) {
+  if (report.sources.empty())
+    return "load with more worker processes or threads, load further ahead, or cache what this "
+           "stage makes";
   const auto has = [&](const char* word) { return stage.find(word) != std::string::npos; };
   const std::string bytes = human_bytes(streamed_bytes(report));
   if (has("copying")) return "keep the rows on the device: storage: resident (" + bytes + ")";

@@ -1,5 +1,5 @@
-// The result of `diagnose` as text, JSON and HTML, with advice. Called by the command line; host
-// only.
+// The result of `diagnose` as text, JSON and HTML, with advice. Called by the command line and
+// the Python module; host only.
 #pragma once
 
 #include "measure/diagnosis.h"
@@ -37,7 +37,7 @@ struct DiagnosisReport {
   std::optional<ColdFiles> cold;          ///< only for streamed files
   std::optional<Ladder> sweep;            ///< from TrainingLadder::sweep
   std::vector<MachineRate> machine;
-  std::vector<PlanReport::Input> sources;
+  std::vector<PlanReport::Input> sources;  ///< a configuration's; empty: a loader of other programs
   std::vector<std::string> notes;
 };
 

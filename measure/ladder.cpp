@@ -1,6 +1,7 @@
 #include "measure/ladder.h"
 
 #include "core/error.h"
+#include "core/measure/trace.h"
 #include "core/signals.h"
 #include "core/text/text.h"
 
@@ -9,18 +10,34 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <utility>
 
 namespace wellspring {
 namespace {
 
 constexpr int kMostWarmUps = 20;
-constexpr double kWarm = 0.05;  ///< relative difference of two windows of a warm rung
+constexpr double kMostSteps = 20'000;  ///< per window: their times are kept
+constexpr double kWarm = 0.05;         ///< relative difference of two windows of a warm rung
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Processor time of the processes that this thread has started, of their first threads; 0 if the
+/// system does not tell (proc_pid_schedstat(5): nanoseconds).
+double seconds_of_children() {
+  double seconds = 0;
+  std::ifstream children("/proc/thread-self/children");
+  for (std::string child; children >> child;) {
+    double nanoseconds = 0;
+    std::ifstream("/proc/" + child + "/schedstat") >> nanoseconds;
+    seconds += 1e-9 * nanoseconds;
+  }
+  return seconds;
 }
 
 double sum(const std::vector<double>& values) {
@@ -41,8 +58,8 @@ struct Measured {
     double before = seconds_per_step(1);
     for (int i = 1; i < kMostWarmUps; ++i) {
       stop_if_interrupted();
-      steps = std::max<std::int64_t>(
-          1, static_cast<std::int64_t>(std::ceil(window / std::max(before, 1e-7))));
+      steps = static_cast<std::int64_t>(
+          std::clamp(std::ceil(window / std::max(before, 1e-7)), 1.0, kMostSteps));
       const double now = seconds_per_step(std::max<std::int64_t>(1, steps / 4));
       const bool warm = std::abs(now - before) <= kWarm * now;
       before = now;
@@ -50,6 +67,7 @@ struct Measured {
     }
   }
   void window() {
+    const TraceSpan span(stages::kWindow, -1, rung.name);
     const StepTimes measured = rung.run(steps);
     const double seconds = sum(measured.steps);
     rates.push_back(static_cast<double>(measured.steps.size()) / seconds);
@@ -114,11 +132,12 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
     all[i].warm_up(limits.window);
     if (passed() <= limits.seconds) continue;
     const double of_all = passed() * rung_count / static_cast<double>(i + 1);
-    fail(ErrorKind::config, {fmt::format("the time limit of {} was over before the first turn",
-                                         human_duration(limits.seconds)),
-                             fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
-                                         human_duration(passed())),
-                             fmt::format("use at least --seconds {:.0f}", std::ceil(4 * of_all))});
+    fail(ErrorKind::config,
+         {fmt::format("the time limit of {} was over before the first turn",
+                      human_duration(limits.seconds)),
+          fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
+                      human_duration(passed())),
+          fmt::format("use at least {}{:.0f}", limits.option, std::ceil(4 * of_all))});
   }
 
   const ProcessorTimes before = processor_times();
@@ -126,6 +145,7 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   Ladder ladder;
+  ladder.option = limits.option;
   do {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t i : order) {
@@ -139,6 +159,20 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
   ladder.load = load_between(before, processor_times());
   for (const Measured& rung : all) ladder.rungs.push_back(rung.result(all.front()));
   return ladder;
+}
+
+void wait_until_idle() {
+  constexpr double kMost = 1, kBusy = 0.1;  ///< seconds; share of a processor
+  const auto used = [] { return processor_times().own + seconds_of_children(); };
+  const double end = steady_seconds() + kMost;
+  double time = steady_seconds(), before = used();
+  while (time < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const double later = steady_seconds(), now = used();
+    if (now - before < kBusy * (later - time)) return;
+    time = later;
+    before = now;
+  }
 }
 
 }  // namespace wellspring

@@ -33,8 +33,9 @@ struct Rung {
 struct LadderLimits {
   double seconds = 60;   ///< limit of all turns and warm-ups; the turn that has begun is completed
   double window = 0.25;  ///< shortest time of a rung in a turn, seconds
-  double tight = 0.02;   ///< width of an interval, relative to its median, that ends the turns
-  std::uint64_t seed = 1;              ///< order of the rungs in each turn
+  std::string option = "--seconds ";  ///< how users write `seconds`, for messages
+  double tight = 0.02;     ///< width of an interval, relative to its median, that ends the turns
+  std::uint64_t seed = 1;  ///< order of the rungs in each turn
   std::function<double()> clock = {};  ///< seconds; default: a steady clock
 };
 
@@ -63,6 +64,7 @@ inline constexpr double kClocksDisagree = 0.02;
 struct Ladder {
   std::vector<RungResult> rungs;
   bool tight = false;  ///< false: the time was over first
+  std::string option;  ///< see LadderLimits
   double seconds = 0;
   ProcessorLoad load;
 
@@ -76,6 +78,10 @@ struct Ladder {
 /// order, until every interval is tight or the time is over. Errors (config): the time is over
 /// before the first turn; Interrupted after a signal.
 Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits = {});
+
+/// Waits until this process and the processes that this thread has started do nothing, at most a
+/// second, so that threads and workers that read ahead for one rung do not slow the next one.
+void wait_until_idle();
 
 /// The smallest value that at least a share `part` of the values does not exceed (nearest rank).
 double quantile(std::vector<double> values, double part);

@@ -1,7 +1,6 @@
 #include "measure/training_ladder.h"
 
 #include "core/error.h"
-#include "core/measure/processor_load.h"
 #include "core/text/text.h"
 #include "kernels/runtime/device.h"
 #include "kernels/runtime/host_limits.h"
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 namespace wellspring {
@@ -63,20 +61,6 @@ RunConfig measurable(RunConfig config, std::vector<std::string>& notes) {
     config.data.schedule = {{0, weights}};
   }
   return config;
-}
-
-/// Waits until this process does nothing, so that threads that read ahead for one rung do not slow
-/// the next one.
-void rest() {
-  using std::chrono::milliseconds;
-  constexpr int kMost = 200;
-  double before = processor_times().own;
-  for (int i = 0; i < kMost; ++i) {
-    std::this_thread::sleep_for(milliseconds(5));
-    const double now = processor_times().own;
-    if (now - before < 0.0005) return;
-    before = now;
-  }
 }
 
 }  // namespace
@@ -150,7 +134,7 @@ Rung TrainingLadder::rung(std::string name, std::string stage, Trainer& trainer,
   if (part != TimedPart::without_data) rung.bytes = rung.samples * plan().sample_bytes;
   rung.apart = part == TimedPart::data_alone;
   rung.run = [&trainer, part, ahead](std::int64_t steps) {
-    rest();
+    wait_until_idle();
     if (ahead > 0) trainer.time_steps(static_cast<std::uint64_t>(ahead), part);
     return trainer.time_steps(static_cast<std::uint64_t>(steps), part);
   };

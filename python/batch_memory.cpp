@@ -5,27 +5,52 @@
 
 namespace wellspring::python {
 
-BatchMemory::BatchMemory(Device device, std::int64_t rows, const SampleLayout& layout, DType dtype)
-    : memory_(device) {
-  columns_.plan(memory_, "batch", rows, layout, dtype);
+TypedBatch TypedBatch::empty(std::int64_t rows, const SampleLayout& layout, ElementType type) {
+  TypedBatch batch;
+  batch.view.size = rows;
+  batch.view.layout = layout;
+  batch.view.dtype = type == ElementType::bf16 ? DType::bf16 : DType::f32;
+  batch.type = type;
+  return batch;
+}
+
+std::array<BatchColumn, kBatchColumns> TypedBatch::columns() const {
+  auto columns = columns_of(view);
+  columns.front().type = type;
+  return columns;
+}
+
+BatchMemory::BatchMemory(Device device, std::int64_t rows, const SampleLayout& layout,
+                         ElementType type)
+    : memory_(device), empty_(TypedBatch::empty(rows, layout, type)) {
+  const auto columns = empty_.columns();
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].width > 0)
+      columns_[i] = memory_.reserve<std::byte>(
+          "batch", columns[i].name, static_cast<std::size_t>(rows) * columns[i].row_bytes());
   memory_.commit();
 }
 
-bool BatchMemory::holds(std::int64_t rows, const SampleLayout& layout, DType dtype) const {
-  const BatchView own = columns_.view();
-  return own.size == rows && own.layout == layout && own.dtype == dtype;
+TypedBatch BatchMemory::batch() const {
+  auto columns = empty_.columns();
+  for (std::size_t i = 0; i < columns.size(); ++i) columns[i].data = columns_[i].data();
+  return {with_columns(empty_.view, columns), empty_.type};
+}
+
+bool BatchMemory::holds(std::int64_t rows, const SampleLayout& layout, ElementType type) const {
+  return empty_.view.size == rows && empty_.view.layout == layout && empty_.type == type;
 }
 
 std::shared_ptr<BatchMemory> BatchPool::take(Device device, std::int64_t rows,
-                                             const SampleLayout& layout, DType dtype) {
-  if (device.is_cuda()) return std::make_shared<BatchMemory>(device, rows, layout, dtype);
-  std::erase_if(used_, [&](const auto& memory) { return !memory->holds(rows, layout, dtype); });
+                                             const SampleLayout& layout, ElementType type) {
+  if (device.is_cuda()) return std::make_shared<BatchMemory>(device, rows, layout, type);
+  std::erase_if(used_, [&](const auto& memory) { return !memory->holds(rows, layout, type); });
   for (const auto& memory : used_) {
     if (memory.use_count() > 1) continue;
     std::atomic_thread_fence(std::memory_order_acquire);  // reads of the last array come before
     return memory;
   }
-  auto memory = std::make_shared<BatchMemory>(device, rows, layout, dtype);
+  auto memory = std::make_shared<BatchMemory>(device, rows, layout, type);
   if (used_.size() < kMost) used_.push_back(memory);
   return memory;
 }

@@ -5,23 +5,38 @@
 #include "kernels/batch/batch_columns.h"
 #include "kernels/runtime/memory_plan.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace wellspring::python {
 
+/// A batch whose x may have a type that generators do not write.
+struct TypedBatch {
+  BatchView view;                       ///< its dtype is what generators write: f32 or bf16
+  ElementType type = ElementType::f32;  ///< type of view.x: f32, bf16, f16 or u8
+
+  static TypedBatch empty(std::int64_t rows, const SampleLayout& layout, ElementType type);
+  /// As columns_of().
+  std::array<BatchColumn, kBatchColumns> columns() const;
+  /// True if the values are converted after a generator has written them as f32.
+  bool narrow() const { return type == ElementType::f16 || type == ElementType::u8; }
+};
+
 /// One batch, in one allocation.
 class BatchMemory {
  public:
-  BatchMemory(Device device, std::int64_t rows, const SampleLayout& layout, DType dtype);
-  BatchView view() const { return columns_.view(); }
+  BatchMemory(Device device, std::int64_t rows, const SampleLayout& layout, ElementType type);
+  TypedBatch batch() const;
   /// True for a batch of this size, with these columns.
-  bool holds(std::int64_t rows, const SampleLayout& layout, DType dtype) const;
+  bool holds(std::int64_t rows, const SampleLayout& layout, ElementType type) const;
 
  private:
   MemoryPlan memory_;
-  BatchColumns columns_;
+  TypedBatch empty_;  ///< without data pointers
+  std::array<Planned<std::byte>, kBatchColumns> columns_;
 };
 
 /// Gives out the memory of batches, and uses it again when no array refers to it any more. Only on
@@ -29,7 +44,7 @@ class BatchMemory {
 class BatchPool {
  public:
   std::shared_ptr<BatchMemory> take(Device device, std::int64_t rows, const SampleLayout& layout,
-                                    DType dtype);
+                                    ElementType type);
 
  private:
   static constexpr std::size_t kMost = 2;  ///< a caller usually keeps one batch and makes the next

@@ -5,6 +5,7 @@
 
 namespace wellspring::python {
 
+void bind_diagnosis(nanobind::module_& module);
 void bind_errors(nanobind::module_& module);
 void bind_generators(nanobind::module_& module);
 void bind_jax(nanobind::module_& module);

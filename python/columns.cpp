@@ -22,6 +22,10 @@ nb::dlpack::dtype dlpack_type(ElementType type) {
   switch (type) {
     case ElementType::i32:
       return nb::dtype<std::int32_t>();
+    case ElementType::f16:
+      return {static_cast<std::uint8_t>(dtype_code::Float), 16, 1};
+    case ElementType::u8:
+      return nb::dtype<std::uint8_t>();
     case ElementType::bf16:
       return {static_cast<std::uint8_t>(dtype_code::Bfloat), 16, 1};
     default:
@@ -138,14 +142,17 @@ nb::object array_of(const BatchView& batch, const BatchColumn& column, const nb:
 
 }  // namespace
 
-DType parse_dtype(const std::string& name) {
-  for (const char* const known : {"f32", "float32"})
-    if (name == known) return DType::f32;
-  for (const char* const known : {"bf16", "bfloat16"})
-    if (name == known) return DType::bf16;
-  fail(ErrorKind::config,
-       {fmt::format("dtype: '{}' is not a type of samples", printable(name)),
-        "generators write f32 and bf16", "choose 'f32' or 'bf16', and convert the result"});
+ElementType parse_dtype(const std::string& name) {
+  struct Known {
+    const char *name, *long_name;
+    ElementType type;
+  };
+  for (const Known& known :
+       {Known{"f32", "float32", ElementType::f32}, Known{"bf16", "bfloat16", ElementType::bf16},
+        Known{"f16", "float16", ElementType::f16}, Known{"u8", "uint8", ElementType::u8}})
+    if (name == known.name || name == known.long_name) return known.type;
+  fail(ErrorKind::config, {fmt::format("dtype: '{}' is not a type of samples", printable(name)), "",
+                           "choose 'f32', 'bf16', 'f16' or 'u8', and convert the result"});
 }
 
 ImageAxes parse_axes(const std::string& name) {
@@ -155,12 +162,12 @@ ImageAxes parse_axes(const std::string& name) {
                            "choose 'NHWC' or 'NCHW'"});
 }
 
-nb::list describe_columns(const BatchView& batch) {
+nb::list describe_columns(const TypedBatch& batch) {
   nb::list list;
-  for (const BatchColumn& column : columns_of(batch)) {
+  for (const BatchColumn& column : batch.columns()) {
     if (column.width == 0) continue;
     nb::list shape;
-    for (const std::size_t extent : extents_of(batch, column, ImageAxes::channels_last).shape)
+    for (const std::size_t extent : extents_of(batch.view, column, ImageAxes::channels_last).shape)
       shape.append(extent);
     list.append(nb::make_tuple(column.name, type_name(dlpack_type(column.type)), nb::tuple(shape)));
   }
@@ -172,16 +179,17 @@ nb::dict to_arrays(const std::shared_ptr<BatchMemory>& memory, Device device, Im
   const nb::capsule owner(new Owner(memory),
                           [](void* kept) noexcept { delete static_cast<Owner*>(kept); });
   nb::dict arrays;
-  const BatchView batch = memory->view();
-  for (const BatchColumn& column : columns_of(batch))
-    if (column.data != nullptr) arrays[column.name] = array_of(batch, column, owner, device, axes);
+  const TypedBatch batch = memory->batch();
+  for (const BatchColumn& column : batch.columns())
+    if (column.data != nullptr)
+      arrays[column.name] = array_of(batch.view, column, owner, device, axes);
   return arrays;
 }
 
-CallersBatch from_arrays(const BatchView& batch, const nb::dict& arrays, Device device,
+CallersBatch from_arrays(const TypedBatch& batch, const nb::dict& arrays, Device device,
                          ImageAxes axes) {
   CallersBatch callers;
-  auto columns = columns_of(batch);
+  auto columns = batch.columns();
   std::vector<std::string> names;
   for (BatchColumn& column : columns) {
     column.data = nullptr;
@@ -195,12 +203,12 @@ CallersBatch from_arrays(const BatchView& batch, const nb::dict& arrays, Device 
       fail(ErrorKind::config,
            {fmt::format("out: these samples have no column '{}'", printable(name)), "",
             name_advice(name, names)});
-    callers.held.push_back(checked_array(batch, *column, object, device, axes));
+    callers.held.push_back(checked_array(batch.view, *column, object, device, axes));
     column->data = callers.held.back().data();
   }
   if (columns.front().data == nullptr)
     fail(ErrorKind::config, {"out has no array 'x'", "x is always made", "add it"});
-  callers.view = with_columns(batch, columns);
+  callers.batch = {with_columns(batch.view, columns), batch.type};
   return callers;
 }
 

@@ -1,6 +1,7 @@
 #include "python/generator_batches.h"
 
 #include "core/error.h"
+#include "kernels/ops/narrow.h"
 #include "kernels/runtime/launch.h"
 #include "sources/mixing/assignment.h"
 #include "sources/mixing/device_slots.h"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "python/process.h"
+#include <algorithm>
 
 namespace wellspring::python {
 namespace {
@@ -52,25 +54,42 @@ std::unique_ptr<ProceduralSource> open(const GeneratorBatches::Settings& setting
 GeneratorBatches::GeneratorBatches(const Settings& settings)
     : entry_(find_generator(settings.generator, {kPlace})),
       source_(open(settings, entry_)),
-      stream_(settings.device, settings.threads) {}
+      stream_(settings.device, settings.threads),
+      normalised_(!settings.augmentations.normalisation.is_identity()) {}
 
-std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, DType dtype) {
+std::shared_ptr<BatchMemory> GeneratorBatches::memory(std::int64_t rows, ElementType type) {
   const std::lock_guard lock(turn_);
-  return pool_.take(stream_.device(), rows, source_->layout(), dtype);
+  return pool_.take(stream_.device(), rows, source_->layout(), type);
 }
 
-void GeneratorBatches::reserve(std::int64_t rows) {
-  if (plan_ && rows <= rows_) return;
+void GeneratorBatches::expect_pixels() const {
+  const SampleInfo& info = generator().info();
+  if (!normalised_ && info.low >= 0 && info.high <= 1) return;
+  fail(ErrorKind::config, {"dtype: 'u8' holds values from 0 to 1",
+                           normalised_ ? "normalised values have another range"
+                                       : fmt::format("values of '{}' are from {:g} to {:g}",
+                                                     info.name, info.low, info.high),
+                           normalised_ ? "leave normalise out, or choose 'f16'" : "choose 'f16'"});
+}
+
+void GeneratorBatches::reserve(const TypedBatch& batch) {
+  const bool narrow = batch.narrow() || wide_;
+  if (plan_ && batch.view.size <= rows_ && narrow == static_cast<bool>(wide_)) return;
+  const std::int64_t rows = std::max(batch.view.size, rows_);
   auto plan = std::make_unique<MemoryPlan>(stream_.device());
   before_ = overflow_so_far();  // waits: the latest batch may still use the memory of plan_
   rows_ = 0;                    // until the new plan is complete
   overflow_ = {};
+  wide_ = {};
   source_->plan(*plan, Share::whole(rows));
   slots_ = plan->reserve<Slot>("batch", "slots", static_cast<std::size_t>(rows));
   overflow_ = plan->reserve<SetOverflow>("batch", "overflow", 1);
   if (stream_.device().is_cuda() && generator().info().settable_latents > 0)
     latents_ = plan->reserve<float>("batch", "given latents",
                                     static_cast<std::size_t>(rows * layout().latents));
+  if (narrow)
+    wide_ = plan->reserve<float>("batch", "x as f32",
+                                 static_cast<std::size_t>(rows * layout().elements()));
   plan->commit();
   source_->load(stream_);
   plan_ = std::move(plan);
@@ -93,9 +112,12 @@ SetOverflow GeneratorBatches::overflow() {
   return overflow_so_far();
 }
 
-void GeneratorBatches::emit(Stream& stream, First first, BatchView batch,
+void GeneratorBatches::emit(Stream& stream, First first, const TypedBatch& wanted,
                             const std::vector<float>& latents) {
-  reserve(batch.size);
+  if (wanted.type == ElementType::u8) expect_pixels();
+  reserve(wanted);
+  BatchView batch = wanted.view;
+  if (wanted.narrow()) batch.x = wide_.data();
   if (latest_ != nullptr && latest_ != &stream && stream.device().is_cuda()) {
     Event done(stream.device());  // batches share scenes and slots
     done.record(*latest_);
@@ -115,9 +137,12 @@ void GeneratorBatches::emit(Stream& stream, First first, BatchView batch,
     given = latents_.data();
   }
   source_->emit(stream, slots_.data(), 0, batch, given);
+  if (wanted.narrow())
+    ops::narrow(stream, batch.size * batch.layout.elements(), wide_.data(), wanted.type,
+                wanted.view.x);
 }
 
-void GeneratorBatches::make(std::uint64_t first, BatchView batch,
+void GeneratorBatches::make(std::uint64_t first, const TypedBatch& batch,
                             const std::vector<float>& latents) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
@@ -125,7 +150,7 @@ void GeneratorBatches::make(std::uint64_t first, BatchView batch,
   stream_.synchronize();
 }
 
-void GeneratorBatches::enqueue(First first, BatchView batch, void* native) {
+void GeneratorBatches::enqueue(First first, const TypedBatch& batch, void* native) {
   expect_own_threads();
   if (device().is_cpu())
     fail(ErrorKind::config, {"stream: the generator is on the CPU", "it has no streams",

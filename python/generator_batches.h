@@ -42,10 +42,11 @@ class GeneratorBatches {
   Device device() const { return stream_.device(); }
 
   /// Memory for a batch that is not the caller's.
-  std::shared_ptr<BatchMemory> memory(std::int64_t rows, DType dtype);
-  /// Fills `batch` with the samples [first, first + batch.size) and waits for the device. Threads may
-  /// call it at the same time; they take turns. `latents`: of given_latents(); empty: drawn.
-  void make(std::uint64_t first, BatchView batch, const std::vector<float>& latents = {});
+  std::shared_ptr<BatchMemory> memory(std::int64_t rows, ElementType type);
+  /// Fills `batch` with its samples, from `first`, and waits for the device. Threads may call it at the
+  /// same time; they take turns. `latents`: of given_latents(); empty: drawn. Errors (config): type
+  /// u8 for samples whose values are not from 0 to 1.
+  void make(std::uint64_t first, const TypedBatch& batch, const std::vector<float>& latents = {});
   /// Id of the first sample: `id`, or two words in the device's memory (sample_id).
   struct First {
     std::uint64_t id = 0;
@@ -53,17 +54,20 @@ class GeneratorBatches {
   };
   /// Enqueues the same in the caller's stream (see Stream::borrow) without waiting. Allocates and waits
   /// only if the batch has more rows than any before it.
-  void enqueue(First first, BatchView batch, void* native);
+  void enqueue(First first, const TypedBatch& batch, void* native);
   /// Items that did not fit into the rows of sets, so far. Waits for the device.
   SetOverflow overflow();
   /// Messages about tables and limits, after the first batch.
   std::vector<std::string> notes();
 
  private:
-  /// Plans again if the batch has more rows than any before it.
-  void reserve(std::int64_t rows);
+  /// Plans again if the batch has more rows than any before it, or if it is the first that is
+  /// converted.
+  void reserve(const TypedBatch& batch);
+  void expect_pixels() const;
   SetOverflow overflow_so_far();
-  void emit(Stream& stream, First first, BatchView batch, const std::vector<float>& latents = {});
+  void emit(Stream& stream, First first, const TypedBatch& batch,
+            const std::vector<float>& latents = {});
 
   std::mutex turn_;
   const GeneratorEntry& entry_;
@@ -73,6 +77,8 @@ class GeneratorBatches {
   Stream* latest_ = nullptr;          ///< stream of the latest batch
   std::unique_ptr<MemoryPlan> plan_;
   std::int64_t rows_ = 0;  ///< number of rows that plan_ has room for
+  bool normalised_;        ///< the values are not from SampleInfo::low to high
+  Planned<float> wide_;    ///< x of batches that are converted; empty before the first
   Planned<Slot> slots_;
   Planned<float> latents_;  ///< given latents, on GPUs
   /// Items left out since plan_ was made, and before.

@@ -73,15 +73,12 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
                            const std::optional<nb::dict>& out,
                            const std::optional<std::uintptr_t>& stream,
                            const std::optional<GivenLatents>& latents) {
-  const DType type = parse_dtype(dtype);
+  const ElementType type = parse_dtype(dtype);
   const ImageAxes axes = parse_axes(layout);
-  BatchView view;
-  view.size = count;
-  view.layout = self.layout();
-  view.dtype = type;
+  TypedBatch batch = TypedBatch::empty(count, self.layout(), type);
   std::shared_ptr<BatchMemory> memory;
   CallersBatch callers;
-  if (out) view = (callers = from_arrays(view, *out, self.device(), axes)).view;
+  if (out) batch = (callers = from_arrays(batch, *out, self.device(), axes)).batch;
   std::vector<float> given;
   if (latents)
     given = given_latents(self.generator().info(), {latents->data(), latents->size()},
@@ -90,12 +87,12 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
     const nb::gil_scoped_release release;
     if (!out) {
       memory = self.memory(count, type);
-      view = memory->view();
+      batch = memory->batch();
     }
     if (stream) {
-      self.enqueue({first}, view, reinterpret_cast<void*>(*stream));
+      self.enqueue({first}, batch, reinterpret_cast<void*>(*stream));
     } else {
-      self.make(first, view, given);
+      self.make(first, batch, given);
     }
   }
   return out ? nb::object(*out) : nb::object(to_arrays(memory, self.device(), axes));
@@ -104,11 +101,7 @@ nb::object generator_batch(GeneratorBatches& self, std::uint64_t first, std::int
 /// (name, type, shape) of the columns of a batch.
 nb::list generator_columns(const GeneratorBatches& self, std::int64_t count,
                            const std::string& dtype) {
-  BatchView batch;
-  batch.size = count;
-  batch.layout = self.layout();
-  batch.dtype = parse_dtype(dtype);
-  return describe_columns(batch);
+  return describe_columns(TypedBatch::empty(count, self.layout(), parse_dtype(dtype)));
 }
 
 /// The generator with its parameters as JSON.

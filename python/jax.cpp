@@ -40,40 +40,42 @@ GeneratorBatches& registered(std::string_view key) {
   return *found->second;
 }
 
-DType type_of(ffi::DataType type) {
-  if (type == ffi::DataType::F32) return DType::f32;
-  if (type == ffi::DataType::BF16) return DType::bf16;
-  fail(ErrorKind::config, {"x must have the type f32 or bf16", "", "see wellspring.jax.batch"});
+ElementType type_of(ffi::DataType type) {
+  if (type == ffi::DataType::F32) return ElementType::f32;
+  if (type == ffi::DataType::BF16) return ElementType::bf16;
+  if (type == ffi::DataType::F16) return ElementType::f16;
+  if (type == ffi::DataType::U8) return ElementType::u8;
+  fail(ErrorKind::config,
+       {"x must have the type f32, bf16, f16 or u8", "", "see wellspring.jax.batch"});
 }
 
 /// The results of a call as a batch. `names`: their columns, separated by spaces; x is the first.
-BatchView batch_of(const SampleLayout& layout, const ffi::RemainingRets& results,
-                   std::string_view names) {
-  BatchView batch;
-  batch.layout = layout;
+TypedBatch batch_of(const SampleLayout& layout, const ffi::RemainingRets& results,
+                    std::string_view names) {
+  TypedBatch batch;
   std::array<BatchColumn, kBatchColumns> columns;
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto result = results.get<ffi::AnyBuffer>(i);
     if (result.has_error()) fail(ErrorKind::config, {result.error().message(), "", ""});
     const ffi::AnyBuffer buffer = **result;
     if (i == 0) {
-      batch.size = buffer.dimensions().front();
-      batch.dtype = type_of(buffer.element_type());
-      columns = columns_of(batch);
+      batch =
+          TypedBatch::empty(buffer.dimensions().front(), layout, type_of(buffer.element_type()));
+      columns = batch.columns();
     }
     const std::string_view name = names.substr(0, names.find(' '));
     names.remove_prefix(std::min(names.size(), name.size() + 1));
     const auto column = std::ranges::find_if(
         columns, [&](const BatchColumn& c) { return c.width > 0 && name == c.name; });
     if (column == columns.end() ||
-        buffer.size_bytes() != static_cast<std::size_t>(batch.size) * column->row_bytes())
-      fail(
-          ErrorKind::config,
-          {fmt::format("result '{}' is not a column of {} rows of these samples", name, batch.size),
-           "", "see wellspring.jax.batch"});
+        buffer.size_bytes() != static_cast<std::size_t>(batch.view.size) * column->row_bytes())
+      fail(ErrorKind::config,
+           {fmt::format("result '{}' is not a column of {} rows of these samples", name,
+                        batch.view.size),
+            "", "see wellspring.jax.batch"});
     column->data = buffer.untyped_data();
   }
-  return with_columns(batch, columns);
+  return {with_columns(batch.view, columns), batch.type};
 }
 
 /// Calls make(generator, batch) and turns errors of the library into errors of XLA.
@@ -101,9 +103,9 @@ using FirstSample = ffi::Buffer<ffi::U32, 1>;
 ffi::Error cpu_batch(FirstSample first, ffi::RemainingRets results, std::string_view generator,
                      std::string_view columns) {
   return call(results, generator, columns, Backend::cpu,
-              [&](GeneratorBatches& own, const BatchView& batch) {
+              [&](GeneratorBatches& own, const TypedBatch& batch) {
                 const std::uint64_t id = sample_id(first.typed_data());
-                if (id > kSampleIds - static_cast<std::uint64_t>(batch.size))
+                if (id > kSampleIds - static_cast<std::uint64_t>(batch.view.size))
                   fail(ErrorKind::config, {"first is negative or beyond the last sample id", "",
                                            "without jax_enable_x64, integers end at 2^32"});
                 own.make(id, batch);
@@ -114,7 +116,7 @@ ffi::Error cpu_batch(FirstSample first, ffi::RemainingRets results, std::string_
 ffi::Error cuda_batch(void* stream, FirstSample first, ffi::RemainingRets results,
                       std::string_view generator, std::string_view columns) {
   return call(results, generator, columns, Backend::cuda,
-              [&](GeneratorBatches& own, const BatchView& batch) {
+              [&](GeneratorBatches& own, const TypedBatch& batch) {
                 own.enqueue({0, first.typed_data()}, batch, stream);
               });
 }

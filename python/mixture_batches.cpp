@@ -45,8 +45,8 @@ MixtureBatches::Made MixtureBatches::make(std::uint64_t step) {
   expect_own_threads();
   const std::lock_guard lock(turn_);
   if (!ready_) plan();
-  Made made{pool_.take(stream_.device(), share_.rows, layout(), DType::f32), {}};
-  const BatchView batch = made.memory->view();
+  Made made{pool_.take(stream_.device(), share_.rows, layout(), ElementType::f32), {}};
+  const BatchView batch = made.memory->batch().view;
   if (batch.plane != nullptr)  // not every source fills it
     stream_.fill_zero(batch.plane,
                       static_cast<std::size_t>(batch.size * batch.layout.height) *

@@ -9,6 +9,7 @@ namespace wellspring::python {
 NB_MODULE(_core, module) {
   module.attr("__version__") = kVersion;
   bind_errors(module);
+  bind_diagnosis(module);
   bind_generators(module);
   bind_jax(module);
   bind_mixtures(module);

@@ -1,6 +1,7 @@
 #include "sources/mixture.h"
 
 #include "core/error.h"
+#include "core/measure/trace.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "kernels/batch/batch_columns.h"
@@ -221,6 +222,7 @@ void Mixture::load(Stream& stream) {
 }
 
 void Mixture::before_step(Stream& stream, std::uint64_t step) {
+  const TraceSpan span(stages::kFetch, static_cast<std::int64_t>(step));
   for (const auto& source : sources_) source->before_step(stream, step);
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/config/config_values.h"
 #include "core/error.h"
+#include "core/measure/trace.h"
 #include "core/text/plural.h"
 #include "train/checkpoint/data_identity.h"
 #include "train/checkpoint/same_run.h"
@@ -70,6 +71,7 @@ RunState::Start RunState::begin(const ResumeChoice& choice, const CheckpointStor
 
 RunState::Start RunState::resume(const fs::path& checkpoint, const CheckpointStore* own,
                                  std::vector<std::string>& notes) {
+  const TraceSpan span(stages::kRestart);
   const ResumeReport resumed =
       resume_checkpoint(checkpoint, config_, task_.parameters(), context_.memory.state(),
                         kRingBlocks, context_.stream);
@@ -102,6 +104,7 @@ void RunState::require_finite(const std::optional<fs::path>& newest) {
 
 CheckpointReport RunState::write(std::uint64_t step, const RunProgress& progress,
                                  CheckpointWriting writing) {
+  const TraceSpan span(stages::kCapture, static_cast<std::int64_t>(step));
   const bool keep = writing == CheckpointWriting::keep;
   const CheckpointStore store(config_.folder());
   CheckpointReport report{step, store.path_of(step), 0, 0};

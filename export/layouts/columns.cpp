@@ -1,11 +1,10 @@
 // Layout `columns`: the values without conversion.
 #include "core/io/bytes.h"
 #include "export/layouts/layouts.h"
+#include "kernels/ops/narrow.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -68,8 +67,7 @@ class ImageArrays final : public ValueArrays {
  private:
   static std::uint8_t pixel_of(float value) {
     const float scaled = 255 * value;
-    if (scaled >= -0.5f && scaled <= 255.5f)
-      return static_cast<std::uint8_t>(std::min(255.f, std::floor(scaled + 0.5f)));
+    if (scaled >= -0.5f && scaled <= 255.5f) return ops::Pixel8(value).bits;
     fail(ErrorKind::data, {fmt::format("cannot write the value {} as an 8-bit pixel", value),
                            "pixels are from 0 to 1; normalised images are not",
                            "remove normalise, or use --pixels f32"});

@@ -9,9 +9,10 @@
 from . import sbi
 from ._batch import Batch
 from ._core import ConfigError, DataError, DeviceError, Error, __version__
+from ._diagnosis import Diagnosis, diagnose
 from ._generator import Generator, generators
 from ._mixture import Mixture
 from ._run import Picture, export, load, preview, train
 
-__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Error", "Generator", "Mixture", "Picture", "export",
-           "generators", "load", "preview", "sbi", "train", "__version__"]
+__all__ = ["Batch", "ConfigError", "DataError", "DeviceError", "Diagnosis", "Error", "Generator", "Mixture", "Picture",
+           "diagnose", "export", "generators", "load", "preview", "sbi", "train", "__version__"]

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Iterator
+from typing import Any, Iterator, TypeVar
 
 import numpy
 
@@ -13,6 +13,7 @@ from ._core import __version__ as __version__
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
 Report = dict[str, Any]
+B = TypeVar("B")
 
 class Batch(dict[str, Any]):
     def __getattr__(self, name: str) -> Any: ...
@@ -69,6 +70,19 @@ class Picture:
     def __init__(self, png: bytes) -> None: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
 
+class Diagnosis:
+    verdict: str
+    lost: float
+    lost_interval: tuple[float, float] | None
+    speed_up: float
+    share_of_ceiling: float
+    def json(self) -> dict[str, Any]: ...
+    def html(self) -> str: ...
+
+def diagnose(step: Callable[[B], Any], loader: Iterable[B] | Callable[[], Iterable[B]], *,
+             cached: Mapping[str, Iterable[B] | Callable[[], Iterable[B]]] | None = None, samples: int | None = None,
+             seconds: float = 60, resident: int = 8, synchronise: Callable[[], Any] | None = None,
+             name: str = "training") -> Diagnosis: ...
 def generators() -> dict[str, str]: ...
 def train(config: Config, overrides: str | Iterable[str] = (), *, set: Mapping[str, Any] | None = None,
           callback: Callable[[Report], Any] | None = None, resume: str = "auto") -> Report: ...

@@ -25,7 +25,9 @@ def native(stream):
 
 def dtype_name(dtype):
     """"bf16", from the name or the type of another package."""
-    return "f32" if dtype is None else str(dtype).removeprefix("torch.")
+    if dtype is None:
+        return "f32"
+    return getattr(dtype, "__name__", str(dtype)).removeprefix("torch.")
 
 
 def _made_again(arguments):
@@ -72,7 +74,8 @@ class Generator:
     def batch(self, first, count, *, dtype=None, layout="NHWC", out=None, stream=None, latents=None):
         """The samples first, first + 1, ..., first + count - 1 as a Batch.
 
-        dtype    "f32" (default) or "bf16": type of x; NumPy has no bf16, so x is then a DLPack object
+        dtype    "f32" (default), "bf16", "f16" or "u8": type of x. NumPy has no bf16, so x is then a DLPack
+                 object. u8: 0 to 1 as 0 to 255, rounded; only if the values are from 0 to 1.
         layout   "NHWC", or "NCHW": the same memory with the axes in PyTorch's order (channels_last)
         out      {column: array} to write into instead of new memory. Each array must have the column's
                  type and shape, be contiguous and on the generator's device; x is required. Returns the

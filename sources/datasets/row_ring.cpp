@@ -1,5 +1,7 @@
 #include "sources/datasets/row_ring.h"
 
+#include "core/measure/trace.h"
+
 #include <algorithm>
 
 namespace wellspring {
@@ -85,6 +87,7 @@ void RowsAhead::work() {
     lock.unlock();
     std::exception_ptr failure;
     try {
+      const TraceSpan span(stages::kItem);
       if (!reader) reader = data_.reader();
       const std::uint64_t sample = order_.sample(sequence_.ordinal(entry));
       reader->read(static_cast<std::int64_t>(sample), staging_ + entry % rows_ * row_bytes_);
@@ -184,6 +187,7 @@ std::uint64_t RowRing::last_reader(std::uint64_t current, std::uint64_t step) {
 }
 
 void RowRing::enqueue_copy(std::uint64_t current, std::uint64_t step) {
+  const TraceSpan span(stages::kTransfer, static_cast<std::int64_t>(step));
   // The event of step - ahead is about to be recorded again.
   while (freed_to_ + ahead_ <= step) release_oldest();
   const std::uint64_t reader = last_reader(current, step);

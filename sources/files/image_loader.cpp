@@ -1,6 +1,7 @@
 #include "sources/files/image_loader.h"
 
 #include "core/error.h"
+#include "core/measure/trace.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,10 @@ void ImageLoader::refuse(std::int64_t image, const std::string& problem, const s
 }
 
 ImageHeader ImageLoader::open(std::int64_t image) {
-  set_.read(image, encoded_);
+  {
+    const TraceSpan span(stages::kRead);
+    set_.read(image, encoded_);
+  }
   return checked_header(image);
 }
 
@@ -75,6 +79,7 @@ std::uint8_t* ImageLoader::make_room(const ImageHeader& header) {
 }
 
 void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb) {
+  const TraceSpan span(stages::kDecode);
   try {
     decoder_.decode(encoded_, header, rgb);
   } catch (const ImageError& error) {
@@ -91,6 +96,7 @@ void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
   }
   std::uint8_t* const rgb = make_room(header);
   decode(image, header, rgb);
+  const TraceSpan span(stages::kResize);
   resizer_.resize(rgb, header.width, header.height, rules_.resize, row);
 }
 

@@ -91,6 +91,27 @@ class Bytes(unittest.TestCase):
         bits[...] = np.frombuffer(memoryview_of_bf16(g.batch(0, 4, dtype="bf16").x), np.uint16).reshape(bits.shape)
         np.testing.assert_array_equal(bits, want)
 
+    def test_f16_and_u8_are_f32_converted_once(self):
+        for name, arguments in (("shapes", {"size": 31, "augment": ["simclr"]}), ("gaussian_linear", {}), ("tracks", {})):
+            g = ws.Generator(name, **arguments)
+            wide = {count: g.batch(5, count) for count in (3, 8)}  # the second needs more memory
+            for count, f32 in wide.items():
+                f16 = g.batch(5, count, dtype=np.float16)
+                self.assertEqual(f16.x.dtype, np.float16)
+                with np.errstate(over="ignore"):
+                    np.testing.assert_array_equal(f16.x.view(np.uint16), f32.x.astype(np.float16).view(np.uint16))
+                np.testing.assert_array_equal(f16.label, f32.label)
+        g = ws.Generator("shapes", size=31, augment=["simclr"])
+        x = g.batch(5, 8).x
+        want = np.floor(np.float32(255) * x + np.float32(0.5)).astype(np.uint8)
+        np.testing.assert_array_equal(g.batch(5, 8, dtype="u8").x, want)
+        np.testing.assert_array_equal(g.batch(5, 8, dtype=np.uint8, layout="NCHW").x, want.transpose(0, 3, 1, 2))
+        np.testing.assert_array_equal(exported("shapes", "--size", "31", "--first", "5", "--count", "8", "--pixels", "u8")["x"],
+                                      ws.Generator("shapes", size=31).batch(5, 8, dtype="u8").x)
+        out = {"x": np.zeros(8 * 31 * 31 * 3 + 1, np.uint8)[1:].reshape(x.shape)}  # at any address
+        self.assertIs(g.batch(5, 8, dtype="u8", out=out).x, out["x"])
+        np.testing.assert_array_equal(out["x"], want)
+
     def test_augmentation_and_normalisation(self):
         plain = ws.Generator("shapes", size=32).batch(0, 4)
         flipped = ws.Generator("shapes", size=32, augment=[{"flip_x": 1}]).batch(0, 4)
@@ -214,7 +235,10 @@ class Arguments(unittest.TestCase):
         self.refuses("first integer", lambda: g.batch("0", 4), TypeError)
         self.refuses("stream CPU", lambda: g.batch(0, 4, stream=0))
         self.refuses("stream integer", lambda: g.batch(0, 4, stream="0"), TypeError)
-        self.refuses("dtype f16 f32 bf16", lambda: g.batch(0, 4, dtype="f16"))
+        self.refuses("dtype f8 f32 bf16 f16 u8", lambda: g.batch(0, 4, dtype="f8"))
+        normalised = ws.Generator("shapes", size=32, normalise={"mean": [0.5], "std": [0.25]})
+        self.refuses("dtype u8 normalise", lambda: normalised.batch(0, 4, dtype="u8"))
+        self.refuses("dtype u8 gaussian_linear f16", lambda: ws.Generator("gaussian_linear").batch(0, 4, dtype="u8"))
         self.refuses("layout CHW NCHW", lambda: g.batch(0, 4, layout="CHW"))
         self.assertEqual(g.batch(2**63 - 4, 4).x.shape, (4, 32, 32, 3))  # the last ids
 
@@ -238,6 +262,7 @@ class Arguments(unittest.TestCase):
         read_only.flags.writeable = False
         self.refuses("out['x'] writable", out(x=read_only))
         self.refuses("out['x'] f32 bf16", lambda: g.batch(0, 4, dtype="bf16", out={"x": x}))
+        self.refuses("out['x'] f32 u8", lambda: g.batch(0, 4, dtype="u8", out={"x": x}))
         self.refuses("out dict", lambda: g.batch(0, 4, out=x), TypeError)
         self.refuses("out['x'] aligned", out(x=np.zeros(x.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(x.shape)))
 

@@ -56,6 +56,13 @@ class Batches(unittest.TestCase):
         self.assertEqual(list(got), ["x"])
         self.assertTrue((got.x == want).all())
 
+    def test_f16_and_u8(self):
+        g = ws.Generator("shapes", size=16)
+        for dtype in ("f16", "u8"):
+            self.same(compiled(g, 4, dtype=dtype)(8), g.batch(8, 4, dtype=dtype))
+        with self.assertRaisesRegex(Exception, "u8"):
+            compiled(ws.Generator("gaussian_linear"), 4, dtype="u8")(0)["x"].block_until_ready()
+
     def test_takes_ids_of_all_integer_types(self):
         g = ws.Generator("gaussian_linear")
         large = 2**62 + 5

@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -215,6 +216,12 @@ class FilesAndPictures(Folder):
         picture.save(self.folder / "python.png")
         self.assertEqual((self.folder / "python.png").read_bytes(), (self.folder / "program.png").read_bytes())
         self.assertEqual(ws.preview(CONFIG, count=4).png[:4], b"\x89PNG")
+
+    def test_the_gallery_shows_generators(self):
+        example = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "python/examples/gallery.py")
+        page = self.folder / "gallery.html"
+        subprocess.run([sys.executable, str(example), str(page), "shapes", "gaussian_linear", "tracks"], check=True)
+        self.assertEqual(page.read_text().count("data:image/png;base64,iVBOR"), 3)
 
     def test_refuse_wrong_arguments(self):
         out = self.folder / "x.npz"

@@ -33,6 +33,14 @@ class Tensors(unittest.TestCase):
         want = torch.from_dlpack(g.batch(0, 4).x).permute(0, 3, 1, 2).bfloat16()
         self.assertTrue(torch.equal(x, want))
 
+    def test_f16_and_u8(self):
+        g = ws.Generator("shapes", size=32)
+        for dtype in (torch.float16, torch.uint8):
+            out = {"x": torch.zeros(4, 32, 32, 3, dtype=dtype)}
+            g.batch(0, 4, dtype=dtype, out=out)
+            self.assertTrue(torch.equal(out["x"], torch.from_dlpack(g.batch(0, 4, dtype=dtype).x)))
+            self.assertGreater(out["x"].max(), 0)
+
     def test_out(self):
         g = ws.Generator("shapes", size=32)
         out = {"x": torch.zeros(4, 3, 32, 32).to(memory_format=torch.channels_last), "label": torch.zeros(4, dtype=torch.int32)}

@@ -1,5 +1,6 @@
 #include "train/evaluation/evaluation.h"
 
+#include "core/measure/trace.h"
 #include "core/signals.h"
 #include "generators/generator.h"
 #include "sources/overlap.h"
@@ -132,6 +133,7 @@ void Evaluator::load() {
 
 EvaluationReport Evaluator::evaluate(std::uint64_t step, const WorkWatch& watch,
                                      const std::function<void(const PredictedRows&)>& use) {
+  const TraceSpan span(stages::kEvaluate, static_cast<std::int64_t>(step));
   const auto begin = std::chrono::steady_clock::now();
   EvaluationReport report;
   report.step = step;

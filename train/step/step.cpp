@@ -1,5 +1,6 @@
 #include "train/step/step.h"
 
+#include "core/measure/trace.h"
 #include "train/optimizer/learning_rate.h"
 #include "train/step/source_truth.h"
 
@@ -7,6 +8,18 @@
 #include <cmath>
 
 namespace wellspring {
+namespace {
+
+/// Enqueues a stage of the step, on the CPU between marks in the trace. A GPU runs it later.
+template <class Enqueue>
+void traced(Stream& stream, const TraceStage& stage, Enqueue enqueue) {
+  const bool marked = Trace::on() && stream.device().is_cpu();
+  if (marked) stream.run(NodeKind::host, "trace", [&stage] { Trace::begin(stage); });
+  enqueue();
+  if (marked) stream.run(NodeKind::host, "trace", [] { Trace::end(); });
+}
+
+}  // namespace
 
 void TrainingStep::enqueue(Stream& stream) {
   data(stream);
@@ -43,7 +56,7 @@ StepBatch TrainingStep::kept(std::size_t k) const {
 void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
   for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i);
   reduce(stream);
-  optimize(stream);
+  traced(stream, stages::kOptimize, [&] { optimize(stream); });
   end(stream, batch);
 }
 
@@ -52,8 +65,10 @@ void TrainingStep::data(Stream& stream) {
   const BatchView batch = this->batch();
   BatchView emitted = batch;
   if (task_.layout().targets == 0) emitted.target = nullptr;  // only mixing needs it
-  mixture_.emit(stream, state_.data(), emitted);
-  if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
+  traced(stream, stages::kPreprocess, [&] {
+    mixture_.emit(stream, state_.data(), emitted);
+    if (mix_) mix_->enqueue(stream, state_.data(), mixture_.slots(), batch);
+  });
 }
 
 /// Takes one part of the batch through the network: the loss of each sample for each of its heads,
@@ -63,9 +78,11 @@ void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t ind
   const BatchView rows = rows_of(batch.view, {first, rows_.count});
   const Slot* const slots = batch.slots + first;
   const Pass pass{stream, rows, slots, state_.data(), PassMode::train};
-  task_.forward(pass);
-  losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first);
-  task_.backward(pass);
+  traced(stream, stages::kForward, [&] {
+    task_.forward(pass);
+    losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first);
+  });
+  traced(stream, stages::kBackward, [&] { task_.backward(pass); });
   if (passes_ > 1) task_.parameters().add_gradients(stream, index, passes_);
 }
 

@@ -1,12 +1,14 @@
 #include "train/step/step_runner.h"
 
 #include "core/error.h"
+#include "core/measure/trace.h"
 
 #include <fmt/format.h>
 
 namespace wellspring {
 
 void StepRunner::run(Stream& stream, std::uint64_t step) {
+  const TraceSpan span(stages::kStep, static_cast<std::int64_t>(step));
   if (mode_ != GraphMode::off && !graph_ && runs_ >= warm_up_) record(stream);
   if (!graph_) {
     enqueue_(stream);

@@ -1,0 +1,170 @@
+#include "core/measure/trace.h"
+
+#include "core/io/files.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#if WELLSPRING_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define WS_NVTX 1
+#else
+#define WS_NVTX 0
+#endif
+
+namespace wellspring {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Spans that a thread keeps; later ones are counted.
+constexpr std::size_t kMostSpans = std::size_t{1} << 20;
+
+double microseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+/// A string of JSON. Details are texts of this program.
+std::string json_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+struct TraceRecorder {
+  struct Span {
+    const TraceStage* stage;
+    std::int64_t step;
+    std::string detail;
+    Clock::time_point begin, end = {};
+  };
+
+  struct Thread {
+    pid_t id = gettid();
+    std::deque<Span> spans;   ///< in the order of their beginnings
+    std::vector<Span*> open;  ///< the innermost last; null: not kept
+    std::size_t lost = 0;
+  };
+
+  std::uint64_t number;  ///< position of this recording in the process
+  Clock::time_point begin = Clock::now();
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Thread>> threads;
+
+  Thread* add() {
+    const std::lock_guard lock(mutex);
+    return threads.emplace_back(std::make_unique<Thread>()).get();
+  }
+};
+
+namespace {
+
+/// Like the flag of core/signals.h, the recording belongs to the process: a thread that reads files
+/// has no other way to it.
+std::atomic<TraceRecorder*> active{nullptr};
+std::atomic<std::uint64_t> recordings{0};
+
+/// Null without a recording.
+TraceRecorder::Thread* traced_thread() {
+  thread_local TraceRecorder::Thread* own = nullptr;
+  thread_local std::uint64_t number = 0;
+  TraceRecorder* const recorder = active.load(std::memory_order_acquire);
+  if (recorder == nullptr) return nullptr;
+  if (number != recorder->number) {
+    own = recorder->add();
+    number = recorder->number;
+  }
+  return own;
+}
+
+/// The events of a thread, each on a line that begins with a comma.
+std::string lines_of(const TraceRecorder::Thread& thread, const std::string& name,
+                     Clock::time_point beginning) {
+  const std::string place = fmt::format(R"("pid":{},"tid":{})", getpid(), thread.id);
+  std::string lines = fmt::format(
+      ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",{},\"args\":{{\"name\":{},\"lost\":{}}}}}", place,
+      json_string(name), thread.lost);
+  for (const TraceRecorder::Span& span : thread.spans) {
+    if (span.end < span.begin) continue;  // has not ended
+    std::string arguments = span.step < 0 ? "" : fmt::format(R"("step":{})", span.step);
+    if (!span.detail.empty())
+      arguments += (arguments.empty() ? "" : ",") + (R"("detail":)" + json_string(span.detail));
+    lines += fmt::format(
+        ",\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},{},\"args\":"
+        "{{{}}}}}",
+        span.stage->name, span.stage->category, microseconds(span.begin - beginning),
+        microseconds(span.end - span.begin), place, arguments);
+  }
+  return lines;
+}
+
+}  // namespace
+
+Trace::Trace(std::filesystem::path file)
+    : file_(std::move(file)), recorder_(std::make_unique<TraceRecorder>(++recordings)) {
+  require_creatable(file_);
+  active = recorder_.get();
+  traced_thread();  // the first track
+}
+
+Trace::~Trace() {
+  active = nullptr;
+}
+
+bool Trace::on() noexcept {
+  return active.load(std::memory_order_relaxed) != nullptr;
+}
+
+void Trace::begin(const TraceStage& stage, std::int64_t step, std::string_view detail) {
+#if WS_NVTX
+  nvtxRangePushA(stage.name);
+#endif
+  TraceRecorder::Thread* const thread = traced_thread();
+  if (thread == nullptr) return;
+  const bool kept = thread->spans.size() < kMostSpans;
+  if (kept)
+    thread->spans.push_back({&stage, step, std::string(detail), Clock::now()});
+  else
+    ++thread->lost;
+  thread->open.push_back(kept ? &thread->spans.back() : nullptr);
+}
+
+void Trace::end() noexcept {
+#if WS_NVTX
+  nvtxRangePop();
+#endif
+  if (!on()) return;
+  TraceRecorder::Thread* const thread = traced_thread();
+  if (thread == nullptr || thread->open.empty()) return;  // began before the recording
+  if (TraceRecorder::Span* const span = thread->open.back()) span->end = Clock::now();
+  thread->open.pop_back();
+}
+
+void Trace::write() {
+  active = nullptr;
+  OutputFile file(file_, OutputFile::Mode::replace);
+  file.write(
+      fmt::format("[\n{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{},\"args\":{{\"name\":"
+                  "\"wellspring\"}}}}",
+                  getpid()));
+  for (std::size_t t = 0; t < recorder_->threads.size(); ++t)
+    file.write(lines_of(*recorder_->threads[t], t == 0 ? "main" : fmt::format("worker {}", t),
+                        recorder_->begin));
+  file.write("\n]\n");
+  file.finish();
+}
+
+}  // namespace wellspring

@@ -1,0 +1,199 @@
+"""diagnose(): plants on a simulated clock, loaders that end, errors of others."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import unittest.mock
+
+import wellspring as ws
+
+EXAMPLE = pathlib.Path(os.environ["WELLSPRING_SOURCE"], "python/examples/torch_diagnosis.py")
+
+
+class Simulation:
+    """A clock that only steps and loaders move. Times in milliseconds; noise is that of a logarithm."""
+
+    def __init__(self, noise=0.02):
+        self.now, self.noise, self.random = 0.0, noise, random.Random(1)
+
+    def passes(self, milliseconds):
+        self.now += 1e-3 * milliseconds * self.random.lognormvariate(0, self.noise)
+
+    def loader(self, milliseconds, batches=50):
+        for i in range(batches):
+            self.passes(milliseconds)
+            yield i
+
+    def diagnose(self, step=2, loading=8, batches=50, **arguments):
+        with unittest.mock.patch("wellspring._diagnosis.perf_counter", lambda: self.now):
+            return ws.diagnose(lambda batch: self.passes(step), lambda: self.loader(loading, batches),
+                               **{"seconds": 20, "samples": 4} | arguments)
+
+
+class Verdicts(unittest.TestCase):
+    def test_a_slow_loader_is_found(self):
+        found = Simulation().diagnose()
+        self.assertEqual(found.verdict, "highly")
+        self.assertAlmostEqual(found.lost, 0.8, delta=0.05)  # 2 of 10 ms remain
+        self.assertAlmostEqual(found.share_of_ceiling, 0.2, delta=0.05)
+        self.assertLess(found.lost_interval[0], found.lost_interval[1])
+        report = found.json()
+        self.assertEqual([rung["name"] for rung in report["rungs"]],
+                         ["resident batches", "as configured", "loader alone, no step"])
+        self.assertEqual([cause["stage"] for cause in report["verdict"]["causes"]], ["loading"])
+        self.assertAlmostEqual(report["rungs"][1]["wait"], 0.8, delta=0.05)
+        self.assertAlmostEqual(report["rungs"][0]["samples_per_second"], 4 * 500, delta=200)
+        self.assertIn("HIGHLY input-bound", str(found))
+        self.assertIn("worker processes", str(found))
+        self.assertIn("HIGHLY input-bound", found.html())
+
+    def test_a_slow_step_is_not_the_loaders_fault(self):
+        found = Simulation().diagnose(step=100, loading=0.5)
+        self.assertEqual(found.verdict, "not")
+        self.assertEqual(found.json()["verdict"]["causes"], [])
+
+    def test_noise_leaves_the_verdict_open(self):
+        self.assertEqual(Simulation(noise=1.5).diagnose(step=80, loading=8, seconds=60).verdict, "inconclusive")
+
+    def test_cached_stages_share_the_cost(self):
+        simulation = Simulation()
+        cached = {"reading": lambda: simulation.loader(3), "decoding": lambda: simulation.loader(0.01)}
+        found = simulation.diagnose(step=2, loading=9, cached=cached)
+        report = found.json()
+        self.assertEqual([(rung["name"], rung["stage"]) for rung in report["rungs"]][1:4],
+                         [("decoding cached", "the other stages"), ("reading cached", "decoding"), ("as configured", "reading")])
+        # Rates of 500, 500, 200 and 91 steps/s.
+        self.assertEqual([cause["stage"] for cause in report["verdict"]["causes"]], ["decoding", "reading"])
+
+
+class Loaders(unittest.TestCase):
+    def test_that_end_begin_again(self):
+        report = Simulation().diagnose(batches=3).json()
+        self.assertTrue(any("again after every 3 batches" in line for line in report["caveats"]), report["caveats"])
+
+    def test_that_cannot_begin_again_are_refused(self):
+        with self.assertRaisesRegex(ws.ConfigError, "loader gave 20 batches and cannot begin again"):
+            ws.diagnose(lambda batch: None, iter(range(20)))
+        with self.assertRaisesRegex(ws.ConfigError, r"cached\['reading'\] gave 20 batches"):
+            ws.diagnose(lambda batch: None, [1], cached={"reading": iter(range(20))})
+
+    def test_without_batches_are_refused(self):
+        with self.assertRaisesRegex(ws.ConfigError, "loader gave no batch"):
+            ws.diagnose(lambda batch: None, [])
+
+    def test_prefetched_batches_are_used_up_before_the_clock_starts(self):
+        class Workers(list):
+            num_workers, prefetch_factor = 2, 3
+
+        simulation = Simulation()
+        untimed = []
+
+        def step(batch):
+            simulation.passes(2)
+
+        def clock():
+            untimed.append(simulation.now)
+            return simulation.now
+
+        from wellspring import _diagnosis
+        loader = Workers(range(100))
+        batches = _diagnosis._Batches("loader", loader)
+        wait = lambda: simulation.passes(5)
+        times, waits, wall = _diagnosis._runner(clock, wait, batches, step, _diagnosis._ahead(loader))(4)
+        self.assertEqual((len(times), len(waits), next(batches)), (4, 4, 10))
+        self.assertAlmostEqual(sum(times), wall)
+        self.assertGreater(times[-1], 6e-3, "includes the wait for the last step")
+        self.assertGreater(untimed[0], 15e-3, "six steps and the wait for them")
+
+    def test_generators_of_this_package(self):
+        config = {"data": {"size": 8, "sources": [{"name": "s", "kind": "generator", "generator": "shapes"}]},
+                  "model": {"name": "mlp"}, "train": {"batch": 4, "steps": 30}}
+        simulation, seen = Simulation(), set()
+
+        def step(batch):
+            seen.add(batch.x.shape)
+            simulation.passes(20)
+
+        def clock():
+            simulation.passes(0.1)  # per call
+            return simulation.now
+
+        with unittest.mock.patch("wellspring._diagnosis.perf_counter", clock):
+            found = ws.diagnose(step, lambda: ws.Mixture(config, set={"device": "cpu"}), seconds=20, samples=4, resident=2)
+        self.assertEqual(seen, {(4, 8, 8, 3)})
+        self.assertEqual(found.verdict, "not")
+
+
+class Errors(unittest.TestCase):
+    def test_of_the_step_and_the_loader_pass_unchanged(self):
+        class Mine(Exception):
+            pass
+
+        thrown = Mine("mine")
+
+        def fails(*_):
+            raise thrown
+
+        def loader():
+            yield 1
+            raise thrown
+
+        for call in (lambda: ws.diagnose(fails, [1, 2]), lambda: ws.diagnose(lambda batch: None, loader),
+                     lambda: ws.diagnose(lambda batch: None, [1], synchronise=fails)):
+            with self.assertRaises(Mine) as caught:
+                call()
+            self.assertIs(caught.exception, thrown)
+
+    def test_an_interrupt_ends_the_measurement(self):
+        steps = []
+
+        def step(batch):
+            steps.append(batch)
+            if len(steps) == 50:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            ws.diagnose(step, [1])
+        self.assertLess(len(steps), 100)
+
+    def test_the_time_limit_names_the_argument(self):
+        with self.assertRaisesRegex(ws.ConfigError, r"use at least seconds=\d"):
+            ws.diagnose(lambda batch: time.sleep(0.02), [1], seconds=0.01)
+
+    def test_wrong_arguments_are_named(self):
+        for error, words, arguments in (
+            (TypeError, "step must be callable", {"step": 3}),
+            (TypeError, "loader must be an iterable", {"loader": 3}),
+            (TypeError, "synchronise must be callable", {"synchronise": 3}),
+            (TypeError, "seconds must be a number", {"seconds": "3"}),
+            (ws.ConfigError, "seconds = 0", {"seconds": 0}),
+            (ws.ConfigError, "resident = 0", {"resident": 0}),
+            (ws.ConfigError, "samples = 0", {"samples": 0}),
+            (TypeError, "a key of cached must be a string", {"cached": {1: [1]}}),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                ws.diagnose(**{"step": lambda batch: None, "loader": [1]} | arguments)
+
+
+class Example(unittest.TestCase):
+    def test_runs(self):
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        for seconds in ("10", "100"):  # ten are too few on a busy machine
+            run = subprocess.run([sys.executable, str(EXAMPLE), "--seconds", seconds], capture_output=True, text=True,
+                                 timeout=250, env=os.environ | {"OMP_NUM_THREADS": "1"})
+            if "use at least seconds=" not in run.stderr:
+                break
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.count(": data cost "), 2, run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
