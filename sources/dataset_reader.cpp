@@ -72,7 +72,8 @@ void DatasetReader::read_row(RowReader& reader, std::int64_t row, const BatchVie
   if (data_->layout().type == ElementType::u8) {
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width));
     reader.read(row, pixels.data());
-    std::ranges::transform(pixels, x, [](std::uint8_t pixel) { return static_cast<float>(pixel) / 255; });
+    std::ranges::transform(pixels, x,
+                           [](std::uint8_t pixel) { return static_cast<float>(pixel) / 255; });
   } else {
     std::vector<float> numbers(static_cast<std::size_t>(stored_numbers(layout_)));
     reader.read(row, reinterpret_cast<std::uint8_t*>(numbers.data()));
@@ -96,8 +97,8 @@ void DatasetReader::make(const std::function<void(const HostSamples&)>& take) {
   Stream stream(device, 1);
   MemoryPlan memory(device);
   const std::int64_t fit = kBatchBytes / (layout_.elements() * std::int64_t{sizeof(float)});
-  const auto rows = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(count_, static_cast<std::uint64_t>(std::clamp<std::int64_t>(fit, 1, kMostRows))));
+  const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(
+      count_, static_cast<std::uint64_t>(std::clamp<std::int64_t>(fit, 1, kMostRows))));
   batch_.plan(memory, "samples", rows, layout_);
   memory.commit();
   const int threads = reading_threads(request_.threads);
@@ -131,9 +132,12 @@ std::string DatasetReader::summary() const {
 nlohmann::ordered_json DatasetReader::identity() const {
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();
   for (const ParamSetting& setting : request_.settings) settings[setting.name] = setting.value;
-  return {{"data", request_.path.string()}, {"format", request_.format},
-          {"settings", std::move(settings)}, {"rows", data_->size()},
-          {"first", first_},                 {"count", count_}};
+  return {{"data", request_.path.string()},
+          {"format", request_.format},
+          {"settings", std::move(settings)},
+          {"rows", data_->size()},
+          {"first", first_},
+          {"count", count_}};
 }
 
 nlohmann::ordered_json DatasetReader::making() const {

@@ -120,7 +120,8 @@ class SampleEncoder {
   Json truth_of(std::size_t row) const {
     const Slot& slot = samples_.slots[row];
     const SampleOrigin& origin = feed_.origins()[slot.source];
-    Json truth = {{"source", origin.name}, {"sample", slot.sample}, {"label", samples_.label()[row]}};
+    Json truth = {
+        {"source", origin.name}, {"sample", slot.sample}, {"label", samples_.label()[row]}};
     const auto add = [&](const char* name, Json values) {
       if (!values.empty()) truth[name] = std::move(values);
     };
@@ -164,8 +165,11 @@ std::vector<std::string> encode_rows(const SampleReader& feed, const HostSamples
 class ShardFolder {
  public:
   ShardFolder(fs::path path, Json settings) : path_(std::move(path)) {
-    index_ = {{"format", kWebDataset}, {"complete", false},  {"samples", 0},
-              {"shards", Json::array()}, {"settings", std::move(settings)}};
+    index_ = {{"format", kWebDataset},
+              {"complete", false},
+              {"samples", 0},
+              {"shards", Json::array()},
+              {"settings", std::move(settings)}};
     if (fs::exists(path_)) adopt();
     make_folders(path_);
     lock_.emplace(path_, "wait for it to end, or choose another --out");
@@ -220,8 +224,8 @@ class ShardFolder {
   };
 
   [[noreturn]] void refuse(const std::string& problem, const std::string& why) const {
-    fail(ErrorKind::config, {path_.string() + ": " + problem, why,
-                             "choose another --out, or move the folder away"});
+    fail(ErrorKind::config,
+         {path_.string() + ": " + problem, why, "choose another --out, or move the folder away"});
   }
 
   /// Continues the export in the folder, if it has the same settings.
@@ -239,17 +243,20 @@ class ShardFolder {
     Json found = Json::parse(read_text(file), nullptr, false);
     if (!found.is_object() || found.value("format", Json()) != index_["format"])
       refuse(fmt::format("its {} is not that of an export", kIndex), "");
-    if (found.value("settings", Json()) != index_["settings"])
+    if (!same(found.value("settings", Json()), index_["settings"]))
       refuse("it holds samples of other settings", difference(found["settings"]));
     check_shards(found);
     index_ = std::move(found);
   }
 
+  /// Compares without regard to the order of keys.
+  static bool same(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
+
   /// The first setting that differs.
   std::string difference(const Json& found) const {
     for (const auto& [name, value] : index_["settings"].items()) {
       const Json other = found.is_object() ? found.value(name, Json()) : Json();
-      if (value != other)
+      if (!same(value, other))
         return fmt::format("{} is {} there and {} here", name, printable(other.dump()),
                            printable(value.dump()));
     }
@@ -310,9 +317,9 @@ std::vector<std::string> common_classes(const SampleReader& feed) {
 ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
                                const ExportOptions& options) {
   if (path.has_extension() && !fs::is_directory(path))
-    fail(ErrorKind::config, {fmt::format("--layout {} cannot be used with '{}'", kWebDataset,
-                                         path.string()),
-                             "it writes a folder of shards", "use a name without an extension"});
+    fail(ErrorKind::config,
+         {fmt::format("--layout {} cannot be used with '{}'", kWebDataset, path.string()),
+          "it writes a folder of shards", "use a name without an extension"});
   if (options.images != ImageForm{} || options.gzip > 0)
     fail(ErrorKind::config,
          {fmt::format("--pixels, --channels and --gzip cannot be used with --layout {}",
@@ -332,16 +339,17 @@ ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
     const std::uint64_t done = folder.samples();
     const int threads = compute_threads(options.threads).count;
     std::uint64_t next = feed.skip(done);  // number of the batch's first sample
-    if (next < feed.count()) feed.make([&](const HostSamples& samples) {
-      const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
-      for (const std::string& members : encode_rows(feed, samples, begin, next, threads)) {
-        if (members.empty()) continue;  // in a complete shard
-        folder.add(members);
-        if (folder.shard_samples() == options.shard_samples || folder.full()) folder.end_shard();
-      }
-      next += static_cast<std::uint64_t>(samples.count());
-      if (options.progress) options.progress(next);
-    });
+    if (next < feed.count())
+      feed.make([&](const HostSamples& samples) {
+        const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
+        for (const std::string& members : encode_rows(feed, samples, begin, next, threads)) {
+          if (members.empty()) continue;  // in a complete shard
+          folder.add(members);
+          if (folder.shard_samples() == options.shard_samples || folder.full()) folder.end_shard();
+        }
+        next += static_cast<std::uint64_t>(samples.count());
+        if (options.progress) options.progress(next);
+      });
     const std::vector<std::string> classes = common_classes(feed);
     if (!classes.empty()) write_file(path / kClasses, join(classes, "\n") + "\n");
     Json metadata = export_metadata(feed);

@@ -31,7 +31,8 @@ struct Record {
     for (const auto& entry : features) names.push_back(printable(entry.first));
     fail(ErrorKind::data,
          {where + ": " + problem, "it has the features " + join(names),
-          fmt::format("set {}: to one of them, or leave such records out with on_error: skip", key)});
+          fmt::format("set {}: to one of them, or leave such records out with on_error: skip",
+                      key)});
   }
 
   /// The feature named `asked`; "": the first one of `usual`.
@@ -51,7 +52,7 @@ struct Record {
 }  // namespace
 
 ImageSet ImageSet::open_records(const ShardOptions& options) {
-  constexpr std::array kImages = {"image/encoded", "image"};       // TensorFlow's, TFDS's names
+  constexpr std::array kImages = {"image/encoded", "image"};  // TensorFlow's, TFDS's names
   constexpr std::array kLabels = {"image/class/label", "label"};
   ImageSet set;
   set.root_ = options.path;
@@ -62,9 +63,9 @@ ImageSet ImageSet::open_records(const ShardOptions& options) {
     const Record record{features, where};
     const ExampleFeature& image = record.find(options.image, kImages, "image");
     if (image.kind != Kind::bytes || image.count != 1)
-      record.refuse(fmt::format("the image is not one text of bytes, but {}",
-                                counted(image.count, "value")),
-                    "image");
+      record.refuse(
+          fmt::format("the image is not one text of bytes, but {}", counted(image.count, "value")),
+          "image");
     std::string text;
     if (options.labelled) {
       const ExampleFeature& label = record.find(options.label, kLabels, "label");

@@ -39,11 +39,20 @@ class Message {
     const std::uint64_t tag = number();
     Field field{tag >> 3, static_cast<Type>(tag & 7)};
     switch (field.type) {
-      case varint: field.value = number(); break;
-      case fixed64: field.bytes = take(8); break;
-      case delimited: field.bytes = take(number()); break;
-      case fixed32: field.bytes = take(4); break;
-      default: refuse(where_ + ": not a tf.train.Example", "it has a field of unknown type");
+      case varint:
+        field.value = number();
+        break;
+      case fixed64:
+        field.bytes = take(8);
+        break;
+      case delimited:
+        field.bytes = take(number());
+        break;
+      case fixed32:
+        field.bytes = take(4);
+        break;
+      default:
+        refuse(where_ + ": not a tf.train.Example", "it has a field of unknown type");
     }
     return field;
   }
@@ -139,8 +148,8 @@ void read_tfrecords(const InputFile& file,
   constexpr std::uint64_t kHead = 12, kFoot = 4;  // length and its checksum; checksum of the data
   const std::string name = file.path().string();
   if (file_kind(file) == FileKind::gzip)
-    fail(ErrorKind::data, {name + ": a compressed file", "records are read in place",
-                           "decompress it: gzip -d"});
+    fail(ErrorKind::data,
+         {name + ": a compressed file", "records are read in place", "decompress it: gzip -d"});
   std::vector<std::byte> record;
   std::uint64_t number = 0;
   for (std::uint64_t at = 0; at < file.size(); ++number) {

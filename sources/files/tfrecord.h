@@ -25,10 +25,10 @@ void read_tfrecords(const InputFile& file,
 struct ExampleFeature {
   enum class Kind : std::uint8_t { none, bytes, real, whole };
   Kind kind = Kind::none;
-  std::uint64_t count = 0;    ///< number of values
-  std::size_t begin = 0;      ///< (bytes) offset of the last value in the record, and its size
+  std::uint64_t count = 0;  ///< number of values
+  std::size_t begin = 0;    ///< (bytes) offset of the last value in the record, and its size
   std::size_t bytes = 0;
-  std::int64_t whole = 0;     ///< (whole) the last value
+  std::int64_t whole = 0;  ///< (whole) the last value
 };
 
 /// Features of an Example by name. If a name occurs twice, the last one counts, as Protocol Buffers

@@ -78,8 +78,8 @@ TEST(WebDatasetExport, IsADataSetWithTheSameImagesAndLabels) {
   const TemporaryFolder folder;
   const ExportReport report = write(folder / "s", "shapes");
   EXPECT_EQ(report.arrays.size(), 5u);
-  const auto rows = open_dataset({.path = folder / "s/shard-{000000..000004}.tar",
-                                  .settings = {{"classes", "classes.txt"}}});
+  const auto rows = open_dataset(
+      {.path = folder / "s/shard-{000000..000004}.tar", .settings = {{"classes", "classes.txt"}}});
   const auto generator = make_generator("shapes", 8);
   const auto samples = collect(*generator, {3, 10, kCount});
   ASSERT_EQ(rows->size(), static_cast<std::int64_t>(kCount));
@@ -105,7 +105,8 @@ TEST(WebDatasetExport, StoresTheTruthOfEverySample) {
   EXPECT_EQ(truth["sample"], 14);
   const auto& latents = generator->info().latents;
   for (std::size_t i = 0; i < latents.size(); ++i)
-    EXPECT_EQ(truth["latents"][latents[i].name].get<float>(), samples.latents[4 * latents.size() + i]);
+    EXPECT_EQ(truth["latents"][latents[i].name].get<float>(),
+              samples.latents[4 * latents.size() + i]);
   EXPECT_EQ(npy_of(folder, members.at("000000004.plane.npy")).size(), 64u);
 }
 
@@ -120,9 +121,10 @@ TEST(WebDatasetExport, StoresEventsAndSetsAsArrays) {
       const auto width = static_cast<std::size_t>(samples.rows.layout.elements());
       for (std::size_t row = 0; row < static_cast<std::size_t>(samples.count()); ++row) {
         const std::vector<float> x = npy_of(folder, members.at(fmt::format("{:09}.npy", number++)));
-        if (!samples.items().empty())
-          EXPECT_EQ(x.size(), static_cast<std::size_t>(samples.items()[row] *
-                                                       samples.rows.layout.features));
+        if (!samples.items().empty()) {
+          EXPECT_EQ(x.size(),
+                    static_cast<std::size_t>(samples.items()[row] * samples.rows.layout.features));
+        }
         EXPECT_TRUE(std::ranges::equal(x, samples.x().subspan(row * width, x.size())));
       }
     });
@@ -135,7 +137,7 @@ TEST(WebDatasetExport, DescribesItsShardsInAnIndex) {
   const nlohmann::json index = index_of(folder / "s");
   EXPECT_EQ(index["complete"], true);
   EXPECT_EQ(index["samples"], kCount);
-  EXPECT_EQ(index["metadata"]["sources"].empty(), true);
+  EXPECT_EQ(index["metadata"]["sources"][0]["name"], "shapes");
   ASSERT_EQ(index["shards"].size(), 5u);
   EXPECT_EQ(index["shards"][4]["samples"], 3);
   for (const nlohmann::json& shard : index["shards"]) {
@@ -239,9 +241,9 @@ TEST(WebDatasetExport, RefusesValuesThatAreNotPixels) {
     nlohmann::ordered_json identity() const override { return inner.identity(); }
     nlohmann::ordered_json making() const override { return inner.making(); }
   } normalised;
-  expect_parts(message_of(ErrorKind::data,
-                          [&] { export_samples(normalised, folder / "s", {kWebDataset}); }),
-               {"cannot write the value -2"});
+  expect_parts(
+      message_of(ErrorKind::data, [&] { export_samples(normalised, folder / "s", {kWebDataset}); }),
+      {"cannot write the value -2"});
   EXPECT_FALSE(fs::exists(folder / "s/shard-000000.tar"));
 }
 

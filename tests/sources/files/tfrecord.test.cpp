@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string varint(std::uint64_t value) {
   std::string text;
-  for (; value >= 128; value >>= 7) text += static_cast<char>(value & 127 | 128);
+  for (; value >= 128; value >>= 7) text += static_cast<char>((value & 127) | 128);
   return text + static_cast<char>(value);
 }
 
@@ -47,8 +47,7 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 
 std::string example(const Entries& entries) {
   std::string features;
-  for (const auto& [name, value] : entries)
-    features += field(1, field(1, name) + field(2, value));
+  for (const auto& [name, value] : entries) features += field(1, field(1, name) + field(2, value));
   return field(1, features);
 }
 
@@ -130,8 +129,7 @@ TEST_F(Records, FollowTheRulesOfProtocolBuffers) {
 }
 
 TEST_F(Records, RefuseDamagedFiles) {
-  const std::string good =
-      framed(example({{"image", bytes_list("one")}, {"label", packed(0)}}));
+  const std::string good = framed(example({{"image", bytes_list("one")}, {"label", packed(0)}}));
   for (std::size_t size = 1; size < good.size(); ++size)
     expect_parts(refused(good + good.substr(0, size)), {"x.tfrecord", "record 1", "ends within"});
   for (std::size_t at = 0; at < good.size(); ++at) {
@@ -149,8 +147,9 @@ TEST_F(Records, RefuseDamagedFiles) {
 
 TEST_F(Records, RefuseMessagesThatAreNoExamples) {
   for (const std::string& record :
-       {std::string("\x0a\x7f") + "short", field(1, field(1, field(2, "\x0a"))), std::string("\x0b"),
-        std::string(11, '\xff'), example({{"a", field(1, varint(1 << 3) + "1")}}),
+       {std::string("\x0a\x7f") + "short", field(1, field(1, field(2, "\x0a"))),
+        std::string("\x0b"), std::string(11, '\xff'),
+        example({{"a", field(1, varint(1 << 3) + "1")}}),
         example({{"a", field(3, field(1, "\xff"))}})})
     expect_parts(message_of(ErrorKind::data, [&] { parse_example(bytes_of(record), "r"); }),
                  {"r: not a tf.train.Example"});
@@ -182,8 +181,8 @@ TEST_F(Records, RefuseMissingAndOtherFeatures) {
 }
 
 TEST_F(Records, AreRecognisedByTheirNames) {
-  for (const char* name : {"a.tfrecord", "a.tfrecords", "train-00000-of-01024",
-                           "mnist-test.tfrecord-00000-of-00001"})
+  for (const char* name :
+       {"a.tfrecord", "a.tfrecords", "train-00000-of-01024", "mnist-test.tfrecord-00000-of-00001"})
     EXPECT_TRUE(is_tfrecord_name(name)) << name;
   for (const char* name : {"a.tar", "-of-1", "a-of-1", "a-1-of-", "a-x-of-2", "one-of-two"})
     EXPECT_FALSE(is_tfrecord_name(name)) << name;
