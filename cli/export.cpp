@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
 #include "core/text/plural.h"
@@ -43,7 +44,7 @@ int run(const ExportArguments& options) {
                                  options.shard_samples, options.samples.threads.value_or(0)});
       },
       shards ? "repeat the command to go on after the last complete shard" : "nothing is kept");
-  if (!done) return kInterrupted;
+  if (!done) return shards ? kInterruptedExitCode : kInterrupted;
   if (report.abandoned > 0) {
     print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",
                              options.samples.out, counted(report.abandoned, "folder"))});

@@ -293,7 +293,7 @@ bool watch(const std::string& title, SampleReader& feed,
     options.total = feed.count();
     Progress progress(options);
     try {
-      std::optional<std::uint64_t> first;  // the samples before may be those of an earlier process
+      std::optional<std::uint64_t> first;  // an earlier process may have made the samples before
       std::chrono::steady_clock::time_point begin;
       make([&](std::uint64_t done) {
         const auto now = std::chrono::steady_clock::now();

@@ -29,7 +29,7 @@ struct ExportOptions {
   ImageForm images = {};
   int gzip = 0;                         ///< level of compression from 1 to 9, HDF5 only; 0: none
   std::uint64_t shard_samples = 10000;  ///< per shard of a WebDataset
-  int threads = 0;                      ///< that encode images; see compute_threads
+  int threads = 0;                      ///< for encoding images; see compute_threads
 };
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file

@@ -49,9 +49,9 @@ DatasetReader::DatasetReader(const DatasetRequest& request, std::uint64_t first,
   count_ = count.value_or(left);
   if (count_ > left || left == 0)
     fail(ErrorKind::config,
-         {fmt::format("{}: {} from row {} on", request.path.string(), counted(count_, "sample"),
-                      first),
-          "the data set has " + counted(rows, "row"), "use a smaller --first or --count"});
+         {fmt::format("{}: the data set has {}", request.path.string(), counted(rows, "row")),
+          fmt::format("of these, {} follow from row {} on", left, first),
+          "use a smaller --first or --count"});
 }
 
 std::string DatasetReader::location(const Slot& slot) const {

@@ -77,7 +77,7 @@ class ImageSet {
   static ImageSet open_shards(const ShardOptions& options);
 
   /// The same for TFRecord files, whose records (tf.train.Example) hold an image file and a label
-  /// each: `image` and `label` are names of features, "" those of TensorFlow and TFDS. Reads every
+  /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. Reads every
   /// record once. Errors (data): as open_shards() and read_tfrecords().
   static ImageSet open_records(const ShardOptions& options);
 
