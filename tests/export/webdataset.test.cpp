@@ -222,27 +222,45 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
   }
 }
 
+/// Pictures from a reader that makes all samples, even those that are not needed.
+struct WholeReader final : SampleReader {
+  GeneratorReader inner = feed_of("dead_leaves");
+  std::function<void(const HostSamples&)> change = [](const HostSamples&) {};
+
+  std::uint64_t count() const override { return inner.count(); }
+  SampleLayout layout() const override { return inner.layout(); }
+  const std::vector<SampleOrigin>& origins() const override { return inner.origins(); }
+  void make(const std::function<void(const HostSamples&)>& take) override {
+    inner.make([&](const HostSamples& samples) {
+      change(samples);
+      take(samples);
+    });
+  }
+  SetOverflow overflow() const override { return {}; }
+  SampleHeading heading() const override { return inner.heading(); }
+  std::string summary() const override { return inner.summary(); }
+  nlohmann::ordered_json identity() const override { return inner.identity(); }
+  nlohmann::ordered_json making() const override { return inner.making(); }
+};
+
+TEST(WebDatasetExport, LeavesOutSamplesThatAreMadeAgain) {
+  const TemporaryFolder folder;
+  write(folder / "whole", "dead_leaves");
+  const auto stop = [](std::uint64_t done) {
+    if (done == 14) throw Interrupted{};
+  };
+  WholeReader first, second;
+  EXPECT_THROW(export_samples(first, folder / "parts", {kWebDataset, stop, {}, 0, 5}), Interrupted);
+  EXPECT_EQ(export_samples(second, folder / "parts", {kWebDataset, {}, {}, 0, 5}).resumed, 10u);
+  EXPECT_EQ(files_of(folder / "parts"), files_of(folder / "whole"));
+}
+
 TEST(WebDatasetExport, RefusesValuesThatAreNotPixels) {
   const TemporaryFolder folder;
-  struct Normalised final : SampleReader {
-    GeneratorReader inner = feed_of("noise");
-    std::uint64_t count() const override { return inner.count(); }
-    SampleLayout layout() const override { return inner.layout(); }
-    const std::vector<SampleOrigin>& origins() const override { return inner.origins(); }
-    void make(const std::function<void(const HostSamples&)>& take) override {
-      inner.make([&](const HostSamples& samples) {
-        static_cast<float*>(samples.rows.x)[0] = -2;
-        take(samples);
-      });
-    }
-    SetOverflow overflow() const override { return {}; }
-    SampleHeading heading() const override { return inner.heading(); }
-    std::string summary() const override { return inner.summary(); }
-    nlohmann::ordered_json identity() const override { return inner.identity(); }
-    nlohmann::ordered_json making() const override { return inner.making(); }
-  } normalised;
+  WholeReader reader;
+  reader.change = [](const HostSamples& samples) { static_cast<float*>(samples.rows.x)[0] = -2; };
   expect_parts(
-      message_of(ErrorKind::data, [&] { export_samples(normalised, folder / "s", {kWebDataset}); }),
+      message_of(ErrorKind::data, [&] { export_samples(reader, folder / "s", {kWebDataset}); }),
       {"cannot write the value -2"});
   EXPECT_FALSE(fs::exists(folder / "s/shard-000000.tar"));
 }

@@ -147,8 +147,8 @@ TEST_F(Records, RefuseDamagedFiles) {
 
 TEST_F(Records, RefuseMessagesThatAreNoExamples) {
   for (const std::string& record :
-       {std::string("\x0a\x7f") + "short", field(1, field(1, field(2, "\x0a"))),
-        std::string("\x0b"), std::string(11, '\xff'),
+       {std::string("\x0a\x7f") + "short", std::string("\x0a\x01"),
+        field(1, field(1, field(2, "\x0a"))), std::string("\x0b"), std::string(11, '\xff'),
         example({{"a", field(1, varint(1 << 3) + "1")}}),
         example({{"a", field(3, field(1, "\xff"))}})})
     expect_parts(message_of(ErrorKind::data, [&] { parse_example(bytes_of(record), "r"); }),
