@@ -146,14 +146,19 @@ void print(const RankBench& options, const std::vector<Rates>& all) {
   for (const Rates& rates : all) {
     const double median = rates.median(), times = median / all.front().median();
     const auto [lowest, highest] = std::ranges::minmax(rates.turns);
-    std::vector<std::string> row = {std::to_string(rates.ranks), human_count(median),
-                                    human_count(lowest), human_count(highest), "-", "-"};
+    std::vector<std::string> row = {std::to_string(rates.ranks),
+                                    human_count(median),
+                                    human_count(lowest),
+                                    human_count(highest),
+                                    "-",
+                                    "-"};
     if (all.front().ranks == 1) {
       row[4] = fmt::format("{:.2f}", times);
       row[5] = fmt::format("{:.0f} %", 100 * times / rates.ranks);
     }
     rows.push_back(std::move(row));
-    json.push_back({{"ranks", rates.ranks}, {"samples_per_second", median}, {"turns", rates.turns}});
+    json.push_back(
+        {{"ranks", rates.ranks}, {"samples_per_second", median}, {"turns", rates.turns}});
   }
   tell(stdout, "{}", table_text(rows));
   if (options.json.empty()) return;

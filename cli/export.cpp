@@ -3,11 +3,13 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
 #include "core/text/plural.h"
 #include "core/text/text.h"
 #include "export/export_layout.h"
+#include "export/layouts/webdataset.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,6 +26,7 @@ struct ExportArguments {
   std::string layout;
   std::string pixels = "f32", channels = "last";
   int gzip = 0;
+  std::uint64_t shard_samples = ExportOptions{}.shard_samples;
 };
 
 int run(const ExportArguments& options) {
@@ -32,11 +35,16 @@ int run(const ExportArguments& options) {
   ImageForm images;
   images.pixels = options.pixels == "u8" ? ElementType::u8 : ElementType::f32;
   images.channels_first = options.channels == "first";
-  const bool done = watch("export", *feed, [&](const auto& progress) {
-    report = export_samples(*feed, options.samples.out,
-                            {options.layout, progress, images, options.gzip});
-  });
-  if (!done) return kInterrupted;
+  const bool shards = options.layout == kWebDataset;
+  const bool done = watch(
+      "export", *feed,
+      [&](const auto& progress) {
+        report = export_samples(*feed, options.samples.out,
+                                {options.layout, progress, images, options.gzip,
+                                 options.shard_samples, options.samples.threads.value_or(0)});
+      },
+      shards ? "repeat the command to go on after the last complete shard" : "nothing is kept");
+  if (!done) return shards ? kInterruptedExitCode : kInterrupted;
   if (report.abandoned > 0) {
     print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",
                              options.samples.out, counted(report.abandoned, "folder"))});
@@ -44,6 +52,14 @@ int run(const ExportArguments& options) {
   if (report.overflow.samples > 0) {
     print_notes({overflow_text(report.overflow, feed->layout()) +
                  "; they are left out and counted in the metadata"});
+  }
+  if (shards) {
+    fmt::print("{}: {}, {}{}\n", printable(options.samples.out), printable(feed->summary()),
+               counted(report.arrays.size(), "shard"),
+               report.resumed > 0
+                   ? fmt::format(" ({} were there already)", counted(report.resumed, "sample"))
+                   : "");
+    return 0;
   }
   fmt::print("{}: {}, arrays {}\n", printable(options.samples.out), printable(feed->summary()),
              fmt::join(report.arrays, ", "));
@@ -62,7 +78,8 @@ int run(const ExportArguments& options) {
 
 Command add_export(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
-      "export", "write samples with labels and true parameters as NumPy or HDF5 arrays");
+      "export", "write samples with labels and true parameters as arrays or shards");
+  app->alias("pack");
   auto options = std::make_shared<ExportArguments>();
   add_sample_options(*app, options->samples,
                      "number of samples (with --split eval, default: all held-out samples)");
@@ -82,7 +99,14 @@ Command add_export(CLI::App& parent) {
       layouts += " (default if all samples come from " + join(layout.generators, " or ") + ")";
   }
   app->add_option("--layout", options->layout,
-                  "HDF5 only: names and layout of the arrays. " + layouts);
+                  "webdataset: a folder of tar shards, --out FOLDER, which an interrupted export "
+                  "continues. Others, for HDF5 only: names and layout of the arrays. " +
+                      layouts);
+  app->add_option("--shard-samples", options->shard_samples,
+                  fmt::format("webdataset only: samples per shard; a shard also ends at 1 GiB "
+                              "(default: {})",
+                              options->shard_samples))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   app->add_option("--gzip", options->gzip,
                   "HDF5 only: compresses the arrays at this level, from 1 (fast) to 9 (small)")
       ->check(CLI::Range(1, 9));

@@ -57,6 +57,8 @@ void list_formats() {
     print_row(
         "hdf5", "write",
         fmt::format("{}: {}: {}h5 --layout {}", layout.name, layout.arrays, exported, layout.name));
+  print_row("webdataset", "write",
+            "tar shards: wellspring export --layout webdataset --out FOLDER");
   print_row("trackml", "write", "a folder of tables, for tracker hits: " + exported + "trackml");
   print_row("lhe, hepmc", "write", "Les Houches and HepMC3 events: " + exported + "lhe");
   print_row("png", "write", "contact sheets: wellspring preview");

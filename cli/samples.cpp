@@ -8,6 +8,7 @@
 #include "core/text/text.h"
 #include "generators/given_latents.h"
 #include "generators/own/own_generator.h"
+#include "sources/dataset_reader.h"
 #include "sources/files/array_input.h"
 #include "train/config/files_read.h"
 #include "train/run_samples.h"
@@ -55,6 +56,15 @@ bool is_generator(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// True for a folder, and for a file or shards that a format recognises by name.
+bool is_dataset(const std::string& name) {
+  std::error_code unreadable;  // then it is not a folder
+  return !has_yaml_name(name) && (std::filesystem::is_directory(name, unreadable) ||
+                                  std::ranges::any_of(format_registry(), [&](const auto& format) {
+                                    return format.matches(name);
+                                  }));
+}
+
 bool is_configuration(const std::string& name) {
   std::error_code unreadable;  // then it is not a regular file
   return has_yaml_name(name) || std::filesystem::is_regular_file(name, unreadable);
@@ -64,7 +74,7 @@ bool is_configuration(const std::string& name) {
   fail(
       ErrorKind::config,
       {fmt::format("command line: '{}' is neither a generator nor a file", name),
-       "samples come from a generator or from a configuration",
+       "samples come from a generator, a configuration or a data set",
        name_advice(name, generator_names()) + "; or name a configuration file: configs/NAME.yaml"});
 }
 
@@ -131,6 +141,41 @@ std::unique_ptr<SampleReader> open_generator(
   return std::make_unique<GeneratorReader>(std::move(made), range, making);
 }
 
+/// Opens a data set by its path; the settings are keys of its format.
+std::unique_ptr<SampleReader> open_rows(const SampleOptions& options,
+                                        const std::function<std::uint64_t(SampleKind)>& count) {
+  const std::string data = "the data set " + printable(options.what);
+  const auto refuse_if = [&](bool given, const char* option, const char* advice) {
+    if (given) refuse(option, data, advice);
+  };
+  refuse_if(options.seed.has_value(), "--seed", "its rows are stored; leave it out");
+  refuse_if(options.size.has_value(), "--size", "write resize=N for image files");
+  refuse_if(options.batch.has_value(), "--batch", "leave it out");
+  refuse_if(options.device.has_value(), "--device", "leave it out");
+  refuse_if(options.latents.has_value(), "--latents", "name a generator");
+  refuse_if(options.plane, "--plane", "it has no dense labels");
+  refuse_if(options.split.has_value(), "--split", "write split=NAME for folders of images");
+  refuse_if(options.step.has_value(), "--step", "select the first row with --first");
+  require_not_an_input(options.out, {options.what});
+  DatasetRequest request{.path = options.what, .place = {"command line"}};
+  for (const std::string& text : options.settings) {
+    ParamSetting setting = parse_setting(text, "resize=64");
+    if (setting.name == "format") {
+      request.format = find_format(setting.value, request.place).name;
+    } else {
+      setting.place = request.place;
+      request.settings.push_back(std::move(setting));
+    }
+  }
+  if (request.format.empty()) request.format = format_of(request.path).name;
+  check_format_settings(request.format, request.settings);
+  request.threads = options.threads.value_or(0);
+  auto rows = std::make_unique<DatasetReader>(request, options.first.value_or(0), options.count);
+  const std::uint64_t most = options.count ? 0 : count(rows->layout().kind);
+  if (most > 0) rows->limit(most);
+  return rows;
+}
+
 /// Refuses generator options; a configuration has keys for them.
 void refuse_options_of_generators(const SampleOptions& options) {
   const std::string configuration = "a configuration";
@@ -186,18 +231,19 @@ std::unique_ptr<SampleReader> open_configuration(
 
 void add_sample_options(CLI::App& app, SampleOptions& options, const std::string& count_help) {
   app.add_option("what", options.what,
-                 "a generator from 'wellspring list generators', or a configuration (NAME.yaml), "
-                 "whose samples are mixed and augmented as in training")
+                 "a generator from 'wellspring list generators'; a configuration (NAME.yaml), "
+                 "whose samples are mixed and augmented as in training; or a data set (a folder, "
+                 "NAME.npz, ...), whose rows are read as stored")
       ->required();
   app.add_option("settings", options.settings,
-                 "key=value: parameters of the generator, or overrides of the configuration (whose "
-                 "device defaults to cpu here)");
+                 "key=value: parameters of the generator, overrides of the configuration (whose "
+                 "device defaults to cpu here), or keys of the data set's format");
   add_optional_whole(app, "--count", options.count, 1, kAnyWhole, count_help);
   app.add_flag("--plane", options.plane,
                "add the dense labels of images: one number per pixel, an object index or a depth; "
                "see `wellspring describe NAME`");
   add_optional_whole(app, "--first", options.first, 0, kAnyWhole,
-                     "(generators only) id of the first sample (default: 0)");
+                     "(generators and data sets) id of the first sample (default: 0)");
   add_optional_whole(
       app, "--seed", options.seed, 0, kAnyWhole,
       "(generators only) seed; sample i is a function of seed, parameters and i (default: 0)");
@@ -211,9 +257,10 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
   app.add_option(
       "--device", options.device,
       "(generators only) cpu, cuda, cuda:N or auto; does not change the samples (default: cpu)");
-  add_optional_whole(app, "--threads", options.threads, 0, 1024,
-                     "(generators only) CPU threads (0: as shown by `wellspring doctor`); does not "
-                     "change the samples (default: 0)");
+  add_optional_whole(
+      app, "--threads", options.threads, 0, 1024,
+      "(generators and data sets) CPU threads (0: as shown by `wellspring doctor`); does not "
+      "change the samples (default: 0)");
   app.add_option("--split", options.split,
                  "(configurations only) train: the samples of the run's steps; eval: the held-out "
                  "samples (default: train)")
@@ -230,28 +277,39 @@ bool names_generator(const SampleOptions& options) {
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
   if (names_generator(options)) return open_generator(options, count);
+  if (is_dataset(options.what)) return open_rows(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);
 }
 
 bool watch(const std::string& title, SampleReader& feed,
-           const std::function<void(const std::function<void(std::uint64_t)>&)>& make) {
+           const std::function<void(const std::function<void(std::uint64_t)>&)>& make,
+           const std::string& kept) {
   {
-    const SignalGuard signals({.stopping = "\nwellspring: stopping; nothing is kept\n",
-                               .ended = "\nwellspring: aborted\n"});
+    const std::string stopping = "\nwellspring: stopping; " + kept + "\n";
+    const SignalGuard signals({.stopping = stopping.c_str(), .ended = "\nwellspring: aborted\n"});
     Progress::Options options;
     options.title = title;
     options.total = feed.count();
     Progress progress(options);
     try {
-      const auto begin = std::chrono::steady_clock::now();
+      std::optional<std::uint64_t> first;  // an earlier process may have made the samples before
+      std::chrono::steady_clock::time_point begin;
       make([&](std::uint64_t done) {
-        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-        progress.update(done, {human_count(static_cast<double>(done) / passed.count()) + "/s"});
+        const auto now = std::chrono::steady_clock::now();
+        if (!first) {
+          first = done;
+          begin = now;
+        }
+        const std::chrono::duration<double> passed = now - begin;
+        std::string rate;
+        if (done > *first)
+          rate = human_count(static_cast<double>(done - *first) / passed.count()) + "/s";
+        progress.update(done, {rate});
         stop_if_interrupted();
       });
     } catch (const Interrupted&) {
-      progress.say("interrupted: nothing is kept");
+      progress.say("interrupted: " + kept);
       return false;
     }
   }

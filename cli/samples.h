@@ -17,7 +17,7 @@ namespace wellspring::cli {
 
 /// The command line of these subcommands. An option that is not given has no value.
 struct SampleOptions {
-  std::string what;                   ///< a generator's name or a configuration file
+  std::string what;                   ///< a generator's name, a configuration file or a data set
   std::vector<std::string> settings;  ///< "key=value"
   std::optional<std::uint64_t> count;
   bool plane = false;  ///< with the dense labels
@@ -40,17 +40,18 @@ void add_sample_options(CLI::App& app, SampleOptions& options, const std::string
 bool names_generator(const SampleOptions& options);
 
 /// Opens the samples that the options name. `count` returns the default of --count; 0 makes --count
-/// required, except with --split eval. Errors (config): neither a generator nor a configuration;
-/// options of the other kind; an output that is one of the files read; any error of the generator
-/// or configuration.
+/// required, except with --split eval and for data sets. Errors (config): neither a generator, a
+/// configuration nor a data set; options of another kind; an output that is one of the files read;
+/// any error of the generator, configuration or data set.
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count);
 
 /// Runs `make`, which reports the number of finished samples through its argument. Shows progress
 /// on standard error and prints the feed's notes. Returns false, with a message, if a signal
-/// interrupted it; `make` has then undone its work.
+/// interrupted it. `kept` says what `make` then leaves.
 bool watch(const std::string& title, SampleReader& feed,
-           const std::function<void(const std::function<void(std::uint64_t)>&)>& make);
+           const std::function<void(const std::function<void(std::uint64_t)>&)>& make,
+           const std::string& kept = "nothing is kept");
 
 /// Exit code after a signal, as shells report Ctrl-C.
 inline constexpr int kInterrupted = 130;

@@ -7,6 +7,7 @@
 #include "export/export_layout.h"
 #include "export/layouts/event_records.h"
 #include "export/layouts/trackml.h"
+#include "export/layouts/webdataset.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -51,22 +52,6 @@ nlohmann::ordered_json meaning(const SampleOrigin& origin) {
 nlohmann::ordered_json plane_of(const SampleInfo& info) {
   if (!info.plane) return nullptr;
   return {{"name", info.plane->name}, {"help", info.plane->help}, {"unit", info.plane->unit}};
-}
-
-nlohmann::ordered_json metadata(const SampleReader& feed) {
-  nlohmann::ordered_json data = feed.identity();
-  for (std::size_t i = 0; i < feed.origins().size(); ++i)
-    data["sources"][i].update(meaning(feed.origins()[i]));
-  if (feed.layout().planes > 0) {
-    for (std::size_t i = 0; i < feed.origins().size(); ++i)
-      data["sources"][i]["plane"] = plane_of(feed.origins()[i].info);
-  }
-  if (feed.layout().kind == SampleKind::set) {
-    data["most_items"] = feed.layout().items;
-    data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
-  }
-  data["version"] = kVersion;
-  return data;
 }
 
 /// Rejects more bytes than any disk holds; smaller sizes fit into all integer types used here.
@@ -182,8 +167,25 @@ class SampleArrays {
 
 }  // namespace
 
+nlohmann::ordered_json export_metadata(const SampleReader& feed) {
+  nlohmann::ordered_json data = feed.identity();
+  for (std::size_t i = 0; i < feed.origins().size(); ++i)
+    data["sources"][i].update(meaning(feed.origins()[i]));
+  if (feed.layout().planes > 0) {
+    for (std::size_t i = 0; i < feed.origins().size(); ++i)
+      data["sources"][i]["plane"] = plane_of(feed.origins()[i].info);
+  }
+  if (feed.layout().kind == SampleKind::set) {
+    data["most_items"] = feed.layout().items;
+    data["overflow"] = {{"samples", feed.overflow().samples}, {"items", feed.overflow().items}};
+  }
+  data["version"] = kVersion;
+  return data;
+}
+
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options) {
+  if (options.layout == kWebDataset) return export_webdataset(feed, path, options);
   if (path.extension() == ".trackml" || is_event_record(path)) {
     if (!options.layout.empty() || options.images != ImageForm{} || options.gzip > 0)
       fail(ErrorKind::config,
@@ -205,7 +207,7 @@ ExportReport export_samples(SampleReader& feed, const std::filesystem::path& pat
     done += static_cast<std::uint64_t>(samples.count());
     if (options.progress) options.progress(done);
   });
-  nlohmann::ordered_json about = metadata(feed);
+  nlohmann::ordered_json about = export_metadata(feed);
   if (is_hdf5(path)) about["layout"] = layout.name;
   return {file->finish(about), feed.overflow()};
 }

@@ -4,6 +4,8 @@
 #include "export/export_layout.h"
 #include "export/sample_reader.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -13,23 +15,28 @@
 namespace wellspring {
 
 struct ExportReport {
-  std::vector<std::string> arrays;  ///< names of the written arrays
+  std::vector<std::string> arrays;  ///< names of the written arrays, or of the shards
   SetOverflow overflow;  ///< items that did not fit into the rows of a set and were left out
-  int abandoned = 0;     ///< removed temporary folders of killed exports to the same path
+  int abandoned = 0;     ///< removed temporary files or folders of killed exports to the same path
+  std::uint64_t resumed = 0;  ///< samples in shards that an earlier export had completed
 };
 
 struct ExportOptions {
-  std::string layout = {};  ///< a name from export_layouts(); "": the default for these samples
+  /// A name from export_layouts(), or kWebDataset; "": the default for these samples.
+  std::string layout = {};
   /// Called with the number of written samples; an exception thrown by it ends the export.
   std::function<void(std::uint64_t)> progress = {};
   ImageForm images = {};
-  int gzip = 0;  ///< level of compression from 1 to 9, HDF5 only; 0: none
+  int gzip = 0;                         ///< level of compression from 1 to 9, HDF5 only; 0: none
+  std::uint64_t shard_samples = 10000;  ///< per shard of a WebDataset
+  int threads = 0;                      ///< for encoding images; see compute_threads
 };
 
 /// Writes the samples as they are made; memory use does not depend on their number. The file
 /// appears when it is complete. The extension of `path` selects the format: `.npz` (NumPy), `.h5`
 /// or `.hdf5`, `.trackml` (a folder of tables, see trackml.h), or
-/// `.lhe`, `.hepmc` or `.hepmc3` (event records, see event_records.h).
+/// `.lhe`, `.hepmc` or `.hepmc3` (event records, see event_records.h). The layout kWebDataset
+/// writes a folder of shards (layouts/webdataset.h).
 ///
 /// There is one array per column. x is [count, height, width, channels] or [count, features]; the
 /// other columns are [count] or [count, width]. `label` is i64, as PyTorch's losses require.
@@ -44,5 +51,8 @@ struct ExportOptions {
 /// file can hold; runtime errors if the file cannot be written; and any error of the feed.
 ExportReport export_samples(SampleReader& feed, const std::filesystem::path& path,
                             const ExportOptions& options = {});
+
+/// Everything that describes the samples: identity, names, units, classes, parameters, version.
+nlohmann::ordered_json export_metadata(const SampleReader& feed);
 
 }  // namespace wellspring

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "export/layouts/layouts.h"
+#include "export/layouts/webdataset.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -96,6 +97,7 @@ const ExportLayout& find_export_layout(const std::string& name, const SampleRead
   if (found == all.end()) {
     std::vector<std::string> names;
     for (const ExportLayout& layout : all) names.push_back(layout.name);
+    names.emplace_back(kWebDataset);
     fail(ErrorKind::config,
          {fmt::format("unknown layout '{}'", name), "", name_advice(name, names)});
   }

@@ -30,7 +30,14 @@ GeneratorReader::GeneratorReader(std::unique_ptr<Generator> generator, const Sam
 
 void GeneratorReader::make(const std::function<void(const HostSamples&)>& take) {
   maker_.emplace(generator_, making_, range_.count);
-  maker_->make(range_, take);
+  SampleRange rest = range_;
+  rest.first += skipped_;
+  rest.count -= skipped_;
+  if (!rest.latents.empty())
+    rest.latents.erase(rest.latents.begin(),
+                       rest.latents.begin() + static_cast<std::ptrdiff_t>(
+                                                  skipped_ * rest.latents.size() / range_.count));
+  maker_->make(rest, take);
 }
 
 SampleHeading GeneratorReader::heading() const {

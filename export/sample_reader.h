@@ -49,6 +49,9 @@ class SampleReader {
   virtual int mask_patches() const { return 0; }
   /// For each patch of a sample, row by row: 1 if it is masked.
   virtual std::vector<std::uint8_t> mask(const Slot& /*slot*/) const { return {}; }
+  /// Lets make() leave out samples at the beginning that need not be made: at most `samples`.
+  /// Returns their number; count() and identity() do not change. Call it before make().
+  virtual std::uint64_t skip(std::uint64_t /*samples*/) { return 0; }
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
   /// batch by batch; each batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;
@@ -78,6 +81,7 @@ class GeneratorReader final : public SampleReader {
   std::uint64_t count() const override { return range_.count; }
   SampleLayout layout() const override { return SampleMaker::layout(generator_, making_.dense); }
   const std::vector<SampleOrigin>& origins() const override { return origins_; }
+  std::uint64_t skip(std::uint64_t samples) override { return skipped_ = samples; }
   void make(const std::function<void(const HostSamples&)>& take) override;
   SetOverflow overflow() const override { return maker_ ? maker_->overflow() : SetOverflow{}; }
   std::vector<std::string> notes() const override { return generator_.notes(); }
@@ -90,6 +94,7 @@ class GeneratorReader final : public SampleReader {
   std::unique_ptr<Generator> kept_;
   Generator& generator_;
   SampleRange range_;
+  std::uint64_t skipped_ = 0;
   SampleMaking making_;
   std::vector<SampleOrigin> origins_;
   std::optional<SampleMaker> maker_;

@@ -223,6 +223,11 @@ std::vector<std::uint8_t> RunSamples::mask(const Slot& slot) const {
   return masked;
 }
 
+std::uint64_t RunSamples::skip(std::uint64_t samples) {
+  skipped_steps_ = held_out() ? 0 : samples / rows_;
+  return skipped_steps_ * rows_;
+}
+
 void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
   const Device device = Device::parse(config_.device);
   stream_.emplace(device, static_cast<int>(config_.threads));
@@ -245,8 +250,8 @@ void RunSamples::make(const std::function<void(const HostSamples&)>& take) {
 
 void RunSamples::make_training(Stream& stream,
                                const std::function<void(const HostSamples&)>& take) {
-  std::uint64_t done = 0;
-  for (std::uint64_t step = range_.step; done < count_; ++step) {
+  std::uint64_t done = skipped_steps_ * rows_;
+  for (std::uint64_t step = range_.step + skipped_steps_; done < count_; ++step) {
     const std::uint64_t rows = std::min(rows_, count_ - done);
     StepState state;
     state.step = step;

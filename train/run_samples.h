@@ -49,6 +49,8 @@ class RunSamples final : public SampleReader {
   std::size_t longest_location() const override;
   int mask_patches() const override;
   std::vector<std::uint8_t> mask(const Slot& slot) const override;
+  /// Skips whole steps.
+  std::uint64_t skip(std::uint64_t samples) override;
   void make(const std::function<void(const HostSamples&)>& take) override;
   SetOverflow overflow() const override { return batch_.overflow(); }
   std::vector<std::string> notes() const override;
@@ -76,6 +78,7 @@ class RunSamples final : public SampleReader {
   RunSampleRange range_;
   std::uint64_t count_ = 0;
   std::uint64_t rows_ = 0;  ///< rows per batch
+  std::uint64_t skipped_steps_ = 0;
   HostBatch batch_;
   Planned<StepState> state_;
   std::optional<Stream> stream_;

@@ -1,13 +1,12 @@
-// IDX files, the format of MNIST: a type, extents, then numbers, most significant byte first; often
-// compressed by gzip. Called by core/io/stored_array.h and data sets; host only.
-// Sources: Y. LeCun's page on MNIST ("the IDX file format"); RFC 1952 for gzip.
+// IDX files, the format of MNIST: a type, extents, then numbers, most significant byte first. Called by core/io/stored_array.h and data sets; host only.
+// Source: Y. LeCun's page on MNIST ("the IDX file format").
 #pragma once
 
 #include "core/io/bytes.h"
 #include "core/io/npy_numbers.h"
-#include "core/io/zip_directory.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,15 +19,7 @@ bool is_idx_name(std::string_view name);
 /// True for a file with such a name, or one that begins with two zero bytes.
 bool is_idx(const InputFile& file);
 
-/// Checks type, extents and the file's `size`. Throws data errors.
-NpyHeader parse_idx_header(Bytes file, std::uint64_t size, const std::string& name);
-
-/// A gzip file as a deflated entry, whose data begin at `begin`. The file must have one member.
-struct GzipContent {
-  ZipEntry entry;
-  std::uint64_t begin = 0;
-};
-/// Throws a data error for a damaged header.
-GzipContent gzip_content(const InputFile& file);
+/// Checks type and extents, and the file's size if it is known. Throws data errors.
+NpyHeader parse_idx_header(Bytes file, std::optional<std::uint64_t> size, const std::string& name);
 
 }  // namespace wellspring

@@ -16,6 +16,8 @@ namespace wellspring {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;
+constexpr std::uint16_t kGzip = 0xFFFF;  ///< method of a whole file of gzip members (RFC 1952)
+constexpr std::uint64_t kUnknownSize = UINT64_MAX;
 
 /// Receives a part of the content at `offset`; returns false to stop reading.
 using TakePart = std::function<bool(std::uint64_t offset, Bytes part)>;
@@ -45,14 +47,16 @@ bool stream_stored(const Content& content, const TakePart& take) {
 /// Owns zlib's state.
 class Inflater {
  public:
-  Inflater() {
-    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK)  // a raw stream, without zlib's own header
+  explicit Inflater(std::uint16_t method) {
+    constexpr int kRaw = -MAX_WBITS, kWithHeader = MAX_WBITS + 16;  // zlib.h, inflateInit2
+    if (inflateInit2(&stream_, method == kGzip ? kWithHeader : kRaw) != Z_OK)
       fail(ErrorKind::runtime, {"cannot initialise zlib"});
   }
   ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
   z_stream* operator->() { return &stream_; }
+  bool begin_member() { return inflateReset(&stream_) == Z_OK; }
   int inflate_more() { return inflate(&stream_, Z_NO_FLUSH); }
 
  private:
@@ -60,7 +64,7 @@ class Inflater {
 };
 
 bool stream_deflated(const Content& content, const TakePart& take) {
-  Inflater inflater;
+  Inflater inflater(content.entry.method);
   std::vector<std::byte> piece, out(kPieceBytes);
   std::uint64_t used = 0, done = 0;
   for (int state = Z_OK; state != Z_STREAM_END;) {
@@ -80,8 +84,11 @@ bool stream_deflated(const Content& content, const TakePart& take) {
                "recreate the file or copy it again");
     if (made > 0 && !take(done, Bytes(out).first(made))) return false;
     done += made;
+    const bool more = inflater->avail_in > 0 || used < content.entry.compressed;
+    if (state == Z_STREAM_END && content.entry.method == kGzip && more && inflater.begin_member())
+      state = Z_OK;
   }
-  if (done != content.entry.size)
+  if (done != content.entry.size && content.entry.size != kUnknownSize)
     fail_npy(content.name, "its compressed data end early", "recreate the file or copy it again");
   return true;
 }
@@ -132,11 +139,11 @@ ZipEntry stored(std::uint64_t size) {
 
 /// Throws data errors for methods other than stored and deflate, or an impossible deflate size.
 void check_method(const ZipEntry& entry, const std::string& name) {
-  if (entry.method != zip::kStored && entry.method != zip::kDeflated)
+  if (entry.method != zip::kStored && entry.method != zip::kDeflated && entry.method != kGzip)
     fail_npy(name, fmt::format("it is compressed with zip method {}", entry.method),
              "write it with numpy.savez or numpy.savez_compressed");
   // Deflate expands a byte to at most 1032 bytes (zlib's technical details).
-  if (entry.method == zip::kDeflated && entry.size / 1032 > entry.compressed)
+  if (entry.method != zip::kStored && entry.size / 1032 > entry.compressed)
     fail_npy(name, "its compressed data are too short for its size");
 }
 
@@ -161,19 +168,26 @@ StoredArray::StoredArray(std::shared_ptr<const InputFile> archive, const ZipEntr
     stream({*file_, entry_, begin_, name_}, true, [](std::uint64_t, Bytes) { return true; });
 }
 
-StoredArray::StoredArray(std::shared_ptr<const InputFile> file, ZipEntry entry, std::uint64_t begin)
+StoredArray::StoredArray(std::shared_ptr<const InputFile> file, NpyHeader header, ZipEntry entry)
     : file_(std::move(file)),
       name_(file_->path().string()),
       entry_(std::move(entry)),
-      archived_(entry_.method == zip::kDeflated),
-      begin_((check_method(entry_, name_), begin)),
-      header_(parse_idx_header(beginning({*file_, entry_, begin_, name_}), entry_.size, name_)) {}
+      header_(std::move(header)) {}
 
 std::shared_ptr<StoredArray> StoredArray::of_idx(std::shared_ptr<const InputFile> file) {
-  GzipContent content{stored(file->size())};
-  if (file_kind(*file) == FileKind::gzip) content = gzip_content(*file);
+  const std::string name = file->path().string();
+  ZipEntry entry = stored(file->size());
+  std::optional<std::uint64_t> size = entry.size;
+  if (file_kind(*file) == FileKind::gzip) {
+    entry.method = kGzip;
+    entry.size = kUnknownSize;  // gzip stores the size of each member, modulo 2^32
+    size.reset();
+  }
+  NpyHeader header = parse_idx_header(beginning({*file, entry, 0, name}), size, name);
+  entry.size = header.data_offset + header.spec.count() * header.numbers.bytes;
+  check_method(entry, name);
   return std::shared_ptr<StoredArray>(
-      new StoredArray(std::move(file), std::move(content.entry), content.begin));
+      new StoredArray(std::move(file), std::move(header), std::move(entry)));
 }
 
 std::uint64_t StoredArray::held_bytes() const {

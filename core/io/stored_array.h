@@ -24,7 +24,8 @@ class StoredArray {
  public:
   /// A .npy file. Throws the data errors of parse_npy_header.
   explicit StoredArray(std::shared_ptr<const InputFile> file);
-  /// An IDX file, which may be compressed by gzip. Throws the data errors of core/io/idx.h.
+  /// An IDX file, which may be compressed by gzip, in several members. Throws the data errors of
+  /// core/io/idx.h; compressed data are checked when they are read.
   static std::shared_ptr<StoredArray> of_idx(std::shared_ptr<const InputFile> file);
   /// A member of an archive. Throws the same errors, and one for a damaged archive. A compressed
   /// member is checked when it is read.
@@ -45,7 +46,7 @@ class StoredArray {
   NpyArray whole() const;
 
  private:
-  StoredArray(std::shared_ptr<const InputFile> file, ZipEntry entry, std::uint64_t begin);
+  StoredArray(std::shared_ptr<const InputFile> file, NpyHeader header, ZipEntry entry);
   void fill(std::span<std::byte> memory) const;
   const std::byte* held() const;
 

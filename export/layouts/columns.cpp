@@ -65,14 +65,6 @@ class ImageArrays final : public ValueArrays {
   }
 
  private:
-  static std::uint8_t pixel_of(float value) {
-    const float scaled = 255 * value;
-    if (scaled >= -0.5f && scaled <= 255.5f) return ops::Pixel8(value).bits;
-    fail(ErrorKind::data, {fmt::format("cannot write the value {} as an 8-bit pixel", value),
-                           "pixels are from 0 to 1; normalised images are not",
-                           "remove normalise, or use --pixels f32"});
-  }
-
   SampleLayout layout_;
   std::int64_t rows_;
   ImageForm form_;
@@ -115,6 +107,14 @@ class RaggedArrays final : public ValueArrays {
 };
 
 }  // namespace
+
+std::uint8_t pixel_of(float value) {
+  const float scaled = 255 * value;
+  if (scaled >= -0.5f && scaled <= 255.5f) return ops::Pixel8(value).bits;
+  fail(ErrorKind::data, {fmt::format("cannot write the value {} as an 8-bit pixel", value),
+                         "pixels are from 0 to 1; normalised images are not",
+                         "remove normalise, or write an array of --pixels f32"});
+}
 
 std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form) {
   return std::make_unique<ImageArrays>(feed, form);

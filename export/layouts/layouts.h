@@ -28,6 +28,9 @@ ExportLayout icecube();
 /// 1].
 std::unique_ptr<ValueArrays> images(const SampleReader& feed, const ImageForm& form);
 
+/// The 8-bit pixel of a value from 0 to 1. Throws a data error for other values.
+std::uint8_t pixel_of(float value);
+
 /// ExportLayout::make for a layout with a single ValueArrays class.
 template <class Arrays>
 std::unique_ptr<ValueArrays> make_arrays(const SampleReader& feed) {

@@ -20,6 +20,7 @@
   FORMAT(npy)                  \
   FORMAT(npz)                  \
   FORMAT(tar)                  \
+  FORMAT(tfrecord)             \
   FORMAT(webdataset)           \
   FORMAT(zip)
 

@@ -1,5 +1,6 @@
 // A set of labelled images: a folder with one subfolder per class, a tar or zip archive of one, or
-// the tar shards of a WebDataset. Used by formats folder, tar, zip and webdataset; host only.
+// the tar shards of a WebDataset, or TFRecord files. Used by formats folder, tar, zip, webdataset and
+// tfrecord; host only.
 //
 //     root/[split/]class/name.jpg
 #pragma once
@@ -17,6 +18,8 @@
 #include <vector>
 
 namespace wellspring {
+
+class Error;
 
 /// Treatment of entries that cannot be used.
 enum class OnError : std::uint8_t {
@@ -40,11 +43,13 @@ struct ImageSetOptions {
   std::function<void(std::int64_t)> watch = {};  ///< progress: entries listed so far
 };
 
+/// Options of tar shards and of records.
 struct ShardOptions {
-  std::filesystem::path path =
-      {};                     ///< a tar file, a folder of tar files, or "train-{0000..0127}.tar"
-  std::string image = {};     ///< extension of the image; "": any, if a sample has one image
-  std::string label = "cls";  ///< extension of the label's member; "json.KEY": a value in a .json
+  std::filesystem::path path = {};  ///< a shard, a folder of shards, or "train-{0000..0127}.tar"
+  /// Extension of the image; "": any, if a sample has one image. Feature of a record.
+  std::string image = {};
+  /// Extension of the label's member; "json.KEY": a value in a .json. Feature of a record.
+  std::string label = "cls";
   std::filesystem::path classes = {};  ///< names of the classes, by label; empty: see open_shards
   std::int64_t limit_per_class = 0;
   OnError on_error = OnError::fail;  ///< for samples without an image or a label
@@ -70,6 +75,11 @@ class ImageSet {
   /// the classes are the sorted texts. Source: WebDataset's tariterators.py. Errors (data): as
   /// open(); a sample with no image or label, or with two; a label that `classes` does not have.
   static ImageSet open_shards(const ShardOptions& options);
+
+  /// The same for TFRecord files, whose records (tf.train.Example) hold an image file and a label
+  /// each. `image` and `label` name features, "" those that TensorFlow and TFDS write. Reads every
+  /// record once. Errors (data): as open_shards() and read_tfrecords().
+  static ImageSet open_records(const ShardOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
@@ -126,6 +136,10 @@ class ImageSet {
   void arrange(Listing listing, const ImageSetOptions& options);
   void add_class(const std::string& name, std::vector<Image> images, std::int64_t limit);
   struct ShardReader;
+  /// Counts a sample of a shard that `error` makes unusable, or throws the error.
+  void skip_sample(const Error& error, const ShardOptions& options);
+  /// Sets the classes and labels of the images of all shards. `texts`: their labels as stored.
+  void choose_images(const std::vector<std::string>& texts, const ShardOptions& options);
   std::vector<std::int32_t> name_classes(const std::vector<std::string>& texts,
                                          const ShardOptions& options);
 

@@ -109,9 +109,7 @@ struct ImageSet::ShardReader {
           {.path = image.path, .offset = image.offset, .bytes = image.bytes, .archive = archive});
       labels.push_back(std::move(label));
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::data || options.on_error == OnError::fail) throw;
-      const std::string_view text = error.what();  // its first line names the sample
-      if (set.skipped_++ == 0) set.first_skipped_ = text.substr(0, text.find('\n'));
+      set.skip_sample(error, options);
     }
   }
 
@@ -188,20 +186,31 @@ ImageSet ImageSet::open_shards(const ShardOptions& options) {
   ImageSet set;
   set.root_ = options.path;
   ShardReader reader{options, set};
-  for (const std::filesystem::path& shard : shard_files(options.path)) reader.read(shard);
-  if (set.images_.empty())
+  for (const std::filesystem::path& shard : shard_files(options.path, &is_tar_name))
+    reader.read(shard);
+  set.choose_images(reader.labels, options);
+  return set;
+}
+
+void ImageSet::skip_sample(const Error& error, const ShardOptions& options) {
+  if (error.kind() != ErrorKind::data || options.on_error == OnError::fail) throw;
+  const std::string_view text = error.what();  // its first line names the sample
+  if (skipped_++ == 0) first_skipped_ = text.substr(0, text.find('\n'));
+}
+
+void ImageSet::choose_images(const std::vector<std::string>& texts, const ShardOptions& options) {
+  if (images_.empty())
     refuse(options.path.string() + ": no samples",
-           set.skipped_ > 0 ? fmt::format("{} skipped, first {}", set.skipped_, set.first_skipped_)
-                            : "the shards have no files with an extension",
+           skipped_ > 0 ? fmt::format("{} skipped, first {}", skipped_, first_skipped_)
+                        : "the shards have no files with an extension, or no records",
            "see `wellspring list formats` for what a shard holds");
-  const std::vector<std::int32_t> labels = set.name_classes(reader.labels, options);
+  const std::vector<std::int32_t> labels = name_classes(texts, options);
   std::vector<Image> kept;
   for (const std::int64_t i : first_of_each_class(labels, options.limit_per_class)) {
-    kept.push_back(std::move(set.images_[static_cast<std::size_t>(i)]));
+    kept.push_back(std::move(images_[static_cast<std::size_t>(i)]));
     kept.back().label = labels[static_cast<std::size_t>(i)];
   }
-  set.images_ = std::move(kept);
-  return set;
+  images_ = std::move(kept);
 }
 
 /// Sets the names of the classes, and returns the labels of the images.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -69,7 +70,24 @@ void expand(const std::string& pattern, const std::string& name, std::vector<std
 
 }  // namespace
 
-std::vector<fs::path> shard_files(const fs::path& path) {
+bool is_tar_name(const std::string& name) {
+  return name.ends_with(".tar");
+}
+
+bool is_tfrecord_name(const std::string& name) {
+  if (name.ends_with(".tfrecord") || name.ends_with(".tfrecords")) return true;
+  const auto digits = [&](std::size_t begin, std::size_t end) {
+    return begin < end && std::all_of(name.begin() + static_cast<std::ptrdiff_t>(begin),
+                                      name.begin() + static_cast<std::ptrdiff_t>(end),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  const std::size_t of = name.rfind("-of-");
+  if (of == std::string::npos || of == 0 || !digits(of + 4, name.size())) return false;
+  const std::size_t dash = name.rfind('-', of - 1);
+  return dash != std::string::npos && digits(dash + 1, of);
+}
+
+std::vector<fs::path> shard_files(const fs::path& path, bool (*is_shard)(const std::string& name)) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     std::vector<std::string> names;
@@ -79,13 +97,13 @@ std::vector<fs::path> shard_files(const fs::path& path) {
   std::vector<fs::path> shards;
   for (fs::directory_iterator entry(path, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
-    if (entry->path().extension() == ".tar") shards.push_back(entry->path());
+    if (is_shard(entry->path().filename().string())) shards.push_back(entry->path());
   if (error)
     fail(ErrorKind::data, {path.string() + ": the folder cannot be listed", error.message(),
                            "check its permissions"});
   if (shards.empty())
-    fail(ErrorKind::data,
-         {path.string() + ": no shards", "the folder has no .tar files", "correct path:"});
+    fail(ErrorKind::data, {path.string() + ": no shards",
+                           "none of the folder's files has the name of a shard", "correct path:"});
   std::ranges::sort(shards);
   return shards;
 }

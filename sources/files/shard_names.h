@@ -2,13 +2,20 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace wellspring {
 
+/// "a.tar".
+bool is_tar_name(const std::string& name);
+/// "a.tfrecord", "a.tfrecords", "a-train.tfrecord-00000-of-00005", "train-00000-of-01024".
+bool is_tfrecord_name(const std::string& name);
+
 /// The shards that `path` names: "train-{0000..0127}.tar" (with as many digits as the first number),
-/// "{a,b}.tar", several braces in a name; the .tar files of a folder, sorted; or one file. Errors
-/// (data): a malformed pattern, more than 100,000 files, a folder without .tar files.
-std::vector<std::filesystem::path> shard_files(const std::filesystem::path& path);
+/// "{a,b}.tar", several braces in a name; the files of a folder whose names `is_shard` accepts, sorted;
+/// or one file. Errors (data): a malformed pattern, more than 100,000 files, a folder without shards.
+std::vector<std::filesystem::path> shard_files(const std::filesystem::path& path,
+                                               bool (*is_shard)(const std::string& name));
 
 }  // namespace wellspring

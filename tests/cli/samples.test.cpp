@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,45 @@ nlohmann::json metadata_of(const std::string& file) {
     text += bytes[at];
   }
   return nlohmann::json::parse(text);
+}
+
+// A data set, like a generator, can be the input of export.
+TEST(Pack, WritesADataSetThatExportReads) {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const std::vector<std::string> shapes = {"shapes", "--count", "9", "--size", "8", "--out"};
+  const auto of_shapes = [&](const std::string& command, const std::string& out,
+                             const std::vector<std::string>& more) {
+    std::vector<std::string> words = {command};
+    words.insert(words.end(), shapes.begin(), shapes.end());
+    words.push_back(out);
+    words.insert(words.end(), more.begin(), more.end());
+    return wellspring(words);
+  };
+  ASSERT_EQ(of_shapes("export", path("a.npz"), {"--pixels", "u8"}).exit_code, 0);
+  const Outcome packed = of_shapes("pack", path("shards"), {"--layout", "webdataset"});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  expect_parts(packed.out, {"1 shard"});
+  expect_parts(of_shapes("pack", path("shards"), {"--layout", "webdataset"}).out,
+               {"9 samples were there already"});
+  const Outcome read = wellspring({"export", path("shards"), "format=webdataset", "--first", "2",
+                                   "--pixels", "u8", "--out", path("b.npz")});
+  ASSERT_EQ(read.exit_code, 0) << read.err;
+  const NpyArray a = read_npz(path("a.npz"), "x"), b = read_npz(path("b.npz"), "x");
+  EXPECT_EQ(b.spec.shape.at(0), 7);
+  EXPECT_TRUE(std::ranges::equal(b.data, std::span(a.data).subspan(2 * 8 * 8 * 3)));
+  for (const auto& [words, part] :
+       {std::pair<std::vector<std::string>, std::string>{{"--seed", "1"}, "its rows are stored"},
+        {{"--plane"}, "no dense labels"},
+        {{"--first", "9"}, "the data set has 9 rows"},
+        {{"rezise=4"}, "did you mean 'resize'"}}) {
+    std::vector<std::string> all = {"export", path("shards"), "format=webdataset", "--out",
+                                    path("c.npz")};
+    all.insert(all.end(), words.begin(), words.end());
+    const Outcome refused = wellspring(all);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    expect_parts(refused.err, {part});
+  }
 }
 
 class EveryGenerator : public testing::TestWithParam<std::string> {};

@@ -1,10 +1,11 @@
 // Formats `folder`, `tar` and `zip`: image files, one folder per class, on disk or in an archive.
-// Format `webdataset`: tar shards with a label next to each image.
+// Formats `webdataset` and `tfrecord`: shards of samples, each with an image and a label.
 #include "core/error.h"
 #include "core/text/plural.h"
 #include "sources/files/format.h"
 #include "sources/files/image_loader.h"
 #include "sources/files/image_set.h"
+#include "sources/files/shard_names.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@ enum class OnConvert : std::uint8_t {
 
 struct ImageSettings {
   std::string split;
-  std::string image, label = "cls", classes;  ///< (webdataset)
+  std::string image, label, classes;  ///< (webdataset, tfrecord)
   Subfolders subfolders = Subfolders::refuse;
   std::int64_t resize = 0;
   ExifRotation exif = ExifRotation::apply;
@@ -65,17 +66,31 @@ const ParamTable<ImageSettings>& image_table() {
   return table;
 }
 
-const ParamTable<ImageSettings>& shard_table() {
-  static const auto table = with_decoding(std::move(
+/// The keys of shards, with the meaning of `image` and `label` in a format.
+ParamTable<ImageSettings> shard_keys(const char* image, const char* label) {
+  return with_decoding(std::move(
       ParamTable<ImageSettings>("images")
-          .text("image", &ImageSettings::image,
-                "extension of the image, such as left.jpg; empty: that of a sample's only image")
-          .text("label", &ImageSettings::label,
-                "extension of the label's file; json.KEY: a value in the sample's .json")
+          .text("image", &ImageSettings::image, image)
+          .text("label", &ImageSettings::label, label)
           .text("classes", &ImageSettings::classes,
                 "text file with the names of the classes, a line each in the order of the labels, "
                 "next to the shards; empty: labels that are numbers name themselves, and other "
                 "labels are sorted")));
+}
+
+const ParamTable<ImageSettings>& shard_table() {
+  static const auto table =
+      shard_keys("extension of the image, such as left.jpg; empty: that of a sample's only image",
+                 "extension of the label's file, by default cls; json.KEY: a value in the sample's "
+                 ".json");
+  return table;
+}
+
+const ParamTable<ImageSettings>& record_table() {
+  static const auto table =
+      shard_keys("feature with the image file's bytes; empty: image/encoded or image",
+                 "feature with the label, a whole number or a text; empty: image/class/label or "
+                 "label");
   return table;
 }
 
@@ -191,14 +206,32 @@ std::unique_ptr<Dataset> open_images(const DatasetRequest& request) {
   return rows;
 }
 
+ShardOptions shard_options(const DatasetRequest& request, const ImageSettings& settings) {
+  std::error_code missing;  // reported when the shards are opened
+  const std::filesystem::path folder = std::filesystem::is_directory(request.path, missing)
+                                           ? request.path
+                                           : request.path.parent_path();
+  return {request.path,
+          settings.image,
+          settings.label,
+          settings.classes.empty() ? "" : folder / settings.classes,
+          request.limit_per_class,
+          settings.on_error,
+          request.labelled,
+          listing_of(request)};
+}
+
 std::unique_ptr<Dataset> open_shards(const DatasetRequest& request) {
-  const ImageSettings settings = shard_table().read(request.settings, request.place);
-  const std::filesystem::path beside = request.path.parent_path() / settings.classes;
-  return std::make_unique<ImageRows>(
-      ImageSet::open_shards({request.path, settings.image, settings.label,
-                             settings.classes.empty() ? "" : beside, request.limit_per_class,
-                             settings.on_error, request.labelled, listing_of(request)}),
-      request, settings);
+  ImageSettings settings = shard_table().read(request.settings, request.place);
+  if (settings.label.empty()) settings.label = ShardOptions{}.label;
+  return std::make_unique<ImageRows>(ImageSet::open_shards(shard_options(request, settings)),
+                                     request, settings);
+}
+
+std::unique_ptr<Dataset> open_records(const DatasetRequest& request) {
+  const ImageSettings settings = record_table().read(request.settings, request.place);
+  return std::make_unique<ImageRows>(ImageSet::open_records(shard_options(request, settings)),
+                                     request, settings);
 }
 
 constexpr const char* kImageFiles =
@@ -249,6 +282,21 @@ DatasetFormat webdataset_format() {
       shard_table().rows(),
       is_shard_pattern,
       open_shards};
+}
+
+DatasetFormat tfrecord_format() {
+  return {"tfrecord",
+          "TensorFlow records of tf.train.Example: an image and a label in each",
+          "PATH is NAME.tfrecord, train-{00000..00127}-of-00128, or a folder of such files. Each "
+          "record has the bytes of an image file, and a label. Every record is read and checked at "
+          "the start. Samples keep their order.",
+          record_table().rows(),
+          [](const std::filesystem::path& path) {
+            const std::string name = path.filename().string();
+            const bool pattern = name.find('{') != std::string::npos;
+            return is_tfrecord_name(name) || (pattern && name.find("-of-") != std::string::npos);
+          },
+          open_records};
 }
 
 DatasetFormat zip_format() {

@@ -76,6 +76,48 @@ TEST_F(Idx, ReadsCompressedFiles) {
   expect_images(*open("t10k-images-idx3-ubyte.gz"));
 }
 
+// As written by bgzip, pigz --independent, or cat a.gz b.gz. The last member is empty.
+TEST_F(Idx, ReadsFilesOfSeveralGzipMembers) {
+  const Bytes all = images();
+  const auto put_members = [&](std::vector<std::size_t> ends) {
+    Bytes joined;
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      put_compressed("part.gz", {all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 all.begin() + static_cast<std::ptrdiff_t>(end)});
+      const std::string part = read_text(folder / "part.gz");
+      joined.insert(joined.end(), part.begin(), part.end());
+      begin = end;
+    }
+    put("m-images-idx3-ubyte.gz", joined);
+    return joined;
+  };
+  put_compressed("m-labels-idx1-ubyte.gz", idx(0x08, {3}, {1, 0, 2}));
+  for (std::size_t cut = 0; cut <= all.size(); ++cut) {
+    put_members({cut, all.size(), all.size()});
+    expect_images(*open("m-images-idx3-ubyte.gz"));
+  }
+  const auto read = [&] {
+    return message_of(ErrorKind::data, [&] {
+      Bytes row(8);
+      open("m-images-idx3-ubyte.gz")->reader()->read(0, row.data());
+    });
+  };
+  put_members({20});
+  expect_parts(read(), {"m-images-idx3-ubyte.gz", "end early"});
+  Bytes longer = put_members({all.size()});
+  const Bytes again = longer;
+  longer.insert(longer.end(), again.begin(), again.end());
+  put("m-images-idx3-ubyte.gz", longer);  // the whole file twice
+  expect_parts(read(), {"damaged"});
+  for (const std::size_t end : {std::size_t{1}, std::size_t{8}}) {  // in the size and the checksum
+    Bytes wrong = put_members({20, all.size()});
+    wrong[wrong.size() - end] ^= 1;
+    put("m-images-idx3-ubyte.gz", wrong);
+    expect_parts(read(), {"damaged"});
+  }
+}
+
 TEST_F(Idx, RefusesDamagedFiles) {
   const Bytes good = images();
   const auto with = [&](std::size_t at, std::uint8_t value) {

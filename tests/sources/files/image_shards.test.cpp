@@ -107,7 +107,7 @@ TEST_F(Shards, RefuseBadSamplesWithTheirName) {
 TEST_F(Shards, ExpandPatterns) {
   const auto names = [](const char* pattern) {
     std::vector<std::string> all;
-    for (const fs::path& path : shard_files(pattern)) all.push_back(path.string());
+    for (const fs::path& path : shard_files(pattern, &is_tar_name)) all.push_back(path.string());
     return all;
   };
   using Names = std::vector<std::string>;
@@ -116,11 +116,11 @@ TEST_F(Shards, ExpandPatterns) {
   EXPECT_EQ(names("plain.tar"), (Names{"plain.tar"}));
   for (const char* bad : {"{0..1.tar", "}0{.tar", "{3..1}.tar", "{a..b}.tar", "{0..100000}.tar",
                           "{0..999}{0..999}.tar"})
-    expect_parts(message_of(ErrorKind::data, [&] { shard_files(bad); }),
+    expect_parts(message_of(ErrorKind::data, [&] { shard_files(bad, &is_tar_name); }),
                  {bad, "not a pattern of shards"});
   write_bytes(folder / "none/readme.txt", {1});
-  expect_parts(message_of(ErrorKind::data, [&] { shard_files(folder / "none"); }),
-               {"no .tar files"});
+  expect_parts(message_of(ErrorKind::data, [&] { shard_files(folder / "none", &is_tar_name); }),
+               {"no shards"});
 }
 
 }  // namespace

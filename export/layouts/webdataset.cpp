@@ -1,0 +1,365 @@
+#include "export/layouts/webdataset.h"
+
+#include "core/error.h"
+#include "core/io/atomic_folder.h"
+#include "core/io/files.h"
+#include "core/io/npy.h"
+#include "core/io/sha256.h"
+#include "core/picture/png.h"
+#include "core/signals.h"
+#include "core/text/plural.h"
+#include "core/text/text.h"
+#include "core/version.h"
+#include "export/layouts/layouts.h"
+#include "kernels/runtime/threads.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kIndex = "index.json";
+constexpr const char* kClasses = "classes.txt";
+constexpr std::uint64_t kShardBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kMostShards = 10'000;  ///< index.json is written after each of them
+constexpr std::size_t kTarBlock = 512;
+
+/// A member of an archive with fixed date and owner, so that equal samples give equal files.
+void add_member(std::string& archive, const std::string& name, Bytes content) {
+  std::string header(kTarBlock, '\0');
+  const auto put = [&](std::size_t at, const std::string& text) {
+    header.replace(at, text.size(), text);
+  };
+  put(0, name);
+  put(100, "0000644");
+  put(108, "0000000");
+  put(116, "0000000");
+  put(124, fmt::format("{:011o}", content.size()));
+  put(136, "00000000000");
+  put(148, "        ");
+  put(156, "0");
+  put(257, "ustar");
+  put(263, "00");
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + '\0' + ' ');
+  archive += header;
+  archive += text_of(content);
+  archive.resize((archive.size() + kTarBlock - 1) / kTarBlock * kTarBlock, '\0');
+}
+
+std::string npy_of(const ArraySpec& spec, std::span<const float> values) {
+  return npy_header(spec).append(text_of(bytes_of(values)));
+}
+
+template <class Info>
+Json named_values(const std::vector<Info>& columns, std::span<const float> values) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < std::min(columns.size(), values.size()); ++i)
+    object[columns[i].name] = values[i];
+  return object;
+}
+
+/// Encodes the samples of a batch.
+class SampleEncoder {
+ public:
+  SampleEncoder(const SampleReader& feed, const HostSamples& samples)
+      : feed_(feed), samples_(samples), layout_(samples.rows.layout) {}
+
+  /// The members of row `row`, which is sample `number` of the export.
+  std::string encode(std::size_t row, std::uint64_t number) const {
+    const std::string key = fmt::format("{:09}", number);
+    std::string members;
+    const auto x = row_of(samples_.x(), row, layout_.elements());
+    if (layout_.kind == SampleKind::image) {
+      add_member(members, key + ".png", encode_png(picture_of(x)));
+    } else {
+      const bool set = layout_.kind == SampleKind::set;
+      ArraySpec spec{ElementType::f32, {layout_.features}};
+      if (set) spec.shape.insert(spec.shape.begin(), samples_.items()[row]);
+      add_member(members, key + ".npy", bytes_of(npy_of(spec, x.first(spec.count()))));
+    }
+    add_member(members, key + ".cls", bytes_of(fmt::format("{}", samples_.label()[row])));
+    add_member(members, key + ".json", bytes_of(truth_of(row).dump()));
+    if (layout_.planes > 0) {
+      const std::int64_t pixels = std::int64_t{layout_.height} * layout_.width;
+      add_member(members, key + ".plane.npy",
+                 bytes_of(npy_of({ElementType::f32, {layout_.height, layout_.width}},
+                                 row_of(samples_.plane(), row, pixels))));
+    }
+    return members;
+  }
+
+ private:
+  static std::span<const float> row_of(std::span<const float> column, std::size_t row,
+                                       std::int64_t width) {
+    const auto size = static_cast<std::size_t>(width);
+    return column.empty() ? column : column.subspan(row * size, size);
+  }
+
+  RgbImage picture_of(std::span<const float> x) const {
+    RgbImage image{layout_.width, layout_.height, {}};
+    image.pixels.reserve(x.size() / static_cast<std::size_t>(layout_.channels) * 3);
+    for (const float value : x)
+      image.pixels.insert(image.pixels.end(), layout_.channels == 1 ? 3 : 1,
+                          layouts::pixel_of(value));
+    return image;
+  }
+
+  Json truth_of(std::size_t row) const {
+    const Slot& slot = samples_.slots[row];
+    const SampleOrigin& origin = feed_.origins()[slot.source];
+    Json truth = {
+        {"source", origin.name}, {"sample", slot.sample}, {"label", samples_.label()[row]}};
+    const auto add = [&](const char* name, Json values) {
+      if (!values.empty()) truth[name] = std::move(values);
+    };
+    const SampleInfo& info = origin.info;
+    add("latents", named_values(info.latents, row_of(samples_.latents(), row, layout_.latents)));
+    add("target", named_values(info.targets, row_of(samples_.target(), row, layout_.targets)));
+    add("globals", named_values(info.globals, row_of(samples_.globals(), row, layout_.globals)));
+    if (!samples_.weight().empty()) truth["weight"] = samples_.weight()[row];
+    add("mask", feed_.mask(slot));
+    if (const std::string location = feed_.location(slot); !location.empty())
+      truth["location"] = location;
+    return truth;
+  }
+
+  const SampleReader& feed_;
+  const HostSamples& samples_;
+  const SampleLayout layout_;
+};
+
+/// Encodes the rows from `begin` on, in parallel. `first`: number of row 0 in the export.
+std::vector<std::string> encode_rows(const SampleReader& feed, const HostSamples& samples,
+                                     std::int64_t begin, std::uint64_t first, int threads) {
+  const SampleEncoder encoder(feed, samples);
+  std::vector<std::string> encoded(static_cast<std::size_t>(samples.count()));
+  std::vector<std::exception_ptr> failures(encoded.size());
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::int64_t row = begin; row < samples.count(); ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    try {
+      encoded[at] = encoder.encode(at, first + at);
+    } catch (...) {
+      failures[at] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return encoded;
+}
+
+/// The folder of an export: its complete shards, and the one that is being written.
+class ShardFolder {
+ public:
+  ShardFolder(fs::path path, Json settings) : path_(std::move(path)) {
+    index_ = {{"format", kWebDataset},
+              {"complete", false},
+              {"samples", 0},
+              {"shards", Json::array()},
+              {"settings", std::move(settings)}};
+    if (fs::exists(path_)) adopt();
+    make_folders(path_);
+    lock_.emplace(path_, "wait for it to end, or choose another --out");
+    abandoned_ = remove_stale_temporaries(path_);
+  }
+
+  bool complete() const { return index_["complete"]; }
+  /// Samples in complete shards.
+  std::uint64_t samples() const { return index_["samples"]; }
+  int abandoned() const { return abandoned_; }
+
+  void add(const std::string& members) {
+    if (!shard_) begin();
+    write(bytes_of(members));
+    ++shard_->samples;
+  }
+  std::uint64_t shard_samples() const { return shard_ ? shard_->samples : 0; }
+  bool full() const { return shard_ && shard_->bytes >= kShardBytes; }
+
+  void end_shard() {
+    write(bytes_of(std::string(2 * kTarBlock, '\0')));
+    shard_->file.commit();
+    index_["shards"].push_back({{"name", shard_->name},
+                                {"samples", shard_->samples},
+                                {"bytes", shard_->bytes},
+                                {"sha256", shard_->hash.hex()}});
+    index_["samples"] = samples() + shard_->samples;
+    shard_.reset();
+    write_index();
+  }
+
+  void finish(Json metadata) {
+    if (shard_) end_shard();
+    index_["complete"] = true;
+    index_["metadata"] = std::move(metadata);
+    write_index();
+  }
+
+  std::vector<std::string> shard_names() const {
+    std::vector<std::string> names;
+    for (const Json& shard : index_["shards"]) names.push_back(shard["name"]);
+    return names;
+  }
+
+ private:
+  struct Shard {
+    explicit Shard(const fs::path& path) : name(path.filename().string()), file(path) {}
+    std::string name;
+    AtomicFile file;
+    Sha256 hash = {};
+    std::uint64_t samples = 0, bytes = 0;
+  };
+
+  [[noreturn]] void refuse(const std::string& problem, const std::string& why) const {
+    fail(ErrorKind::config,
+         {path_.string() + ": " + problem, why, "choose another --out, or move the folder away"});
+  }
+
+  /// Continues the export in the folder, if it has the same settings.
+  void adopt() {
+    require_folder(path_);
+    const fs::path file = path_ / kIndex;
+    if (!fs::exists(file)) {
+      for (const auto& entry : fs::directory_iterator(path_))
+        if (!entry.path().filename().string().starts_with("."))  // of a killed export
+          refuse("the folder is not empty",
+                 fmt::format("it contains '{}', but no {} of an export",
+                             printable(entry.path().filename().string()), kIndex));
+      return;
+    }
+    Json found = Json::parse(read_text(file), nullptr, false);
+    if (!found.is_object() || found.value("format", Json()) != index_["format"])
+      refuse(fmt::format("its {} is not that of an export", kIndex), "");
+    if (!same(found.value("settings", Json()), index_["settings"]))
+      refuse("it holds samples of other settings", difference(found["settings"]));
+    check_shards(found);
+    index_ = std::move(found);
+  }
+
+  /// Compares without regard to the order of keys.
+  static bool same(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
+
+  /// The first setting that differs.
+  std::string difference(const Json& found) const {
+    for (const auto& [name, value] : index_["settings"].items()) {
+      const Json other = found.is_object() ? found.value(name, Json()) : Json();
+      if (!same(value, other))
+        return fmt::format("{} is {} there and {} here", name, printable(other.dump()),
+                           printable(value.dump()));
+    }
+    return "it has more settings";
+  }
+
+  void check_shards(const Json& found) const {
+    std::uint64_t samples = 0;
+    try {
+      for (const Json& shard : found.at("shards")) {
+        const fs::path file = path_ / fs::path(shard.at("name").get<std::string>()).filename();
+        std::error_code error;
+        const std::uintmax_t bytes = fs::file_size(file, error);
+        if (error || bytes != shard.at("bytes").get<std::uintmax_t>())
+          refuse(fmt::format("{} is missing or has another size than in {}",
+                             file.filename().string(), kIndex),
+                 "the shard was changed after it was written");
+        samples += shard.at("samples").get<std::uint64_t>();
+      }
+      if (samples != found.at("samples").get<std::uint64_t>() || !found.at("complete").is_boolean())
+        refuse(fmt::format("its {} is damaged", kIndex), "its numbers do not add up");
+    } catch (const Json::exception&) {
+      refuse(fmt::format("its {} is damaged", kIndex), "it has no complete list of shards");
+    }
+  }
+
+  void begin() {
+    const std::size_t number = index_["shards"].size();
+    if (number == kMostShards)
+      fail(ErrorKind::config, {fmt::format("{}: more than {} shards", path_.string(), kMostShards),
+                               "", "use a larger --shard-samples and another --out"});
+    shard_.emplace(path_ / fmt::format("shard-{:06}.tar", number));
+  }
+  void write(Bytes bytes) {
+    shard_->file.write(bytes);
+    shard_->hash.update(bytes);
+    shard_->bytes += bytes.size();
+  }
+  void write_index() const { write_file(path_ / kIndex, index_.dump(1) + "\n"); }
+
+  fs::path path_;
+  Json index_;
+  std::optional<FolderLock> lock_;
+  std::optional<Shard> shard_;
+  int abandoned_ = 0;
+};
+
+/// The classes, if all samples have the same ones.
+std::vector<std::string> common_classes(const SampleReader& feed) {
+  std::vector<std::string> classes = feed.origins().front().info.classes;
+  for (const SampleOrigin& origin : feed.origins())
+    if (origin.info.classes != classes) return {};
+  return classes;
+}
+
+}  // namespace
+
+ExportReport export_webdataset(SampleReader& feed, const fs::path& path,
+                               const ExportOptions& options) {
+  if (path.has_extension() && !fs::is_directory(path))
+    fail(ErrorKind::config,
+         {fmt::format("--layout {} cannot be used with '{}'", kWebDataset, path.string()),
+          "it writes a folder of shards", "use a name without an extension"});
+  if (options.images != ImageForm{} || options.gzip > 0)
+    fail(ErrorKind::config,
+         {fmt::format("--pixels, --channels and --gzip cannot be used with --layout {}",
+                      kWebDataset),
+          "its images are 8-bit PNG", "leave them out"});
+  const int channels = feed.layout().channels;
+  if (feed.layout().kind == SampleKind::image && channels != 1 && channels != 3)
+    layouts::refuse(kWebDataset, fmt::format("a PNG has 1 or 3 channels, not {}", channels));
+  Json settings = feed.identity();
+  settings["dense_labels"] = feed.layout().planes > 0;
+  settings["shard_samples"] = options.shard_samples;
+  settings["version"] = kVersion;
+  ShardFolder folder(path, std::move(settings));
+  ExportReport report{{}, {}, folder.abandoned()};
+  report.resumed = folder.samples();
+  if (!folder.complete()) {
+    const std::uint64_t done = folder.samples();
+    const int threads = compute_threads(options.threads).count;
+    std::uint64_t next = feed.skip(done);  // number of the batch's first sample
+    if (next < feed.count())
+      feed.make([&](const HostSamples& samples) {
+        const std::int64_t begin = done > next ? static_cast<std::int64_t>(done - next) : 0;
+        for (const std::string& members : encode_rows(feed, samples, begin, next, threads)) {
+          if (members.empty()) continue;  // in a complete shard
+          folder.add(members);
+          if (folder.shard_samples() == options.shard_samples || folder.full()) folder.end_shard();
+        }
+        next += static_cast<std::uint64_t>(samples.count());
+        if (options.progress) options.progress(next);
+      });
+    const std::vector<std::string> classes = common_classes(feed);
+    if (!classes.empty()) write_file(path / kClasses, join(classes, "\n") + "\n");
+    Json metadata = export_metadata(feed);
+    // Counts of this process alone would be wrong.
+    if (done > 0 && metadata.contains("overflow")) metadata["overflow"] = nullptr;
+    folder.finish(std::move(metadata));
+  }
+  report.arrays = folder.shard_names();
+  report.overflow = feed.overflow();
+  return report;
+}
+
+}  // namespace wellspring

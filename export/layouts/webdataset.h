@@ -1,0 +1,28 @@
+// Writes samples as tar shards of a WebDataset. Called by export_samples; host only.
+#pragma once
+
+#include "export/export.h"
+
+#include <filesystem>
+
+namespace wellspring {
+
+inline constexpr const char* kWebDataset = "webdataset";
+
+/// Writes shard-000000.tar, ... into the folder `path`, and index.json: settings, metadata, and each
+/// shard's number of samples, bytes and SHA-256. Sample i of the export has the members (names of 9
+/// digits) i.png (8-bit RGB), or i.npy for an event or the items of a set; i.cls, its label; i.json
+/// with source, sample and true parameters; and i.plane.npy with dense labels. classes.txt lists the
+/// classes if all samples have the same ones. A shard ends after `options.shard_samples` samples, or
+/// at 1 GiB.
+///
+/// index.json is updated after each shard, so an interrupted export goes on after its last complete
+/// one; the result is the same to the byte. Images are encoded in parallel. Source of the format:
+/// webdataset's tariterators.py; IEEE Std 1003.1-2017, pax, "ustar Interchange Format".
+///
+/// Throws config errors for a folder with other files or an export with other settings, runtime
+/// errors if files cannot be written, data errors for pixels outside [0, 1], and errors of the feed.
+ExportReport export_webdataset(SampleReader& feed, const std::filesystem::path& path,
+                               const ExportOptions& options);
+
+}  // namespace wellspring

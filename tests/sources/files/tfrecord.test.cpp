@@ -1,0 +1,193 @@
+// TFRecord files of tf.train.Example: images, labels and what is refused.
+#include "sources/files/tfrecord.h"
+
+#include "core/io/crc32c.h"
+#include "sources/files/format.h"
+#include "sources/files/image_set.h"
+#include "sources/files/shard_names.h"
+#include "tests/support/error_testing.h"
+#include "tests/support/image_fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wellspring::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string varint(std::uint64_t value) {
+  std::string text;
+  for (; value >= 128; value >>= 7) text += static_cast<char>((value & 127) | 128);
+  return text + static_cast<char>(value);
+}
+
+/// A field of type `delimited`.
+std::string field(std::uint64_t number, const std::string& content) {
+  return varint(number << 3 | 2) + varint(content.size()) + content;
+}
+
+std::string bytes_list(const std::string& value) {
+  return field(1, field(1, value));
+}
+std::string packed(std::int64_t value) {
+  return field(3, field(1, varint(static_cast<std::uint64_t>(value))));
+}
+std::string unpacked(std::int64_t value) {
+  return field(3, varint(1 << 3) + varint(static_cast<std::uint64_t>(value)));
+}
+std::string floats(int count) {
+  return field(2, field(1, std::string(static_cast<std::size_t>(count) * 4, '\0')));
+}
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+std::string example(const Entries& entries) {
+  std::string features;
+  for (const auto& [name, value] : entries) features += field(1, field(1, name) + field(2, value));
+  return field(1, features);
+}
+
+std::string framed(const std::string& record) {
+  std::string length, framed;
+  append_number(length, static_cast<std::uint64_t>(record.size()));
+  framed = length;
+  append_number(framed, masked_crc(crc32c(bytes_of(length))));
+  framed += record;
+  append_number(framed, masked_crc(crc32c(bytes_of(record))));
+  return framed;
+}
+
+struct Records : ::testing::Test {
+  ImageSet open(const std::string& name, ShardOptions options = {.label = ""}) const {
+    options.path = folder / name;
+    return ImageSet::open_records(options);
+  }
+  std::string refused(const std::string& file, const ShardOptions& options = {.label = ""}) const {
+    spill(folder / "x.tfrecord", file);
+    return message_of(ErrorKind::data, [&] { open("x.tfrecord", options); });
+  }
+  static std::string image(const ImageSet& set, std::int64_t i) {
+    std::vector<std::uint8_t> read;
+    set.read(i, read);
+    return {read.begin(), read.end()};
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(Records, HoldImagesWithWholeLabels) {
+  spill(folder / "a-00000-of-00002",
+        framed(example({{"image/encoded", bytes_list("one")}, {"image/class/label", packed(2)}})) +
+            framed(example({{"label", unpacked(0)}, {"image", bytes_list("two")}})));
+  spill(folder / "a-00001-of-00002",
+        framed(example({{"x", floats(3)}, {"image", bytes_list("three")}, {"label", packed(2)}})));
+  const ImageSet set = open("a-{00000..00001}-of-00002");
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(image(set, 0) + image(set, 1) + image(set, 2), "onetwothree");
+  EXPECT_EQ(set.label(0), 2);
+  EXPECT_EQ(set.label(1), 0);
+  EXPECT_EQ(set.location(2), (folder / "a-00001-of-00002").string() + ": record 0");
+  EXPECT_EQ(open("").size(), 3);
+}
+
+TEST_F(Records, HaveFeaturesOfAnyNameAndTextLabels) {
+  spill(folder / "a.tfrecord",
+        framed(example({{"jpg", bytes_list("one")}, {"text", bytes_list("dog")}})) +
+            framed(example({{"jpg", bytes_list("two")}, {"text", bytes_list("cat")}})));
+  const ImageSet set = open("a.tfrecord", {.image = "jpg", .label = "text"});
+  EXPECT_EQ(set.classes(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(set.label(0), 1);
+  const auto rows = [&](const std::string& bytes) {
+    spill(folder / "b.tfrecord",
+          framed(example({{"image", bytes_list(bytes)}, {"label", packed(0)}})));
+    return open_dataset({.path = folder / "b.tfrecord"});
+  };
+  const Bytes rgb = noise_rgb(5, 4, 1), png = encode_png(rgb, 5, 4);
+  Bytes read(rgb.size());
+  rows({png.begin(), png.end()})->reader()->read(0, read.data());
+  EXPECT_EQ(read, rgb);
+  EXPECT_EQ(open("b.tfrecord", {.labelled = false}).classes().size(), 1u);
+}
+
+// Protocol Buffers: the last value of a scalar and of a map's key counts; unknown fields are passed
+// over.
+TEST_F(Records, FollowTheRulesOfProtocolBuffers) {
+  const std::string unknown = varint(9 << 3) + varint(7) + varint(8 << 3 | 1) + "12345678" +
+                              varint(7 << 3 | 5) + "1234" + field(6, "x");
+  const std::string record =
+      unknown + example({{"a", packed(-1)}}) + example({{"a", packed(1) + floats(2)}, {"b", ""}});
+  const auto features = parse_example(bytes_of(record), "x");
+  ASSERT_EQ(features.size(), 2u);
+  EXPECT_EQ(features.at("a").kind, ExampleFeature::Kind::real);
+  EXPECT_EQ(features.at("a").count, 2u);
+  EXPECT_EQ(features.at("b").kind, ExampleFeature::Kind::none);
+  const std::string negative = example({{"a", packed(-1)}});
+  EXPECT_EQ(parse_example(bytes_of(negative), "x").at("a").whole, -1);
+}
+
+TEST_F(Records, RefuseDamagedFiles) {
+  const std::string good = framed(example({{"image", bytes_list("one")}, {"label", packed(0)}}));
+  for (std::size_t size = 1; size < good.size(); ++size)
+    expect_parts(refused(good + good.substr(0, size)), {"x.tfrecord", "record 1", "ends within"});
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string damaged = good;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    expect_parts(refused(damaged), {"record 0", "checksum"});
+  }
+  std::string absurd;
+  append_number(absurd, std::uint64_t{1} << 63);
+  append_number(absurd, masked_crc(crc32c(bytes_of(absurd))));
+  expect_parts(refused(absurd + good), {"record 0", "ends within a record"});
+  expect_parts(refused("\x1f\x8b\x08" + good), {"compressed", "gzip -d"});
+  expect_parts(refused(""), {"no samples"});
+}
+
+TEST_F(Records, RefuseMessagesThatAreNoExamples) {
+  for (const std::string& record :
+       {std::string("\x0a\x7f") + "short", std::string("\x0a\x01"),
+        field(1, field(1, field(2, "\x0a"))), std::string("\x0b"), std::string(11, '\xff'),
+        example({{"a", field(1, varint(1 << 3) + "1")}}),
+        example({{"a", field(3, field(1, "\xff"))}})})
+    expect_parts(message_of(ErrorKind::data, [&] { parse_example(bytes_of(record), "r"); }),
+                 {"r: not a tf.train.Example"});
+}
+
+TEST_F(Records, RefuseMissingAndOtherFeatures) {
+  const auto of = [&](const Entries& entries, const ShardOptions& options = {.label = ""}) {
+    return refused(framed(example(entries)), options);
+  };
+  const auto one = bytes_list("one");
+  expect_parts(of({{"picture", one}, {"label", packed(0)}}),
+               {"record 0: no feature for image", "label, picture", "set image:"});
+  expect_parts(of({{"image", one}}), {"no feature for label", "set label:"});
+  expect_parts(of({{"image", one}}, {.image = "img", .label = ""}), {"no feature 'img'"});
+  expect_parts(of({{"image", floats(12)}, {"label", packed(0)}}), {"not one text", "12 values"});
+  expect_parts(of({{"image", field(1, field(1, "a") + field(1, "b"))}, {"label", packed(0)}}),
+               {"2 values"});
+  for (const std::string& label : {floats(1), field(3, field(1, varint(1) + varint(2))),
+                                   bytes_list(std::string(2000, 'x')), std::string()})
+    expect_parts(of({{"image", one}, {"label", label}}), {"neither one whole number"});
+  expect_parts(of({{"image", one}, {"label", bytes_list("a\nb")}}), {"several lines"});
+  expect_parts(of({{"image", one}, {"label", packed(-1)}}), {"label '-1'"});
+  spill(folder / "y.tfrecord", framed(example({{"image", one}})) +
+                                   framed(example({{"image", one}, {"label", packed(0)}})));
+  const ImageSet set = open("y.tfrecord", {.label = "", .on_error = OnError::skip});
+  EXPECT_EQ(set.size(), 1);
+  EXPECT_EQ(set.skipped(), 1);
+  EXPECT_EQ(set.location(0), (folder / "y.tfrecord").string() + ": record 1");
+}
+
+TEST_F(Records, AreRecognisedByTheirNames) {
+  for (const char* name :
+       {"a.tfrecord", "a.tfrecords", "train-00000-of-01024", "mnist-test.tfrecord-00000-of-00001"})
+    EXPECT_TRUE(is_tfrecord_name(name)) << name;
+  for (const char* name : {"a.tar", "-of-1", "a-of-1", "a-1-of-", "a-x-of-2", "one-of-two"})
+    EXPECT_FALSE(is_tfrecord_name(name)) << name;
+  EXPECT_EQ(format_of("train-{00000..00009}-of-00010").name, "tfrecord");
+}
+
+}  // namespace
+}  // namespace wellspring::test
