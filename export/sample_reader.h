@@ -45,10 +45,6 @@ class SampleReader {
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
   /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
-  /// Number of patches per image that `mask_patches` divides it into; 0: nothing is masked.
-  virtual int mask_patches() const { return 0; }
-  /// For each patch of a sample, row by row: 1 if it is masked.
-  virtual std::vector<std::uint8_t> mask(const Slot& /*slot*/) const { return {}; }
   /// Reserves memory for a batch, loads resident data, makes all samples and passes them to `take`
   /// batch by batch; each batch overwrites the previous one. Call it at most once.
   virtual void make(const std::function<void(const HostSamples&)>& take) = 0;

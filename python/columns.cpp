@@ -22,6 +22,8 @@ nb::dlpack::dtype dlpack_type(ElementType type) {
   switch (type) {
     case ElementType::i32:
       return nb::dtype<std::int32_t>();
+    case ElementType::u8:
+      return nb::dtype<std::uint8_t>();
     case ElementType::bf16:
       return {static_cast<std::uint8_t>(dtype_code::Bfloat), 16, 1};
     default:

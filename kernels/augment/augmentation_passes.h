@@ -76,7 +76,8 @@ class AugmentationPasses {
                          sizeof(detail::WholeImage) + alignof(detail::WholeImage)};
     launch.league("operations on whole images", call.batch.size, team,
                   FinishWholeImages<T>{drawn_.data(), call.slots, call.source, shape, first_.data(),
-                                       second_.data(), out, after_blur});
+                                       second_.data(), out, after_blur, call.batch.mask,
+                                       call.batch.layout.patches});
   }
   template <class T, class Launcher>
   void blur(const Launcher& launch, const EmitCall& call, SampleShape shape, T* out) const {
