@@ -26,7 +26,7 @@ const ParamTable<DataConfig>& data_table() {
           .choice("channels", &DataConfig::channels,
                   {{"auto", Channels::automatic}, {"1", Channels::one}, {"3", Channels::three}},
                   "channels of images; 1: the luma of generated images and image files (ITU-R "
-                  "BT.601); auto: 3, or those of arrays")
+                  "BT.601); auto: 3, or the number of channels of the arrays")
           .integer("views", &DataConfig::views, {1, kMostViews}, "",
                    "rows that each image fills in a batch, each with its own augmentation")
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",

@@ -23,7 +23,7 @@ struct SourceConfig {
 
 /// Channels of images.
 enum class Channels : std::uint8_t {
-  automatic = 0,  ///< those of the files; 3 for generators
+  automatic = 0,  ///< as the files are; 3 for generators
   one = 1,        ///< luma of colours
   three = 3,
 };

@@ -9,7 +9,7 @@ from ._batch import Batch
 from ._generator import MOST_ROWS, dtype_name
 
 TARGET = "wellspring_batch"
-TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "i32": jnp.int32}
+TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "i32": jnp.int32, "u8": jnp.uint8}
 
 _generators = {}  # by their arguments; compiled functions use them until the process ends
 

@@ -96,9 +96,10 @@ TEST(Canvas, KeepsImagesAtTheirOwnSizes) {
         const int top = static_cast<int>(std::nearbyint((sizes[i].height - kOutSide) / 2.));
         for (int y = 0; y < kOutSide; ++y)
           for (int v = 0; v < 3 * kOutSide; ++v)
-            ASSERT_EQ(read.row(i)[y * 3 * kOutSide + v],
-                      unit_from_byte(rgb[static_cast<std::size_t>(
-                          ((top + y) * sizes[i].width + left) * 3 + v)]))
+            ASSERT_EQ(
+                read.row(i)[y * 3 * kOutSide + v],
+                unit_from_byte(
+                    rgb[static_cast<std::size_t>(((top + y) * sizes[i].width + left) * 3 + v)]))
                 << list << ", image " << i << ", row " << y;
       }
     }
@@ -117,8 +118,7 @@ TEST(Canvas, ShrinksHeldOutImagesToTheOutput) {
       for (int c = 0; c < 3; ++c) {
         double sum = 0;
         for (int j = 0; j < 4; ++j)
-          sum += rgb[static_cast<std::size_t>(
-              ((2 * y + j / 2) * 32 + 8 + 2 * x + j % 2) * 3 + c)];
+          sum += rgb[static_cast<std::size_t>(((2 * y + j / 2) * 32 + 8 + 2 * x + j % 2) * 3 + c)];
         ASSERT_NEAR(read.row(0)[(y * kOutSide + x) * 3 + c], sum / 4 / 255, 4 * 0x1p-24);
       }
 }
@@ -176,9 +176,10 @@ TEST(Canvas, HoldsImagesWithOneChannel) {
                             ReadPhotos(photos(folder.path(), {{"canvas", "9"}}), "", 1);
                           }),
                {"0.ppm", "colours", "on_convert: convert"});
-  expect_parts(message_of(ErrorKind::config,
-                          [&] { ReadPhotos(photos(folder.path(), settings), "augment: [hue: 0.1]", 1); }),
-               {"augment.hue", "one channel", "remove hue"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] { ReadPhotos(photos(folder.path(), settings), "augment: [hue: 0.1]", 1); }),
+      {"augment.hue", "one channel", "remove hue"});
   expect_parts(message_of(ErrorKind::config,
                           [&] {
                             ReadPhotos(photos(folder.path(), settings),
@@ -240,16 +241,18 @@ TEST(Canvas, RefusesWhatHasNoMeaning) {
   expect_parts(data("channels: 1\naugment: [simclr]"), {"one channel"});
   expect_parts(data("channels: 2"), {"channels", "auto, 1, 3"});
   expect_parts(message_of(ErrorKind::config,
-                          [] { plan_of("augment: [shift: 0.1, crop: 40]", {}, {32, 32}); }),
+                          [] {
+                            plan_of("augment: [shift: 0.1, crop: 40]", {}, {32, 32});
+                          }),
                {"augment.crop comes after shift", "move crop before shift"});
   const TemporaryFolder folder;
   write_image(folder / "a" / "0.ppm", {20, 14}, 1);
-  expect_parts(message_of(ErrorKind::config,
-                          [&] {
-                            ReadPhotos(photos(folder.path(), {{"canvas", "9"}, {"resize", "8"}}),
-                                       "");
-                          }),
-               {"resize: 8 and canvas: 9", "remove one"});
+  expect_parts(
+      message_of(ErrorKind::config,
+                 [&] {
+                   ReadPhotos(photos(folder.path(), {{"canvas", "9"}, {"resize", "8"}}), "");
+                 }),
+      {"resize: 8 and canvas: 9", "remove one"});
 }
 
 }  // namespace

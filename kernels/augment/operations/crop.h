@@ -49,7 +49,8 @@ struct Crop {
   /// `resize`: length of the image's shorter side after resizing; the longer side is rounded down.
   WS_HD static Axis axis(const AugmentStep& step, int length, int shorter, int out,
                          AugmentRng& words) {
-    const int resized = static_cast<int>(static_cast<std::int64_t>(step.value[0]) * length / shorter);
+    const int resized =
+        static_cast<int>(static_cast<std::int64_t>(step.value[0]) * length / shorter);
     const int room = resized - out;
     // A centre between two pixels is rounded to the even one, as by Python's round.
     const int middle = room / 2 + (room & 1 & room / 2);
@@ -65,8 +66,8 @@ struct Crop {
     const Axis across = axis(step, frame.width, shorter, draw.out.width, words);
     draw.map = draw.map * Homography::scaling(across.scale, down.scale) *
                Homography::translation(across.offset, down.offset);
-    draw.footprint *= across.scale == down.scale ? across.scale
-                                                 : math::sqrt(across.scale * down.scale);
+    draw.footprint *=
+        across.scale == down.scale ? across.scale : math::sqrt(across.scale * down.scale);
     draw.frame = draw.out;
   }
 };
