@@ -69,12 +69,10 @@ struct FinishWholeImages {
   const Slot* slots;
   std::uint32_t source;
   SampleShape shape;
-  float* images;                  ///< [rows, shape]; output of emission and input of a blur
-  float* spare;                   ///< [rows, shape]
-  T* out;                         ///< x of the batch; null if a blur follows
-  bool after_blur = false;        ///< true: applies the steps after the blur
-  std::uint8_t* masks = nullptr;  ///< [rows, patches]; null: not requested
-  std::int32_t patches = 0;       ///< per row of `masks`
+  float* images;            ///< [rows, shape]; output of emission and input of a blur
+  float* spare;             ///< [rows, shape]
+  T* out;                   ///< x of the batch; null if a blur follows
+  bool after_blur = false;  ///< true: applies the steps after the blur
 
   static constexpr LaunchBound kLaunchBound = kSampleTeam;
 
@@ -104,7 +102,6 @@ struct FinishWholeImages {
       measure(team, whole.op, values, *shared);
       if (next >= end && out != nullptr) {
         team.sync();
-        write_mask(team, shared->mask, b);
         return apply(team, *shared, whole, step, next, values, out + first, true);
       }
       apply(team, *shared, whole, step, next, values, values, false);
@@ -117,14 +114,6 @@ struct FinishWholeImages {
   }
 
  private:
-  template <class Team>
-  WS_INLINE void write_mask(Team& team, const augment::PatchMask& mask, std::int64_t b) const {
-    if (masks == nullptr) return;
-    const int own = mask.patch == 0 ? 0 : mask.across * (shape.height / mask.patch);
-    for (int i = team.rank(); i < patches; i += team.size())
-      masks[b * patches + i] = i < own && mask.masks(i) ? 1 : 0;
-  }
-
   WS_INLINE static bool is_whole(AugmentOp op) {
     bool whole = false;
     augment::DrawnOperations::visit(

@@ -1,9 +1,9 @@
-// Images of different sizes on a canvas, and images with one channel.
+// Images of different sizes on a canvas, images with one channel, and masks of patches.
 #include "core/config/config.h"
 #include "sources/data_config.h"
 #include "sources/datasets/stored_rows.h"
-#include "sources/files/format.h"
 #include "sources/files/resize.h"
+#include "sources/mixture.h"
 #include "sources/source_spec.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
@@ -225,6 +225,43 @@ TEST(OneChannel, GeneratorsGiveTheLumaOfTheirColours) {
   const auto narrow = made(1, DType::bf16);
   for (std::size_t i = 0; i < 6 * 256; ++i)
     ASSERT_EQ(static_cast<float>(narrow->x<bf16>()[i]), static_cast<float>(bf16(grey->x()[i])));
+}
+
+// Masked pixels are 0, and colours minus 2 are not. Rows of a source without masks have none, although
+// the row held another source's mask in an earlier step.
+TEST(Masks, AreAColumnOfTheBatch) {
+  Mixture mixture(3);
+  for (const char* const list : {"augment: [mask_patches: {patch: 4, ratio: 0.7}]", ""}) {
+    SourceSpec spec;
+    spec.name = std::string("shapes") + (list[0] == 0 ? "" : " masked");
+    spec.generator = "shapes";
+    SourceContext context;
+    context.size = 12;
+    context.training = augmentations_of(list + std::string("\nnormalise: {mean: [2]}"));
+    mixture.add(make_source(spec, context), {1});
+  }
+  constexpr std::int64_t kRows = 16, kSteps = 6;
+  MemoryPlan memory{Device::cpu()};
+  mixture.plan(memory, kRows, kSteps);
+  auto state = memory.reserve<StepState>("state", "step", 1);
+  memory.commit();
+  Stream stream{Device::cpu(), 1};
+  mixture.load(stream);
+  const HostBatch batch(kRows, mixture.layout());
+  ASSERT_EQ(batch.view().layout.patches, 9);
+  std::fill_n(batch.view().mask, 9 * kRows, std::uint8_t{7});
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    state.data()->step = step;
+    mixture.emit(stream, state.data(), batch.view());
+    const std::vector<Slot> slots = mixture.host_slots(step);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(kRows); ++row) {
+      const std::uint8_t* const mask = batch.view().mask + 9 * row;
+      EXPECT_EQ(std::count(mask, mask + 9, 1), slots[row].source == 0 ? 6 : 0);
+      EXPECT_EQ(std::count(mask, mask + 9, 0), slots[row].source == 0 ? 3 : 9);
+      for (std::size_t p = 0; p < 144; ++p)
+        ASSERT_EQ(batch.x()[(144 * row + p) * 3] == 0, mask[p / 12 / 4 * 3 + p % 12 / 4] == 1);
+    }
+  }
 }
 
 TEST(Canvas, RefusesWhatHasNoMeaning) {
