@@ -92,8 +92,6 @@ class SampleArrays {
     }
     source_ = file_.open("source", {ElementType::i32, {count}});
     sample_ = file_.open("sample", {ElementType::i64, {count}});
-    if (feed.mask_patches() > 0)
-      mask_ = file_.open("mask", {ElementType::u8, {count, feed.mask_patches()}});
     if (location_bytes_ > 0)
       location_ = file_.open(
           "location", {ElementType::u8, {count, static_cast<std::int64_t>(location_bytes_)}});
@@ -121,19 +119,10 @@ class SampleArrays {
     }
     file_.append(source_, bytes_of(source));
     file_.append(sample_, bytes_of(sample));
-    if (mask_) append_masks(samples);
     if (location_bytes_ > 0) append_locations(samples);
   }
 
  private:
-  void append_masks(const HostSamples& samples) {
-    std::vector<std::uint8_t> masks;
-    for (const Slot& slot : samples.slots) {
-      const std::vector<std::uint8_t> own = feed_.mask(slot);
-      masks.insert(masks.end(), own.begin(), own.end());
-    }
-    file_.append(*mask_, bytes_of(masks));
-  }
   /// Writes locations padded with zeros.
   void append_locations(const HostSamples& samples) {
     std::string text;
@@ -162,7 +151,6 @@ class SampleArrays {
   std::array<std::optional<ArrayFile::Array>, kBatchColumns>
       columns_;  ///< in the order of columns_of
   ArrayFile::Array source_ = 0, sample_ = 0, location_ = 0;
-  std::optional<ArrayFile::Array> mask_;
 };
 
 }  // namespace

@@ -45,10 +45,6 @@ class SampleReader {
   virtual std::string location(const Slot& /*slot*/) const { return ""; }
   /// Length of the longest location in bytes; 0 if there are no stored samples.
   virtual std::size_t longest_location() const { return 0; }
-  /// Number of patches per image that `mask_patches` divides it into; 0: nothing is masked.
-  virtual int mask_patches() const { return 0; }
-  /// For each patch of a sample, row by row: 1 if it is masked.
-  virtual std::vector<std::uint8_t> mask(const Slot& /*slot*/) const { return {}; }
   /// Lets make() leave out samples at the beginning that need not be made: at most `samples`.
   /// Returns their number; count() and identity() do not change. Call it before make().
   virtual std::uint64_t skip(std::uint64_t /*samples*/) { return 0; }

@@ -21,11 +21,6 @@ BatchView HostBatch::begin(Stream& stream, std::int64_t rows) {
   batch.size = rows;
   if (batch.overflow != nullptr)
     stream.fill_zero(batch.overflow, sizeof(SetOverflow), "overflow of sets");
-  if (batch.plane != nullptr)
-    stream.fill_zero(batch.plane,
-                     static_cast<std::size_t>(rows * batch.layout.height) *
-                         static_cast<std::size_t>(batch.layout.width) * sizeof(float),
-                     "planes");
   return batch;
 }
 

@@ -57,6 +57,9 @@ struct HostSamples {
     return column<float>(rows.plane,
                          std::int64_t{rows.layout.planes} * rows.layout.height * rows.layout.width);
   }
+  std::span<const std::uint8_t> mask() const {
+    return column<std::uint8_t>(rows.mask, rows.layout.patches);
+  }
 
  private:
   template <class T>
@@ -70,8 +73,7 @@ class HostBatch {
  public:
   void plan(MemoryPlan& memory, const std::string& group, std::int64_t rows,
             const SampleLayout& layout);
-  /// Returns the first `rows` rows, to be filled. Resets the batch's overflow, and clears the dense
-  /// labels, which not every source fills.
+  /// Returns the first `rows` rows, to be filled. Resets the batch's overflow.
   BatchView begin(Stream& stream, std::int64_t rows);
   /// Copies the rows to the host and adds their overflow. Blocks.
   BatchView end(Stream& stream, std::int64_t rows);

@@ -19,7 +19,9 @@ void expect_size(const std::string& name, int size) {
 /// Throws std::logic_error unless `batch` can hold the samples of the generator.
 void expect_batch(const SampleInfo& info, const BatchView& batch) {
   const SampleLayout& layout = info.layout;
-  if (!batch.layout.same_input(layout)) {
+  SampleLayout luma = layout;
+  if (layout.kind == SampleKind::image && layout.channels == 3) luma.channels = 1;
+  if (!batch.layout.same_input(layout) && !batch.layout.same_input(luma)) {
     throw std::logic_error(fmt::format("{} makes samples of layout [{}], but the batch holds [{}]",
                                        info.name, to_string(layout), to_string(batch.layout)));
   }

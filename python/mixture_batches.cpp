@@ -47,11 +47,6 @@ MixtureBatches::Made MixtureBatches::make(std::uint64_t step) {
   if (!ready_) plan();
   Made made{pool_.take(stream_.device(), share_.rows, layout(), ElementType::f32), {}};
   const BatchView batch = made.memory->batch().view;
-  if (batch.plane != nullptr)  // not every source fills it
-    stream_.fill_zero(batch.plane,
-                      static_cast<std::size_t>(batch.size * batch.layout.height) *
-                          static_cast<std::size_t>(batch.layout.width) * sizeof(float),
-                      "planes");
   BatchView emitted = batch;
   if (mixture_.layout().targets == 0) emitted.target = nullptr;  // only mixing writes it
   StepState state;

@@ -23,6 +23,10 @@ const ParamTable<DataConfig>& data_table() {
           .text("root", &DataConfig::root, "base folder of relative data paths")
           .may_change()
           .integer("size", &DataConfig::size, {1, 4096}, "pixels", "side of images")
+          .choice("channels", &DataConfig::channels,
+                  {{"auto", Channels::automatic}, {"1", Channels::one}, {"3", Channels::three}},
+                  "channels of images; 1: the luma of generated images and image files (ITU-R "
+                  "BT.601); auto: 3, or the number of channels of the arrays")
           .integer("views", &DataConfig::views, {1, kMostViews}, "",
                    "rows that each image fills in a batch, each with its own augmentation")
           .integer("limit_per_class", &DataConfig::limit_per_class, {0, 1e9}, "images",
@@ -120,7 +124,7 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
     RowRange::parse(spec.rows, spec.rows_by, node.location());
   }
   if (is_event(spec)) {
-    for (const char* const key : {"augment", "padding", "interpolation"})
+    for (const char* const key : {"augment", "padding", "interpolation", "centre_crop"})
       if (node.is_present(key))
         node.refuse(fmt::format("{} cannot be used for events", key), "only images are augmented");
     read_event_scaling(node, source, shared, size);
@@ -136,7 +140,12 @@ SourceConfig read_source(const ConfigNode& node, const DataConfig& data,
   Augmentations checked = source.augmentations;
   // Files may contain events or sets; their source checks that.
   if (spec.kind == SourceKind::files) checked.normalisation = {};
+  if (checked.centre_crop > 0 && checked.centre_crop < size)
+    node.refuse(fmt::format("centre_crop: {}, and size: {}", checked.centre_crop, size),
+                "the crop is a part of the resized image", "use at least the size");
   plan_augmentation(checked, {size, size}, {size, size});
+  const bool coloured = spec.kind == SourceKind::generator && data.channels != Channels::one;
+  expect_channels(checked, coloured ? 3 : static_cast<int>(data.channels));
   return source;
 }
 
@@ -326,7 +335,8 @@ void expect_targets_follow(const DataConfig& data, const std::vector<std::string
         make_generator(source.spec.generator, static_cast<int>(data.size), source.spec.params);
     for (const LatentInfo& latent : generator->info().latents)
       if (std::find(targets.begin(), targets.end(), latent.name) != targets.end())
-        expect_mappable(source.augmentations, latent.role, latent.name);
+        for (const Augmentations& own : {source.augmentations, source.augmentations.held_out()})
+          expect_mappable(own, latent.role, latent.name);
   }
 }
 
@@ -345,8 +355,10 @@ void write_format_settings(ConfigWriter& writer, const std::vector<ParamSetting>
 
 void write_data(ConfigWriter& writer, const DataConfig& data) {
   writer.section("data", [&] {
-    // Left out if there is one, so that the identity of runs without views stays the same.
-    writer.table(data_table(), data, {data.views == 1 ? "views" : ""});
+    // Left out if default, so that the identity of runs without them stays the same.
+    writer.table(
+        data_table(), data,
+        {data.views == 1 ? "views" : "", data.channels == Channels::automatic ? "channels" : ""});
     writer.section("sources", [&] {
       for (std::size_t i = 0; i < data.sources.size(); ++i) {
         writer.element(i,

@@ -21,9 +21,17 @@ struct SourceConfig {
   Augmentations augmentations;  ///< training samples only
 };
 
+/// Channels of images.
+enum class Channels : std::uint8_t {
+  automatic = 0,  ///< as the files are; 3 for generators
+  one = 1,        ///< luma of colours
+  three = 3,
+};
+
 struct DataConfig {
-  std::string root;                     ///< base of relative paths; "": the working directory
-  std::int64_t size = 32;               ///< side of images, pixels
+  std::string root;        ///< base of relative paths; "": the working directory
+  std::int64_t size = 32;  ///< side of images, pixels
+  Channels channels = Channels::automatic;
   std::uint32_t views = 1;              ///< rows per sample, each with its own augmentation
   std::int64_t limit_per_class = 0;     ///< default for all data sets, in rows; 0: all
   std::vector<SourceConfig> sources;    ///< at least one

@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kUploadPieceBytes = std::int64_t{16} << 20;
 constexpr int kUploadPieces = 2;
 
-std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const WorkWatch& watch) {
+std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, int channels,
+                                   const WorkWatch& watch) {
   const auto told = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
     if (watch) watch(what + " " + spec.name, done, total);
   };
@@ -30,6 +31,7 @@ std::unique_ptr<Dataset> open_rows(const SourceSpec& spec, int threads, const Wo
                             .threads = threads,
                             .format = spec.format,
                             .labelled = spec.labelled,
+                            .channels = channels,
                             .watch = told});
   if (!part) return data;
   // The limit is applied after the range, so it does not change which rows are in a range.
@@ -43,27 +45,47 @@ DatasetSource::DatasetSource(const SourceSpec& spec, const SourceContext& contex
     : spec_(spec),
       context_(context),
       threads_(reading_threads(spec.threads > 0 ? spec.threads : context.threads)),
-      data_(open_rows(spec, threads_, context.watch)) {
+      data_(open_rows(spec, threads_, context.channels, context.watch)),
+      layout_(data_->layout().sample) {
   for (const LatentInfo& latent : data_->latents()) latent_names_.push_back(latent.name);
+  layout_.latents = static_cast<int>(latent_names_.size());
+  layout_.targets = static_cast<int>(data_->targets().size());
+  if (data_->layout().type == ElementType::u8) {
+    plan_images();
+  } else {
+    normalise(context.training.normalisation);
+  }
+}
+
+void DatasetSource::plan_images() {
   const RowLayout layout = data_->layout();
-  const int size = context.size;
-  if (size > 0 && layout.type == ElementType::u8 &&
-      (layout.sample.height != size || layout.sample.width != size)) {
+  const int size = context_.size, channels = layout.sample.channels;
+  if (size > 0 && layout.own_sizes) layout_.height = layout_.width = size;
+  if (size > 0 && (layout_.height != size || layout_.width != size)) {
     fail(ErrorKind::data,
          {fmt::format("{}: image of {}x{} pixels", data_->location(0), layout.sample.width,
                       layout.sample.height),
           fmt::format("the network reads {0}x{0}", size),
-          spec.labelled ? fmt::format("on source '{}', {}, or change the network's size", spec.name,
-                                      data_->size_advice(size))
-                        : data_->size_advice(size)});
+          spec_.labelled ? fmt::format("on source '{}', {}, or change the network's size",
+                                       spec_.name, data_->size_advice(size))
+                         : data_->size_advice(size)});
   }
-  if (layout.type == ElementType::u8) {
-    const FrameSize frame = frame_of(layout.sample.shape());
-    training_ = plan_augmentation(context.training, frame, frame);
-    evaluation_ = plan_augmentation(context.evaluation, frame, frame);
-  } else {
-    normalise(context.training.normalisation);
-  }
+  if (context_.channels != 0 && context_.channels != channels)
+    fail(ErrorKind::data,
+         {fmt::format("source '{}': {} with {}", spec_.name, data_->location(0),
+                      counted(channels, "channel")),
+          fmt::format("data.channels is {}, and only image files are converted", context_.channels),
+          fmt::format("set data.channels: {}, or convert the data", channels)});
+  const FrameSize frame = frame_of(layout.sample.shape()), out = frame_of(layout_.shape());
+  const auto planned = [&](const Augmentations& values) {
+    expect_channels(values, channels);
+    AugmentationPlan plan = plan_augmentation(values, layout.own_sizes ? FrameSize{} : frame, out);
+    plan.source = frame;
+    return plan;
+  };
+  training_ = planned(context_.training);
+  evaluation_ = planned(context_.evaluation);
+  layout_.patches = training_.patches();
 }
 
 void DatasetSource::normalise(const Normalisation& values) {
@@ -117,7 +139,7 @@ void DatasetSource::plan(MemoryPlan& plan, const Share& share) {
   if (data_->layout().type == ElementType::u8) {
     const SampleShape shape = data_->layout().sample.shape();
     emitter_.plan(plan, "data", share.rows, StoredImages{{}, shape}, shape);
-    passes_.plan(plan, "data", share.rows, shape, training_);
+    passes_.plan(plan, "data", share.rows, layout_.shape(), training_);
   }
   const auto reserve = [&](const std::string& what, std::int64_t rows, MemorySpace space) {
     return plan.reserve<std::uint8_t>("data", what, static_cast<std::size_t>(rows * row_bytes()),
@@ -252,7 +274,7 @@ void DatasetSource::emit_rows(Stream& stream, const StoredRows& rows, const Augm
     const SampleShape shape = layout.sample.shape();
     EmitCall call = {slots, index, context_.seed, plan, batch};
     if (plan.goes_on()) call.batch = passes_.target(batch);
-    emitter_.emit(stream, name(), StoredImages{rows, shape}, shape, call);
+    emitter_.emit(stream, name(), StoredImages{rows, shape, layout.own_sizes}, shape, call);
     call.batch = batch;
     if (plan.goes_on()) passes_.finish(StreamLauncher{stream}, call);
     return;

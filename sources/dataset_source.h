@@ -25,12 +25,7 @@ class DatasetSource final : public Source {
   DatasetSource(const SourceSpec& spec, const SourceContext& context);
 
   const std::string& name() const override { return spec_.name; }
-  SampleLayout layout() const override {
-    SampleLayout layout = data_->layout().sample;
-    layout.latents = static_cast<int>(latent_names_.size());
-    layout.targets = static_cast<int>(data_->targets().size());
-    return layout;
-  }
+  SampleLayout layout() const override { return layout_; }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   const std::vector<std::string>& latent_names() const override { return latent_names_; }
   const Dataset* rows() const override { return data_.get(); }
@@ -54,6 +49,8 @@ class DatasetSource final : public Source {
   std::int64_t row_bytes() const { return data_->layout().bytes(); }
   /// Reports progress before the first step: `doing` ("reading") and the number of rows done.
   void tell(const char* doing, std::int64_t done) const;
+  /// Plans the augmentation of images.
+  void plan_images();
   void emit_rows(Stream& stream, const StoredRows& rows, const AugmentationPlan& plan,
                  const Slot* slots, std::uint32_t index, const BatchView& batch);
   /// Adds the configured cache of streamed rows.
@@ -71,6 +68,7 @@ class DatasetSource final : public Source {
   SourceContext context_;
   int threads_;
   std::unique_ptr<Dataset> data_;
+  SampleLayout layout_;
   AugmentationPlan training_, evaluation_;  ///< images only
   RowScaler scaler_;                        ///< events and sets only
   std::vector<std::string> latent_names_;

@@ -41,6 +41,18 @@ std::string layout_advice(const SampleLayout& a, const SampleLayout& b) {
          "and globals; files without globals have globals: ''";
 }
 
+/// Clears the dense labels and masks of a batch, unless all of its sources make them.
+void clear_missing(Stream& stream, const SampleLayout& made, const BatchView& batch) {
+  const auto rows = static_cast<std::size_t>(batch.size);
+  if (batch.plane != nullptr && made.planes < batch.layout.planes)
+    stream.fill_zero(batch.plane,
+                     rows * static_cast<std::size_t>(batch.layout.height) *
+                         static_cast<std::size_t>(batch.layout.width) * sizeof(float),
+                     "dense labels");
+  if (batch.mask != nullptr && made.patches < batch.layout.patches)
+    stream.fill_zero(batch.mask, rows * static_cast<std::size_t>(batch.layout.patches), "masks");
+}
+
 }  // namespace
 
 void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const ConfigLocation& place) {
@@ -83,6 +95,7 @@ SampleLayout Mixture::layout() const {
     layout.targets = std::max(layout.targets, source->layout().targets);
     layout.latents = std::max(layout.latents, source->layout().latents);
     layout.planes = std::max(layout.planes, source->layout().planes);
+    layout.patches = std::max(layout.patches, source->layout().patches);
   }
   return layout;
 }
@@ -232,6 +245,12 @@ void Mixture::after_step(Stream& stream, std::uint64_t step) {
 
 void Mixture::emit(Stream& stream, const StepState* state, const BatchView& batch) {
   map(stream, "assign slots", share_.rows, AssignSlots{device_assignment_, state, slots_.data()});
+  SampleLayout common = layout();
+  for (const auto& source : sources_) {
+    common.planes = std::min(common.planes, source->layout().planes);
+    common.patches = std::min(common.patches, source->layout().patches);
+  }
+  clear_missing(stream, common, batch);
   for (int k = 0; k < size(); ++k) {
     source(k).emit(stream, slots_.data(), static_cast<std::uint32_t>(k), batch);
   }
@@ -247,6 +266,7 @@ void Mixture::emit_range(Stream& stream, int index, std::uint64_t first, const B
                     first_sample + static_cast<std::uint64_t>(count), from.name(), from.size()));
   }
   const auto k = static_cast<std::uint32_t>(index);
+  clear_missing(stream, from.layout(), batch);
   map(stream, "evaluation slots", batch.size, RangeSlots{first_sample, k, count, slots_.data()});
   from.emit_range(stream, slots_.data(), k, first_sample, count, batch);
 }

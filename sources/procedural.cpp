@@ -27,6 +27,8 @@ std::string ProceduralSource::summary() const {
 SampleLayout ProceduralSource::layout() const {
   SampleLayout layout = generator_->layout();
   layout.planes = settings_.dense == DenseLabels::plane ? 1 : 0;
+  layout.patches = settings_.training.patches();
+  if (settings_.luma) layout.channels = 1;
   return layout;
 }
 

@@ -23,6 +23,7 @@ class ProceduralSource final : public Source {
     AugmentationPlan training, evaluation;  ///< for images of the generator's size
     DenseLabels dense = DenseLabels::none;  ///< none if the generator has no dense labels
     std::uint32_t repeats = 1;              ///< see SampleOrder
+    bool luma = false;                      ///< images with one channel, from colours
     Normalisation normalisation = {};       ///< scaling of events and sets
   };
   ProceduralSource(std::string name, std::unique_ptr<Generator> generator, Settings settings);

@@ -99,10 +99,22 @@ std::unique_ptr<Source> make_source(const SourceSpec& spec, const SourceContext&
   auto generator = make_generator(spec.generator, own.size, spec.params, spec.place);
   ProceduralSource::Settings settings{
       own.seed, {}, {}, own.dense, static_cast<std::uint32_t>(spec.repeats)};
+  const SampleLayout layout = generator->layout();
   // The generator's kind decides: images made by event generators are not augmented.
-  if (find_generator(spec.generator).kind == SampleKind::image) {
+  const bool augmented = find_generator(spec.generator).kind == SampleKind::image;
+  if (layout.kind == SampleKind::image && own.channels != 0) {
+    settings.luma = augmented && layout.channels == 3 && own.channels == 1;
+    if (layout.channels != own.channels && !settings.luma)
+      fail(ErrorKind::config,
+           {fmt::format("{}source '{}': data.channels: {}, but {} has {}", spec.place.prefix(),
+                        spec.name, own.channels, spec.generator, layout.channels),
+            "its number of channels is fixed",
+            fmt::format("set data.channels: {}", layout.channels)});
+    expect_channels(own.training, own.channels);
+  }
+  if (augmented) {  // images made by event generators are not
     const FrameSize source = frame_of(generator->info().source_shape());
-    const FrameSize out = frame_of(generator->layout().shape());
+    const FrameSize out = frame_of(layout.shape());
     settings.training = plan_augmentation(own.training, source, out);
     settings.evaluation = plan_augmentation(own.evaluation, source, out);
   } else {

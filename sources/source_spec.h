@@ -77,6 +77,7 @@ inline constexpr const char* kRowsHelp =
 /// Settings that a source takes from its run.
 struct SourceContext {
   int size = 0;                    ///< side of the network's square input, pixels; 0: the data's
+  int channels = 0;                ///< channels of the network's images; 0: the data's
   std::uint64_t seed = 0;          ///< seed of the run
   std::int64_t threads = 0;        ///< the run's threads, unless the source sets its own
   Augmentations training;          ///< for training samples

@@ -24,6 +24,10 @@ bool is_one_of(const std::string_view (&words)[N], std::string_view word) {
 
 /// Means and deviations of the pixels of evenly spread images.
 void measure_pixels(const Dataset& data, DataSurvey& survey) {
+  if (survey.layout.own_sizes)
+    fail(ErrorKind::config, {survey.path.string() + ": canvas is given",
+                             "the proposed configuration has images of one size",
+                             "leave it out, and add canvas: to the written configuration"});
   const std::int64_t values = survey.layout.sample.elements();
   const auto channels = static_cast<std::size_t>(survey.layout.sample.channels);
   survey.measured = std::min(survey.rows, kMostMeasured);

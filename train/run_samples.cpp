@@ -3,7 +3,6 @@
 #include "core/config/yaml_json.h"
 #include "core/error.h"
 #include "core/text/plural.h"
-#include "kernels/emission/host_paint.h"
 #include "sources/datasets/dataset.h"
 #include "train/evaluation/evaluation.h"
 #include "train/heads/heads.h"
@@ -49,8 +48,7 @@ SampleOrigin origin_of(const RunConfig& config, const SourceConfig& configured,
   }
   origin.info.classes = source.classes();
   if (source.layout().kind == SampleKind::image)
-    origin.augmentation =
-        plan_augmentation(configured.augmentations.without_list(), {1, 1}, {1, 1});
+    origin.augmentation = plan_augmentation(configured.augmentations.held_out(), {1, 1}, {1, 1});
   else if (!configured.augmentations.normalisation.is_identity())
     forget_units(origin);
   return origin;
@@ -62,13 +60,6 @@ std::vector<SampleOrigin> held_out_origins(const RunConfig& config, const Mixtur
     origins.push_back(
         origin_of(config, config.held_out_from(static_cast<std::size_t>(i)), mixture.source(i)));
   return origins;
-}
-
-/// Number of patches that a plan masks some of; 0: it masks none.
-int patches_of(const AugmentationPlan& plan) {
-  if (plan.erase.op != op_of<augment::MaskPatches>) return 0;
-  const int side = static_cast<int>(plan.erase.value[0]);
-  return (plan.out.width / side) * (plan.out.height / side);
 }
 
 Mixture open(RunConfig& config, const RunSampleRange& range) {
@@ -193,34 +184,6 @@ std::size_t RunSamples::longest_location() const {
     }
   }
   return longest;
-}
-
-AugmentationPlan RunSamples::masking(int source) const {
-  if (held_out() || mixture_.layout().kind != SampleKind::image) return {};
-  const int size = static_cast<int>(config_.data.size);
-  return plan_augmentation(config_.data.sources[static_cast<std::size_t>(source)].augmentations,
-                           {size, size}, {size, size});
-}
-
-int RunSamples::mask_patches() const {
-  int most = 0;
-  for (int i = 0; i < mixture_.size(); ++i) most = std::max(most, patches_of(masking(i)));
-  return most;
-}
-
-std::vector<std::uint8_t> RunSamples::mask(const Slot& slot) const {
-  const int source = static_cast<int>(slot.source);
-  const AugmentationPlan plan = masking(source);
-  const std::uint64_t seed = source_seed(spec(source), config_.seed);
-  const bool generated = spec(source).kind == SourceKind::generator;
-  const std::uint64_t key = generated ? named_key(seed, spec(source).generator) : seed;
-  augment::PatchMask mask;
-  mask.draw(host::draw_augmentation(plan, {key, slot.ordinal}), mixture_.layout().shape());
-  std::vector<std::uint8_t> masked(static_cast<std::size_t>(mask_patches()), 0);
-  if (mask.patch == 0) return masked;
-  for (int i = 0; i < patches_of(plan); ++i)
-    masked[static_cast<std::size_t>(i)] = mask.masks(i) ? 1 : 0;
-  return masked;
 }
 
 std::uint64_t RunSamples::skip(std::uint64_t samples) {

@@ -47,8 +47,6 @@ class RunSamples final : public SampleReader {
   /// Relative to `data.root`.
   std::string location(const Slot& slot) const override;
   std::size_t longest_location() const override;
-  int mask_patches() const override;
-  std::vector<std::uint8_t> mask(const Slot& slot) const override;
   /// Skips whole steps.
   std::uint64_t skip(std::uint64_t samples) override;
   void make(const std::function<void(const HostSamples&)>& take) override;
@@ -67,8 +65,6 @@ class RunSamples final : public SampleReader {
   std::uint64_t held_out_samples(int source) const;
   /// The steps that the samples belong to, such as "steps 0 to 3"; the last one may be partial.
   std::string steps() const;
-  /// The augmentation of training samples of a source, whose masks it determines.
-  AugmentationPlan masking(int source) const;
   /// Makes mix_; names the columns of `target` after the classes whose shares they hold.
   void plan_mixing();
   void make_training(Stream& stream, const std::function<void(const HostSamples&)>& take);

@@ -160,8 +160,9 @@ ParamValue parse_param(const ParamRow& row, const std::string& text, const Confi
       return parse_list<std::int64_t>(row, text, place, parse_integer);
     case ParamType::text_list:
       return parse_list<std::string>(
-          row, text, place, [](const ParamRow&, const std::string& element, const ConfigLocation&) {
-            return element;
+          row, text, place,
+          [](const ParamRow& own, const std::string& element, const ConfigLocation& at) {
+            return own.paths ? absolute_path(element, at) : element;
           });
   }
   fail_type(row, text, place);

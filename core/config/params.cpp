@@ -11,8 +11,10 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <type_traits>
 
 namespace wellspring {
@@ -23,6 +25,16 @@ std::string ConfigLocation::to_string() const {
 
 std::string ConfigLocation::prefix() const {
   return file.empty() ? "" : to_string() + ": ";
+}
+
+std::string absolute_path(const std::string& path, const ConfigLocation& place) {
+  std::filesystem::path full = path;
+  const std::filesystem::path file = place.file;
+  if (full.is_relative() && (file.extension() == ".yaml" || file.extension() == ".yml"))
+    full = file.parent_path() / full;
+  std::error_code failed;
+  const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(full), failed);
+  return (failed ? full : canonical).string();
 }
 
 std::string ParamRow::type_text() const {

@@ -29,6 +29,10 @@ struct ConfigLocation {
   std::string prefix() const;     ///< the same before a message: "train.yaml:12:3: ", or ""
 };
 
+/// The canonical form of a path that is given at `place`: relative to the folder of a YAML file, or
+/// else to the working directory.
+std::string absolute_path(const std::string& path, const ConfigLocation& place);
+
 /// One parameter as written by the user: {"sigma", "0.2", "train.yaml:12:3"}.
 struct ParamSetting {
   std::string name, value;
@@ -76,6 +80,7 @@ struct ParamRow {
   std::string effect;                ///< setting that it needs: "label: temperature"; "": none
   bool may_change = false;           ///< samples and weights do not depend on it, so that a
                                      ///< resumed run may change it
+  bool paths = false;                ///< its texts are paths
   std::vector<ParamPreset> presets;  ///< presets, in the row `preset`
 
   std::string type_text() const;   ///< "an integer", "true or false"
@@ -257,48 +262,53 @@ class ParamTable {
  public:
   explicit ParamTable(std::string_view section) : table_(section) {}
 
-  template <class Real>  // float or double
-  ParamTable& real(std::string_view name, Real Struct::*member, Bounds bounds,
-                   std::string_view unit, std::string_view help, std::string_view source = "") {
+  // `Base` is the struct, or a base class of it that has the member.
+  template <class Real, class Base>  // float or double
+  ParamTable& real(std::string_view name, Real Base::*member, Bounds bounds, std::string_view unit,
+                   std::string_view help, std::string_view source = "") {
     static_assert(std::is_floating_point_v<Real>);
     return add(ParamType::real, {name, unit, help, source}, member, bounds);
   }
-  template <class Integer>  // values from -2^63 to 2^63 - 1, within the member's own range
-  ParamTable& integer(std::string_view name, Integer Struct::*member, Bounds bounds,
+  template <class Integer, class Base>  // from -2^63 to 2^63 - 1, within the member's own range
+  ParamTable& integer(std::string_view name, Integer Base::*member, Bounds bounds,
                       std::string_view unit, std::string_view help, std::string_view source = "") {
     static_assert(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>);
     return add(ParamType::integer, {name, unit, help, source}, member, bounds);
   }
-  ParamTable& flag(std::string_view name, bool Struct::*member, std::string_view help,
+  template <class Base>
+  ParamTable& flag(std::string_view name, bool Base::*member, std::string_view help,
                    std::string_view source = "") {
     return add(ParamType::flag, {name, "", help, source}, member);
   }
-  ParamTable& text(std::string_view name, std::string Struct::*member, std::string_view help) {
+  template <class Base>
+  ParamTable& text(std::string_view name, std::string Base::*member, std::string_view help) {
     return add(ParamType::text, {name, "", help, ""}, member);
   }
-  ParamTable& real_list(std::string_view name, std::vector<double> Struct::*member, Bounds bounds,
+  template <class Base>
+  ParamTable& real_list(std::string_view name, std::vector<double> Base::*member, Bounds bounds,
                         std::string_view unit, std::string_view help,
                         std::string_view source = "") {
     return add(ParamType::real_list, {name, unit, help, source}, member, bounds);
   }
-  template <class Integer>
-  ParamTable& integer_list(std::string_view name, std::vector<Integer> Struct::*member,
-                           Bounds bounds, std::string_view unit, std::string_view help,
+  template <class Integer, class Base>
+  ParamTable& integer_list(std::string_view name, std::vector<Integer> Base::*member, Bounds bounds,
+                           std::string_view unit, std::string_view help,
                            std::string_view source = "") {
     return add(ParamType::integer_list, {name, unit, help, source}, member, bounds);
   }
-  ParamTable& text_list(std::string_view name, std::vector<std::string> Struct::*member,
+  template <class Base>
+  ParamTable& text_list(std::string_view name, std::vector<std::string> Base::*member,
                         std::string_view help) {
     return add(ParamType::text_list, {name, "", help, ""}, member);
   }
-  template <class Enum>
-  ParamTable& choice(std::string_view name, Enum Struct::*member,
+  template <class Enum, class Base>
+  ParamTable& choice(std::string_view name, Enum Base::*member,
                      std::initializer_list<ParamChoice<std::type_identity_t<Enum>>> choices,
                      std::string_view help, std::string_view source = "") {
     return add_choice({name, "", help, source}, member, choices);
   }
-  template <class Enum>
-  ParamTable& choice(std::string_view name, Enum Struct::*member,
+  template <class Enum, class Base>
+  ParamTable& choice(std::string_view name, Enum Base::*member,
                      const std::vector<std::pair<std::string, Enum>>& choices,
                      std::string_view help, std::string_view source = "") {
     return add_choice({name, "", help, source}, member, choices);
@@ -317,6 +327,11 @@ class ParamTable {
   /// Neither samples nor weights depend on the last row.
   ParamTable& may_change() {
     table_.allow_change();
+    return *this;
+  }
+  /// The texts of the last row are paths: they are read with absolute_path.
+  ParamTable& paths() {
+    table_.rows.back().row.paths = true;
     return *this;
   }
   /// Named settings of rows above, as a user would write them. `help` gives their source.
@@ -365,16 +380,15 @@ class ParamTable {
   const detail::BoundTable& bound() const { return table_; }
 
  private:
-  template <class Member>
-  ParamTable& add(ParamType type, const detail::RowText& text, Member Struct::*member,
+  template <class Member, class Base>
+  ParamTable& add(ParamType type, const detail::RowText& text, Member Base::*member,
                   Bounds bounds = {}) {
     const Struct defaults{};
     table_.add(type, text, detail::place_of(defaults, defaults.*member), bounds, &defaults);
     return *this;
   }
-  template <class Enum, class Choices>
-  ParamTable& add_choice(const detail::RowText& text, Enum Struct::*member,
-                         const Choices& choices) {
+  template <class Enum, class Base, class Choices>
+  ParamTable& add_choice(const detail::RowText& text, Enum Base::*member, const Choices& choices) {
     static_assert(std::is_enum_v<Enum>);
     std::vector<std::pair<std::string_view, std::int64_t>> values;
     for (const auto& [label, value] : choices)

@@ -102,8 +102,8 @@ class SampleEncoder {
   }
 
  private:
-  static std::span<const float> row_of(std::span<const float> column, std::size_t row,
-                                       std::int64_t width) {
+  template <class T>
+  static std::span<const T> row_of(std::span<const T> column, std::size_t row, std::int64_t width) {
     const auto size = static_cast<std::size_t>(width);
     return column.empty() ? column : column.subspan(row * size, size);
   }
@@ -130,7 +130,7 @@ class SampleEncoder {
     add("target", named_values(info.targets, row_of(samples_.target(), row, layout_.targets)));
     add("globals", named_values(info.globals, row_of(samples_.globals(), row, layout_.globals)));
     if (!samples_.weight().empty()) truth["weight"] = samples_.weight()[row];
-    add("mask", feed_.mask(slot));
+    add("mask", row_of(samples_.mask(), row, layout_.patches));
     if (const std::string location = feed_.location(slot); !location.empty())
       truth["location"] = location;
     return truth;

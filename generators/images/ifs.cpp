@@ -58,109 +58,102 @@ const ParamTable<Ifs::Params>& Ifs::table() {
   constexpr auto kOneParameter = [](const Params& p) { return p.mode == Mode::one_parameter; };
   static const auto rows =
       ParamTable<Params>("ifs")
-          .choice<Mode>(
-              "mode", &Params::mode,
-              {{"fractaldb", Mode::fractaldb},
-               {"svd", Mode::svd},
-               {"one_parameter", Mode::one_parameter}},
-              "fractaldb: random affine maps, selected by filling rate; svd: contractions "
-              "built from singular values; one_parameter: perturbations of one such system")
-          .integer<int>("categories", &Params::categories, {1, 100000}, "",
-                        "number of classes; class k does not depend on it",
-                        "FractalDB-60, -1k and -10k: 60, 1000, 10000")
+          .choice("mode", &Params::mode,
+                  {{"fractaldb", Mode::fractaldb},
+                   {"svd", Mode::svd},
+                   {"one_parameter", Mode::one_parameter}},
+                  "fractaldb: random affine maps, selected by filling rate; svd: contractions "
+                  "built from singular values; one_parameter: perturbations of one such system")
+          .integer("categories", &Params::categories, {1, 100000}, "",
+                   "number of classes; class k does not depend on it",
+                   "FractalDB-60, -1k and -10k: 60, 1000, 10000")
           .only_where(kCounts, "no class_file")
-          .integer<std::int64_t>("category_seed", &Params::category_seed, {0}, "",
-                                 "seed of the systems, independent of the seed of the samples")
-          .real<double>(
-              "rate", &Params::rate, {0.01, 0.25}, "share of pixels",
-              "minimum filling rate of a class: share of 512x512 pixels hit by 100,000 points",
-              "FractalDB: 0.2")
+          .integer("category_seed", &Params::category_seed, {0}, "",
+                   "seed of the systems, independent of the seed of the samples")
+          .real("rate", &Params::rate, {0.01, 0.25}, "share of pixels",
+                "minimum filling rate of a class: share of 512x512 pixels hit by 100,000 points",
+                "FractalDB: 0.2")
           .only_where(kSearches, "mode: fractaldb and no class_file")
-          .real<float>("weight_step", &Params::weight_step, {0, 0.5}, "",
-                       "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
-                       "FractalDB: 0.4 (default of its program: 0.1)")
+          .real("weight_step", &Params::weight_step, {0, 0.5}, "",
+                "variations multiply a coefficient by 1 - 2w, 1 - w, 1 + w, 1 + 2w",
+                "FractalDB: 0.4 (default of its program: 0.1)")
           .only_where(kFractalDb, "mode: fractaldb")
           .flag("keep_degenerate", &Params::keep_degenerate,
                 "keep variations that diverge or show almost nothing", "FractalDB: true")
           .only_where(kFractalDb, "mode: fractaldb")
-          .real<double>("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
-                        "filling rate below which a variation counts as degenerate")
+          .real("least_fill", &Params::least_fill, {0, 0.2}, "share of pixels",
+                "filling rate below which a variation counts as degenerate")
           .only_where(kFractalDb, "mode: fractaldb")
-          .integer<int>(
-              "patches", &Params::patches, {0, 1000000}, "",
-              "distinct drawings (points and patches) per variation; 0: a new one per sample",
-              "FractalDB: 10, all with the same points")
-          .choice<Stamp>("stamp", &Params::stamp,
-                         {{"patch", Stamp::patch}, {"point", Stamp::point}},
-                         "patch: a random opaque 3x3 patch per point; point: a single pixel",
-                         "FractalDB: patch")
-          .choice<Palette>(
-              "palette", &Params::palette, {{"grey", Palette::grey}, {"colour", Palette::colour}},
-              "grey: 127 of 255; colour: hue from the point's number", "FractalDB: grey")
-          .integer<int>(
-              "points", &Params::points, {0, ifs::kMostPoints}, "",
-              "number of points; 0: the published density, 200,000 on 362x362 pixels of the "
-              "picture",
-              "FractalDB: 200,000 at 362 pixels")
-          .real<float>("picture", &Params::picture, {1, 4}, "image side",
-                       "side of the whole picture; above 1 a random part of it is visible",
-                       "FractalDB trains on 224 of 362 pixels: 1.616")
-          .real<float>("margin", &Params::margin, {0, 0.25}, "picture side",
-                       "margin around the points", "FractalDB: 6 of 362 pixels")
-          .integer<int>("walkers", &Params::walkers, {1, 65536}, "",
-                        "number of concurrent walkers, at most a quarter of the points")
-          .integer<int>("burn_in", &Params::burn_in, {0, 4096}, "",
-                        "number of initial steps of each walker that are not drawn")
-          .integer<int>("maps_low", &Params::maps_low, {2, 7}, "",
-                        "mode svd: smallest number of maps", "Anderson and Farrell: 2")
+          .integer("patches", &Params::patches, {0, 1000000}, "",
+                   "distinct drawings (points and patches) per variation; 0: a new one per sample",
+                   "FractalDB: 10, all with the same points")
+          .choice("stamp", &Params::stamp, {{"patch", Stamp::patch}, {"point", Stamp::point}},
+                  "patch: a random opaque 3x3 patch per point; point: a single pixel",
+                  "FractalDB: patch")
+          .choice("palette", &Params::palette,
+                  {{"grey", Palette::grey}, {"colour", Palette::colour}},
+                  "grey: 127 of 255; colour: hue from the point's number", "FractalDB: grey")
+          .integer("points", &Params::points, {0, ifs::kMostPoints}, "",
+                   "number of points; 0: the published density, 200,000 on 362x362 pixels of the "
+                   "picture",
+                   "FractalDB: 200,000 at 362 pixels")
+          .real("picture", &Params::picture, {1, 4}, "image side",
+                "side of the whole picture; above 1 a random part of it is visible",
+                "FractalDB trains on 224 of 362 pixels: 1.616")
+          .real("margin", &Params::margin, {0, 0.25}, "picture side", "margin around the points",
+                "FractalDB: 6 of 362 pixels")
+          .integer("walkers", &Params::walkers, {1, 65536}, "",
+                   "number of concurrent walkers, at most a quarter of the points")
+          .integer("burn_in", &Params::burn_in, {0, 4096}, "",
+                   "number of initial steps of each walker that are not drawn")
+          .integer("maps_low", &Params::maps_low, {2, 7}, "", "mode svd: smallest number of maps",
+                   "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
-          .integer<int>("maps_high", &Params::maps_high, {2, 7}, "",
-                        "mode svd: largest number of maps", "Anderson and Farrell: 4")
+          .integer("maps_high", &Params::maps_high, {2, 7}, "", "mode svd: largest number of maps",
+                   "Anderson and Farrell: 4")
           .only_where(kSvd, "mode: svd")
-          .integer<int>(
-              "jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
-              "mode svd: variations of a class, in which one map is multiplied by 0.8 to 1.1",
-              "Anderson and Farrell: a new one per sample")
+          .integer("jitters", &Params::jitters, {0, ifs::kVariations - 1}, "",
+                   "mode svd: variations of a class, in which one map is multiplied by 0.8 to 1.1",
+                   "Anderson and Farrell: a new one per sample")
           .only_where(kSvd, "mode: svd")
-          .real<float>(
-              "shift", &Params::shift, {0, 1}, "box side",
-              "mode svd: largest offset of the window's centre from that of the points' bounding "
-              "box",
-              "Anderson and Farrell: 0.2")
+          .real("shift", &Params::shift, {0, 1}, "box side",
+                "mode svd: largest offset of the window's centre from that of the points' bounding "
+                "box",
+                "Anderson and Farrell: 0.2")
           .only_where(kSvd, "mode: svd")
-          .real<float>("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
-                       "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
+          .real("zoom_low", &Params::zoom_low, {0.1, 10}, "box side",
+                "mode svd: smallest side of the window", "Anderson and Farrell: 0.5")
           .only_where(kSvd, "mode: svd")
-          .real<float>("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
-                       "mode svd: largest side of the window", "Anderson and Farrell: 2")
+          .real("zoom_high", &Params::zoom_high, {0.1, 10}, "box side",
+                "mode svd: largest side of the window", "Anderson and Farrell: 2")
           .only_where(kSvd, "mode: svd")
-          .choice<Background>("background", &Params::background,
-                              {{"plasma", Background::plasma}, {"black", Background::black}},
-                              "mode svd: background of the points", "Anderson and Farrell: plasma")
+          .choice("background", &Params::background,
+                  {{"plasma", Background::plasma}, {"black", Background::black}},
+                  "mode svd: background of the points", "Anderson and Farrell: plasma")
           .only_where(kSvd, "mode: svd")
-          .real<double>(
-              "sigma", &Params::sigma, {3, 5}, "",
-              "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
-              "0.1",
-              "1p-frac: 4.0 (default of its program: 3.5)")
+          .real("sigma", &Params::sigma, {3, 5}, "",
+                "mode one_parameter: sum of s1 + 2 s2 (singular values) over the system's maps, +- "
+                "0.1",
+                "1p-frac: 4.0 (default of its program: 3.5)")
           .only_where(kOneParameter, "mode: one_parameter")
-          .real<double>(
-              "perturbation", &Params::perturbation, {0, 0.5}, "",
-              "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
-              "1p-frac: 0.1")
+          .real("perturbation", &Params::perturbation, {0, 0.5}, "",
+                "mode one_parameter: D; each class multiplies the coefficients by U(1 - D, 1 + D)",
+                "1p-frac: 0.1")
           .only_where(kOneParameter, "mode: one_parameter")
-          .integer<int>("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
-                        "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
-          .choice<ifs::Search>(
-              "search", &Params::search,
-              {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
-              "mode fractaldb. own: independent search per class; official: the systems of the "
-              "published search with NumPy seed `category_seed`",
-              "FractalDB-1k: official, seed 1")
+          .integer("render", &Params::render, {0, kMostSide}, "pixels", kRenderHelp,
+                   "FractalDB: 362; 1p-frac: 512; Anderson and Farrell: 224")
+          .choice("search", &Params::search,
+                  {{"own", ifs::Search::own}, {"official", ifs::Search::official}},
+                  "mode fractaldb. own: independent search per class; official: the systems of the "
+                  "published search with NumPy seed `category_seed`",
+                  "FractalDB-1k: official, seed 1")
           .only_where(kSearches, "mode: fractaldb and no class_file")
           .text_list("class_file", &Params::class_file,
                      "files of systems, a class each, or a folder of .csv files: a row a,b,c,d,e,f "
-                     "or a,b,c,d,e,f,p per map (p: its probability), as FractalDB publishes them")
+                     "or a,b,c,d,e,f,p per map (p: its probability), as FractalDB publishes them; "
+                     "paths are "
+                     "relative to the configuration")
+          .paths()
           .only_where(kFractalDb, "mode: fractaldb")
           .text("class_hash", &Params::class_hash,
                 "SHA-256 of the class files; set when they are read, and checked if given")

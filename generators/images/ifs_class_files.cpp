@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -32,7 +33,11 @@ class ClassFile {
 
   System read() {
     const std::string text = read_text(path_);
-    for (std::string_view rest = text; !rest.empty();) {
+    std::string_view rest = text;
+    if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);  // byte order mark of UTF-8
+    if (rest.starts_with("\xFF\xFE") || rest.starts_with("\xFE\xFF"))
+      refuse(path_.string(), "text in UTF-16", "save it as UTF-8");
+    while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
       ++line_;
       if (const auto row = trim(rest.substr(0, end)); !row.empty() && row.front() != '#')
@@ -128,6 +133,21 @@ std::vector<fs::path> files_of(const std::vector<std::string>& paths) {
   return files;
 }
 
+/// Classes are named after their files.
+void expect_different_names(const std::vector<fs::path>& files) {
+  std::map<std::string, fs::path> first;
+  for (const fs::path& path : files) {
+    const auto [other, added] = first.emplace(path.stem().string(), path);
+    if (added) continue;
+    const bool same = other->second == path;
+    fail(ErrorKind::config,
+         {same ? fmt::format("ifs: class_file has {} twice", path.string())
+               : fmt::format("ifs: {} and {} are both class {}", other->second.string(),
+                             path.string(), other->first),
+          "a class is named after its file", same ? "remove one" : "rename one of the files"});
+  }
+}
+
 }  // namespace
 
 ClassFiles read_class_files(const std::vector<std::string>& paths) {
@@ -135,6 +155,7 @@ ClassFiles read_class_files(const std::vector<std::string>& paths) {
   if (files.size() > kMostClasses)
     fail(ErrorKind::data, {fmt::format("{}: {} class files", paths.front(), files.size()),
                            fmt::format("ifs has at most {} classes", kMostClasses), "use fewer"});
+  expect_different_names(files);
   ClassFiles classes;
   Sha256 hash;
   for (const fs::path& path : files) {

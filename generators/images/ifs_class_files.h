@@ -2,7 +2,7 @@
 //
 // The format of FractalDB's csv files: a row per map with a, b, c, d, e, f and its probability p,
 // separated by commas. Without p, probabilities are proportional to |ad - bc|. Empty lines and lines
-// that begin with # are skipped.
+// that begin with # are skipped. A row may be repeated: its map is chosen that much more often.
 #pragma once
 
 #include "generators/images/ifs_system.h"
@@ -18,8 +18,8 @@ struct ClassFiles {
   std::string hash;  ///< SHA-256 of names and systems
 };
 
-/// Reads files in the given order. A single folder means its .csv files, sorted by name. Throws data
-/// errors with file, line and column.
+/// Reads files in the given order. A single folder means its .csv files, sorted by name. Throws
+/// config errors for equal names, and data errors with file, line and column.
 ClassFiles read_class_files(const std::vector<std::string>& paths);
 
 }  // namespace wellspring::ifs

@@ -173,13 +173,7 @@ bool is_own_generator(std::string_view name) {
 }
 
 std::string own_generator_path(const std::string& name, const ConfigLocation& place) {
-  fs::path path = name;
-  const fs::path file = place.file;
-  if (path.is_relative() && (file.extension() == ".yaml" || file.extension() == ".yml"))
-    path = file.parent_path() / path;
-  std::error_code failed;
-  const fs::path full = fs::weakly_canonical(fs::absolute(path), failed);
-  return failed ? path.string() : full.string();
+  return absolute_path(name, place);
 }
 
 std::string own_functor_name(const fs::path& header) {

@@ -51,6 +51,15 @@ WS_INLINE void apply_augmentation(const Augmentation& view, int x, int y, Colour
   augment::erase_box(view, x, y, colour.r, colour.g, colour.b);
 }
 
+/// Turns colours into their luma, for images with one channel.
+template <int N>
+WS_INLINE void keep_luma(ColourRun<N>& colour) {
+  if (colour.grey) return;
+  WS_LANES
+  for (int i = 0; i < N; ++i) colour.r[i] = luma(colour.r[i], colour.g[i], colour.b[i]);
+  colour.grey = true;
+}
+
 /// True if only normalisation applies to the pixels of row y.
 WS_INLINE bool only_normalises(const Augmentation& view, int y) {
   return view.colour_at_emission == 0 && !view.unfinished &&

@@ -1,7 +1,7 @@
 // Random words of the augmentation, and the list of colour steps drawn from them. Called when an
 // augmentation is drawn; host and device.
 //
-// Random words are keyed by (seed, ordinal, view, operation, draw). An operation's words depend
+// Random words are keyed by (seed, ordinal, operation, draw). An operation's words depend
 // neither on its position in the list nor on the other entries.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace wellspring {
 /// operation is applied.
 class AugmentRng {
  public:
-  WS_INLINE AugmentRng(SampleRng rng, AugmentOp op, std::uint32_t view)
-      : rng_(rng), draw_(view << 16 | static_cast<std::uint32_t>(op) << 8) {}
+  WS_INLINE AugmentRng(SampleRng rng, AugmentOp op)
+      : rng_(rng), draw_(static_cast<std::uint32_t>(op) << 8) {}
 
   WS_INLINE std::uint32_t next() {
     const std::uint32_t lane = used_ & 3u;
@@ -60,7 +60,7 @@ class DrawnGroups {
   WS_HD DrawnGroups(const AugmentationPlan& plan, SampleRng rng) {
     for (int g = 0; g < plan.group_count; ++g) {
       const AugmentGroup& group = plan.group[g];
-      AugmentRng words(rng, words_of_group(g), plan.view);
+      AugmentRng words(rng, words_of_group(g));
       const bool happens = words.uniform() < group.probability;
       if (!happens || !include(group.place)) continue;
       applied_ |= 1u << g;

@@ -56,7 +56,7 @@ enum class Padding : std::uint8_t {
 /// Interpolation of stored images between pixel centres.
 enum class Interpolation : std::uint8_t { bilinear, bicubic };
 
-inline constexpr int kMostGeometrySteps = 11;
+inline constexpr int kMostGeometrySteps = 12;
 inline constexpr int kMostColourSteps = 14;
 inline constexpr int kMostRandOperations = 4;
 /// Maximum number of colour steps per sample: a full list in which rand_augment expands to its
@@ -125,11 +125,12 @@ struct AugmentationPlan {
   bool whole_after_blur = false;  ///< an operation needs the whole-image pass after the blur
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
-  std::uint32_t view = 0;        ///< index of the view of a sample, below 2^16
   float mean[3] = {0, 0, 0};     ///< subtracted, per channel, in units of [0, 1] intensity
   float inv_std[3] = {1, 1, 1};  ///< factor applied after `mean`, per channel
 
   WS_INLINE bool blurs() const { return blur.op != AugmentOp::none; }
+  /// Number of patches that the plan masks some of; 0: it masks none.
+  int patches() const;
   /// True if more passes follow emission.
   WS_INLINE bool goes_on() const { return blurs() || whole_images; }
   friend bool operator==(const AugmentationPlan&, const AugmentationPlan&) = default;

@@ -8,10 +8,16 @@
 
 namespace wellspring {
 
-Augmentations Augmentations::without_list() const {
+Augmentations Augmentations::held_out() const {
   Augmentations plain = *this;
   plain.list.clear();
   plain.groups.clear();
+  if (centre_crop > 0) {
+    OperationParams<augment::Crop> crop;
+    crop.resize = static_cast<int>(centre_crop);
+    crop.place = augment::CropPlace::centre;
+    plain.list.push_back({crop, place});
+  }
   return plain;
 }
 
@@ -59,7 +65,7 @@ void read_augmentations(const ConfigNode& node, Augmentations& values) {
   read_normalisation(node, values.normalisation);
   node.read(reading_table(), values);
   if (node.has("augment") || node.has("normalise") || node.has("padding") ||
-      node.has("interpolation"))
+      node.has("interpolation") || node.has("centre_crop"))
     values.place = node.location();
   check_augmentations(values);
 }
@@ -68,7 +74,8 @@ void write_augmentations(ConfigWriter& writer, const Augmentations& values) {
   if (values.list.empty()) writer.value("augment", "[]");
   writer.section("augment", [&] { detail::write_list(writer, values); });
   write_normalisation(writer, values.normalisation);
-  writer.table(reading_table(), values);
+  // Left out if off, so that the identity of runs without it stays the same.
+  writer.table(reading_table(), values, {values.centre_crop == 0 ? "centre_crop" : ""});
 }
 
 }  // namespace wellspring

@@ -139,12 +139,13 @@ struct Augmentations {
   Normalisation normalisation;
   Padding padding = Padding::zero;
   Interpolation interpolation = Interpolation::bilinear;
+  std::int64_t centre_crop = 0;  ///< held-out images: shorter side before a centre crop; 0: none
   ConfigLocation place;
 
-  /// The same settings without the list, for held-out samples.
-  Augmentations without_list() const;
+  /// The settings of held-out samples: the same without the list, but with the centre crop.
+  Augmentations held_out() const;
 };
-/// The table rows `padding` and `interpolation`.
+/// The table rows `padding`, `interpolation` and `centre_crop`.
 const ParamTable<Augmentations>& reading_table();
 
 /// Reads the keys `augment`, `normalise`, `padding` and `interpolation` of `node` into `values`; a
@@ -159,9 +160,13 @@ void write_augmentations(ConfigWriter& writer, const Augmentations& values);
 /// operation, an impossible order, an impossible group.
 void check_augmentations(const Augmentations& values);
 
-/// Plans for a source image size and an output size. Throws the errors of check_augmentations, and
+/// Plans for a source image size ({}: each image has its own) and an output size. Throws the errors of check_augmentations, and
 /// config errors for a blur wider than the image or a normalisation that does not suit colours.
 AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source, FrameSize out);
+
+/// Throws a config error if an operation or the normalisation needs colours and the images have one
+/// channel.
+void expect_channels(const Augmentations& values, int channels);
 
 /// Throws a config error that names the regression target `what` if the geometric operations make a
 /// latent of this role undefined.

@@ -31,12 +31,12 @@ WS_INLINE bool is_on_grid(const Augmentation& a) {
   return !a.projective && steps && x == math::floor(x) && y == math::floor(y);
 }
 
-WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
+WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng, FrameSize source,
                                 const DrawnGroups& groups, Augmentation& a) {
-  GeometryDraw draw = {plan.out, plan.source, {}};
+  GeometryDraw draw = {plan.out, source, {}};
   for (int i = 0; i < plan.geometry_count; ++i) {
     const AugmentStep step = plan.geometry[i];
-    AugmentRng words(rng, step.op, plan.view);
+    AugmentRng words(rng, step.op);
     const bool happens = words.happens(step) && groups.include(step.place);
     augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
       if constexpr (moves_pixels<Op>) {
@@ -54,8 +54,8 @@ WS_HD inline void draw_geometry(const AugmentationPlan& plan, SampleRng rng,
   a.centre_x = 0.5f * static_cast<float>(plan.out.width);
   a.centre_y = 0.5f * static_cast<float>(plan.out.height);
   // Vector from the source's centre to its corner, in homogeneous coordinates.
-  const float to_x = 0.5f * static_cast<float>(plan.source.width);
-  const float to_y = 0.5f * static_cast<float>(plan.source.height);
+  const float to_x = 0.5f * static_cast<float>(source.width);
+  const float to_y = 0.5f * static_cast<float>(source.height);
   const float(&m)[9] = draw.map.m;
   a.projective = m[6] != 0 || m[7] != 0 || m[8] != 1;
   a.m00 = math::fma(to_x, m[6], m[0]);
@@ -77,7 +77,7 @@ WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng,
   ColourList list(a);
   for (int i = 0; i < plan.colour_count; ++i) {
     const AugmentStep step = plan.colour[groups.colour_step(i)];
-    AugmentRng words(rng, step.op, plan.view);
+    AugmentRng words(rng, step.op);
     if (words.happens(step) && groups.include(step.place)) {
       augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
         if constexpr (changes_colours<Op> && requires { &Op::draw; }) {
@@ -96,7 +96,7 @@ WS_HD inline void draw_colour(const AugmentationPlan& plan, SampleRng rng,
 WS_HD inline void draw_last(const AugmentationPlan& plan, const AugmentStep& step, SampleRng rng,
                             const DrawnGroups& groups, Augmentation& a) {
   if (step.op == AugmentOp::none) return;
-  AugmentRng words(rng, step.op, plan.view);
+  AugmentRng words(rng, step.op);
   if (!words.happens(step) || !groups.include(step.place)) return;
   augment::Operations::visit(step.op, [&]<class Op>() WS_INLINED {
     if constexpr (Op::kInfo.stage >= AugmentStage::neighbours) Op::draw(step, plan.out, words, a);
@@ -106,11 +106,12 @@ WS_HD inline void draw_last(const AugmentationPlan& plan, const AugmentStep& ste
 }  // namespace detail
 
 /// Draws the augmentation of one sample. `rng`: the source's seed and the slot's ordinal, so that
-/// each epoch draws a different augmentation.
-WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
+/// each epoch draws a different augmentation. `source`: size of the sample's image.
+WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng,
+                                            FrameSize source) {
   Augmentation a;
   const DrawnGroups groups(plan, rng);
-  detail::draw_geometry(plan, rng, groups, a);
+  detail::draw_geometry(plan, rng, source, groups, a);
   detail::draw_colour(plan, rng, groups, a);
   WS_UNROLL(3)
   for (int c = 0; c < 3; ++c) {
@@ -121,6 +122,10 @@ WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, Sample
   detail::draw_last(plan, plan.blur, rng, groups, a);
   detail::draw_last(plan, plan.erase, rng, groups, a);
   return a;
+}
+/// The same for images of one size.
+WS_HD inline Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
+  return draw_augmentation(plan, rng, plan.source);
 }
 
 }  // namespace wellspring

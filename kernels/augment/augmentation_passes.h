@@ -54,7 +54,8 @@ class AugmentationPasses {
     if (!plan_.goes_on()) return;
     const SampleShape shape = call.batch.layout.shape();
     launch.map("augmentations of the passes", call.batch.size,
-               DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data()});
+               DrawAugmentations{plan_, call.slots, call.source, call.seed, drawn_.data(), shape,
+                                 call.batch.mask, call.batch.layout.patches});
     visit_float(call.batch.dtype, [&]<class T>(T) {
       auto* const x = static_cast<T*>(call.batch.x);
       if (plan_.whole_images)

@@ -19,6 +19,12 @@ double Planning::log(double x) {
   return std::log(x);
 }
 
+int AugmentationPlan::patches() const {
+  if (erase.op != op_of<augment::MaskPatches>) return 0;
+  const int side = static_cast<int>(erase.value[0]);
+  return (out.width / side) * (out.height / side);
+}
+
 float Planning::whole_pixels(double fraction, int size) {
   const double product = fraction * size;
   const double nearest = std::round(product);
@@ -47,7 +53,11 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   const auto set = [&](const StepValues& values) {
     std::copy(std::begin(values.value), std::end(values.value), step.value);
   };
-  const FrameSize before = Op::kInfo.stage >= AugmentStage::neighbours ? plan.out : frame;
+  constexpr bool kResizes = requires {
+    Op::kResizes;
+  };
+  const bool of_output = kResizes || Op::kInfo.stage >= AugmentStage::neighbours;
+  const FrameSize before = of_output ? plan.out : frame;
   if constexpr (requires { params.plan(before, SettingCheck(setting)); }) {
     set(params.plan(before, SettingCheck(setting)));
   } else if constexpr (requires { params.plan(before); }) {
@@ -57,7 +67,7 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   if constexpr (requires { &P::needs_pass; }) whole |= params.needs_pass();
   if (whole) (plan.blurs() ? plan.whole_after_blur : plan.whole_images) = true;
   if constexpr (moves_pixels<Op>) plan.geometry[plan.geometry_count++] = step;
-  if constexpr (requires { Op::kResizes; }) frame = plan.out;
+  if constexpr (kResizes) frame = plan.out;
   if constexpr (changes_colours<Op>) {
     if (setting.group.group >= 0) {
       AugmentGroup& group = plan.group[setting.group.group];
@@ -72,6 +82,35 @@ void plan_operation(const P& params, const AugmentSetting& setting, FrameSize& f
   } else if constexpr (Op::kInfo.stage == AugmentStage::erase) {
     plan.erase = step;
   }
+}
+
+/// Brings images of their own sizes to the output's size before other operations: `shift`, for
+/// example, is planned in pixels. An operation of the list may do so; flips may come before it.
+void resize_first(const Augmentations& values, AugmentationPlan& plan) {
+  const AugmentSetting* moved = nullptr;
+  for (const AugmentSetting& setting : values.list) {
+    bool resizes = false, moves = false;
+    augment::Operations::visit(setting.op(), [&]<class Op>() {
+      resizes = requires {
+        Op::kResizes;
+      };
+      moves = moves_pixels<Op> && op_of<Op> != op_of<augment::FlipX> &&
+              op_of<Op> != op_of<augment::FlipY>;
+    });
+    if (resizes && moved == nullptr) return;
+    if (resizes) {
+      const std::string &name = augmentation_entry(setting.op()).name,
+                        &before = augmentation_entry(moved->op()).name;
+      fail(ErrorKind::config, {fmt::format("{} comes after {}", setting.where(), before),
+                               "on a canvas, images have different sizes until they are cropped",
+                               fmt::format("move {} before {}", name, before)});
+    }
+    if (moves && moved == nullptr) moved = &setting;
+  }
+  AugmentStep& fit = plan.geometry[plan.geometry_count++];
+  fit = {op_of<augment::Crop>, {}, 1, {}};
+  fit.value[0] = static_cast<float>(std::min(plan.out.width, plan.out.height));
+  fit.value[1] = 1;  // in the centre
 }
 
 AugmentGroup plan_group(const GroupSetting& setting) {
@@ -129,12 +168,30 @@ AugmentationPlan plan_augmentation(const Augmentations& values, FrameSize source
   }
   for (const GroupSetting& group : values.groups)
     plan.group[plan.group_count++] = plan_group(group);
-  FrameSize frame = source;
+  if (source == FrameSize{}) resize_first(values, plan);
+  FrameSize frame = source == FrameSize{} ? out : source;
   for (const AugmentSetting& setting : values.list) {
     std::visit([&](const auto& params) { plan_operation(params, setting, frame, plan); },
                setting.params);
   }
   return plan;
+}
+
+void expect_channels(const Augmentations& values, int channels) {
+  if (channels != 1) return;
+  const Normalisation& n = values.normalisation;
+  for (const auto& [name, list] : {std::pair("mean", &n.mean), std::pair("std", &n.std)})
+    if (list->size() > 1)
+      fail(ErrorKind::config, {fmt::format("{}normalise.{} has {}", values.place.prefix(), name,
+                                           counted(list->size(), "value")),
+                               "the images have one channel", "give one value"});
+  for (const AugmentSetting& setting : values.list)
+    for (const AugmentOp op :
+         {op_of<augment::Saturation>, op_of<augment::Hue>, op_of<augment::Grey>})
+      if (setting.op() == op)
+        fail(ErrorKind::config, {setting.where() + " is used for images with one channel",
+                                 "it changes colours, and these images have none",
+                                 fmt::format("remove {}", augmentation_entry(op).name)});
 }
 
 void expect_mappable(const Augmentations& values, LatentRole role, const std::string& what) {

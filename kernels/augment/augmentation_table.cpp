@@ -104,7 +104,10 @@ const ParamTable<Augmentations>& reading_table() {
                   "pixel values beyond the border of stored images")
           .choice("interpolation", &Augmentations::interpolation,
                   {{"bilinear", Interpolation::bilinear}, {"bicubic", Interpolation::bicubic}},
-                  "interpolation of stored images and rendered canvases between pixel centres");
+                  "interpolation of stored images and rendered canvases between pixel centres")
+          .integer("centre_crop", &Augmentations::centre_crop, {0, 16384}, "pixels",
+                   "held-out images: length of the shorter side before a crop from the centre, as "
+                   "torchvision's Resize and CenterCrop; 0: the whole image is resized");
   return table;
 }
 

@@ -57,6 +57,7 @@ struct SampleLayout {
   int features = 0;                           ///< per event, or per item of a set
   int globals = 0, targets = 0, latents = 0;  ///< widths of the columns with the same names
   int planes = 0;                             ///< 1 for images with dense labels, otherwise 0
+  int patches = 0;  ///< patches that mask_patches divides an image into; 0: nothing is masked
 
   static constexpr SampleLayout image(int height, int width, int channels) {
     SampleLayout layout;
@@ -119,6 +120,7 @@ struct BatchView {
   float* weight = nullptr;   ///< [size] 1 unless the generator weights its samples
   float* latents = nullptr;  ///< [size, latents] in the source's order, padded with 0
   float* plane = nullptr;    ///< [size, height, width] dense labels of images, 0: no label
+  std::uint8_t* mask = nullptr;     ///< [size, patches] 1: masked patches, counted row by row
   SetOverflow* overflow = nullptr;  ///< [1] total over all sets; null: not requested
 };
 

@@ -19,6 +19,7 @@ std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view) {
       {"weight", ElementType::f32, 1, view.weight},
       {"plane", ElementType::f32, std::int64_t{layout.planes} * layout.height * layout.width,
        view.plane},
+      {"mask", ElementType::u8, layout.patches, view.mask},
   }};
 }
 
@@ -31,6 +32,7 @@ BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColum
   view.latents = static_cast<float*>(columns[5].data);
   view.weight = static_cast<float*>(columns[6].data);
   view.plane = static_cast<float*>(columns[7].data);
+  view.mask = static_cast<std::uint8_t*>(columns[8].data);
   return view;
 }
 

@@ -23,9 +23,10 @@ struct BatchColumn {
   std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
 };
 
-inline constexpr std::size_t kBatchColumns = 8;
+inline constexpr std::size_t kBatchColumns = 9;
 
-/// The columns of `view`, in the order x, count, globals, label, target, latents, weight, plane.
+/// The columns of `view`, in the order x, count, globals, label, target, latents, weight, plane,
+/// mask.
 std::array<BatchColumn, kBatchColumns> columns_of(const BatchView& view);
 /// `view` with the data pointers of `columns`, in the order of columns_of.
 BatchView with_columns(BatchView view, const std::array<BatchColumn, kBatchColumns>& columns);

@@ -29,6 +29,7 @@ struct ByteImages {
 
   struct Scene {
     const std::uint8_t* pixels;
+    std::int32_t width, height;
     Padding padding;
     bool on_grid;
   };
@@ -36,7 +37,8 @@ struct ByteImages {
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view, Truth<0>& truth) const {
     const std::uint64_t i = index == ImageIndex::sample ? key.slot.sample : key.slot.row;
     truth.label = labels[i];
-    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), view.padding, view.on_grid};
+    return {pixels + i * static_cast<std::uint64_t>(shape.elements()), shape.width, shape.height,
+            view.padding, view.on_grid};
   }
 
   template <int N>
@@ -49,15 +51,16 @@ struct ByteImages {
         colour.set(i, resample(run, i, pixel));
       }
     }
+    colour.grey = shape.channels == 1;
   }
 
  private:
   WS_INLINE Rgb texel(const Scene& scene, int x, int y) const {
-    const int cx = x < 0 ? 0 : (x >= shape.width ? shape.width - 1 : x);
-    const int cy = y < 0 ? 0 : (y >= shape.height ? shape.height - 1 : y);
+    const int cx = x < 0 ? 0 : (x >= scene.width ? scene.width - 1 : x);
+    const int cy = y < 0 ? 0 : (y >= scene.height ? scene.height - 1 : y);
     if (scene.padding == Padding::zero && (cx != x || cy != y)) return {};
     const std::uint8_t* const p =
-        scene.pixels + static_cast<std::int64_t>(cy * shape.width + cx) * shape.channels;
+        scene.pixels + static_cast<std::int64_t>(cy * scene.width + cx) * shape.channels;
     const float r = unit_from_byte(p[0]);
     if (shape.channels == 1) return {r, r, r};
     return {r, unit_from_byte(p[1]), unit_from_byte(p[2])};

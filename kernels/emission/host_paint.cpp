@@ -6,8 +6,8 @@ namespace wellspring::host {
 
 template class RunPainter<32>;
 
-Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng) {
-  return wellspring::draw_augmentation(plan, rng);
+Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng, FrameSize source) {
+  return wellspring::draw_augmentation(plan, rng, source);
 }
 
 void map_latents(const Augmentation& view, const LatentRoles& roles, float* latents) {

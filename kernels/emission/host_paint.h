@@ -16,7 +16,7 @@
 #if !WS_DEVICE_CODE
 namespace wellspring::host {
 
-Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng);
+Augmentation draw_augmentation(const AugmentationPlan& plan, SampleRng rng, FrameSize source);
 void map_latents(const Augmentation& view, const LatentRoles& roles, float* latents);
 
 /// Places runs of N pixels in row b of a batch, and writes their colours in the batch's type.
@@ -63,6 +63,7 @@ void RunPainter<N>::write(int px, int py, int count, ColourRun<N>& colour) const
     store([&](auto* out) { grey_.store(colour.r, out); });
     return;
   }
+  if (channels == 1) detail::keep_luma(colour);
   colour.spread();
   detail::apply_augmentation(view_, px, py, colour);
   store([&](auto* out) { detail::store_run(colour, channels, count, out); });

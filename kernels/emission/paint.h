@@ -33,6 +33,7 @@ WS_INLINE void paint_tile(Team& team, const Augmentation& view, const PixelTile&
     const PixelRun<kRun> run = place_run<kRun>(view, tile, px, py);
     shade(run, colour);
     T* const out = x + (static_cast<std::int64_t>(py) * width + px) * channels;
+    if (channels == 1) keep_luma(colour);
     colour.spread();
     apply_augmentation(view, px, py, colour);
     store_run(colour, channels, count, out);

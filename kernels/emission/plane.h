@@ -66,7 +66,6 @@ inline AugmentationPlan geometry_of(const AugmentationPlan& plan) {
   geometry.out = plan.out;
   geometry.geometry_count = plan.geometry_count;
   for (int i = 0; i < plan.geometry_count; ++i) geometry.geometry[i] = plan.geometry[i];
-  geometry.view = plan.view;
   return geometry;
 }
 

@@ -14,7 +14,10 @@
 //
 //     float cost(const Scene&) const;                   estimated cost, in any unit
 //
-// A host then starts with the most expensive samples (kernels/runtime/launch.h).
+// A host then starts with the most expensive samples (kernels/runtime/launch.h). A functor whose
+// images differ in size has
+//
+//     FrameSize frame(const Slot&) const;               size of the slot's image
 #pragma once
 
 #include "kernels/augment/augmentation.h"
@@ -74,10 +77,12 @@ struct DrawImages {
     const Slot slot = slots[b];
     if (slot.source != source) return;
     TruthOf<F> truth;
+    FrameSize from = plan.source;
+    if constexpr (requires { image.frame(slot); }) from = image.frame(slot);
 #if WS_DEVICE_CODE
-    const Augmentation view = draw_augmentation(plan, {seed, slot.ordinal});
+    const Augmentation view = draw_augmentation(plan, {seed, slot.ordinal}, from);
 #else
-    const Augmentation view = host::draw_augmentation(plan, {seed, slot.ordinal});
+    const Augmentation view = host::draw_augmentation(plan, {seed, slot.ordinal}, from);
 #endif
     auto& out = *static_cast<DrawnImage<F>*>(__builtin_assume_aligned(drawn + b, 16));
     out.view = view;

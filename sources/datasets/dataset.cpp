@@ -17,7 +17,7 @@
 namespace wellspring {
 
 std::int64_t RowLayout::bytes() const {
-  if (type == ElementType::u8) return sample.elements();
+  if (type == ElementType::u8) return sample.elements() + (own_sizes ? StoredFrame::kBytes : 0);
   return stored_numbers(sample) * static_cast<std::int64_t>(element_size(type));
 }
 

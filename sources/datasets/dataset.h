@@ -20,6 +20,8 @@ namespace wellspring {
 struct RowLayout {
   SampleLayout sample;
   ElementType type = ElementType::u8;  ///< u8: image, HWC; f32: event or set (stored_numbers)
+  /// Images differ in size and fit into that of `sample`; the row ends with a StoredFrame.
+  bool own_sizes = false;
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
   std::int64_t bytes() const;
 };

@@ -17,6 +17,22 @@ WS_INLINE constexpr std::int64_t stored_numbers(const SampleLayout& layout) {
   return layout.elements() + layout.globals + (layout.kind == SampleKind::set ? 1 : 0);
 }
 
+/// Size of an image that is smaller than its row: two 16-bit numbers at the end of the row, low byte
+/// first. The pixels begin the row, without gaps; the bytes after them are 0.
+struct StoredFrame {
+  static constexpr std::int64_t kBytes = 4;
+
+  static void write(FrameSize size, std::uint8_t* to) {
+    for (int i = 0; i < 2; ++i) {
+      to[i] = static_cast<std::uint8_t>(size.width >> (8 * i));
+      to[2 + i] = static_cast<std::uint8_t>(size.height >> (8 * i));
+    }
+  }
+  WS_INLINE static FrameSize read(const std::uint8_t* from) {
+    return {from[0] | from[1] << 8, from[2] | from[3] << 8};
+  }
+};
+
 /// Finds the stored row of a slot.
 struct StoredRows {
   const std::uint8_t* bytes = nullptr;   ///< [rows or period, row bytes]
@@ -44,12 +60,17 @@ struct StoredImages {
   using Scene = ByteImages::Scene;
 
   StoredRows rows;
-  SampleShape shape;
+  SampleShape shape;       ///< largest shape of an image
+  bool own_sizes = false;  ///< true: images differ in size; see StoredFrame
 
+  WS_INLINE FrameSize frame(const Slot& slot) const {
+    if (!own_sizes) return frame_of(shape);
+    return StoredFrame::read(row(slot) + shape.elements());
+  }
   WS_INLINE Scene draw(const SampleKey& key, const Augmentation& view, Truth<0>& truth) const {
     truth.label = rows.labels[key.slot.sample];
-    return {rows.bytes + rows.row_of(key.slot) * static_cast<std::uint64_t>(shape.elements()),
-            view.padding, view.on_grid};
+    const FrameSize size = frame(key.slot);
+    return {row(key.slot), size.width, size.height, view.padding, view.on_grid};
   }
 
   template <int N>
@@ -57,6 +78,12 @@ struct StoredImages {
     ByteImages canvas;
     canvas.shape = shape;
     canvas.shade(scene, run, colour);
+  }
+
+ private:
+  WS_INLINE const std::uint8_t* row(const Slot& slot) const {
+    const std::int64_t bytes = shape.elements() + (own_sizes ? StoredFrame::kBytes : 0);
+    return rows.bytes + rows.row_of(slot) * static_cast<std::uint64_t>(bytes);
   }
 };
 

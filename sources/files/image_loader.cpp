@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/measure/trace.h"
+#include "sources/datasets/stored_rows.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,15 @@ const char* kind_of(const ImageHeader& header) {
   if (header.bits == 16) return "16-bit PNG";
   if (header.colour == ImageColour::grey) return "greyscale image";
   return header.colour == ImageColour::cmyk ? "CMYK JPEG" : "image with transparency";
+}
+
+/// Luma of RGB pixels; grey ones keep their value. Source: Pillow, Convert.c, macro L24.
+void luma_of(const std::uint8_t* rgb, std::size_t pixels, std::uint8_t* out) {
+  for (std::size_t i = 0; i < pixels; ++i) {
+    const std::uint8_t* const p = rgb + 3 * i;
+    out[i] =
+        static_cast<std::uint8_t>((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 0x8000u) >> 16);
+  }
 }
 
 }  // namespace
@@ -46,20 +56,25 @@ ImageHeader ImageLoader::checked_header(std::int64_t image) {
            fmt::format("max_pixels is {}", rules_.max_pixels),
            "raise max_pixels if the file is intact, or shrink the image");
   }
-  if (!rules_.convert && !header.is_rgb8()) {
-    refuse(
-        image, kind_of(header), "images must be 8-bit RGB",
-        rules_.advice("on_convert", "convert") +
-            " (greyscale is repeated, transparency dropped, 16 bits scaled to 8, CMYK multiplied "
-            "without a colour profile), or convert the file");
+  const bool grey = rules_.shape.channels == 1;
+  const bool fits =
+      header.bits == 8 && header.colour == (grey ? ImageColour::grey : ImageColour::rgb);
+  if (!rules_.convert && !fits) {
+    refuse(image, header.is_rgb8() ? "image with colours" : kind_of(header),
+           grey ? "data.channels is 1" : "images must be 8-bit RGB",
+           rules_.advice("on_convert", "convert") +
+               " (colours are turned into luma if data.channels is 1, greyscale is repeated, "
+               "transparency dropped, 16 bits scaled to 8, CMYK multiplied "
+               "without a colour profile), or convert the file");
   }
   return header;
 }
 
 SampleShape ImageLoader::measure(std::int64_t image) {
   const ImageHeader header = open(image);
-  if (rules_.resize > 0) return {rules_.resize, rules_.resize, 3};
-  return {header.height, header.width, 3};
+  const int side = rules_.resize > 0 ? rules_.resize : rules_.canvas;
+  if (side > 0) return {side, side, rules_.shape.channels};
+  return {header.height, header.width, rules_.shape.channels};
 }
 
 void ImageLoader::check_size(std::int64_t image, const ImageHeader& header) const {
@@ -89,15 +104,38 @@ void ImageLoader::decode(std::int64_t image, const ImageHeader& header, std::uin
 
 void ImageLoader::read(std::int64_t image, std::uint8_t* row) {
   const ImageHeader header = open(image);
-  if (rules_.resize == 0) {
-    check_size(image, header);
-    decode(image, header, row);
-    return;
-  }
-  std::uint8_t* const rgb = make_room(header);
+  if (rules_.resize == 0 && rules_.canvas == 0) check_size(image, header);
+  const FrameSize own = {header.width, header.height}, size = stored_size(header);
+  const bool resizes = own != size, grey = rules_.shape.channels == 1;
+  const std::size_t pixels =
+      static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+  std::uint8_t* rgb = resizes || grey ? make_room(header) : row;
   decode(image, header, rgb);
-  const TraceSpan span(stages::kResize);
-  resizer_.resize(rgb, header.width, header.height, rules_.resize, row);
+  if (resizes) {
+    const TraceSpan span(stages::kResize);
+    if (grey) resized_.resize(3 * pixels);
+    std::uint8_t* const to = grey ? resized_.data() : row;
+    if (rules_.resize > 0)
+      resizer_.resize_and_crop(rgb, own, rules_.resize, to);
+    else
+      resizer_.resize(rgb, own, size, to);
+    rgb = to;
+  }
+  if (grey) luma_of(rgb, pixels, row);
+  if (rules_.canvas == 0) return;
+  const auto used = static_cast<std::int64_t>(pixels) * rules_.shape.channels;
+  std::fill(row + used, row + rules_.shape.elements(), std::uint8_t{0});
+  StoredFrame::write(size, row + rules_.shape.elements());
+}
+
+FrameSize ImageLoader::stored_size(const ImageHeader& header) const {
+  if (rules_.resize > 0) return {rules_.resize, rules_.resize};
+  const int longer = std::max(header.width, header.height), side = rules_.canvas;
+  if (side == 0 || longer <= side) return {header.width, header.height};
+  const auto scaled = [&](int length) {
+    return std::max(1, static_cast<int>((std::int64_t{side} * length + longer / 2) / longer));
+  };
+  return {scaled(header.width), scaled(header.height)};
 }
 
 void ImageLoader::check(std::int64_t image) {
@@ -106,7 +144,7 @@ void ImageLoader::check(std::int64_t image) {
   set_.read(image, encoded_, kFirstBytes);
   if (encoded_.size() == kFirstBytes && !decoder_.has_header(encoded_)) set_.read(image, encoded_);
   const ImageHeader header = checked_header(image);
-  if (rules_.resize == 0) check_size(image, header);
+  if (rules_.resize == 0 && rules_.canvas == 0) check_size(image, header);
 }
 
 void ImageLoader::verify(std::int64_t image) {

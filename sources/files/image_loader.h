@@ -19,7 +19,9 @@ struct ImageRules {
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< checked in the header
   bool convert = false;                             ///< accept images that are not 8-bit RGB
   ExifRotation rotation = ExifRotation::apply;
-  int resize = 0;                  ///< 0: off, all images have one size
+  int resize = 0;                  ///< 0: off
+  int canvas = 0;                  ///< side of the square that holds a row's image; 0: off, and
+                                   ///< without `resize` all images have one size
   SampleShape shape;               ///< shape of every row; see measure()
   std::int64_t measured_from = 0;  ///< image that gave `shape`
   bool labelled = true;            ///< false: settings are on the command line; for messages
@@ -38,7 +40,8 @@ class ImageLoader final : public RowReader {
 
   /// Shape of image `image` under the rules, for `rules.shape`. Errors: the same as for read().
   SampleShape measure(std::int64_t image);
-  /// Decodes into `row` [shape]. Errors (data): unreadable, damaged, too large, not RGB, size.
+  /// Decodes into `row` [shape], with a StoredFrame after it on a canvas. Errors (data): unreadable,
+  /// damaged, too large, not RGB, size.
   void read(std::int64_t image, std::uint8_t* row) override;
   /// Reads only the header. Errors: the same as for read(), except damage after the header.
   void check(std::int64_t image) override;
@@ -49,6 +52,8 @@ class ImageLoader final : public RowReader {
   /// Reads `image` into encoded_ and returns its checked header.
   ImageHeader open(std::int64_t image);
   ImageHeader checked_header(std::int64_t image);
+  /// Size of the image in its row.
+  FrameSize stored_size(const ImageHeader& header) const;
   std::uint8_t* make_room(const ImageHeader& header);
   void decode(std::int64_t image, const ImageHeader& header, std::uint8_t* rgb);
   [[noreturn]] void refuse(std::int64_t image, const std::string& problem, const std::string& why,
@@ -58,8 +63,8 @@ class ImageLoader final : public RowReader {
   const ImageSet& set_;
   const ImageRules& rules_;
   ImageDecoder decoder_;
-  CentreResizer resizer_;
-  std::vector<std::uint8_t> encoded_, decoded_;  ///< grow to the largest image, then stay
+  ImageResizer resizer_;
+  std::vector<std::uint8_t> encoded_, decoded_, resized_;  ///< grow to the largest image, then stay
 };
 
 }  // namespace wellspring

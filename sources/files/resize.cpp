@@ -17,7 +17,7 @@ std::uint8_t rounded(std::int32_t sum) {
 }  // namespace
 
 // Scales the axis from `input_length` to `scaled_length` pixels and keeps the middle `output_side`.
-void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_side) {
+void ImageResizer::Axis::fill(int input_length, int scaled_length, int output_side) {
   if (input == input_length && length == scaled_length && side == output_side) return;
   input = input_length;
   length = scaled_length;
@@ -51,24 +51,35 @@ void CentreResizer::Axis::fill(int input_length, int scaled_length, int output_s
   }
 }
 
-void CentreResizer::resize(const std::uint8_t* rgb, int width, int height, int side,
-                           std::uint8_t* out) {
-  const int shorter = std::min(width, height);
+void ImageResizer::resize_and_crop(const std::uint8_t* rgb, FrameSize size, int side,
+                                   std::uint8_t* out) {
+  const int shorter = std::min(size.width, size.height);
   const auto scaled = [&](int length) {  // truncated
     return static_cast<int>(std::int64_t{side} * length / shorter);
   };
-  across_.fill(width, scaled(width), side);
-  down_.fill(height, scaled(height), side);
+  across_.fill(size.width, scaled(size.width), side);
+  down_.fill(size.height, scaled(size.height), side);
+  run(rgb, size.width, out);
+}
+
+void ImageResizer::resize(const std::uint8_t* rgb, FrameSize size, FrameSize to,
+                          std::uint8_t* out) {
+  across_.fill(size.width, to.width, to.width);
+  down_.fill(size.height, to.height, to.height);
+  run(rgb, size.width, out);
+}
+
+void ImageResizer::run(const std::uint8_t* rgb, int width, std::uint8_t* out) {
   constexpr std::int32_t kHalf = 1 << (kFraction - 1);
 
   // Only the rows needed by the crop.
   const int top = down_.first.front(), bottom = down_.first.back() + down_.count.back();
-  const std::size_t row_bytes = static_cast<std::size_t>(side) * 3;
+  const std::size_t row_bytes = static_cast<std::size_t>(across_.side) * 3;
   rows_.resize(static_cast<std::size_t>(bottom - top) * row_bytes);
   for (int y = top; y < bottom; ++y) {
     const std::uint8_t* const from = rgb + static_cast<std::size_t>(y) * width * 3;
     std::uint8_t* const to = rows_.data() + static_cast<std::size_t>(y - top) * row_bytes;
-    for (int x = 0; x < side; ++x) {
+    for (int x = 0; x < across_.side; ++x) {
       const auto k = static_cast<std::size_t>(x);
       const std::int32_t* const weights = across_.weight.data() + k * across_.most;
       const std::uint8_t* const pixels = from + static_cast<std::size_t>(across_.first[k]) * 3;
@@ -83,7 +94,7 @@ void CentreResizer::resize(const std::uint8_t* rgb, int width, int height, int s
       to[3 * x + 2] = rounded(b);
     }
   }
-  for (int y = 0; y < side; ++y) {
+  for (int y = 0; y < down_.side; ++y) {
     const auto k = static_cast<std::size_t>(y);
     const std::int32_t* const weights = down_.weight.data() + k * down_.most;
     const std::uint8_t* const from =

@@ -1,22 +1,27 @@
-// Resizes 8-bit RGB images by the shorter side, then crops. Used by image loaders; host only.
+// Resizes 8-bit RGB images. Used by image loaders; host only.
 #pragma once
+
+#include "kernels/augment/homography.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace wellspring {
 
-/// Gives the same bytes as torchvision's Resize(side) and CenterCrop(side) on a Pillow image. Each
-/// output pixel is a mean weighted by a triangle whose half-width is an output pixel (or an input
+/// Gives the same bytes as torchvision's Resize and CenterCrop on a Pillow image. Each output pixel is a mean weighted by a triangle whose half-width is an output pixel (or an input
 /// pixel, when enlarging). The horizontal pass comes first, and both passes round to bytes. Source:
 /// Pillow, Resample.c, before version 13, which swaps the passes of some narrow images. Keeps
 /// tables and rows, so each thread needs its own.
-class CentreResizer {
+class ImageResizer {
  public:
-  /// `rgb` [height, width, 3] to `out` [side, side, 3].
-  void resize(const std::uint8_t* rgb, int width, int height, int side, std::uint8_t* out);
+  /// Resize(side) and CenterCrop(side): `rgb` [size, 3] to `out` [side, side, 3].
+  void resize_and_crop(const std::uint8_t* rgb, FrameSize size, int side, std::uint8_t* out);
+  /// Resize: `rgb` [size, 3] to `out` [to, 3].
+  void resize(const std::uint8_t* rgb, FrameSize size, FrameSize to, std::uint8_t* out);
 
  private:
+  /// Resizes with the weights of both axes. `width`: of the input.
+  void run(const std::uint8_t* rgb, int width, std::uint8_t* out);
   /// Weights of one axis, in units of 2^-22: output i is the sum over j < count[i] of weight[i *
   /// most + j] * input[first[i] + j].
   struct Axis {
@@ -27,7 +32,7 @@ class CentreResizer {
   };
 
   Axis across_, down_;
-  std::vector<std::uint8_t> rows_;  ///< input rows, already resized to `side` columns
+  std::vector<std::uint8_t> rows_;  ///< input rows, already resized horizontally
 };
 
 }  // namespace wellspring

@@ -84,10 +84,43 @@ TEST_F(RunSamples, ExportsTheMasksOfPatches) {
       ASSERT_EQ(x[(i * 144 + p) * 3] == 0, mask[16 * i + p / 12 / 3 * 4 + p % 12 / 3] == 1)
           << i << ": " << p;
   }
+  // Sources without the operation have empty masks, and held-out samples have none.
+  ASSERT_EQ(run({"export", "mixed.yaml", "--out", "half.npz", "--count", "80",
+                 "data.augment=[mask_patches: {patch: 3}]", "data.sources.1.augment=[]"})
+                .exit_code,
+            0);
+  const NpyArray half = read_npz(folder() / "half.npz", "mask"),
+                 source = read_npz(folder() / "half.npz", "source");
+  for (std::size_t i = 0; i < 80; ++i) {
+    const std::uint8_t* const own = half.as<std::uint8_t>().data() + 16 * i;
+    EXPECT_EQ(std::count(own, own + 16, 1), source.as<std::int32_t>()[i] == 0 ? 12 : 0);
+  }
+  const Outcome held_out = run({"export", "mixed.yaml", "--split", "eval", "--out", "e.npz",
+                                "data.augment=[mask_patches: {patch: 3}]"});
+  EXPECT_EQ(held_out.exit_code, 0) << held_out.err;
+  EXPECT_EQ(held_out.out.find("mask"), std::string::npos) << held_out.out;
   const Outcome mixed = run({"export", "mixed.yaml", "--out", "n.npz", "data.mix={mixup: 0.8}",
                              "data.augment=[mask_patches: {patch: 3}]"});
   EXPECT_EQ(mixed.exit_code, 2);
   expect_parts(mixed.err, {"mask_patches cannot be combined with data.mix"});
+}
+
+TEST_F(RunSamples, MakesImagesWithOneChannel) {
+  const std::vector<std::string> grey = {"data.channels=1",
+                                         "data.sources=[{name: shapes, generator: shapes}]"};
+  std::vector<std::string> arguments = {"export", "mixed.yaml", "--out", "g.npz", "--count", "9"};
+  arguments.insert(arguments.end(), grey.begin(), grey.end());
+  const Outcome made = run(arguments);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(read_npz(folder() / "g.npz", "x").spec.shape,
+            (std::vector<std::int64_t>{9, 12, 12, 1}));
+  arguments = {"train", "mixed.yaml", "out=r"};
+  arguments.insert(arguments.end(), grey.begin(), grey.end());
+  const Outcome trained = run(arguments);
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const Outcome mixed = run({"export", "mixed.yaml", "--out", "c.npz", "data.channels=1"});
+  EXPECT_EQ(mixed.exit_code, 3);
+  expect_parts(mixed.err, {"source 'photos'", "3 channels", "data.channels is 1"});
 }
 
 TEST_F(RunSamples, ExportsBothSources) {

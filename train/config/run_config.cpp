@@ -244,7 +244,8 @@ SourceContext context_of(const RunConfig& config, const SourceConfig& source,
   context.seed = config.seed;
   context.threads = config.threads;
   context.training = source.augmentations;
-  context.evaluation = source.augmentations.without_list();
+  context.channels = static_cast<int>(config.data.channels);
+  context.evaluation = source.augmentations.held_out();
   context.dense = dense;
   context.watch = watch;
   return context;
@@ -418,7 +419,9 @@ Mixture RunConfig::open_held_out(const WorkWatch& watch, DenseLabels dense) cons
       spec.rows = held_out.rows;
       spec.limit_per_class = 0;
     }
-    mixture.add(open_as_held_out(spec, context_of(*this, source, watch, dense)), {1}, spec.place);
+    SourceContext context = context_of(*this, source, watch, dense);
+    context.training = context.evaluation;
+    mixture.add(open_as_held_out(spec, context), {1}, spec.place);
   }
   return mixture;
 }

@@ -42,6 +42,11 @@ struct PatchMask {
     }
   }
   WS_INLINE bool masks(int index) const { return (bits[index >> 5] >> (index & 31) & 1u) != 0; }
+  /// Writes 1 for each masked patch of an image, row by row, and 0 for the rest of `count`.
+  WS_HD void write(std::uint8_t* to, int count, SampleShape shape) const {
+    const int own = patch == 0 ? 0 : across * (shape.height / patch);
+    for (int i = 0; i < count; ++i) to[i] = i < own && masks(i) ? 1 : 0;
+  }
   /// Sets masked pixels to 0, the mean after normalisation. The run starts at output pixel (x, y).
   template <int N>
   WS_INLINE void apply(int x, int y, ColourRun<N>& colour) const {

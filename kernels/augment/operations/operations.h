@@ -8,6 +8,7 @@
 #include "kernels/augment/operations/blur.h"
 #include "kernels/augment/operations/brightness.h"
 #include "kernels/augment/operations/contrast.h"
+#include "kernels/augment/operations/crop.h"
 #include "kernels/augment/operations/crop_resize.h"
 #include "kernels/augment/operations/equalise.h"
 #include "kernels/augment/operations/erase.h"
@@ -32,9 +33,9 @@
 namespace wellspring::augment {
 
 /// In the order of the documentation.
-using Operations = OperationList<CropResize, FlipX, FlipY, Shift, Zoom, Rotate, Perspective, Affine,
-                                 Brightness, Contrast, Saturation, Hue, Grey, Solarise, Posterise,
-                                 Autocontrast, Equalise, Sharpen, Noise, RandAugment,
+using Operations = OperationList<CropResize, Crop, FlipX, FlipY, Shift, Zoom, Rotate, Perspective,
+                                 Affine, Brightness, Contrast, Saturation, Hue, Grey, Solarise,
+                                 Posterise, Autocontrast, Equalise, Sharpen, Noise, RandAugment,
                                  TrivialAugment, AutoAugment, Blur, Erase, EraseBox, MaskPatches>;
 /// The operations that a drawn step may have.
 using DrawnOperations = Operations::With<ContrastAboutMean, SolariseAdd>;

@@ -25,7 +25,7 @@ struct ImageSettings {
   std::string split;
   std::string image, label, classes;  ///< (webdataset, tfrecord)
   Subfolders subfolders = Subfolders::refuse;
-  std::int64_t resize = 0;
+  std::int64_t resize = 0, canvas = 0;
   ExifRotation exif = ExifRotation::apply;
   OnConvert on_convert = OnConvert::refuse;
   OnError on_error = OnError::fail;
@@ -39,6 +39,9 @@ ParamTable<ImageSettings> with_decoding(ParamTable<ImageSettings> table) {
           .integer("resize", &ImageSettings::resize, {0, 16384}, "pixels",
                    "length of the shorter side before a centre crop, as torchvision's Resize and "
                    "CenterCrop; 0: no resizing")
+          .integer("canvas", &ImageSettings::canvas, {0, 16384}, "pixels",
+                   "keep images at their own sizes, so that augment: crops and resizes the whole "
+                   "image; those with a longer side are shrunk to it first; 0: off")
           .choice("exif", &ImageSettings::exif,
                   {{"rotate", ExifRotation::apply}, {"ignore", ExifRotation::ignore}},
                   "JPEG images with an orientation: rotate them upright, as viewers do, or read "
@@ -108,6 +111,13 @@ class ImageRows final : public Dataset {
     rules_.rotation = settings.exif;
     rules_.convert = settings.on_convert == OnConvert::convert;
     rules_.resize = static_cast<int>(settings.resize);
+    rules_.canvas = static_cast<int>(settings.canvas);
+    if (rules_.resize > 0 && rules_.canvas > 0)
+      fail(ErrorKind::config,
+           {fmt::format("{}: resize: {} and canvas: {}", request.path.string(), rules_.resize,
+                        rules_.canvas),
+            "on a canvas, augment: or centre_crop: resizes", "remove one of the two"});
+    rules_.shape.channels = request.channels == 1 ? 1 : 3;
     if (settings.on_error == OnError::skip) skip_damaged(request);
     rules_.shape = ImageLoader(set_, rules_).measure(0);
   }
@@ -115,7 +125,9 @@ class ImageRows final : public Dataset {
   const ImageSet& set() const { return set_; }
 
   std::int64_t size() const override { return set_.size(); }
-  RowLayout layout() const override { return {SampleLayout::image(rules_.shape), ElementType::u8}; }
+  RowLayout layout() const override {
+    return {SampleLayout::image(rules_.shape), ElementType::u8, rules_.canvas > 0};
+  }
   const std::vector<std::string>& classes() const override { return set_.classes(); }
   std::int32_t label(std::int64_t row) const override { return set_.label(row); }
   std::string location(std::int64_t row) const override { return set_.location(row); }
@@ -123,10 +135,12 @@ class ImageRows final : public Dataset {
   std::string summary() const override {
     std::string text = counted(set_.size(), "image");
     if (labelled_) text += " of " + summary_of_classes(*this);
-    text += fmt::format(", {}x{}, from {}", rules_.shape.width, rules_.shape.height,
-                        set_.root().string());
+    text += fmt::format(", {}{}x{}, from {}", rules_.canvas > 0 ? "up to " : "", rules_.shape.width,
+                        rules_.shape.height, set_.root().string());
     if (set_.archives() > 1) text += fmt::format(" ({} shards)", set_.archives());
     if (rules_.resize > 0) text += fmt::format(", resized to {}", rules_.resize);
+    if (rules_.canvas > 0) text += ", each with its own size";
+    if (rules_.shape.channels == 1) text += ", grey";
     if (limit_ > 0) text += fmt::format(", first {} of each class", limit_);
     if (skipped_ > 0) text += fmt::format("; {} skipped, first {}", skipped_, first_skipped_);
     if (set_.hidden_files() + set_.other_files() > 0) {

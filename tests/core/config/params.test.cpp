@@ -341,6 +341,27 @@ TEST(ParamTable, DescribesAndChecksPresets) {
   EXPECT_THROW(lists_table().preset("x", {{"dept", "1"}}, ""), Error);
 }
 
+TEST(ParamTable, HasMembersOfABaseClass) {
+  struct Base {
+    double rate = 0.5;
+    std::vector<std::string> files;
+  };
+  struct Derived : Base {
+    int count = 2;
+  };
+  const auto table = ParamTable<Derived>("derived")
+                         .real("rate", &Derived::rate, {0, 1}, "", "of the base class")
+                         .text_list("files", &Derived::files, "paths")
+                         .paths()
+                         .integer("count", &Derived::count, {0, 9}, "", "its own");
+  const std::vector<ParamSetting> settings = {
+      {"rate", "0.25"}, {"count", "7"}, {"files", "[b/../a.csv, /c]", {"/x/run.yaml", 2, 1}}};
+  const Derived values = table.read(settings);
+  EXPECT_EQ(values.rate, 0.25);
+  EXPECT_EQ(values.count, 7);
+  EXPECT_EQ(values.files, (std::vector<std::string>{"/x/a.csv", "/c"}));
+}
+
 TEST(ParamTable, RefusesReversedRangeEnds) {
   struct Ends {
     float zoom_low = 0.1f, zoom_high = 0.1f;

@@ -116,6 +116,49 @@ TEST(IfsClassFiles, TheGeneratorKeepsTheirHash) {
       {"have changed", hash});
 }
 
+// Spreadsheets write a byte order mark.
+TEST(IfsClassFiles, SkipsAByteOrderMarkAndRefusesUtf16) {
+  const test::TemporaryFolder folder;
+  write(folder / "plain.csv", kMaps);
+  write(folder / "marked.csv", std::string("\xEF\xBB\xBF") + kMaps);
+  const ClassFiles files =
+      read_class_files({(folder / "plain.csv").string(), (folder / "marked.csv").string()});
+  EXPECT_EQ(std::memcmp(&files.systems[0], &files.systems[1], sizeof(System)), 0);
+  write(folder / "wide.csv", std::string("\xFF\xFE") + "0\0");
+  test::expect_parts(test::message_of(ErrorKind::data,
+                                      [&] { read_class_files({(folder / "wide.csv").string()}); }),
+                     {"wide.csv", "UTF-16", "UTF-8"});
+}
+
+TEST(IfsClassFiles, RefusesTwoClassesOfOneName) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "other");
+  write(folder / "a.csv", kMaps);
+  write(folder / "other" / "a.csv", kMaps);
+  const std::string a = (folder / "a.csv").string(), other = (folder / "other" / "a.csv").string();
+  const auto refused = [](const std::vector<std::string>& paths) {
+    return test::message_of(ErrorKind::config, [&] { read_class_files(paths); });
+  };
+  test::expect_parts(refused({a, a}), {a + " twice", "remove one"});
+  test::expect_parts(refused({a, other}), {a, other, "both class a", "rename"});
+}
+
+TEST(IfsClassFiles, PathsAreRelativeToTheConfiguration) {
+  const test::TemporaryFolder folder;
+  write(folder / "a.csv", kMaps);
+  const std::string yaml = (folder / "config.yaml").string();
+  const auto generator = make_generator("ifs", 16, {{"class_file", "[a.csv]", {yaml, 3, 1}}});
+  EXPECT_EQ(generator->info().classes, std::vector<std::string>{"a"});
+  // The path in the parameters is absolute, so that another folder can hold them.
+  EXPECT_NE(generator->parameters_yaml().find((folder / "a.csv").string()), std::string::npos);
+  test::expect_parts(
+      test::message_of(ErrorKind::data,
+                       [] {
+                         make_generator("ifs", 16, {{"class_file", "[a.csv]", {"command line"}}});
+                       }),
+      {"a.csv"});
+}
+
 TEST(IfsClassFiles, RefusesClassesWithoutAPicture) {
   CategorySpec spec;
   const auto refuse = [&](const std::string& text) {

@@ -23,8 +23,7 @@ AugmentationPlan plan_of(const std::string& list, FrameSize source, FrameSize ou
 AugmentationPlan plan_of(const std::string& list, FrameSize size) {
   return plan_of(list, size, size);
 }
-Augmentation drawn(AugmentationPlan plan, std::uint64_t ordinal = 0, std::uint32_t view = 0) {
-  plan.view = view;
+Augmentation drawn(const AugmentationPlan& plan, std::uint64_t ordinal = 0) {
   return draw_augmentation(plan, {kSeed, ordinal});
 }
 
@@ -32,10 +31,9 @@ Augmentation drawn(AugmentationPlan plan, std::uint64_t ordinal = 0, std::uint32
 struct Words {
   std::uint64_t ordinal;
   AugmentOp op;
-  std::uint32_t view = 0;
   std::uint32_t word(std::uint32_t i) const {
     const SampleRng rng{kSeed, ordinal};
-    const std::uint32_t draw = view << 16 | static_cast<std::uint32_t>(op) << 8 | i / 4;
+    const std::uint32_t draw = static_cast<std::uint32_t>(op) << 8 | i / 4;
     return rng.block(Purpose::augment, draw).word[i % 4];
   }
   double uniform(std::uint32_t i) const { return static_cast<double>(word(i) >> 8) * 0x1p-24; }
@@ -127,6 +125,52 @@ TEST(Augmentation, FlipsAndShiftsExactly) {
       ASSERT_EQ(a.source_y(0.5f, at), lookup(fy, dy, at, 20));
     }
   }
+}
+
+// Resize(30) of 50 x 37 pixels gives 40 x 30; torchvision rounds the longer side down.
+TEST(Augmentation, CropsTheResizedImage) {
+  const FrameSize source = {50, 37}, out = {24, 24};
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const Words words{i, op_of<augment::Crop>};
+    const double top = words.whole(1, 6), left = words.whole(2, 16);
+    const Augmentation a = drawn(plan_of("[crop: 30]", source, out), i);
+    expect_map(a, stretched(50 / 40., 37 / 30.).after(moved(left, top)), out, 50, 2);
+    EXPECT_NEAR(a.footprint, std::sqrt(50 / 40. * 37 / 30.), 1e-6);
+  }
+  const auto centre = [&](int resize) {
+    return drawn(
+        plan_of("[crop: {resize: " + std::to_string(resize) + ", place: centre}]", source, out));
+  };
+  expect_map(centre(30), stretched(50 / 40., 37 / 30.).after(moved(8, 3)), out, 50, 2);
+  // 41 x 31: offsets of 8.5 and 3.5 are rounded to even numbers, as by Python's round.
+  expect_map(centre(31), stretched(50 / 41., 37 / 31.).after(moved(8, 4)), out, 50, 2);
+  EXPECT_TRUE(centre(37).on_grid);
+  EXPECT_EQ(centre(37).source_x(0.5f, 0.5f), 13.5f);
+  EXPECT_EQ(centre(37).source_y(0.5f, 0.5f), 6.5f);
+}
+
+// Other operations see images of the output's size.
+TEST(Augmentation, CropsImagesOfDifferentSizesFirst) {
+  const FrameSize out = {24, 24};
+  const auto on_canvas = [&](const std::string& list, FrameSize own, std::uint64_t i) {
+    return draw_augmentation(plan_of(list, {}, out), {kSeed, i}, own);
+  };
+  const auto expect_equal = [](const Augmentation& a, const Augmentation& b) {
+    EXPECT_EQ(a.m00, b.m00);
+    EXPECT_EQ(a.m11, b.m11);
+    EXPECT_EQ(a.origin_x, b.origin_x);
+    EXPECT_EQ(a.origin_y, b.origin_y);
+    EXPECT_EQ(a.footprint, b.footprint);
+  };
+  for (const FrameSize own : {FrameSize{50, 37}, FrameSize{24, 24}, FrameSize{10, 90}})
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      for (const char* const list : {"[crop: 30]", "[flip_x: 0.5, crop_resize, shift: 0.5]"})
+        expect_equal(on_canvas(list, own, i), drawn(plan_of(list, own, out), i));
+      const std::string fit = "crop: {resize: 24, place: centre}";
+      expect_equal(on_canvas("[]", own, i), drawn(plan_of("[" + fit + "]", own, out), i));
+      expect_equal(on_canvas("[shift: 0.5]", own, i),
+                   drawn(plan_of("[" + fit + ", shift: 0.5]", own, out), i));
+    }
 }
 
 TEST(Augmentation, MatchesTheFormulaOfEveryGeometry) {
@@ -392,15 +436,14 @@ TEST(AugmentationDraws, KeepTheirValuesWhenOtherOperationsChange) {
   }
 }
 
-TEST(AugmentationDraws, AreIndependentBetweenViewsOfASample) {
+TEST(AugmentationDraws, AreIndependentBetweenNeighbouringOrdinals) {
   const auto plan = plan_of("[rotate: 90, erase: 6]", {40, 40});
   double product = 0, same_column = 0;
   for (std::uint64_t i = 0; i < kCount; ++i) {
-    const Augmentation a = drawn(plan, i, 0), b = drawn(plan, i, 1);
+    const Augmentation a = drawn(plan, 2 * i), b = drawn(plan, 2 * i + 1);
     const double first = std::atan2(a.m10, a.m00), second = std::atan2(b.m10, b.m00);
     product += first * second;
     same_column += a.erase_x0 == b.erase_x0 ? 1 : 0;
-    ASSERT_EQ(drawn(plan, i, 1).m00, b.m00);
   }
   // Angles are uniform with variance pi^2 / 12; products of independent angles average to 0.
   const double variance = 3.14159265358979323846 * 3.14159265358979323846 / 12;

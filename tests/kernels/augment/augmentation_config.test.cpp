@@ -53,7 +53,7 @@ TEST(AugmentationOps, HaveUniqueNamesAndNumbers) {
     EXPECT_TRUE(has_main) << entry.name;
     EXPECT_EQ(&augmentation_entry(entry.op), &entry);
   }
-  EXPECT_EQ(names.size(), 26u);
+  EXPECT_EQ(names.size(), 27u);
 }
 
 TEST(AugmentationOps, RefuseMagnitudesThatTimmDoesNotHave) {
@@ -98,6 +98,18 @@ padding: edge
   EXPECT_EQ(plan.padding, Padding::edge);
   EXPECT_EQ(plan.mean[2], 0.3f);
   EXPECT_EQ(plan.inv_std[2], 2);
+}
+
+// Runs without a centre crop keep their identity.
+TEST(AugmentationOps, AreWrittenWithTheCentreCropOfHeldOutSamples) {
+  EXPECT_EQ(yaml_of(read("padding: edge")).find("centre_crop"), std::string::npos);
+  const Augmentations values = read(yaml_of(read("augment: [crop: 40]\ncentre_crop: 36")));
+  EXPECT_EQ(params<augment::Crop>(values, 0).resize, 40);
+  const Augmentations held_out = values.held_out();
+  ASSERT_EQ(held_out.list.size(), 1u);
+  EXPECT_EQ(params<augment::Crop>(held_out, 0).resize, 36);
+  EXPECT_EQ(params<augment::Crop>(held_out, 0).place, augment::CropPlace::centre);
+  EXPECT_TRUE(read("").held_out().list.empty());
 }
 
 TEST(AugmentationOps, HaveTheDocumentedDefaults) {
@@ -149,6 +161,7 @@ TEST(AugmentationOps, RefuseMistakesWithTheirLocation) {
   expect_refused("augment:\n  - [flip_x]\n", "a.yaml:2", "not an operation");
   expect_refused("augment:\n  - flip_x: 1\n  - flip_x: 0.5\n", "a.yaml:3", "listed twice");
   expect_refused("augment: {flip_x: 1}", "a.yaml:1", "augment");
+  expect_refused("augment: [augmix]", "a.yaml:1", "blends several transformed copies");
   expect_refused("augment:\n  - blur: {kernel: 4}\n", "a.yaml:2", "odd");
   expect_refused("augment:\n  - blur: [8, 16]\n", "a.yaml:2", "48 pixels");
   expect_refused("augment:\n  - affine: {shear: [3]}\n", "a.yaml:2", "[x, y]");

@@ -47,7 +47,7 @@ TEST(RandAugment, DrawsOperationsSignsAndMagnitudesAsDocumented) {
   step.value[2] = 0.5f;
   std::vector<double> pairs(14 * 14), signs(2), magnitudes;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kRandSeed, ordinal}, op_of<augment::RandAugment>, 0);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::RandAugment>);
     ASSERT_TRUE(words.happens(step));
     std::size_t pair = 0;
     augment::for_rand_steps(step, words, [&](const augment::RandStep& drawn) {
@@ -122,7 +122,7 @@ TEST(TrivialAugment, DrawsEachOperationAndMagnitudeEquallyOften) {
   AugmentStep step;
   step.probability = 1;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kRandSeed, ordinal}, op_of<augment::TrivialAugment>, 0);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::TrivialAugment>);
     ASSERT_TRUE(words.happens(step));
     const augment::RandStep drawn = augment::TrivialAugment::drawn(words);
     ops.at(static_cast<std::size_t>(drawn.op)) += 1;
@@ -152,7 +152,7 @@ TEST(AutoAugment, AppliesOperationsAsOftenAsTorchvision) {
   }
   double total = 0;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>, 0);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>);
     ASSERT_TRUE(words.happens(step));
     augment::AutoAugment::for_steps(words, [&](const augment::RandStep& drawn) {
       counts.at(static_cast<std::size_t>(drawn.op)) += 1;
@@ -182,7 +182,7 @@ TEST(AutoAugment, HasTheMagnitudesOfTorchvision) {
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
     Augmentation a;
     ColourList list(a);
-    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>, 0);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::AutoAugment>);
     ASSERT_TRUE(words.happens(step));
     augment::AutoAugment::draw(step, words, list);
     list.mark_blur();
@@ -214,7 +214,7 @@ TEST(RandAugment, AppliesTimmsOperationsHalfOfTheTime) {
   std::vector<double> counts(16, 0), expected(16, 20000 / 30.);
   expected[0] = 10000;
   for (std::uint64_t ordinal = 0; ordinal < 20000; ++ordinal) {
-    AugmentRng words({kRandSeed, ordinal}, op_of<augment::RandAugment>, 0);
+    AugmentRng words({kRandSeed, ordinal}, op_of<augment::RandAugment>);
     ASSERT_TRUE(words.happens(step));
     std::size_t drawn = 0;
     augment::for_rand_steps(step, words, [&](const augment::RandStep& one) {

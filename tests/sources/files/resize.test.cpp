@@ -10,18 +10,18 @@ namespace wellspring::test {
 namespace {
 
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
-  CentreResizer resizer;
+  ImageResizer resizer;
   Bytes out(static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3);
   resizer.resize(rgb.data(), width, height, side, out.data());
   return out;
 }
 
-TEST(CentreResizer, LeavesImagesOfTheTargetSizeUnchanged) {
+TEST(ImageResizer, LeavesImagesOfTheTargetSizeUnchanged) {
   const Bytes rgb = noise_rgb(17, 17, 1);
   EXPECT_EQ(resize(rgb, 17, 17, 17), rgb);
 }
 
-TEST(CentreResizer, CropsTheCentre) {
+TEST(ImageResizer, CropsTheCentre) {
   const int width = 24, height = 16;
   const Bytes rgb = noise_rgb(width, height, 2);
   const Bytes out = resize(rgb, width, height, 16);  // the height fits; columns 4 to 19 remain
@@ -35,7 +35,7 @@ TEST(CentreResizer, CropsTheCentre) {
   EXPECT_TRUE(std::equal(tall.begin(), tall.end(), source.begin() + 4 * 48));
 }
 
-TEST(CentreResizer, PreservesConstantImagesAtAnyScale) {
+TEST(ImageResizer, PreservesConstantImagesAtAnyScale) {
   for (const int side : {1, 5, 16, 31, 64}) {
     for (const std::uint8_t value : {0, 1, 127, 255}) {
       const Bytes out = resize(Bytes(40 * 30 * 3, value), 40, 30, side);
@@ -45,7 +45,7 @@ TEST(CentreResizer, PreservesConstantImagesAtAnyScale) {
 }
 
 // Must have the geometry and rounding of torchvision's Resize and CenterCrop.
-TEST(CentreResizer, MatchesPillow) {
+TEST(ImageResizer, MatchesPillow) {
   for (const test::ResizedByPillow& c : test::kResizedByPillow) {
     Bytes rgb(static_cast<std::size_t>(c.width) * static_cast<std::size_t>(c.height) * 3);
     for (std::uint64_t i = 0; i < rgb.size(); ++i)
