@@ -102,7 +102,7 @@ struct BatchNormTotal {
 /// The first team stores the statistics.
 template <class T>
 struct BatchNormForward {
-  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 3};
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
 
   BatchNormTotal total;
   const T* x;

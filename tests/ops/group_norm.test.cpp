@@ -239,7 +239,7 @@ void expect_equal_bits(int rows, int channels, int groups) {
   // Parts that are added before give the same bits.
   const std::vector<T> at_once = dx;
   std::vector<float> gamma_totals(kBatch * c), beta_totals(kBatch * c);
-  AddParts<2> all;
+  AddParts<kTotals> all;
   all.table[0] = {one.data(), gamma_totals.data(), chunks, channels, kBatch};
   all.table[1] = {two.data(),
                   beta_totals.data(),

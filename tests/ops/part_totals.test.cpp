@@ -89,7 +89,7 @@ WS_ON_EVERY_BACKEND(PartTotalsTest);
 TEST(AddParts, GivesEqualBitsForAnySize) {
   const auto parts = test::random_values<float>(2 * 300 * 24, 7);
   std::vector<float> sums(2 * 24 + 24);
-  AddParts<2> all;
+  AddParts<kTotals> all;
   all.table[0] = {parts.data(), sums.data(), 300, 24, 2};
   all.table[1] = {parts.data(), sums.data() + 48, 600, 24, 1, 3, 6};
   all.entries = 2;
