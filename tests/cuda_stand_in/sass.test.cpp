@@ -87,6 +87,22 @@ TEST(Sass, ReconvergesDivergedThreads) {
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
 }
 
+// Threads 10 to 31 skip a part with a convergence barrier. If they took the unanimous branch, they
+// would not wait for the others, and the store would be issued twice.
+TEST(Sass, TakesAUnanimousBranchOnlyIfAllThreadsDo) {
+  for (const bool unanimous : {false, true}) {
+    Code code = code_of(
+        with_store({"S2R R0, SR_TID.X", "MOV R8, 0x9",
+                    std::string("ISETP.GE.AND P0, PT, R0, ") + (unanimous ? "RZ" : "0xa") + ", PT",
+                    "@P0 BRA.U `(.L_x_1)", "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7",
+                    ".L_x_0:", "BSYNC B0", ".L_x_1:"}));
+    const std::vector<std::uint32_t> out = stored_by(code, 32);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      EXPECT_EQ(out[i], !unanimous && i < 10 ? 7u : 9u) << i;
+    EXPECT_EQ(code.issued.back(), 1u);
+  }
+}
+
 // Two rows of 16 threads share a warp. In each row, threads 8 to 15 take another branch to the
 // point of convergence, and the fourth thread has ended. The code after that point is issued once
 // for all threads, and each row sees only its own threads.

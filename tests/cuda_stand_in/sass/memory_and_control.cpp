@@ -234,7 +234,11 @@ Operation branch(const Line& line) {
     };
   }
   const Operand condition = all.size() > 1 ? all[0] : Operand{OperandKind::predicate, kTrue};
-  return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
+  // BRA.U jumps over a convergence barrier, so it is taken only if all threads of the group agree.
+  return [=, unanimous = line.has("U")](Warp& warp, Lanes lanes) {
+    lanes &= warp.holds(condition);
+    if (!unanimous || lanes == warp.group()) warp.jump(target, lanes);
+  };
 }
 
 /// Jumps to the address in a register, which must be the same for all threads.
