@@ -188,17 +188,20 @@ TEST(Sass, FindsRacesInSharedMemoryInBothDirections) {
   expect_refused(within, 64, 0, "a race");
 }
 
-TEST(Sass, AllowsAtomicOperationsOfSeveralWarps) {
+TEST(Sass, AllowsAtomicOperationsAndReadsOfSeveralWarps) {
   const std::vector<std::string> add = {"S2R R0, SR_TID.X", "MOV R1, 0x1", "MOV R2, 0x400",
                                         "ATOMS.ADD R8, [R2], R1"};
   Code code = code_of(with_store(add));
   std::vector<std::uint32_t> counts = stored_by(code, 96, 5);
   std::ranges::sort(counts);
   for (std::uint32_t i = 1; i < 96; ++i) EXPECT_EQ(counts[i], counts[0] + i);
-  std::vector<std::string> read = add;
-  read.emplace_back("LDS R8, [R2]");
-  Code racing = code_of(with_store(read));
-  expect_refused(racing, 96, 0, "a race");
+  std::vector<std::string> more = add;
+  more.emplace_back("LDS R9, [R2]");
+  Code reading = code_of(with_store(more));
+  EXPECT_EQ(stored_by(reading, 96).size(), 96u);
+  more.back() = "STS [R2], R1";
+  Code writing = code_of(with_store(more));
+  expect_refused(writing, 96, 0, "a race");
 }
 
 // Each thread writes its index to one word of global memory; the last write wins.

@@ -62,11 +62,12 @@ bool SharedAccesses::add(std::uint64_t address, std::size_t bytes, int warp, Acc
   bool ordered = true;
   for (Byte& byte : std::span(bytes_).subspan(address, bytes)) {
     if (byte.epoch != epoch_) byte = {epoch_};
-    const bool atomic = access == Access::atomic && byte.atomic;
-    ordered =
-        ordered && (alone(byte.writer) || atomic) && (access == Access::read || alone(byte.reader));
-    join(access == Access::read ? byte.reader : byte.writer);
-    if (access == Access::write) byte.atomic = false;
+    const auto of = [&byte](Access kind) -> std::int16_t& {
+      return byte.warp[static_cast<std::size_t>(kind)];
+    };
+    ordered = ordered && alone(of(Access::write)) &&
+              (access != Access::write || (alone(of(Access::read)) && alone(of(Access::atomic))));
+    join(of(access));
   }
   return ordered;
 }

@@ -61,8 +61,9 @@ struct Code {
 
 enum class Access : std::uint8_t { read, write, atomic };
 
-/// Finds accesses of different warps to a byte of shared memory that no barrier of the block
-/// separates, unless all are reads or all are atomic. It does not depend on the order of the warps.
+/// Finds writes to a byte of shared memory that no barrier of the block separates from an access of
+/// another warp. Reads and atomic operations do not conflict with each other: lock-free code, such as
+/// a union-find, mixes them on purpose. It does not depend on the order of the warps.
 class SharedAccesses {
  public:
   /// Forgets all accesses: at the beginning of a block and at its barriers.
@@ -74,8 +75,7 @@ class SharedAccesses {
   static constexpr std::int16_t kNone = -1, kSeveral = -2;
   struct Byte {
     std::uint32_t epoch = 0;
-    std::int16_t reader = kNone, writer = kNone;
-    bool atomic = true;  ///< true if all writes are
+    std::int16_t warp[3] = {kNone, kNone, kNone};  ///< by kind of access
   };
   std::uint32_t epoch_ = 1;
   std::vector<Byte> bytes_;
