@@ -1,6 +1,7 @@
 #include "kernels/ops/batch_norm.h"
 
 #include "core/error.h"
+#include "kernels/ops/part_totals.h"
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
@@ -23,22 +24,33 @@ std::size_t batch_norm_partials(const BatchNormSpec& spec) {
          static_cast<std::size_t>(spec.channels);
 }
 
-void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
-                           const BatchNormStatistics& statistics, float* partials) {
+void batch_norm_forward(Stream& stream, const BatchNormSpec& spec, const void* x,
+                        const float* gamma, const float* beta, const void* residual, void* y,
+                        const BatchNormStatistics& statistics, float* partials) {
   if (spec.rows < 2)
     fail(ErrorKind::config, {"batch norm: each channel has only one value",
                              "a variance needs at least two", "use a larger batch"});
   const NormShape shape = shape_of(spec);
+  const int columns = channel_width(spec.channels);
   float* squares = partials + std::int64_t{shape.chunks} * spec.channels;
+  const BatchNormTotal total{partials, squares, statistics, shape, spec.momentum, spec.epsilon};
   visit_float(spec.compute, [&]<class T>(T) {
     league(stream, "batch_norm_chunk", shape.chunks, norm_team(shape),
            NormMoments<T>{static_cast<const T*>(x), partials, squares, shape});
+    if (stream.device().is_cuda() && team_adds_parts(shape.chunks, spec.channels)) {
+      league(stream, "batch_norm_forward", shape.chunks,
+             {kChunkTeam, BatchNormForward<T>::scratch_floats(shape) * sizeof(float)},
+             BatchNormForward<T>{total, static_cast<const T*>(x), gamma, beta,
+                                 static_cast<const T*>(residual), static_cast<T*>(y),
+                                 spec.activation});
+      return;
+    }
+    league(stream, "batch_norm_total", channel_units(spec.channels),
+           {channel_team(shape.chunks, columns),
+            BatchNormTotal::scratch_floats(shape) * sizeof(float)},
+           total);
+    batch_norm_apply(stream, spec, x, gamma, beta, residual, y, statistics);
   });
-  const int columns = channel_width(spec.channels);
-  league(
-      stream, "batch_norm_total", channel_units(spec.channels),
-      {channel_team(shape.chunks, columns), BatchNormTotal::scratch_floats(shape) * sizeof(float)},
-      BatchNormTotal{partials, squares, statistics, shape, spec.momentum, spec.epsilon});
 }
 
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
@@ -69,12 +81,15 @@ void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* 
     if (dgamma != nullptr) {
       league(stream, "batch_norm_backward_chunk", shape.chunks, norm_team(shape),
              NormGradientSums<T>{in, partials, beta_parts});
-      norm_gradient_totals(stream, "batch_norm_parameter_gradient", 1,
-                           {partials, beta_parts, dgamma, dbeta, shape.chunks, spec.channels});
+      if (dx == nullptr)
+        sum_parts(stream, nullptr,
+                  {{partials, dgamma, shape.chunks, spec.channels},
+                   {beta_parts, dbeta, shape.chunks, spec.channels}});
     }
     if (dgamma != nullptr && dx != nullptr) {
-      league(stream, "batch_norm_backward", shape.chunks, norm_team(shape),
-             NormBackward<T>{in, gamma, dgamma, dbeta, input, added});
+      norm_backward(stream, 1,
+                    NormBackward<T>{in, gamma, partials, beta_parts, shape.chunks, dgamma, dbeta,
+                                    input, added});
     } else if (dx != nullptr || dresidual != nullptr) {
       league(stream, "batch_norm_backward", shape.chunks, norm_team(shape),
              BatchNormFrozenBackward<T>{in, gamma, input, added});

@@ -41,10 +41,11 @@ struct BatchNormStatistics {
 
 /// Floats of scratch that the calls below need.
 std::size_t batch_norm_partials(const BatchNormSpec& spec);
-/// Training: mean and rstd of x [rows, channels]; also updates the running statistics. Throws a
-/// config error for fewer than two rows, which have no variance.
-void batch_norm_statistics(Stream& stream, const BatchNormSpec& spec, const void* x,
-                           const BatchNormStatistics& statistics, float* partials);
+/// Training: mean and rstd of x [rows, channels], and y; also updates the running statistics.
+/// `residual` may be null. Throws a config error for fewer than two rows, which have no variance.
+void batch_norm_forward(Stream& stream, const BatchNormSpec& spec, const void* x,
+                        const float* gamma, const float* beta, const void* residual, void* y,
+                        const BatchNormStatistics& statistics, float* partials);
 /// Evaluation, and frozen parameters: mean and rstd from the running statistics.
 void batch_norm_running_statistics(Stream& stream, const BatchNormSpec& spec,
                                    const BatchNormStatistics& statistics);
@@ -79,15 +80,59 @@ struct BatchNormTotal {
     float* square = centre + columns;
     const std::int64_t first = index * columns;
     combine_chunks(team, slots, shape, means + first, squares + first, columns, centre, square);
-    const float n = static_cast<float>(shape.rows);
-    for (int k = team.rank(); k < columns; k += team.size()) {
-      statistics.mean[first + k] = centre[k];
-      statistics.rstd[first + k] = 1.0f / math::sqrt(square[k] / n + epsilon);
-      float& mean = statistics.running_mean[first + k];
-      float& variance = statistics.running_variance[first + k];
-      mean = (1 - momentum) * mean + momentum * centre[k];
-      variance = (1 - momentum) * variance + momentum * (square[k] / (n - 1));
+    for (int k = team.rank(); k < columns; k += team.size()) store(first + k, centre[k], square[k]);
+  }
+
+  WS_INLINE float rstd(float square) const {
+    return 1.0f / math::sqrt(square / static_cast<float>(shape.rows) + epsilon);
+  }
+  /// Stores the statistics of a channel with this mean and this sum of squared deviations.
+  WS_INLINE void store(std::int64_t channel, float centre, float square) const {
+    statistics.mean[channel] = centre;
+    statistics.rstd[channel] = rstd(square);
+    float& mean = statistics.running_mean[channel];
+    float& variance = statistics.running_variance[channel];
+    mean = (1 - momentum) * mean + momentum * centre;
+    variance =
+        (1 - momentum) * variance + momentum * (square / (static_cast<float>(shape.rows) - 1));
+  }
+};
+
+/// BatchNormTotal and NormApply in one: every team combines all chunks and then writes y for its own.
+/// The first team stores the statistics.
+template <class T>
+struct BatchNormForward {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
+
+  BatchNormTotal total;
+  const T* x;
+  const float* gamma;
+  const float* beta;
+  const T* residual;  ///< may be null
+  T* y;
+  Activation activation;
+
+  static constexpr std::size_t scratch_floats(const NormShape& shape) {
+    return norm_scratch(shape.chunks, shape.channels, 1, 3);
+  }
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    const NormShape& shape = total.shape;
+    const int c = shape.channels;
+    float* slots = team.template scratch<float>(scratch_floats(shape));
+    float* centre = slots + channel_slots(shape.chunks, c);
+    float *square = centre + c, *scale = square + c;
+    combine_chunks(team, slots, shape, total.means, total.squares, c, centre, square);
+    for (int k = team.rank(); k < c; k += team.size()) {
+      if (index == 0) total.store(k, centre[k], square[k]);
+      scale[k] = total.rstd(square[k]) * gamma[k];
     }
+    team.sync();
+    const NormChunk chunk(shape, index);
+    write_normalised(team, chunk.rows, c, x + chunk.offset,
+                     residual != nullptr ? residual + chunk.offset : nullptr, centre, scale, beta,
+                     activation, y + chunk.offset);
   }
 };
 

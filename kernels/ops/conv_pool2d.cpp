@@ -30,6 +30,7 @@ class ConvThenPool final : public ConvPool2d {
   std::size_t workspace_bytes() const override {
     return image_bytes_ + convolution_->workspace_bytes();
   }
+  bool sums_parts() const override { return convolution_->sums_parts(); }
 
   void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                std::uint8_t* winner, Workspace workspace) override {
@@ -55,7 +56,8 @@ class ConvThenPool final : public ConvPool2d {
     return spec;
   }
   Workspace rest(Workspace workspace) const {
-    return {static_cast<std::byte*>(workspace.data) + image_bytes_, workspace.bytes - image_bytes_};
+    return {static_cast<std::byte*>(workspace.data) + image_bytes_, workspace.bytes - image_bytes_,
+            workspace.totals};
   }
 
   std::unique_ptr<Conv2d> convolution_;

@@ -1,6 +1,7 @@
 #include "kernels/ops/direct_conv.h"
 
 #include "kernels/ops/column_sum.h"
+#include "kernels/ops/part_totals.h"
 #include "kernels/runtime/launch.h"
 
 #include <algorithm>
@@ -60,10 +61,10 @@ class DirectConv2d final : public Conv2d {
       : spec_(spec), forward_(forward_shape(spec)), gradient_(gradient_shape(spec)) {}
 
   std::size_t workspace_bytes() const override {
-    const auto slots = static_cast<std::size_t>(gradient_.taps() * gradient_.packs());
-    return std::max(static_cast<std::size_t>(tasks(gradient_)) * slots * sizeof(Pack),
-                    column_sum_partials(gradient_columns()) * sizeof(float));
+    const std::size_t bias = spec_.bias ? column_sum_partials(gradient_columns()) : 0;
+    return static_cast<std::size_t>(parts()) * sizeof(Pack) + bias * sizeof(float);
   }
+  bool sums_parts() const override { return true; }
 
   void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                Workspace /*workspace*/) override {
@@ -83,25 +84,27 @@ class DirectConv2d final : public Conv2d {
   void backward_weights(Stream& stream, const void* x, const void* dy, void* dw, float* dbias,
                         Workspace workspace) override {
     auto* partials = static_cast<Pack*>(workspace.data);
-    const int taps = gradient_.taps(), packs = gradient_.packs();
+    const int taps = gradient_.taps();
     visit_float(spec_.compute, [&]<class T>(T) {
       using Rows = DirectConvWeightRows<T>;
       league(stream, "direct_conv_weight_rows", tasks(gradient_),
              {Rows::kMembers, Rows::scratch_packs(gradient_) * sizeof(Pack)},
              Rows{gradient_, static_cast<const T*>(x), static_cast<const T*>(dy), partials});
-      using Total = DirectConvWeightTotal<T>;
-      league(stream, "direct_conv_weight_total", taps * packs,
-             {Total::kLanes, Total::kLanes * sizeof(Pack)},
-             Total{partials, tasks(gradient_), taps, packs, static_cast<T*>(dw)});
     });
-    // The bias gradient comes later on the same stream, so the two share the workspace.
-    if (dbias != nullptr) {
-      column_sum(stream, gradient_columns(), dy, static_cast<float*>(workspace.data), dbias);
-    }
+    sum_parts(stream, workspace.totals,
+              {{.parts = partials->v,
+                .sums = dw,
+                .count = static_cast<int>(tasks(gradient_)),
+                .columns = taps * spec_.out_channels,
+                .taps = taps,
+                .type = spec_.compute}});
+    if (dbias != nullptr) column_sum(stream, gradient_columns(), dy, partials[parts()].v, dbias);
   }
 
  private:
   std::int64_t tasks(const DirectConvShape& shape) const { return spec_.batch * shape.blocks(); }
+  /// Packs of partial sums of the weights' gradient.
+  std::int64_t parts() const { return tasks(gradient_) * gradient_.taps() * gradient_.packs(); }
   ColumnSumSpec gradient_columns() const {
     return {spec_.batch * spec_.out_height() * spec_.out_width(), spec_.out_channels,
             spec_.compute};

@@ -5,5 +5,3 @@ WS_CUDA_TEAM(wellspring::ops::DirectConvForward<float>);
 WS_CUDA_TEAM(wellspring::ops::DirectConvForward<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::DirectConvWeightRows<float>);
 WS_CUDA_TEAM(wellspring::ops::DirectConvWeightRows<wellspring::bf16>);
-WS_CUDA_TEAM(wellspring::ops::DirectConvWeightTotal<float>);
-WS_CUDA_TEAM(wellspring::ops::DirectConvWeightTotal<wellspring::bf16>);

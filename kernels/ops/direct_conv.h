@@ -239,38 +239,4 @@ struct DirectConvWeightRows {
   }
 };
 
-/// dw from the partial sums of all tasks; one team per slot (tap, pack).
-template <class T>
-struct DirectConvWeightTotal {
-  const Pack* partials;
-  std::int64_t tasks;
-  int taps, packs;
-  T* dw;
-
-  static constexpr int kLanes = 128;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t slot) const {
-    Pack* lanes = team.template scratch<Pack>(kLanes);
-    const std::int64_t slots = std::int64_t{taps} * packs;
-    for (int lane = team.rank(); lane < kLanes; lane += team.size()) {
-      Pack sum = {};
-      WS_UNROLL_LOADS
-      for (std::int64_t task = lane; task < tasks; task += kLanes) {
-        sum = sum + partials[task * slots + slot];
-      }
-      lanes[lane] = sum;
-    }
-    for (int half = kLanes / 2; half > 0; half /= 2) {
-      team.sync();
-      for (int lane = team.rank(); lane < half; lane += team.size()) {
-        lanes[lane] = lanes[lane] + lanes[lane + half];
-      }
-    }
-    team.sync();
-    T* to = dw + slot % packs * kPack * taps + slot / packs;
-    for (int k = team.rank(); k < kPack; k += team.size()) to[k * taps] = T(lanes[0].v[k]);
-  }
-};
-
 }  // namespace wellspring::ops

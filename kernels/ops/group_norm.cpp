@@ -2,11 +2,13 @@
 
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "kernels/ops/part_totals.h"
 #include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
 
-#include <string_view>
+#include <algorithm>
+#include <utility>
 
 namespace wellspring::ops {
 
@@ -14,14 +16,26 @@ TeamShape norm_team(const NormShape& shape) {
   return {channel_team(shape.rows_per_chunk, shape.channels), norm_scratch(shape) * sizeof(float)};
 }
 
-void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
-                          const NormGradientTotals& totals) {
-  const int columns = channel_width(totals.channels);
-  league(stream, name, samples * channel_units(totals.channels),
-         {channel_team(totals.parts, columns),
-          norm_scratch(totals.parts, columns, 2, 0) * sizeof(float)},
-         totals);
+template <class T>
+void norm_backward(Stream& stream, std::int64_t samples, NormBackward<T> backward) {
+  const NormShape& shape = backward.in.shape;
+  if (stream.device().is_cpu() || !team_adds_parts(backward.parts, shape.channels)) {
+    const auto total = [&](const float* parts, float* sums) {
+      return PartTotal{parts, sums, backward.parts, shape.channels, static_cast<int>(samples)};
+    };
+    sum_parts(stream, nullptr,
+              {total(backward.gamma_parts, backward.gamma_sums),
+               total(backward.beta_parts, backward.beta_sums)});
+    backward.gamma_parts = std::exchange(backward.gamma_sums, nullptr);
+    backward.beta_parts = backward.beta_sums;
+    backward.parts = 1;
+  }
+  NormShape both = shape;
+  both.rows_per_chunk = std::max(shape.rows_per_chunk, backward.parts);
+  league(stream, "norm_backward", samples * shape.chunks, norm_team(both), backward);
 }
+template void norm_backward(Stream&, std::int64_t, NormBackward<float>);
+template void norm_backward(Stream&, std::int64_t, NormBackward<bf16>);
 
 namespace {
 
@@ -77,11 +91,13 @@ void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x
 
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials) {
+                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials,
+                         PartTotals* later) {
   check(spec);
   const NormShape shape = shape_of(spec);
   const std::int64_t chunks = spec.batch * shape.chunks, size = spec.batch * spec.channels;
   float *gamma_sums = partials, *beta_sums = partials + size;
+  const auto samples = static_cast<int>(spec.batch);
   visit_float(spec.compute, [&]<class T>(T) {
     const auto in = NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation);
     if (shape.chunks == 1) {
@@ -93,17 +109,14 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
     float *gamma_parts = beta_sums + size, *beta_parts = gamma_parts + chunks * spec.channels;
     league(stream, "group_norm_backward_chunk", chunks, norm_team(shape),
            NormGradientSums<T>{in, gamma_parts, beta_parts});
-    norm_gradient_totals(
-        stream, "group_norm_backward_total", spec.batch,
-        {gamma_parts, beta_parts, gamma_sums, beta_sums, shape.chunks, spec.channels});
-    league(stream, "group_norm_backward", chunks, norm_team(shape),
-           NormBackward<T>{in, gamma, gamma_sums, beta_sums, static_cast<T*>(dx),
-                           static_cast<T*>(dresidual)});
+    norm_backward(stream, spec.batch,
+                  NormBackward<T>{in, gamma, gamma_parts, beta_parts, shape.chunks, gamma_sums,
+                                  beta_sums, static_cast<T*>(dx), static_cast<T*>(dresidual)});
   });
   if (dgamma == nullptr) return;
-  norm_gradient_totals(
-      stream, "group_norm_parameter_gradient", 1,
-      {gamma_sums, beta_sums, dgamma, dbeta, static_cast<int>(spec.batch), spec.channels});
+  sum_parts(
+      stream, later,
+      {{gamma_sums, dgamma, samples, spec.channels}, {beta_sums, dbeta, samples, spec.channels}});
 }
 
 }  // namespace wellspring::ops

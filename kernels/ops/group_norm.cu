@@ -12,6 +12,5 @@ WS_CUDA_TEAM(wellspring::ops::NormApply<float>);
 WS_CUDA_TEAM(wellspring::ops::NormApply<wellspring::bf16>);
 WS_CUDA_TEAM(wellspring::ops::NormGradientSums<float>);
 WS_CUDA_TEAM(wellspring::ops::NormGradientSums<wellspring::bf16>);
-WS_CUDA_TEAM(wellspring::ops::NormGradientTotals);
 WS_CUDA_TEAM(wellspring::ops::NormBackward<float>);
 WS_CUDA_TEAM(wellspring::ops::NormBackward<wellspring::bf16>);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text/plural.h"
+#include "kernels/ops/part_totals.h"
 #include "kernels/runtime/launch.h"
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ void layer_norm_forward(Stream& stream, const LayerNormSpec& spec, const void* x
 
 void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* x, const void* dy,
                          const float* gamma, const float* mean, const float* rstd, void* dx,
-                         float* dgamma, float* dbeta, float* partials) {
+                         float* dgamma, float* dbeta, float* partials, PartTotals* later) {
   check(spec);
   const NormShape shape = gradient_shape(spec);
   const bool divided = shape.chunks > 1;
@@ -68,8 +69,9 @@ void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* 
     }
   });
   if (dgamma == nullptr || !divided) return;
-  norm_gradient_totals(stream, "layer_norm_parameter_total", 1,
-                       {gamma_parts, beta_parts, dgamma, dbeta, shape.chunks, spec.channels});
+  sum_parts(stream, later,
+            {{gamma_parts, dgamma, shape.chunks, spec.channels},
+             {beta_parts, dbeta, shape.chunks, spec.channels}});
 }
 
 }  // namespace wellspring::ops

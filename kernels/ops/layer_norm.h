@@ -41,10 +41,10 @@ struct LayerNormSpec {
 void layer_norm_forward(Stream& stream, const LayerNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, void* y, float* mean, float* rstd);
 /// Computes dx, which may be dy or null, and dgamma and dbeta, which may both be null. `partials`
-/// holds layer_norm_partials(spec) floats.
+/// holds layer_norm_partials(spec) floats. `later`: as in group_norm_backward.
 void layer_norm_backward(Stream& stream, const LayerNormSpec& spec, const void* x, const void* dy,
                          const float* gamma, const float* mean, const float* rstd, void* dx,
-                         float* dgamma, float* dbeta, float* partials);
+                         float* dgamma, float* dbeta, float* partials, PartTotals* later = nullptr);
 std::size_t layer_norm_partials(const LayerNormSpec& spec);
 
 /// Members of a team for one row: each has up to four packs, or up to eight where more members would

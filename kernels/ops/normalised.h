@@ -20,14 +20,13 @@
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/pack.h"
 #include "kernels/runtime/simd.h"
-#include "kernels/runtime/stream.h"
 #include "kernels/runtime/team.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace wellspring {
+class Stream;
 struct TeamShape;
 }  // namespace wellspring
 
@@ -77,6 +76,13 @@ constexpr std::size_t norm_scratch(int rows, int channels, int sums, int tables)
 /// Enough for every functor that has one team per chunk.
 constexpr std::size_t norm_scratch(const NormShape& shape) {
   return norm_scratch(shape.rows_per_chunk, shape.channels, 2, 4);
+}
+
+/// True if one team adds the parts of all channels in the same order as a team per pack of channels.
+/// Then it has about one pack per member, so that each team of a device can add all parts itself,
+/// which saves a launch.
+constexpr bool team_adds_parts(int parts, int channels) {
+  return channel_lanes(parts, channels) == channel_lanes(parts, channel_width(channels));
 }
 
 /// Calls body(k, reduce(first)) for all channels k, where `first` is the first channel of k's
@@ -416,52 +422,20 @@ struct NormGradientSums {
   }
 };
 
-/// gamma_sums and beta_sums [samples, channels] from the parts [samples, parts, channels]. A team
-/// has neighbouring channels of one sample, as many as one pack.
-struct NormGradientTotals {
-  const float* gamma_parts;
-  const float* beta_parts;
-  float* gamma_sums;
-  float* beta_sums;
-  int parts, channels;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const int columns = channel_width(channels), units = channel_units(channels);
-    float* slots = team.template scratch<float>(norm_scratch(parts, columns, 2, 0));
-    const std::int64_t sample = index / units, first = index % units * columns;
-    const std::int64_t stride = channels, offset = sample * parts * stride + first;
-    const float *gammas = gamma_parts + offset, *betas = beta_parts + offset;
-    channel_sums<2>(team, slots, parts, columns, NoParameters(),
-                    [=]<int n>(Width<n>, const auto&, int part, int k, Values<n>* sums) WS_INLINED {
-                      const auto beta = load_values<n>(betas + part * stride + k),
-                                 gamma = load_values<n>(gammas + part * stride + k);
-                      for (int j = 0; j < n; ++j) {
-                        sums[0].v[j] += beta.v[j];
-                        sums[1].v[j] += gamma.v[j];
-                      }
-                    });
-    const float* gamma_sum = slots + channel_slots(parts, columns);
-    for (int k = team.rank(); k < columns; k += team.size()) {
-      beta_sums[sample * stride + first + k] = slots[k];
-      gamma_sums[sample * stride + first + k] = gamma_sum[k];
-    }
-  }
-};
-
 /// Team of the functors that have one team per chunk; host only.
 TeamShape norm_team(const NormShape& shape);
-/// Launches the functor, for all channels of `samples` samples.
-void norm_gradient_totals(Stream& stream, std::string_view name, std::int64_t samples,
-                          const NormGradientTotals& totals);
 
-/// Writes dx and dresidual for one chunk per team, from the sums [samples, channels].
+/// Writes dx and dresidual for one chunk per team, from parts of the sums [samples, parts, channels],
+/// which it adds.
 template <class T>
 struct NormBackward {
   NormGradient<T> in;
   const float* gamma;
-  const float* gamma_sums;
-  const float* beta_sums;
+  const float* gamma_parts;
+  const float* beta_parts;
+  int parts;
+  float* gamma_sums;  ///< [samples, channels], the results; null if they are not needed
+  float* beta_sums;
   T* dx;
   T* dresidual;  ///< may be null
 
@@ -469,14 +443,30 @@ struct NormBackward {
   WS_HD void operator()(Team& team, std::int64_t index) const {
     const NormShape& shape = in.shape;
     const int c = shape.channels;
-    float* gamma_sum = team.template scratch<float>(static_cast<std::size_t>(c));
-    float* beta_sum = team.template scratch<float>(static_cast<std::size_t>(c));
+    float* beta_sum = team.template scratch<float>(norm_scratch(parts, c, 2, 0));
+    float* gamma_sum = beta_sum + channel_slots(parts, c);
     const InputGradient table(team, c);
     const NormChunk chunk(shape, index);
     const std::int64_t groups = chunk.sample * shape.groups, first = chunk.sample * c;
+    const float *gammas = gamma_parts + first * parts, *betas = beta_parts + first * parts;
+    channel_sums<2>(team, beta_sum, parts, c, NoParameters(),
+                    [=]<int n>(Width<n>, const auto&, int part, int k, Values<n>* sums) WS_INLINED {
+                      const std::int64_t i = std::int64_t{part} * c + k;
+                      const auto of_beta = load_values<n>(betas + i),
+                                 of_gamma = load_values<n>(gammas + i);
+                      for (int j = 0; j < n; ++j) {
+                        sums[0].v[j] += of_beta.v[j];
+                        sums[1].v[j] += of_gamma.v[j];
+                      }
+                    });
+    const bool writes = gamma_sums != nullptr && index % shape.chunks == 0;
     for (int k = team.rank(); k < c; k += team.size()) {
-      gamma_sum[k] = gamma[k] * gamma_sums[first + k];
-      beta_sum[k] = gamma[k] * beta_sums[first + k];
+      if (writes) {
+        gamma_sums[first + k] = gamma_sum[k];
+        beta_sums[first + k] = beta_sum[k];
+      }
+      gamma_sum[k] *= gamma[k];
+      beta_sum[k] *= gamma[k];
     }
     team.sync();
     table.fill(team, shape, in.mean + groups, in.rstd + groups, gamma, gamma_sum, beta_sum);
@@ -485,5 +475,10 @@ struct NormBackward {
                 dx + chunk.offset, dresidual != nullptr ? dresidual + chunk.offset : nullptr);
   }
 };
+
+/// Launches the functor for all chunks. On a device, its teams add the parts if they can; otherwise
+/// another launch adds them first, as on a CPU, where repeated additions cost more than a launch.
+template <class T>
+void norm_backward(Stream& stream, std::int64_t samples, NormBackward<T> backward);
 
 }  // namespace wellspring::ops

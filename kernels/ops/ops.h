@@ -25,9 +25,14 @@
 
 namespace wellspring::ops {
 
+class PartTotals;
+
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
+  /// Totals that the caller launches later, while the workspace stays as it is (see
+  /// kernels/ops/part_totals.h); null: an operation launches its own.
+  PartTotals* totals = nullptr;
 };
 
 enum class Activation : std::uint8_t { none, relu };
@@ -48,6 +53,8 @@ class LinearLayer {
   /// Computes dw in the compute type and dbias in f32 (may be null). Overwrites them.
   virtual void backward_weights(Stream& stream, const void* x, const void* dy, void* dw,
                                 float* dbias, Workspace workspace) = 0;
+  /// True if backward_weights uses workspace.totals.
+  virtual bool sums_parts() const { return false; }
 };
 
 /// 2-D convolution with dilation 1 and groups 1: x [N,H,W,C], w [K,R,S,C], bias [K], y [N,P,Q,K].
@@ -110,10 +117,12 @@ void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x
                         const float* gamma, const float* beta, const void* residual, void* y,
                         float* mean, float* rstd, float* partials);
 /// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
-/// dresidual may be null, and so may both dgamma and dbeta.
+/// dresidual may be null, and so may both dgamma and dbeta. With `later`, dgamma and dbeta are
+/// valid after its launch.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
                          const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
+                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials,
+                         PartTotals* later = nullptr);
 std::size_t group_norm_partials(const GroupNormSpec& spec);
 
 /// y = x where x > 0, else 0; NaN passes through. y may be x.
@@ -167,6 +176,8 @@ class ConvPool2d {
   static std::unique_ptr<ConvPool2d> plan(const Conv2dSpec& spec, const Stream& stream);
   virtual ~ConvPool2d() = default;
   virtual std::size_t workspace_bytes() const = 0;
+  /// True if backward uses workspace.totals.
+  virtual bool sums_parts() const { return false; }
   /// x [N,H,W,C], w [K,R,S,C], bias [K] (f32) -> y [N,P/2,Q/2,K] and winner; see max_pool_forward.
   virtual void forward(Stream& stream, const void* x, const void* w, const float* bias, void* y,
                        std::uint8_t* winner, Workspace workspace) = 0;

@@ -1,5 +1,4 @@
-// Graphs of the stand-in, and what the runtime knows about kernels. Each graph is captured from one
-// stream, so it is a list.
+// Graphs of the stand-in, and what the runtime knows about kernels.
 #include "core/io/files.h"
 #include "kernels/runtime/step_graph.h"
 #include "tests/cuda_stand_in/runtime.h"
@@ -15,7 +14,7 @@
 using namespace wellspring::stand_in;
 
 struct CUgraphExec_st {
-  std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
+  CUgraph_st graph;
 };
 
 namespace {
@@ -74,7 +73,7 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t, cudaGraph_t*) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->nodes};
+  *exec = new CUgraphExec_st{*graph};
   return cudaSuccess;
 }
 
@@ -89,11 +88,12 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   LOCKED;
-  if (stream->capture) {
-    stream->capture_is_invalid = true;
+  if (stream->here.capture) {
+    stream->here.capture->invalid = true;
     return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream is being captured");
   }
-  for (const auto& node : exec->nodes) {
+  for (const std::size_t i : runtime().streams.order_of(exec->graph)) {
+    const auto node = exec->graph.nodes[i];
     runtime().streams.enqueue(stream, {nullptr, [node, all = runtime().footprints] {
                                          if (all == nullptr) return node->work();
                                          Footprint& own = all->emplace_back(Footprint{node->name});

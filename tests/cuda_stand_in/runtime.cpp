@@ -19,7 +19,9 @@ using namespace wellspring::stand_in;
 
 struct CUevent_st {
   bool timing = true;
-  std::shared_ptr<Moment> last;  ///< the latest record; null before the first
+  std::shared_ptr<Moment>
+      last;  ///< the latest record; null before the first, and after a captured one
+  CapturePoint captured = {};  ///< the latest record, if it was captured
 };
 
 namespace {
@@ -32,18 +34,51 @@ thread_local cudaStream_t capturing_here = nullptr;
 /// active.
 bool unsafe_in_capture(const char* call) {
   if (capturing_here == nullptr) return false;
-  capturing_here->capture_is_invalid = true;
+  capturing_here->here.capture->invalid = true;
   refuse(cudaErrorStreamCaptureUnsupported, call, "not allowed while this thread captures");
   return true;
 }
 
 /// Adds the work to the graph being captured, or else to the queue.
 void add(cudaStream_t stream, CUgraphNode_st node) {
-  if (stream->capture) {
-    stream->capture->nodes.push_back(std::make_shared<CUgraphNode_st>(std::move(node)));
+  if (CapturePoint& here = stream->here; here.capture) {
+    auto& nodes = here.capture->graph.nodes;
+    node.after = std::exchange(here.after, {nodes.size()});
+    nodes.push_back(std::make_shared<CUgraphNode_st>(std::move(node)));
   } else {
     runtime().streams.enqueue(stream, {nullptr, std::move(node.work)});
   }
+}
+
+/// Makes later work of a stream depend on a position in a capture, which the stream joins.
+cudaError_t wait_in_capture(cudaStream_t stream, const CapturePoint& point, const char* call) {
+  CapturePoint& here = stream->here;
+  if (point.capture->ended || (here.capture && here.capture != point.capture)) {
+    if (here.capture) here.capture->invalid = true;
+    return refuse(cudaErrorStreamCaptureIsolation, call, "an event of another capture");
+  }
+  if (!here.capture) {
+    here.capture = point.capture;
+    point.capture->joined.push_back(stream);
+  }
+  for (const std::size_t node : point.after)
+    if (std::ranges::find(here.after, node) == here.after.end()) here.after.push_back(node);
+  return cudaSuccess;
+}
+
+/// True if the end of the capture's origin comes after everything that was captured.
+bool all_joined(const Capture& capture) {
+  const auto& nodes = capture.graph.nodes;
+  std::vector<std::size_t> ends = capture.origin->here.after;
+  std::vector<bool> reached(nodes.size(), false);
+  while (!ends.empty()) {
+    const std::size_t node = ends.back();
+    ends.pop_back();
+    if (reached[node]) continue;
+    reached[node] = true;
+    ends.insert(ends.end(), nodes[node]->after.begin(), nodes[node]->after.end());
+  }
+  return std::ranges::all_of(reached, [](bool is) { return is; });
 }
 
 /// True if both ends of a copy are entirely in the memory that its kind names.
@@ -69,15 +104,20 @@ constexpr const char* kMisdirected =
 
 #define REFUSED_IN_CAPTURE \
   if (unsafe_in_capture(__func__)) return cudaErrorStreamCaptureUnsupported
+#define REFUSED_IF_CAPTURED(event) \
+  if (event->captured.capture)     \
+  return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture")
 
 namespace wellspring::stand_in {
 
 Runtime& runtime() {
-  static Runtime& instance = *new Runtime([] {
-    const char* const seed = std::getenv("WELLSPRING_STAND_IN_SEED");
-    return seed == nullptr ? 0u : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
-  }());
+  static Runtime& instance = *new Runtime(seed());
   return instance;
+}
+
+unsigned seed() {
+  static const char* const text = std::getenv("WELLSPRING_STAND_IN_SEED");
+  return text == nullptr ? 0u : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
 
 cudaError_t refuse(cudaError_t error, const char* call, const char* why) {
@@ -136,7 +176,9 @@ const char* cudaGetErrorName(cudaError_t error) {
   NAMED(cudaErrorNotReady);
   NAMED(cudaErrorStreamCaptureUnsupported);
   NAMED(cudaErrorStreamCaptureInvalidated);
+  NAMED(cudaErrorStreamCaptureUnjoined);
   NAMED(cudaErrorStreamCaptureIsolation);
+  NAMED(cudaErrorCapturedEvent);
 #undef NAMED
   return "cudaError";
 }
@@ -285,7 +327,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   CUgraphNode_st copy{cudaGraphNodeTypeMemcpy, "memcpy",
                       [to, from, bytes] { std::memcpy(to, from, bytes); }, to, from};
-  if (stream->capture) {
+  if (stream->here.capture) {
     add(stream, std::move(copy));
     return cudaSuccess;
   }
@@ -328,6 +370,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   LOCKED;
+  if (stream->here.capture) std::erase(stream->here.capture->joined, stream);
   runtime().streams.destroy(stream);
   return cudaSuccess;
 }
@@ -335,8 +378,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   LOCKED;
   REFUSED_IN_CAPTURE;
-  if (stream->capture) {  // captured by another thread
-    stream->capture_is_invalid = true;
+  if (stream->here.capture) {  // captured by another thread
+    stream->here.capture->invalid = true;
     return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream is being captured");
   }
   runtime().streams.finish(stream);
@@ -344,11 +387,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 // "The effect is that of the event's latest record at the time of the call; without one, none."
-// Inside a capture, only events of that capture may be waited for, and no events may be recorded.
+// Inside a capture, only events of that capture may be waited for. A stream that waits for an event
+// of a capture becomes part of it (Programming Guide, "Cross-stream Dependencies and Events").
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   LOCKED;
-  if (stream->capture) {
-    stream->capture_is_invalid = true;
+  if (event->captured.capture) return wait_in_capture(stream, event->captured, __func__);
+  if (stream->here.capture) {
+    stream->here.capture->invalid = true;
     return refuse(cudaErrorStreamCaptureIsolation, __func__, "an event from outside the capture");
   }
   if (event->last) runtime().streams.enqueue(stream, {event->last, nullptr});
@@ -357,20 +402,20 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   LOCKED;
-  *status = !stream->capture             ? cudaStreamCaptureStatusNone
-            : stream->capture_is_invalid ? cudaStreamCaptureStatusInvalidated
-                                         : cudaStreamCaptureStatusActive;
+  const std::shared_ptr<Capture>& capture = stream->here.capture;
+  *status = !capture           ? cudaStreamCaptureStatusNone
+            : capture->invalid ? cudaStreamCaptureStatusInvalidated
+                               : cudaStreamCaptureStatusActive;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   LOCKED;
-  if (stream->capture) return refuse(cudaErrorInvalidValue, __func__, "captures already");
+  if (stream->here.capture) return refuse(cudaErrorInvalidValue, __func__, "captures already");
   if (mode != cudaStreamCaptureModeThreadLocal) {
     return refuse(cudaErrorInvalidValue, __func__, "only thread-local captures are supported");
   }
-  stream->capture = std::make_unique<CUgraph_st>();
-  stream->capture_is_invalid = false;
+  stream->here = {std::make_shared<Capture>(Capture{stream}), {}};
   capturing_here = stream;
   return cudaSuccess;
 }
@@ -382,12 +427,20 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     return refuse(cudaErrorInvalidValue, __func__, "this thread does not capture that stream");
   }
   capturing_here = nullptr;
-  const std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
-  if (stream->capture_is_invalid) {
+  const std::shared_ptr<Capture> captured = stream->here.capture;
+  const bool joined = all_joined(*captured);
+  captured->ended = true;
+  for (const cudaStream_t other : captured->joined) other->here = {};
+  stream->here = {};
+  if (captured->invalid) {
     return refuse(cudaErrorStreamCaptureInvalidated, __func__,
                   "an unsafe call interrupted the capture");
   }
-  *graph = new CUgraph_st(*captured);
+  if (!joined) {
+    return refuse(cudaErrorStreamCaptureUnjoined, __func__,
+                  "the stream does not wait for all work of the capture");
+  }
+  *graph = new CUgraph_st(captured->graph);
   return cudaSuccess;
 }
 
@@ -406,17 +459,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   LOCKED;
-  if (stream->capture) {
-    stream->capture_is_invalid = true;
-    return refuse(cudaErrorStreamCaptureUnsupported, __func__, "not supported inside a capture");
-  }
-  event->last = runtime().streams.record(stream);
+  event->captured = stream->here;
+  event->last = stream->here.capture ? nullptr : runtime().streams.record(stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   LOCKED;
   REFUSED_IN_CAPTURE;
+  REFUSED_IF_CAPTURED(event);
   if (event->last) runtime().streams.reach(*event->last);
   return cudaSuccess;
 }
@@ -424,6 +475,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   LOCKED;
   REFUSED_IN_CAPTURE;
+  REFUSED_IF_CAPTURED(event);
   runtime().streams.let_time_pass();
   if (!event->last || event->last->reached) return cudaSuccess;
   return last_error = cudaErrorNotReady;

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wellspring::sass {
@@ -31,11 +34,20 @@ Code code_of(const std::vector<std::string>& lines) {
 
 /// The words that the threads of a block store at [address + 4 thread]; the address is the
 /// parameter.
-std::vector<std::uint32_t> stored_by(Code& code, int threads) {
+std::vector<std::uint32_t> stored_by(Code& code, int threads, unsigned seed = 0) {
   std::vector<std::uint32_t> out(static_cast<std::size_t>(threads), 0xdeadbeef);
   const std::uint32_t* const to = out.data();
-  run_grid(code, {1, threads, 1024}, &to, sizeof to);
+  run_grid(code, {1, threads, 1024}, &to, sizeof to, seed);
   return out;
+}
+
+void expect_refused(Code& code, int threads, unsigned seed, const std::string& problem) {
+  try {
+    stored_by(code, threads, seed);
+    ADD_FAILURE() << "nothing was thrown with seed " << seed;
+  } catch (const std::runtime_error& failure) {
+    EXPECT_NE(std::string(failure.what()).find(problem), std::string::npos) << failure.what();
+  }
 }
 
 const std::vector<std::string> kStore = {"ULDC.64 UR4, c[0x0][0x210]",
@@ -51,6 +63,17 @@ std::vector<std::string> with_store(std::vector<std::string> lines) {
   return lines;
 }
 
+/// Thread i of 96 writes its index to word i of shared memory and then reads word i + distance.
+Code exchange(int distance, const std::string& between) {
+  std::array<char, 16> shift{};
+  std::snprintf(shift.data(), shift.size(), "0x%x", 96 + distance);
+  return code_of(with_store(
+      {"S2R R0, SR_TID.X", "IMAD R2, R0, 0x4, RZ", "STS [R2+0x400], R0", between,
+       std::string("VIADD R3, R0, ") + shift.data(), "ISETP.GE.U32.AND P0, PT, R3, 0x60, PT",
+       "@P0 VIADD R3, R3, 0xffffffa0", "ISETP.GE.U32.AND P0, PT, R3, 0x60, PT",
+       "@P0 VIADD R3, R3, 0xffffffa0", "IMAD R3, R3, 0x4, RZ", "LDS R8, [R3+0x400]"}));
+}
+
 // 10 of the 32 threads take one branch and 22 the other. Both branches are issued once, and so is
 // the code after them.
 TEST(Sass, ReconvergesDivergedThreads) {
@@ -62,6 +85,22 @@ TEST(Sass, ReconvergesDivergedThreads) {
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i < 10 ? 7u : 9u) << i;
   // 4 common instructions, 2 and 1 in the branches, BSYNC in each branch, and the store once.
   EXPECT_EQ(code.warp_instructions(), 4 + 2 + 1 + 2 + kStore.size());
+}
+
+// Threads 10 to 31 skip a part with a convergence barrier. If they took the unanimous branch, they
+// would not wait for the others, and the store would be issued twice.
+TEST(Sass, TakesAUnanimousBranchOnlyIfAllThreadsDo) {
+  for (const bool unanimous : {false, true}) {
+    Code code = code_of(
+        with_store({"S2R R0, SR_TID.X", "MOV R8, 0x9",
+                    std::string("ISETP.GE.AND P0, PT, R0, ") + (unanimous ? "RZ" : "0xa") + ", PT",
+                    "@P0 BRA.U `(.L_x_1)", "BSSY B0, `(.L_x_1)", "@P0 BRA `(.L_x_0)", "MOV R8, 0x7",
+                    ".L_x_0:", "BSYNC B0", ".L_x_1:"}));
+    const std::vector<std::uint32_t> out = stored_by(code, 32);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      EXPECT_EQ(out[i], !unanimous && i < 10 ? 7u : 9u) << i;
+    EXPECT_EQ(code.issued.back(), 1u);
+  }
 }
 
 // Two rows of 16 threads share a warp. In each row, threads 8 to 15 take another branch to the
@@ -127,10 +166,72 @@ TEST(Sass, PropagatesCarriesAndBorrows) {
 }
 
 TEST(Sass, SynchronisesTheWarpsOfABlock) {
-  // All threads read the last thread's index through shared memory.
-  Code code = code_of(with_store({"S2R R0, SR_TID.X", "UMOV UR8, 0x400", "STS [UR8], R0",
-                                  "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R8, [UR8]"}));
-  for (const std::uint32_t value : stored_by(code, 96)) EXPECT_EQ(value, 95u);
+  // Each thread reads the index of the thread a warp before or after it through shared memory.
+  for (const int distance : {-32, 32}) {
+    Code code = exchange(distance, "BAR.SYNC.DEFER_BLOCKING 0x0");
+    for (const unsigned seed : {0u, 1u, 2u, 3u}) {
+      const std::vector<std::uint32_t> read = stored_by(code, 96, seed);
+      for (std::uint32_t i = 0; i < 96; ++i)
+        EXPECT_EQ(read[i], (i + 96 + static_cast<std::uint32_t>(distance)) % 96) << seed;
+    }
+  }
+}
+
+// Without the barrier, warps in ascending order would still read what lower warps have written.
+TEST(Sass, FindsRacesInSharedMemoryInBothDirections) {
+  for (const int distance : {-32, 32}) {
+    Code code = exchange(distance, "NOP");
+    for (const unsigned seed : {0u, 1u, 2u}) expect_refused(code, 96, seed, "a race");
+  }
+  Code within = exchange(1, "NOP");
+  EXPECT_EQ(stored_by(within, 32)[4], 5u) << "the threads of a warp run together";
+  expect_refused(within, 64, 0, "a race");
+}
+
+TEST(Sass, AllowsAtomicOperationsAndReadsOfSeveralWarps) {
+  const std::vector<std::string> add = {"S2R R0, SR_TID.X", "MOV R1, 0x1", "MOV R2, 0x400",
+                                        "ATOMS.ADD R8, [R2], R1"};
+  Code code = code_of(with_store(add));
+  std::vector<std::uint32_t> counts = stored_by(code, 96, 5);
+  std::ranges::sort(counts);
+  for (std::uint32_t i = 1; i < 96; ++i) EXPECT_EQ(counts[i], counts[0] + i);
+  std::vector<std::string> more = add;
+  more.emplace_back("LDS R9, [R2]");
+  Code reading = code_of(with_store(more));
+  EXPECT_EQ(stored_by(reading, 96).size(), 96u);
+  more.back() = "STS [R2], R1";
+  Code writing = code_of(with_store(more));
+  expect_refused(writing, 96, 0, "a race");
+}
+
+// Each thread writes its index to one word of global memory; the last write wins.
+TEST(Sass, ShowsRacesInGlobalMemoryUnderSomeSeeds) {
+  Code code = code_of({"ULDC.64 UR4, c[0x0][0x210]", "MOV R4, UR4", "MOV R5, UR5",
+                       "S2R R8, SR_TID.X", "STG.E desc[UR6][R4.64], R8", "EXIT"});
+  std::set<std::uint32_t> winners;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const std::uint32_t winner = stored_by(code, 96, seed)[0];
+    code.launches = 0;
+    EXPECT_EQ(stored_by(code, 96, seed)[0], winner) << "a seed must repeat its order";
+    code.launches = 0;
+    winners.insert(winner);
+  }
+  // Three warps are last in random order; all 20 agree with a probability of 3^-19.
+  EXPECT_GT(winners.size(), 1u);
+}
+
+TEST(Sass, RefusesMisalignedAddresses) {
+  for (const auto& [address, access] : {std::pair{"0x402", "LDS R8, [R2]"},
+                                        {"0x404", "LDS.64 R8, [R2]"},
+                                        {"0x408", "STS.128 [R2], R4"},
+                                        {"0x401", "LDS.U16 R8, [R2]"}}) {
+    Code code = code_of(with_store({std::string("MOV R2, ") + address, access}));
+    expect_refused(code, 32, 0, "misaligned address in shared memory");
+  }
+  Code local = code_of(with_store({"MOV R2, 0x4", "STL.64 [R2], R4"}));
+  expect_refused(local, 32, 0, "misaligned address in local memory");
+  Code aligned = code_of(with_store({"MOV R2, 0x408", "LDS.64 R8, [R2]"}));
+  EXPECT_EQ(stored_by(aligned, 32).size(), 32u);
 }
 
 TEST(Sass, RoundsAsTheModifiersSay) {

@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -326,6 +329,97 @@ TEST(StandIn, CapturesWithoutRunningAndReplaysInOrder) {
   EXPECT_EQ(value, 1);
   stream.synchronize();
   EXPECT_EQ(value, 21);
+}
+
+/// Replays a graph once.
+void replay(cudaGraph_t graph, StreamOf& stream) {
+  cudaGraphExec_t exec = nullptr;
+  expect_success(cudaGraphInstantiate(&exec, graph, 0));
+  expect_success(cudaGraphDestroy(graph));
+  expect_success(cudaGraphLaunch(exec, stream.native));
+  expect_success(cudaGraphExecDestroy(exec));
+  stream.synchronize();
+}
+
+/// Work on two streams: the side stream begins after `x`, and `z` needs both. With `late`, the join
+/// comes after `z` instead of before it.
+void capture_fork(StreamOf& stream, StreamOf& side, bool late, int (&values)[3]) {
+  EventOf fork, join;
+  auto& [x, y, z] = values;
+  begin_capture(stream);
+  stream.run([&x] { x = 1; });
+  fork.record(stream);
+  fork.wait(side);
+  side.run([&x, &y] { y = x + 1; });
+  join.record(side);
+  if (!late) join.wait(stream);
+  stream.run([&y, &z] { z = y + 1; });
+  if (late) join.wait(stream);
+}
+
+TEST(StandIn, CapturesForksAndJoinsOfStreams) {
+  StreamOf stream, side;
+  int values[3] = {};
+  capture_fork(stream, side, false, values);
+  cudaStreamCaptureStatus status{};
+  expect_success(cudaStreamIsCapturing(side.native, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  const cudaGraph_t graph = end_capture(stream);
+  expect_success(cudaStreamIsCapturing(side.native, &status));
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  replay(graph, stream);
+  EXPECT_EQ(values[2], 3);
+}
+
+// The order of the calls would hide that an edge is missing.
+TEST(StandIn, ShowsAMissingEdge) {
+  StreamOf stream, side;
+  int values[3] = {};
+  capture_fork(stream, side, true, values);
+  replay(end_capture(stream), stream);
+  EXPECT_EQ(values[2], 1) << "z must not see y";
+}
+
+TEST(StandIn, ReplaysInADifferentTopologicalOrderPerSeed) {
+  CUgraph_st graph;  // a fork into three chains of two nodes, and their join
+  const std::vector<std::size_t> after[] = {{}, {0}, {1}, {0}, {3}, {0}, {5}, {2, 4, 6}};
+  for (const auto& nodes : after) {
+    graph.nodes.push_back(std::make_shared<CUgraphNode_st>());
+    graph.nodes.back()->after = nodes;
+  }
+  std::set<std::vector<std::size_t>> orders = {topological_order(graph, nullptr)};
+  EXPECT_EQ(*orders.begin(), (std::vector<std::size_t>{0, 5, 6, 3, 4, 1, 2, 7}));
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    std::mt19937 random(seed), same(seed);
+    const std::vector<std::size_t> order = topological_order(graph, &random);
+    EXPECT_EQ(order, topological_order(graph, &same)) << "a seed must repeat its order";
+    std::set<std::size_t> done;
+    for (const std::size_t node : order) {
+      for (const std::size_t before : after[node]) EXPECT_TRUE(done.contains(before));
+      done.insert(node);
+    }
+    EXPECT_EQ(done.size(), std::size(after));
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 2u);
+}
+
+TEST(StandIn, RefusesUnjoinedAndForeignCaptures) {
+  StreamOf stream, side, third;
+  EventOf fork, join;
+  cudaGraph_t graph = nullptr;
+  begin_capture(stream);
+  fork.record(stream);
+  fork.wait(side);
+  side.run([] {});
+  EXPECT_EQ(cudaStreamEndCapture(stream.native, &graph), cudaErrorStreamCaptureUnjoined);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(cudaEventQuery(fork.native), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaStreamWaitEvent(third.native, fork.native, 0), cudaErrorStreamCaptureIsolation)
+      << "the capture has ended";
+  fork.record(stream);
+  fork.wait(third);
+  third.synchronize();
 }
 
 TEST(StandIn, RefusesUnsafeCallsInACapture) {

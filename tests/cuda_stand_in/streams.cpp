@@ -13,6 +13,21 @@ bool blocked(cudaStream_t stream) {
 
 }  // namespace
 
+std::vector<std::size_t> topological_order(const CUgraph_st& graph, std::mt19937* random) {
+  std::vector<std::size_t> order;
+  std::vector<bool> done(graph.nodes.size(), false);
+  while (order.size() < graph.nodes.size()) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      if (!done[i] && std::ranges::all_of(graph.nodes[i]->after,
+                                          [&](std::size_t before) { return done[before]; }))
+        ready.push_back(i);
+    order.push_back(random == nullptr ? ready.back() : ready[(*random)() % ready.size()]);
+    done[order.back()] = true;
+  }
+  return order;
+}
+
 cudaStream_t Streams::create() {
   return streams_.emplace_back(std::make_unique<CUstream_st>()).get();
 }

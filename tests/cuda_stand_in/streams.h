@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -20,7 +21,8 @@ struct CUgraphNode_st {
   std::function<void()> work;
   void* to = nullptr;  ///< destination of a copy
   const void* from = nullptr;
-  wellspring::LaunchShape shape = {};  ///< blocks, threads and scratch of a kernel
+  wellspring::LaunchShape shape = {};   ///< blocks, threads and scratch of a kernel
+  std::vector<std::size_t> after = {};  ///< indices of the nodes that it depends on
 };
 
 struct CUgraph_st {
@@ -45,16 +47,34 @@ struct Item {
   std::function<void()> work;
 };
 
+/// A graph that is being captured. Streams join it by waiting for an event that was recorded in it.
+struct Capture {
+  cudaStream_t origin = nullptr;
+  CUgraph_st graph = {};
+  std::vector<cudaStream_t> joined = {};  ///< all streams but the origin
+  bool invalid = false;
+  bool ended = false;
+};
+
+/// A position in a capture: the nodes that later work depends on.
+struct CapturePoint {
+  std::shared_ptr<Capture> capture;
+  std::vector<std::size_t> after;
+};
+
 }  // namespace wellspring::stand_in
 
 struct CUstream_st {
   std::deque<wellspring::stand_in::Item> queue;
-  std::unique_ptr<CUgraph_st> capture;
-  bool capture_is_invalid = false;
+  wellspring::stand_in::CapturePoint here;  ///< without a capture: not capturing
   bool destroyed = false;
 };
 
 namespace wellspring::stand_in {
+
+/// The nodes of a graph in an order that respects their dependencies: in random order, or, without
+/// `random`, each node as early as it was captured late. Without missing edges, results are equal.
+std::vector<std::size_t> topological_order(const CUgraph_st& graph, std::mt19937* random);
 
 /// All streams of the device. With seed 0, work runs only if a caller waits for it or for work that
 /// depends on it: the device lags as far as possible, and streams meet only where events order
@@ -70,6 +90,10 @@ class Streams {
   std::shared_ptr<Moment> record(cudaStream_t stream);
   /// With a seed other than 0, randomly runs some work.
   void let_time_pass();
+  /// The order in which a launch of a graph runs its nodes.
+  std::vector<std::size_t> order_of(const CUgraph_st& graph) {
+    return topological_order(graph, seed_ == 0 ? nullptr : &random_);
+  }
 
   // With seed 0, these are the only calls that run work.
   void finish(cudaStream_t stream);

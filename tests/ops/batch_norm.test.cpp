@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -24,9 +26,11 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
   const Buffer<float> device_x = buffer(x), mean = buffer<float>(3), rstd = buffer<float>(3),
                       running_mean = buffer(std::vector<float>(3, 0)),
                       running_variance = buffer(std::vector<float>(3, 1)),
-                      partials = buffer<float>(batch_norm_partials(spec));
-  batch_norm_statistics(stream(), spec, device_x, {mean, rstd, running_mean, running_variance},
-                        partials);
+                      partials = buffer<float>(batch_norm_partials(spec)),
+                      gamma = buffer(std::vector<float>(3, 1)),
+                      beta = buffer(std::vector<float>(3, 0)), y = buffer<float>(n);
+  batch_norm_forward(stream(), spec, device_x, gamma, beta, nullptr, y,
+                     {mean, rstd, running_mean, running_variance}, partials);
   std::vector<double> means(3, 0), rstds(3, 0), variances(3, 0);
   for (std::size_t i = 0; i < n; ++i) means[i % 3] += double{x[i]} / 5000;
   for (std::size_t i = 0; i < n; ++i) variances[i % 3] += std::pow(x[i] - means[i % 3], 2) / 5000;
@@ -44,7 +48,9 @@ TEST_P(BatchNormTest, KeepsPrecisionFarFromZero) {
 TEST_P(BatchNormTest, RefusesOneRow) {
   BatchNormSpec spec;
   spec.rows = 1;
-  EXPECT_THROW(batch_norm_statistics(stream(), spec, nullptr, {}, nullptr), Error);
+  EXPECT_THROW(
+      batch_norm_forward(stream(), spec, nullptr, nullptr, nullptr, nullptr, nullptr, {}, nullptr),
+      Error);
 }
 
 WS_ON_EVERY_BACKEND(BatchNormTest);
@@ -57,22 +63,40 @@ TEST(BatchNormTeams, GiveEqualBitsForAnySize) {
     const auto c = static_cast<std::size_t>(channels), n = 70 * c;
     const auto y = random_values<float>(n, 2), dy = random_values<float>(n, 3),
                gamma = random_values<float>(c, 5), means = random_values<float>(9 * c, 6),
-               squares = random_values<float>(9 * c, 7, 0, 1);
+               squares = random_values<float>(9 * c, 7, 0, 1), x = random_values<float>(n, 8),
+               beta = random_values<float>(c, 9);
     std::vector<float> mean(c), rstd(c), running_mean(c), running_variance(c), dx(n), dresidual(n);
     using wellspring::test::bytes_of;
     using wellspring::test::expect_equal_for_all_team_sizes;
     const TeamShape team{kChunkTeam, norm_scratch(shape) * sizeof(float)};
     // Without momentum, the running statistics do not depend on their old values.
+    const BatchNormTotal total{
+        means.data(),
+        squares.data(),
+        {mean.data(), rstd.data(), running_mean.data(), running_variance.data()},
+        shape,
+        1.0f,
+        1e-5f};
     expect_equal_for_all_team_sizes(
-        BatchNormTotal{means.data(),
-                       squares.data(),
-                       {mean.data(), rstd.data(), running_mean.data(), running_variance.data()},
-                       shape,
-                       1.0f,
-                       1e-5f},
-        channel_units(channels),
+        total, channel_units(channels),
         {kChunkTeam, BatchNormTotal::scratch_floats(shape) * sizeof(float)},
         {bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
+    // One launch gives the bits of two.
+    ASSERT_TRUE(team_adds_parts(shape.chunks, channels));
+    std::vector<float> normalised(n), at_once(n);
+    host::run_league(shape.chunks, 1, team,
+                     NormApply<float>{x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
+                                      y.data(), normalised.data(), shape, Activation::relu});
+    const auto separate = std::array{mean, rstd, running_mean, running_variance};
+    for (auto* statistic : {&mean, &rstd, &running_mean, &running_variance})
+      std::ranges::fill(*statistic, 0.0f);
+    expect_equal_for_all_team_sizes(
+        BatchNormForward<float>{total, x.data(), gamma.data(), beta.data(), y.data(),
+                                at_once.data(), Activation::relu},
+        shape.chunks, {kChunkTeam, BatchNormForward<float>::scratch_floats(shape) * sizeof(float)},
+        {bytes_of(at_once), bytes_of(mean), bytes_of(rstd), bytes_of(running_variance)});
+    EXPECT_EQ(at_once, normalised);
+    EXPECT_EQ((std::array{mean, rstd, running_mean, running_variance}), separate);
     const NormGradient<float> in{nullptr,     y.data(), dy.data(),       mean.data(),
                                  rstd.data(), shape,    Activation::relu};
     expect_equal_for_all_team_sizes(

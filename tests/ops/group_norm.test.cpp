@@ -1,6 +1,7 @@
 #include "kernels/ops/group_norm.h"
 
 #include "core/error.h"
+#include "kernels/ops/part_totals.h"
 #include "tests/ops/operation_test.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_team.h"
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <tuple>
 #include <vector>
 
@@ -228,13 +230,32 @@ void expect_equal_bits(int rows, int channels, int groups) {
       kBatch * chunks, team, {bytes_of(y)});
   expect_equal_for_all_team_sizes(NormGradientSums<T>{divided, one.data(), two.data()},
                                   kBatch * chunks, team, {bytes_of(one), bytes_of(two)});
-  expect_equal_for_all_team_sizes(NormGradientTotals{one.data(), two.data(), gamma_sums.data(),
-                                                     beta_sums.data(), chunks, channels},
-                                  kBatch * channel_units(channels), team,
-                                  {bytes_of(gamma_sums), bytes_of(beta_sums)});
-  expect_equal_for_all_team_sizes(NormBackward<T>{divided, gamma.data(), gamma_sums.data(),
-                                                  beta_sums.data(), dx.data(), dresidual.data()},
-                                  kBatch * chunks, team, {bytes_of(dx), bytes_of(dresidual)});
+  ASSERT_TRUE(team_adds_parts(chunks, channels));
+  expect_equal_for_all_team_sizes(
+      NormBackward<T>{divided, gamma.data(), one.data(), two.data(), chunks, gamma_sums.data(),
+                      beta_sums.data(), dx.data(), dresidual.data()},
+      kBatch * chunks, team,
+      {bytes_of(dx), bytes_of(dresidual), bytes_of(gamma_sums), bytes_of(beta_sums)});
+  // Parts that are added before give the same bits.
+  const std::vector<T> at_once = dx;
+  std::vector<float> gamma_totals(kBatch * c), beta_totals(kBatch * c);
+  AddParts<kTotals> all;
+  all.table[0] = {one.data(), gamma_totals.data(), chunks, channels, kBatch};
+  all.table[1] = {two.data(),
+                  beta_totals.data(),
+                  chunks,
+                  channels,
+                  kBatch,
+                  1,
+                  kBatch * channel_units(channels)};
+  all.entries = 2;
+  host::run_league(2 * kBatch * channel_units(channels), 1, team, all);
+  EXPECT_EQ(gamma_totals, gamma_sums);
+  EXPECT_EQ(beta_totals, beta_sums);
+  host::run_league(kBatch * chunks, 1, team,
+                   NormBackward<T>{divided, gamma.data(), gamma_totals.data(), beta_totals.data(),
+                                   1, nullptr, nullptr, dx.data(), dresidual.data()});
+  EXPECT_EQ(std::memcmp(dx.data(), at_once.data(), dx.size() * sizeof(T)), 0);
 }
 
 TEST(GroupNormTeams, GiveEqualBitsForAnySize) {

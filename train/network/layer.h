@@ -63,6 +63,8 @@ class LayerPlanner {
   void save(std::size_t bytes) { saved_.push_back(bytes); }
   /// Requests scratch memory for one pass of the layer.
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
+  /// The backward pass uses workspace.totals, so its workspace must last until they are launched.
+  void sum_parts() { sums_parts_ = true; }
   /// Keeps an input, or the output, for the backward pass.
   void keep_input(std::size_t input) { kept_inputs_[input] = true; }
   void keep_output() { keeps_output_ = true; }
@@ -70,6 +72,7 @@ class LayerPlanner {
   const std::vector<ParameterId>& parameters() const { return parameters_; }
   const std::vector<std::size_t>& saved() const { return saved_; }
   std::size_t workspace_bytes() const { return workspace_; }
+  bool sums_parts() const { return sums_parts_; }
   bool keeps_input(std::size_t input) const { return kept_inputs_[input]; }
   bool keeps_output() const { return keeps_output_; }
 
@@ -86,7 +89,7 @@ class LayerPlanner {
   bool again_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;
-  bool keeps_output_ = false;
+  bool keeps_output_ = false, sums_parts_ = false;
   std::size_t workspace_ = 0;
   std::vector<ParameterId> parameters_;
   std::vector<std::size_t> saved_;

@@ -1,6 +1,7 @@
 #include "train/network/network.h"
 
 #include "core/text/plural.h"
+#include "kernels/ops/part_totals.h"
 #include "train/network/fusion.h"
 
 #include <fmt/format.h>
@@ -141,6 +142,8 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
     // The rest is the same for every shard.
     planned.parameters = planner.parameters();
     planned.learns = planner.learns();
+    planned.workspace_bytes = planner.workspace_bytes();
+    planned.sums_parts = planner.sums_parts();
     planned.backward =
         planned.learns || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
     for (std::size_t k = 0; k < planned.node.inputs.size(); ++k) {
@@ -188,6 +191,7 @@ void Network::plan_backward() {
       planned.input_gradients.push_back(target);
     }
     plan_parameter_gradients(i, parameter_written);
+    plan_totals(i);
   }
   if (spec_.input_gradient) use(gradient_[0], end_time());
 }
@@ -217,6 +221,22 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
     planned.parameter_gradients.push_back(target);
     planned.shard_gradients.push_back(begin);
   }
+}
+
+/// All totals are launched together at the end of the pass, unless a gradient is used before. The
+/// last node to run needs no workspace of its own, because no other node overwrites the shared one.
+void Network::plan_totals(std::size_t i) {
+  PlannedNode& planned = nodes_[i];
+  planned.sums_later =
+      planned.sums_parts && !stage_of(planned).sharded &&
+      std::all_of(planned.parameter_gradients.begin(), planned.parameter_gradients.end(),
+                  [](const Target& target) { return target.written == kNone; });
+  const bool last = std::none_of(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(i),
+                                 [](const PlannedNode& earlier) { return earlier.backward; });
+  if (!planned.sums_later || last) return;
+  planned.own_workspace = store("partial sums of " + label_of(planned.node),
+                                {aligned(planned.workspace_bytes)}, backward_time(i));
+  use(planned.own_workspace, end_time());
 }
 
 /// Adds the part at `begin` of each shard's gradients to the sum of a parameter.
@@ -351,12 +371,13 @@ bool Network::has_backward(const Stage& stage) const {
 }
 
 void Network::backward(const Pass& pass) {
+  ops::PartTotals later;
   for (std::size_t k = stages_.size(); k-- > 0;) {
     const Stage& stage = stages_[k];
     if (!has_backward(stage)) continue;
     const auto run = [&](Place place, const Pass& part) {
       for (std::size_t i = stage.end; i-- > stage.first;)
-        if (nodes_[i].backward) backward(nodes_[i], place, part);
+        if (nodes_[i].backward) backward(nodes_[i], place, part, later);
     };
     if (stage.sharded) {
       in_shards("backward in shards", pass, run);
@@ -365,9 +386,11 @@ void Network::backward(const Pass& pass) {
       run(kWhole, pass);
     }
   }
+  later.launch(pass.stream);
 }
 
-void Network::backward(const PlannedNode& planned, Place place, const Pass& pass) const {
+void Network::backward(const PlannedNode& planned, Place place, const Pass& pass,
+                       ops::PartTotals& later) const {
   LayerRun run = run_of(planned, place, pass);
   run.output_gradient = data(gradient_[index(planned.node.output.value)], place);
   for (const Target& target : planned.input_gradients)
@@ -379,6 +402,9 @@ void Network::backward(const PlannedNode& planned, Place place, const Pass& pass
       gradient = shard_gradient(stage_of(planned), place.shard, planned.shard_gradients[k]);
     run.parameter_gradient.push_back(gradient);
   }
+  if (planned.own_workspace != kNone)
+    run.workspace = {data(planned.own_workspace, place), planned.workspace_bytes};
+  if (planned.sums_later) run.workspace.totals = &later;
   planned.layers[whole(place) ? 0 : place.shard]->backward(run);
   accumulate(planned, place, pass);
 }

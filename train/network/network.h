@@ -100,6 +100,10 @@ class Network {
     std::vector<std::size_t> shard_gradients;
     bool learns = false;    ///< true if it has a trained parameter
     bool backward = false;  ///< true if this or an earlier operation learns
+    std::size_t workspace_bytes = 0;
+    bool sums_parts = false;    ///< true if the totals of its backward pass can be launched later
+    bool sums_later = false;    ///< true if they are launched at the end of the whole pass
+    int own_workspace = kNone;  ///< workspace of its backward pass, if it must last until then
   };
   /// Sum of a parameter's gradient over all shards.
   struct ShardSum {
@@ -122,6 +126,7 @@ class Network {
   void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted);
   void plan_backward();
   void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
+  void plan_totals(std::size_t node);
   static void add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first);
   void reserve(MemoryPlan& memory);
   void reserve_blocks(MemoryPlan& memory, bool per_thread);
@@ -149,7 +154,8 @@ class Network {
   void* shard_gradient(const Stage& stage, std::size_t shard, std::size_t begin) const;
   LayerRun run_of(const PlannedNode& planned, Place place, const Pass& pass) const;
   void forward(const PlannedNode& planned, Place place, const Pass& pass) const;
-  void backward(const PlannedNode& planned, Place place, const Pass& pass) const;
+  void backward(const PlannedNode& planned, Place place, const Pass& pass,
+                ops::PartTotals& later) const;
   void accumulate(const PlannedNode& planned, Place place, const Pass& pass) const;
   bool has_backward(const Stage& stage) const;
   void add_shards(const Stage& stage, const Pass& pass) const;

@@ -38,7 +38,9 @@ enum cudaError_t {
   cudaErrorLaunchFailure = 719,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureUnjoined = 904,
   cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorCapturedEvent = 907,
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
@@ -187,6 +189,9 @@ void launch_kernel(void* stream, std::string name, std::function<void()> work);
 /// Takes local memory for a kernel with `stack` bytes per thread, as the driver does at its first
 /// launch (MemoryPlan::local_bytes). Refuses if the device has less left.
 cudaError_t take_local_memory(std::size_t stack);
+
+/// The seed of all random orders: WELLSPRING_STAND_IN_SEED, or 0.
+unsigned seed();
 
 /// Sets the size of device memory (4 GiB otherwise). The next launch allocates local memory again.
 void set_device_memory(std::size_t bytes);

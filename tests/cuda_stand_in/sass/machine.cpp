@@ -7,6 +7,8 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <random>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -52,14 +54,33 @@ std::uint64_t Code::warp_instructions() const {
   return std::accumulate(issued.begin(), issued.end(), std::uint64_t{0});
 }
 
+bool SharedAccesses::add(std::uint64_t address, std::size_t bytes, int warp, Access access) {
+  if (bytes_.size() < address + bytes) bytes_.resize(address + bytes);
+  const auto own = static_cast<std::int16_t>(warp);
+  const auto alone = [own](std::int16_t other) { return other == kNone || other == own; };
+  const auto join = [own, alone](std::int16_t& all) { all = alone(all) ? own : kSeveral; };
+  bool ordered = true;
+  for (Byte& byte : std::span(bytes_).subspan(address, bytes)) {
+    if (byte.epoch != epoch_) byte = {epoch_};
+    const auto of = [&byte](Access kind) -> std::int16_t& {
+      return byte.warp[static_cast<std::size_t>(kind)];
+    };
+    ordered = ordered && alone(of(Access::write)) &&
+              (access != Access::write || (alone(of(Access::read)) && alone(of(Access::atomic))));
+    join(of(access));
+  }
+  return ordered;
+}
+
 Warp::Warp(Code& code, Block& block, int first_thread)
     : code_(code), block_(block), first_thread_(first_thread), groups_{{kAll, 0}} {
   predicates_[kTrue] = uniform_predicates_[kTrue] = kAll;
 }
 
-void Warp::run() {
-  while (choose()) {
+bool Warp::run(std::uint64_t most, std::size_t first) {
+  while (choose(first)) {
     while (current_ < groups_.size() && groups_[current_].state == State::ready) {
+      if (most-- == 0) return false;
       Group& group = groups_[current_];
       const auto at = static_cast<std::size_t>(group.next++);
       if (at >= code_.instructions.size())
@@ -72,14 +93,20 @@ void Warp::run() {
   const bool all_wait = std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
     return group.state == State::waits_for_block;
   });
-  if (!all_wait) throw std::runtime_error(code_.name + ": threads of a warp wait forever");
+  require(all_wait, "threads of a warp wait forever");
+  return true;
 }
 
-bool Warp::choose() {
-  for (current_ = 0; current_ < groups_.size(); ++current_) {
+bool Warp::choose(std::size_t first) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    current_ = (first + i) % groups_.size();
     if (groups_[current_].state == State::ready) return true;
   }
   return false;
+}
+
+void Warp::require(bool condition, const char* problem) const {
+  if (!condition) throw std::runtime_error(code_.name + ": " + problem);
 }
 
 const std::uint32_t* Warp::read(const Operand& operand, Row& spare, Sense sense) const {
@@ -248,23 +275,27 @@ std::uint32_t Warp::special(const std::string& name, int lane) const {
   throw std::runtime_error("unknown special register: " + name);
 }
 
-std::byte* Warp::global(std::uint64_t address, int lane, std::size_t bytes) {
+std::byte* Warp::global(std::uint64_t address, int lane, std::size_t bytes, Access access) {
   const auto window = static_cast<std::uint32_t>(address >> 32);
-  if (window == kSharedWindow) return shared(address & 0xffffffffu, bytes);
+  if (window == kSharedWindow) return shared(address & 0xffffffffu, bytes, access);
   if (window == kLocalWindow) return local(address & 0xffffffffu, lane, bytes);
-  if (address % bytes != 0) throw std::runtime_error(code_.name + ": a misaligned address");
+  require(address % bytes == 0, "a misaligned address");
   return reinterpret_cast<std::byte*>(address);
 }
 
-std::byte* Warp::shared(std::uint64_t address, std::size_t bytes) {
-  if (address < kReservedShared || address + bytes > block_.shared.size())
-    throw std::runtime_error(code_.name + ": beyond shared memory");
+std::byte* Warp::shared(std::uint64_t address, std::size_t bytes, Access access) {
+  require(address >= kReservedShared && address + bytes <= block_.shared.size(),
+          "beyond shared memory");
+  require(address % bytes == 0, "a misaligned address in shared memory");
+  require(block_.accesses->add(address, bytes, first_thread_ / kLanes, access),
+          "a race in shared memory: no barrier orders the accesses of two warps");
   return block_.shared.data() + address;
 }
 
 std::byte* Warp::local(std::uint64_t address, int lane, std::size_t bytes) {
   if (local_.empty()) local_.resize(kLanes * kLocalBytes);
-  if (address + bytes > kLocalBytes) throw std::runtime_error(code_.name + ": beyond local memory");
+  require(address + bytes <= kLocalBytes, "beyond local memory");
+  require(address % bytes == 0, "a misaligned address in local memory");
   return local_.data() + static_cast<std::size_t>(lane) * kLocalBytes + address;
 }
 
@@ -383,7 +414,29 @@ void Warp::leave_block_barrier() {
   groups_ = std::move(joined);
 }
 
-void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes) {
+namespace {
+
+/// Runs each warp up to the next barrier of the block, in random order with a `random`. Returns false
+/// once all have ended.
+bool run_to_barrier(const std::vector<std::unique_ptr<Warp>>& warps, std::mt19937* random) {
+  if (random == nullptr) {
+    for (const auto& warp : warps) warp->run();
+  } else {
+    std::vector<Warp*> left;
+    for (const auto& warp : warps) left.push_back(warp.get());
+    while (!left.empty()) {
+      const auto next = left.begin() + static_cast<std::ptrdiff_t>((*random)() % left.size());
+      const std::uint64_t most = 1 + (*random)() % 64;
+      if ((*next)->run(most, (*random)())) left.erase(next);
+    }
+  }
+  return !std::ranges::all_of(warps, [](const auto& warp) { return warp->ended(); });
+}
+
+}  // namespace
+
+void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes,
+              unsigned seed) {
   std::vector<std::byte> constants(kParameters + bytes + sizeof(std::uint64_t));
   const auto put = [&]<class T>(std::size_t at, T value) {
     std::memcpy(constants.data() + at, &value, sizeof value);
@@ -393,19 +446,21 @@ void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std:
   put(kLocalBase, std::uint64_t{Warp::kLocalWindow} << 32);
   put(kStackEnd, static_cast<std::uint32_t>(Warp::kLocalBytes));
   std::memcpy(constants.data() + kParameters, parameters, bytes);
-  for (std::int64_t b = 0; b < shape.blocks; ++b) {
-    Block block{static_cast<std::uint32_t>(b), shape.threads, {}, &constants};
+  std::seed_seq seeds{seed, code.launches++};
+  std::mt19937 random(seeds);
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(shape.blocks));
+  std::iota(order.begin(), order.end(), 0u);
+  if (seed != 0) std::shuffle(order.begin(), order.end(), random);
+  SharedAccesses accesses;
+  for (const std::uint32_t b : order) {
+    accesses.pass_barrier();
+    Block block{b, shape.threads, {}, &constants, &accesses};
     block.shared.assign(kReservedShared + shape.scratch_bytes, std::byte{0xcd});
     std::vector<std::unique_ptr<Warp>> warps;
     for (int first = 0; first < shape.threads * shape.teams; first += kLanes)
       warps.push_back(std::make_unique<Warp>(code, block, first));
-    for (;;) {
-      bool ended = true;
-      for (const auto& warp : warps) {
-        warp->run();
-        ended = ended && warp->ended();
-      }
-      if (ended) break;
+    while (run_to_barrier(warps, seed == 0 ? nullptr : &random)) {
+      accesses.pass_barrier();
       for (const auto& warp : warps) warp->leave_block_barrier();
     }
   }

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,33 @@ struct Code {
   Listing listing;
   std::vector<Instruction> instructions;
   std::vector<std::uint64_t> issued;
+  std::uint32_t launches = 0;
 
   /// Throws std::runtime_error for an unknown instruction.
   explicit Code(std::string kernel, Listing lines);
   std::uint64_t warp_instructions() const;
+};
+
+enum class Access : std::uint8_t { read, write, atomic };
+
+/// Finds writes to a byte of shared memory that no barrier of the block separates from an access of
+/// another warp. Reads and atomic operations do not conflict with each other: lock-free code, such as
+/// a union-find, mixes them on purpose. It does not depend on the order of the warps.
+class SharedAccesses {
+ public:
+  /// Forgets all accesses: at the beginning of a block and at its barriers.
+  void pass_barrier() { ++epoch_; }
+  /// Returns false if the access conflicts with an earlier one.
+  bool add(std::uint64_t address, std::size_t bytes, int warp, Access access);
+
+ private:
+  static constexpr std::int16_t kNone = -1, kSeveral = -2;
+  struct Byte {
+    std::uint32_t epoch = 0;
+    std::int16_t warp[3] = {kNone, kNone, kNone};  ///< by kind of access
+  };
+  std::uint32_t epoch_ = 1;
+  std::vector<Byte> bytes_;
 };
 
 /// A block: its index, and the memory that its threads share.
@@ -63,6 +87,7 @@ struct Block {
   int row_threads = 0;  ///< threads in its x dimension
   std::vector<std::byte> shared;
   const std::vector<std::byte>* constants = nullptr;  ///< c[0x0]: launch shape and parameters
+  SharedAccesses* accesses = nullptr;
 };
 
 /// The way to negate an operand: as an integer, by complement, or as a floating-point number.
@@ -72,8 +97,9 @@ class Warp {
  public:
   Warp(Code& code, Block& block, int first_thread);
 
-  /// Runs until all of its threads have ended or wait for the block.
-  void run();
+  /// Runs until all of its threads have ended or wait for the block, or for `most` instructions;
+  /// then it returns false. `first`: its first ready group from this index on runs.
+  bool run(std::uint64_t most = std::numeric_limits<std::uint64_t>::max(), std::size_t first = 0);
   /// Releases the threads that wait for the block.
   void leave_block_barrier();
   bool ended() const { return alive_ == 0; }
@@ -92,9 +118,10 @@ class Warp {
   std::uint32_t predicates_of(int lane) const;
   std::uint64_t address(const Operand& operand, int lane) const;
   std::uint32_t special(const std::string& name, int lane) const;
-  /// `bytes` bytes at an address in one kind of memory.
-  std::byte* global(std::uint64_t address, int lane, std::size_t bytes);
-  std::byte* shared(std::uint64_t address, std::size_t bytes);
+  /// `bytes` bytes at an address in one kind of memory. Throws std::runtime_error if the address is
+  /// not a multiple of `bytes` or not in this memory, or if the access is a race in shared memory.
+  std::byte* global(std::uint64_t address, int lane, std::size_t bytes, Access access);
+  std::byte* shared(std::uint64_t address, std::size_t bytes, Access access);
   std::byte* local(std::uint64_t address, int lane, std::size_t bytes);
   const std::byte* constant(std::int64_t offset, std::size_t bytes) const;
 
@@ -125,7 +152,8 @@ class Warp {
   };
   static constexpr int kBarriers = 17, kByMask = 16;
 
-  bool choose();
+  bool choose(std::size_t first);
+  void require(bool condition, const char* problem) const;
   void release(int barrier);
   void release_all();
   Lanes split_off(Lanes lanes);
@@ -143,7 +171,10 @@ class Warp {
   std::vector<std::byte> local_;
 };
 
-/// Runs a grid. `parameters` points to the kernel's single parameter.
-void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes);
+/// Runs a grid. `parameters` points to the kernel's single parameter. With seed 0, blocks and warps
+/// run in order, a warp up to the next barrier; other seeds shuffle the blocks, and switch between
+/// warps and between diverged groups after any instruction. A seed repeats its order.
+void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes,
+              unsigned seed = 0);
 
 }  // namespace wellspring::sass

@@ -14,10 +14,11 @@ using u64 = std::uint64_t;
 
 enum class Space : std::uint8_t { global, shared, local };
 
-std::byte* place_in(Warp& warp, Space space, u64 address, int lane, std::size_t bytes) {
-  if (space == Space::shared) return warp.shared(address, bytes);
+std::byte* place_in(Warp& warp, Space space, u64 address, int lane, std::size_t bytes,
+                    Access access) {
+  if (space == Space::shared) return warp.shared(address, bytes, access);
   return space == Space::local ? warp.local(address, lane, bytes)
-                               : warp.global(address, lane, bytes);
+                               : warp.global(address, lane, bytes, access);
 }
 
 Space space_of(const Line& line) {
@@ -66,7 +67,8 @@ Operation load(const Line& line) {
     });
     each_lane(lanes, [&](int lane) {
       const u64 address = addresses[static_cast<std::size_t>(lane)];
-      write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes), width);
+      write_loaded(warp, to, lane, place_in(warp, space, address, lane, width.bytes, Access::read),
+                   width);
     });
   };
 }
@@ -77,7 +79,8 @@ Operation store(const Line& line) {
   const Space space = space_of(line);
   return [=](Warp& warp, Lanes lanes) {
     each_lane(lanes, [&](int lane) {
-      std::byte* const place = place_in(warp, space, warp.address(to, lane), lane, width.bytes);
+      std::byte* const place =
+          place_in(warp, space, warp.address(to, lane), lane, width.bytes, Access::write);
       for (std::size_t part = 0; part < std::max<std::size_t>(width.bytes / 4, 1); ++part) {
         const u32 value = warp.read_part(from, static_cast<int>(part), lane);
         std::memcpy(place + 4 * part, &value, std::min<std::size_t>(width.bytes, 4));
@@ -152,7 +155,7 @@ Operation compare_and_set(const Line& line, std::size_t bytes) {
   return [=, to = all.at(0), place = all.at(1), expected = all.at(2), value = all.at(3)](
              Warp& warp, Lanes lanes) {
     each_lane(lanes, [&](int lane) {
-      std::byte* const at = warp.shared(warp.address(place, lane), bytes);
+      std::byte* const at = warp.shared(warp.address(place, lane), bytes, Access::atomic);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
       const bool found = old == read_value(warp, expected, lane, bytes);
@@ -188,7 +191,7 @@ Operation atomic(const Line& line) {
         left |= Lanes{1} << lane;
         return;
       }
-      std::byte* const at = place_in(warp, space, address, lane, bytes);
+      std::byte* const at = place_in(warp, space, address, lane, bytes, Access::atomic);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
       const u64 next = changed(change, is_signed, bytes, old, read_value(warp, value, lane, bytes));
@@ -231,7 +234,11 @@ Operation branch(const Line& line) {
     };
   }
   const Operand condition = all.size() > 1 ? all[0] : Operand{OperandKind::predicate, kTrue};
-  return [=](Warp& warp, Lanes lanes) { warp.jump(target, lanes & warp.holds(condition)); };
+  // BRA.U jumps over a convergence barrier, so it is taken only if all threads of the group agree.
+  return [=, unanimous = line.has("U")](Warp& warp, Lanes lanes) {
+    lanes &= warp.holds(condition);
+    if (!unanimous || lanes == warp.group()) warp.jump(target, lanes);
+  };
 }
 
 /// Jumps to the address in a register, which must be the same for all threads.

@@ -26,8 +26,10 @@ struct Speckle {
   };
   Scene draw(const SampleKey& key, Truth<0>&) const { return {key.rng}; }
   Rgb at(const Scene& scene, PixelCoordinate p) const {
-    const auto x = static_cast<std::uint32_t>(p.x), y = static_cast<std::uint32_t>(p.y);
-    const Philox4 w = scene.rng.block(Purpose::texture, y << 16 | x);
+    // Pixels around the image have negative coordinates.
+    const auto x = static_cast<std::int32_t>(p.x), y = static_cast<std::int32_t>(p.y);
+    const auto place = static_cast<std::uint32_t>(y) << 16 | static_cast<std::uint32_t>(x);
+    const Philox4 w = scene.rng.block(Purpose::texture, place);
     return {unit_float(w.word[0]), unit_float(w.word[1]), unit_float(w.word[2])};
   }
 };

@@ -403,6 +403,23 @@ TEST(ShardedNetwork, SharesLargeConvolutionsAmongThreads) {
                              bound * std::max(1.0, largest_magnitude(values)), name);
 }
 
+// The whole batch sums the parts of all norms at the end of the backward pass; a shard sums them norm
+// by norm. With one shard, the sums have equal terms in equal order.
+TEST(Totals, HaveEqualBitsAtOnceAndAtTheEnd) {
+  Tape tape("norms", SampleLayout::image(8, 8, 3), kOutputs);
+  Tensor x = tape.input();
+  for (const char* layer : {"a", "b", "c"}) {
+    x = tape.conv(x, std::string("conv_") + layer, {.channels = 8});
+    x = tape.relu(tape.group_norm(x, std::string("norm_") + layer, {.groups = 4}));
+  }
+  tape.head(tape.global_mean(tape.layer_norm(x, "last")), "h");
+  const auto run = [&](std::int64_t shards) {
+    Stream stream(Device::cpu(), 1);
+    return NetworkBench(stream, tape, 48, DType::f32, shards).gradients();
+  };
+  EXPECT_EQ(run(NetworkSpec::kWholeBatch), run(1));
+}
+
 TEST_P(Operations, AgreeInBf16) {
   for (const OperationCase& c : cases()) expect_oracle(c, DType::bf16);
 }

@@ -31,10 +31,12 @@ class ConvolutionLayer : public Layer {
     if (operation.pool) {
       pooled_ = ops::ConvPool2d::plan(spec_, planner.stream());
       planner.workspace(pooled_->workspace_bytes());
+      if (learns_ && pooled_->sums_parts()) planner.sum_parts();
       planner.save(static_cast<std::size_t>(outputs_));  // position of the maximum in each window
     } else {
       convolution_ = ops::Conv2d::plan(spec_, planner.stream());
       planner.workspace(convolution_->workspace_bytes());
+      if (learns_ && convolution_->sums_parts()) planner.sum_parts();
       if (operation.relu) planner.keep_output();
     }
   }

@@ -45,6 +45,7 @@ class GroupNormLayer : public Layer {
     planner.save(statistics);
     unwanted_ = align_up(ops::group_norm_partials(spec_) * sizeof(float));
     planner.workspace(unwanted_);
+    if (planner.learns()) planner.sum_parts();
     if (!planner.input_gradient(0))
       planner.workspace(unwanted_ + static_cast<std::size_t>(spec_.batch * in.elements()) *
                                         size_of(spec_.compute));
@@ -64,7 +65,8 @@ class GroupNormLayer : public Layer {
     ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
                              run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
                              dx, residual_gradient(run), run.value_gradient(kScale),
-                             run.value_gradient(kShift), floats(run.workspace.data));
+                             run.value_gradient(kShift), floats(run.workspace.data),
+                             run.workspace.totals);
   }
 
  private:
@@ -86,6 +88,7 @@ class LayerNormLayer : public Layer {
     planner.save(statistics);
     planner.save(statistics);
     planner.workspace(ops::layer_norm_partials(spec_) * sizeof(float));
+    if (planner.learns()) planner.sum_parts();
     planner.keep_input(0);
   }
   void forward(const LayerRun& run) override {
@@ -96,7 +99,8 @@ class LayerNormLayer : public Layer {
     ops::layer_norm_backward(run.stream(), spec_, run.input[0], run.output_gradient,
                              run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
                              run.input_gradient[0], run.value_gradient(kScale),
-                             run.value_gradient(kShift), floats(run.workspace.data));
+                             run.value_gradient(kShift), floats(run.workspace.data),
+                             run.workspace.totals);
   }
 
  private:
@@ -132,11 +136,12 @@ class BatchNormLayer : public Layer {
                                               run.buffer(kRunningMean),
                                               run.buffer(kRunningVariance)};
     if (learns_ && run.pass.mode == PassMode::train) {
-      ops::batch_norm_statistics(run.stream(), spec_, run.input[0], statistics,
-                                 floats(run.workspace.data));
-    } else {
-      ops::batch_norm_running_statistics(run.stream(), spec_, statistics);
+      ops::batch_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale),
+                              run.value(kShift), residual(run), run.output, statistics,
+                              floats(run.workspace.data));
+      return;
     }
+    ops::batch_norm_running_statistics(run.stream(), spec_, statistics);
     ops::batch_norm_apply(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
                           residual(run), run.output, statistics);
   }
