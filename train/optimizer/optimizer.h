@@ -89,6 +89,7 @@ struct OptimizerStep {
     if (now.gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
+      if (now.step < range.start) continue;
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
       const std::int64_t end = range.end < elements.end ? range.end : elements.end;
