@@ -35,9 +35,7 @@ struct Sets {
     for (float& value : x)  // exact in both types
       value = std::round(value * 16) / 16;
   }
-  std::int64_t existing(std::size_t row) const {
-    return std::min<std::int64_t>(count[row], items);
-  }
+  std::int64_t existing(std::size_t row) const { return std::min<std::int64_t>(count[row], items); }
   double error(const double* z, std::size_t row, std::int64_t item, std::int64_t k) const {
     const auto source = static_cast<std::int64_t>(rows.slots[row].source);
     const auto at = (static_cast<std::int64_t>(row) * items + item) * kFeatures +
@@ -59,9 +57,8 @@ class ItemTargetsTest : public test::LossFixture {
     return visit_float(sets.rows.head.gradient, [&]<class T>(T) {
       const Buffer<T> x = buffer(std::vector<T>(sets.x.begin(), sets.x.end()));
       return run(sets.rows, [&](const LossInput& in, const LossResult& out) {
-        item_regression_loss(
-            stream(), sets.rows.head, in,
-            {x, count, sets.items, Sets::kFeatures, Sets::kTargets, column}, out);
+        item_regression_loss(stream(), sets.rows.head, in,
+                             {x, count, sets.items, Sets::kFeatures, Sets::kTargets, column}, out);
       });
     });
   }
@@ -74,8 +71,7 @@ TEST_P(ItemTargetsTest, MatchDoublePrecisionAndFiniteDifferences) {
       const Sets sets(items, dtype);
       const Result result = run_items(sets);
       expect_agrees(
-          sets.rows, result,
-          [&](const double* z, std::size_t row) { return sets.loss(z, row); },
+          sets.rows, result, [&](const double* z, std::size_t row) { return sets.loss(z, row); },
           static_cast<int>(Sets::kTargets));
       const Doubles z = in_double(sets.rows.outputs);
       for (std::size_t row = 0; row < 6; ++row) {

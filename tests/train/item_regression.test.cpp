@@ -24,7 +24,8 @@ TEST(ItemRegression, LearnsAndReportsErrorsInTheUnitOfTheTarget) {
   const TemporaryFolder folder;
   Listener listener;
   const RunConfig config =
-      small_run(folder / "run", with(kEnergies, {"data.normalise=auto", "train.steps=150", "train.batch=32"}));
+      small_run(folder / "run",
+                with(kEnergies, {"data.normalise=auto", "train.steps=150", "train.batch=32"}));
   Trainer trainer(config, listener, quick());
   const HeadReport before = trainer.evaluate().results.at(0).heads.at(0);
   trainer.run();
@@ -79,10 +80,12 @@ TEST(ItemRegression, IsRefusedBeforeTraining) {
   };
   expect_parts(refused({kModel, "heads=[{name: e, loss: item_regression, targets: [energy]}]"}),
                {"no source has a feature of items 'energy'"});
-  expect_parts(refused({kModel, "heads=[{name: e, loss: item_regression}]"}), {"targets is missing"});
+  expect_parts(refused({kModel, "heads=[{name: e, loss: item_regression}]"}),
+               {"targets is missing"});
   expect_parts(refused({"model={name: deepset}", kHead}),
                {"it has no output 'items'", "choose model transformer"});
-  expect_parts(refused({kModel, "heads=[{name: e, loss: item_regression, targets: [E]}, {name: p, loss: "
+  expect_parts(refused({kModel,
+                        "heads=[{name: e, loss: item_regression, targets: [E]}, {name: p, loss: "
                         "item_regression, targets: [px]}]"}),
                {"it reads output 'items', as does head 'e'"});
   expect_parts(refused({kModel, "heads=[{name: jets, output: items}]"}),
