@@ -34,6 +34,9 @@ std::string prediction_text(const HeadSpec& head, std::span<const float> outputs
   std::vector<std::string> parts;
   if (head.is_embedding()) {
     parts.push_back(fmt::format("embedding of {} values", outputs.size()));
+  } else if (head.is_item()) {
+    parts.push_back(fmt::format("{} of {}", counted(head.targets.size(), "target"),
+                                counted(head.positions, "item")));
   } else if (head.loss == LossKind::regression) {
     const std::size_t targets = head.targets.size();
     const auto deviation = [&](std::size_t k) {

@@ -189,8 +189,15 @@ std::string settle_normalisation(DataConfig& data, Mixture& training,
       if (reads_files(source)) give(source, {});
     return "";
   }
+  const auto apply = [&] {
+    for (std::size_t k = 0; k < data.sources.size(); ++k)
+      training.source(static_cast<int>(k)).normalise(data.sources[k].augmentations.normalisation);
+  };
   const std::optional<std::size_t> reference = reference_of(data);
-  if (!reference) return "";
+  if (!reference) {
+    apply();  // adopt_normalisation() may have replaced `auto`
+    return "";
+  }
   SourceConfig& from = data.sources[*reference];
   std::string measured;
   if (is_open(from)) {
@@ -198,8 +205,7 @@ std::string settle_normalisation(DataConfig& data, Mixture& training,
     std::tie(from.augmentations.normalisation, measured) = measure(from, rows, data.size, context);
   }
   for (SourceConfig& source : data.sources) give(source, from.augmentations.normalisation);
-  for (std::size_t k = 0; k < data.sources.size(); ++k)
-    training.source(static_cast<int>(k)).normalise(data.sources[k].augmentations.normalisation);
+  apply();
   return measured;
 }
 

@@ -51,7 +51,7 @@ void ScalingPass::plan(MemoryPlan& memory, const std::string& source, std::int64
                        const SampleLayout& layout, const Normalisation& values) {
   scaler_.set(values, layout, fmt::format("source '{}'", source));
   scaler_.plan(memory, source);
-  if (scaler_.on() && memory.device().is_cuda())
+  if (scaler_.on())
     made_ = memory.reserve<float>("data", "events of " + source + " before scaling",
                                   static_cast<std::size_t>(rows * layout.elements()));
 }

@@ -42,7 +42,7 @@ class ScalingPass {
 
  private:
   RowScaler scaler_;
-  Planned<float> made_;  ///< on a GPU, [rows, elements]
+  Planned<float> made_;  ///< [rows, elements], for batches that are not f32
 };
 
 }  // namespace wellspring

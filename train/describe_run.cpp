@@ -12,6 +12,22 @@
 #include <string>
 
 namespace wellspring {
+namespace {
+
+/// A line for each step that unfreezes parameters.
+void add_unfreezing(std::vector<std::string>& notes, const ParameterArena& parameters) {
+  for (const std::uint64_t step : parameters.phases()) {
+    std::int64_t values = 0;
+    for (const ParameterTensor& tensor : parameters.tensors())
+      if (tensor.trained() && tensor.policy.unfreeze_at == step) values += tensor.elements();
+    if (step > 0)
+      notes.push_back(fmt::format("{} frozen until step {}",
+                                  counted(values, "parameter value is", "parameter values are"),
+                                  step));
+  }
+}
+
+}  // namespace
 
 void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& context,
                   const Mixture& mixture, const SupervisedTask& task, const RunFolder* folder) {
@@ -34,6 +50,7 @@ void describe_run(PlanReport& plan, const RunConfig& config, const RunContext& c
   plan.model = config.model.name;
   plan.parameters = task.parameters().count();
   plan.frozen = task.parameters().frozen_count();
+  add_unfreezing(plan.notes, task.parameters());
   plan.batch = config.train.batch;
   plan.sample_bytes =
       static_cast<double>(task.layout().elements()) * static_cast<double>(size_of(task.compute()));

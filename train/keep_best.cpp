@@ -24,10 +24,12 @@ constexpr const char* kDetermination = "R^2";
 /// The scores of a head (docs/results.md) whose presence does not depend on its predictions.
 std::vector<std::string> scores_of(const HeadSpec& head) {
   std::vector<std::string> scores;
+  std::vector<const char*> errors = {"rmse", "mae"};
+  if (!head.is_item()) errors.insert(errors.end(), {"resolution", kDetermination});
   for (const HeadTarget& target : head.targets)
-    for (const char* const what : {"rmse", "mae", "resolution", kDetermination})
+    for (const char* const what : errors)
       scores.push_back(fmt::format("{} of {}", what, target.name));
-  if (head.loss == LossKind::regression || head.is_embedding()) return scores;
+  if (head.has_targets() || head.is_embedding()) return scores;
   if (head.is_dense()) return {kPixelAccuracy, kMeanIou};
   scores.emplace_back("accuracy");
   if (head.loss == LossKind::multi_label) {

@@ -61,6 +61,7 @@ void settle_epochs(RunConfig& config, const Mixture& mixture, std::vector<std::s
   config.train.steps = static_cast<std::int64_t>(steps);
   config.train.epochs = 0;
   config.check_sample_ids();
+  expect_unfrozen_within(config.train.steps, config.optimizer);
   notes.push_back(fmt::format("{}: {}", note, counted(config.train.steps, "step")));
 }
 

@@ -43,7 +43,7 @@ class Trainer::Impl {
   EvaluationReport evaluate();
   CheckpointReport checkpoint();
   StepTimes time_steps(std::uint64_t count, TimedPart part);
-  std::vector<std::uint8_t> state_bytes();
+  std::vector<std::uint8_t> state_bytes() { return stored_bytes(stream_, context_.memory.state()); }
 
   RunConfig config;
   PlanReport plan;
@@ -67,7 +67,9 @@ class Trainer::Impl {
   void evaluate_and_keep();
   void keep_if_best();
   CheckpointReport write_checkpoint(CheckpointWriting writing);
-  std::optional<fs::path> newest_checkpoint() const;
+  std::optional<fs::path> newest_checkpoint() const {
+    return folder_ ? folder_->checkpoints().newest() : std::nullopt;
+  }
   bool has_checkpoint_of_this_step() const {
     return newest_checkpoint() == folder_->checkpoints().path_of(step);
   }
@@ -140,6 +142,7 @@ Trainer::Impl::Impl(RunConfig run_config, std::optional<Mixture> training, Train
   const RunState::Start start =
       state_.begin(options_.resume, folder_ ? &folder_->checkpoints() : nullptr, plan.notes);
   step = first_step_ = plan.first_step = start.step;
+  task_.select_phase(step);
   clock_.resume(start.training_seconds);
   describe_run(plan, config, context_, mixture_, task_, folder_ ? &*folder_ : nullptr);
   runner_.on_record([this](const GraphCensus& recorded) {
@@ -261,6 +264,7 @@ void Trainer::Impl::advance(StepRunner& runner, StepMarks* marks) {
   }
   if (marks != nullptr) marks->data_ready();
   const auto begin = Clock::now();
+  if (task_.select_phase(step)) runner_.restart(stream_);
   runner.run(stream_, step);
   if (context_.device().is_cpu()) stream_.active_threads()->step(seconds_since(begin));
   mixture_.after_step(stream_, step++);
@@ -396,10 +400,6 @@ void Trainer::Impl::keep_if_best() {
 
 // Files
 
-std::optional<fs::path> Trainer::Impl::newest_checkpoint() const {
-  return folder_ ? folder_->checkpoints().newest() : std::nullopt;
-}
-
 CheckpointReport Trainer::Impl::checkpoint() {
   const auto begin = Clock::now();
   windows_.flush(stream_);
@@ -448,10 +448,6 @@ void Trainer::Impl::fail_data(const Error& error) {
                        folder_->checkpoints().path_of(step).string());
   }
   fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});
-}
-
-std::vector<std::uint8_t> Trainer::Impl::state_bytes() {
-  return stored_bytes(stream_, context_.memory.state());
 }
 
 // Trainer

@@ -131,6 +131,28 @@ void regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
                      const RegressionTargets& truth, const RegressionLaw& law,
                      const LossResult& out);
 
+/// Copies batch.x to `visible`, with 0 in the features of the mask `hidden` (bit k: feature k).
+void hide_features(Stream& stream, const BatchView& batch, std::uint64_t hidden, void* visible);
+/// A mask has a bit for each feature.
+inline constexpr int kMostHidable = 64;
+
+/// Truth of a head whose outputs are [items, targets].
+struct ItemTargets {
+  const void* x = nullptr;              ///< [batch, items, features] in the type of the gradient
+  const std::int32_t* count = nullptr;  ///< [batch] number of items
+  std::int64_t items = 1, features = 1;
+  std::int32_t targets = 1;
+  const std::int32_t* column = nullptr;  ///< [kMaxSources, targets] on the device: their features
+};
+
+/// Squared error, averaged over the targets of all existing items; 0 without items. Scores: the sums
+/// over the items of the squared and the absolute error of each target, then the number of items.
+void item_regression_loss(Stream& stream, const HeadSlice& head, const LossInput& in,
+                          const ItemTargets& truth, const LossResult& out);
+constexpr std::int32_t item_scores(std::int32_t targets) {
+  return 2 * targets + 1;
+}
+
 /// First part of a step's line of metrics; the sums are in MetricsRing.
 struct StepMetrics {
   std::uint64_t step = 0;

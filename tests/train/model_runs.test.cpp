@@ -44,7 +44,11 @@ std::vector<ModelRun> model_runs() {
        {"model={name: convnext, widths: [8, 16], depths: [1, 1], drop_path: 0.2, patch: 2}"}},
       {"transformer",
        with(kJets, {"model={name: transformer, width: 8, depth: 2, heads: 2, widths: [8], dropout: "
-                    "0.2}"})}};
+                    "0.2}"})},
+      {"transformer per item",
+       with(kJets,
+            {"model={name: transformer, width: 8, depth: 1, heads: 2}", "data.normalise=auto",
+             "heads=[{name: jets}, {name: energies, loss: item_regression, targets: [E]}]"})}};
 }
 
 /// bf16 is the default of a GPU, f32 of a CPU.
@@ -141,6 +145,34 @@ TEST(ModelRuns, TeachTwoHeadsWithOneSource) {
   for (const std::size_t head : {0, 1})
     EXPECT_NE(after.results[0].heads[head].loss, before.results[0].heads[head].loss);
   EXPECT_NE(after.results[0].heads[0].loss, after.results[0].heads[1].loss);
+}
+
+// The mean of two logits changes the evaluation only. Its cross-entropy is at most the mean of theirs,
+// because the cross-entropy is convex.
+TEST(ModelRuns, EvaluateTheMeanOfTwoHeads) {
+  const Settings apart = model_runs()[3].settings;
+  Settings averaged = apart;
+  averaged[1].replace(averaged[1].find("{name: shapes}"), 14,
+                      "{name: shapes, average_with: teacher}");
+  const TemporaryFolder folder;
+  Listener listener;
+  Trainer one(small_run(folder / "apart", apart), listener, quick());
+  Trainer other(small_run(folder / "averaged", averaged), listener, quick());
+  one.run();
+  other.run();
+  EXPECT_EQ(one.state_bytes(), other.state_bytes());
+  const auto losses = [](const EvaluationReport& report) {
+    std::vector<double> all;
+    for (const HeadReport& head : report.results[0].heads) all.push_back(head.loss);
+    return all;
+  };
+  const std::vector<double> alone = losses(one.evaluate()), mean = losses(other.evaluate());
+  EXPECT_EQ(mean[1], alone[1]);
+  EXPECT_NE(mean[0], alone[0]);
+  EXPECT_LT(mean[0], 0.5 * (alone[0] + alone[1]));
+  // The model file says so, too.
+  EXPECT_EQ(losses(evaluate_checkpoint(folder / "averaged", small_run("unused", apart), listener)),
+            mean);
 }
 
 TEST(ModelRuns, LearnTheClassesOfPixels) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -29,9 +30,10 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
   Json list = Json::array();
   for (const HeadSpec& head : heads) {
     Json entry = {{"name", head.name}, {"loss", to_string(head.loss)}};
-    if (head.loss != LossKind::regression) {
+    if (head.positions > 1) entry["positions"] = head.positions;
+    if (head.is_item()) entry["hidden"] = head.hidden;
+    if (!head.has_targets()) {
       entry["classes"] = head.classes;
-      if (head.is_dense()) entry["positions"] = head.positions;
     } else {
       entry["targets"] = Json::array();
       for (const HeadTarget& target : head.targets)
@@ -49,6 +51,7 @@ std::string heads_json(const std::vector<HeadSpec>& heads) {
     }
     if (head.is_embedding()) entry["projection"] = head.projection;
     if (head.output != kSampleOutput) entry["output"] = head.output;
+    if (!head.average_with.empty()) entry["average_with"] = head.average_with;
     list.push_back(std::move(entry));
   }
   return list.dump();
@@ -71,8 +74,10 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
       head.name = entry.at("name").get<std::string>();
       head.loss = loss_named(entry.at("loss").get<std::string>());
       head.output = entry.value("output", kSampleOutput);
+      head.average_with = entry.value("average_with", std::string());
       head.positions = entry.value("positions", std::int32_t{1});
-      if (head.loss != LossKind::regression) {
+      head.hidden = entry.value("hidden", std::uint64_t{0});
+      if (!head.has_targets()) {
         head.classes = entry.at("classes").get<std::vector<std::string>>();
       } else {
         for (const Json& target : entry.at("targets"))
@@ -89,6 +94,13 @@ std::vector<HeadSpec> heads_from(const std::string& text, const fs::path& file) 
     }
     place_heads(heads);
     if (heads.empty()) fail_metadata(file, "its list of heads is empty");
+    for (const HeadSpec& head : heads) {
+      const auto other = std::ranges::find(heads, head.average_with, &HeadSpec::name);
+      if (!head.average_with.empty() &&
+          (other == heads.end() || other->outputs() != head.outputs()))
+        fail_metadata(file,
+                      fmt::format("head '{}' is averaged with another kind of head", head.name));
+    }
     return heads;
   } catch (const Json::exception& error) {
     fail_metadata(file, json_reason(error.what()));

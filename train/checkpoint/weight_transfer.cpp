@@ -45,9 +45,9 @@ std::string outputs_text(const HeadSpec& head, const HeadSpec& other) {
   if (head.output != other.output) return fmt::format("output {}", head.output);
   if (head.is_embedding()) return fmt::format("projection [{}]", fmt::join(head.projection, ", "));
   if (head.rows() != other.rows())
-    return head.loss == LossKind::regression ? counted(head.rows(), "target")
-                                             : counted(head.rows(), "class", "classes");
-  if (head.loss != LossKind::regression) return fmt::format("[{}]", join(head.classes));
+    return head.has_targets() ? counted(head.rows(), "target")
+                              : counted(head.rows(), "class", "classes");
+  if (!head.has_targets()) return fmt::format("[{}]", join(head.classes));
   std::vector<std::string> targets;
   for (const HeadTarget& target : head.targets)
     targets.push_back(fmt::format("{} {}..{}", target.name, target.low, target.high));

@@ -21,17 +21,22 @@ const ParamTable<HeadConfig>& head_table() {
               "class: the label; soft_label: class probabilities in the column `target`; "
               "multi_label: independent labels in [0, 1], the columns of `target`; regression: "
               "the latents or columns of `target` listed in `targets`; pixel_class: the class of "
-              "each pixel, from dense labels; info_nce, alignment_uniformity, vicreg: "
+              "each pixel, from dense labels; item_regression: the features of each item of a set "
+              "listed in `targets`, which the network does not see; info_nce, "
+              "alignment_uniformity, vicreg: "
               "self-supervised, needs data.views")
-          .text(
-              "output", &HeadConfig::output,
-              "output of the model that the head reads; empty: `pixels` for pixel_class, `sample` "
-              "for the others")
+          .text("output", &HeadConfig::output,
+                "output of the model that the head reads; empty: `pixels` for pixel_class, `items` "
+                "for item_regression, `sample` for the others")
           .real(
               "label_smoothing", &HeadConfig::label_smoothing, {0, 0.999}, "",
               "(class, soft_label, pixel_class) share of the target that is spread evenly over all "
               "classes",
               "Szegedy et al. 2016, section 7")
+          .text(
+              "average_with", &HeadConfig::average_with,
+              "(class, soft_label) head with the same classes: evaluations and predictions use the "
+              "mean of the outputs of both, as in DeiT (Touvron et al. 2021, section 4)")
           .choice(
               "positives", &HeadConfig::positives,
               {{"equal", ops::PositiveWeight::equal}, {"balanced", ops::PositiveWeight::balanced}},
@@ -41,7 +46,8 @@ const ParamTable<HeadConfig>& head_table() {
               "Anderson and Farrell 2022: balanced")
           .real("weight", &HeadConfig::weight, {0, 1e6}, "", "weight of the head's loss in the sum")
           .text_list("targets", &HeadConfig::targets,
-                     "(regression) latents or columns of `target` to predict, by name")
+                     "(regression) latents or columns of `target` to predict, by name; "
+                     "(item_regression) features of the items")
           .integer_list("projection", &HeadConfig::projection, {1, 65536}, "",
                         "(self-supervised) widths of the layers of the projection, each hidden one "
                         "with batch norm and ReLU; the last is the width of the embedding")
@@ -66,7 +72,7 @@ const ParamTable<HeadConfig>& head_table() {
                      "(quantile) levels to predict besides the median, such as [0.16, 0.84]")
           .text_list(
               "sources", &HeadConfig::sources,
-              "sources that train this head; empty: all that have its targets (regression) "
+              "sources that train this head; empty: all that have its targets (regressions) "
               "or classes per pixel (pixel_class), otherwise those that name it with `head`");
   return table;
 }
@@ -194,10 +200,11 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   require_distinct(node, "targets", head.targets);
   require_distinct(node, "sources", head.sources);
   if (head.name.empty()) node.refuse("name is empty");
-  const bool regression = head.loss == LossKind::regression;
+  const bool regression =
+      head.loss == LossKind::regression || head.loss == LossKind::item_regression;
   if (regression && head.targets.empty())
     node.refuse("targets is missing",
-                "a regression needs the names of the latents or columns to predict");
+                "a regression needs the names of the latents, columns or features to predict");
   if (!regression && !head.targets.empty())
     node.refuse(fmt::format("targets does not apply to loss {}", to_string(head.loss)),
                 "only a regression has targets");
@@ -208,6 +215,10 @@ HeadConfig read_head(const ConfigNode& node, const std::vector<std::string>& sou
   if (!smooth && head.label_smoothing > 0)
     node.refuse(fmt::format("label_smoothing does not apply to loss {}", to_string(head.loss)),
                 "only class, soft_label and pixel_class are smoothed");
+  if (!head.average_with.empty() && head.loss != LossKind::class_label &&
+      head.loss != LossKind::soft_label)
+    node.refuse(fmt::format("average_with does not apply to loss {}", to_string(head.loss)),
+                "only the outputs of class and soft_label are averaged");
   if (head.loss != LossKind::multi_label && head.positives != ops::PositiveWeight::equal)
     node.refuse(fmt::format("positives does not apply to loss {}", to_string(head.loss)),
                 "only multi_label weighs positive labels");
@@ -227,10 +238,10 @@ void write_head(ConfigWriter& writer, const HeadConfig& head) {
   };
   writer.table(
       head_table(), head,
-      {head.error == Error::squared ? "error" : "", head.error == Error::huber ? "" : "delta",
-       head.error == Error::quantile ? "" : "quantiles", unused("projection"),
-       unused("temperature"), unused("uniformity"), unused("invariance"), unused("variance"),
-       unused("covariance")});
+      {head.average_with.empty() ? "average_with" : "", head.error == Error::squared ? "error" : "",
+       head.error == Error::huber ? "" : "delta", head.error == Error::quantile ? "" : "quantiles",
+       unused("projection"), unused("temperature"), unused("uniformity"), unused("invariance"),
+       unused("variance"), unused("covariance")});
 }
 
 }  // namespace

@@ -143,11 +143,15 @@ void check_schedule(const ConfigNode& node, const OptimizerConfig& optimizer) {
                 "for example milestones: [0.5, 0.75]");
 }
 
+/// The largest number of steps; a double represents all smaller integers exactly.
+constexpr double kMostSteps = 0x1p53;
+
 /// A rule with all its settings; those that a file leaves out have no effect.
 struct FullRule {
   std::string match;
   float lr_scale = 1, weight_decay = 0;
   bool frozen = false;
+  std::uint64_t unfreeze_at = 1;
 };
 
 const ParamTable<FullRule>& rule_table() {
@@ -162,7 +166,9 @@ const ParamTable<FullRule>& rule_table() {
                 "weight decay, also of vectors")
           .flag("frozen", &FullRule::frozen,
                 "keep the initial values; a batch norm whose weight and bias are frozen uses its "
-                "running statistics, which then stay unchanged");
+                "running statistics, which then stay unchanged")
+          .integer("unfreeze_at", &FullRule::unfreeze_at, {1, kMostSteps}, "steps",
+                   "frozen for this many steps, then trained");
   return table;
 }
 
@@ -172,19 +178,24 @@ ParameterRule read_rule(const ConfigNode& node) {
   if (node.has("lr_scale")) rule.lr_scale = full.lr_scale;
   if (node.has("weight_decay")) rule.weight_decay = full.weight_decay;
   if (node.has("frozen")) rule.frozen = full.frozen;
+  if (node.has("unfreeze_at")) rule.unfreeze_at = full.unfreeze_at;
   node.finish();  // an unknown key could be the only setting
-  if (!rule.lr_scale && !rule.weight_decay && !rule.frozen)
-    node.refuse("the rule has no effect", "it has none of lr_scale, weight_decay, frozen",
+  if (!rule.lr_scale && !rule.weight_decay && !rule.frozen && !rule.unfreeze_at)
+    node.refuse("the rule has no effect",
+                "it has none of lr_scale, weight_decay, frozen, unfreeze_at",
                 "give one of them, or remove the rule");
+  if (rule.unfreeze_at && rule.frozen == false)
+    node.refuse("frozen: false with unfreeze_at", "unfreeze_at freezes the first steps",
+                "remove one of the two");
   return rule;
 }
 
 void write_rule(ConfigWriter& writer, const ParameterRule& rule) {
   const FullRule full{rule.match, rule.lr_scale.value_or(1), rule.weight_decay.value_or(0),
-                      rule.frozen.value_or(false)};
+                      rule.frozen.value_or(false), rule.unfreeze_at.value_or(1)};
   writer.table(rule_table(), full,
                {rule.lr_scale ? "" : "lr_scale", rule.weight_decay ? "" : "weight_decay",
-                rule.frozen ? "" : "frozen"});
+                rule.frozen ? "" : "frozen", rule.unfreeze_at ? "" : "unfreeze_at"});
 }
 
 }  // namespace
@@ -212,6 +223,15 @@ OptimizerConfig read_optimizer(const ConfigNode& node) {
   for (const ConfigNode& rule : node.list("parameters"))
     optimizer.parameters.push_back(read_rule(rule));
   return optimizer;
+}
+
+void expect_unfrozen_within(std::int64_t steps, const OptimizerConfig& optimizer) {
+  for (const ParameterRule& rule : optimizer.parameters)
+    if (rule.unfreeze_at && *rule.unfreeze_at >= static_cast<std::uint64_t>(steps))
+      fail(ErrorKind::config, {fmt::format("{}unfreeze_at: {}: the run has {}", rule.place.prefix(),
+                                           *rule.unfreeze_at, counted(steps, "step")),
+                               "no step would train these parameters",
+                               "use a smaller unfreeze_at, or set frozen: true"});
 }
 
 void write_optimizer(ConfigWriter& writer, const OptimizerConfig& optimizer) {

@@ -8,6 +8,7 @@
 #include "train/optimizer/learning_rate.h"
 #include "train/optimizer/optimizer.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace wellspring {
@@ -27,6 +28,8 @@ struct OptimizerConfig {
 
 /// Errors (config). Whether the rules of `parameters` fit is known only to the network.
 OptimizerConfig read_optimizer(const ConfigNode& node);
+/// Error (config) if a rule unfreezes parameters only after the run.
+void expect_unfrozen_within(std::int64_t steps, const OptimizerConfig& optimizer);
 void write_optimizer(ConfigWriter& writer, const OptimizerConfig& optimizer);
 std::vector<ConfigSection> optimizer_sections();
 

@@ -298,6 +298,7 @@ RunConfig RunConfig::read(const ConfigDocument& document, const std::string& def
   const ConfigNode train = root.section("train");
   config.train = train.read(train_table());
   check_length(train, config.train, config.evaluation);
+  if (config.train.steps > 0) expect_unfrozen_within(config.train.steps, config.optimizer);
   config.check_sample_ids(train.location());
   expect_mixable(config.heads, config.data.mix);
   expect_pairs(config.data.mix, config.train.batch, "a batch");

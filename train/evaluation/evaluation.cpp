@@ -101,7 +101,7 @@ void Evaluator::plan_scores(const std::vector<std::size_t>& signals) {
     if (most == 0) continue;
     if (heads[h].loss == LossKind::regression)
       regressions_[h].emplace(heads[h]);
-    else if (!heads[h].is_dense() && !heads[h].is_embedding())
+    else if (!heads[h].is_dense() && !heads[h].is_item() && !heads[h].is_embedding())
       classifiers_[h].emplace(heads[h], most, context_.memory, signals[h]);
   }
 }

@@ -36,6 +36,7 @@ void NetworkPass::plan(MemoryPlan& memory, std::int64_t rows, const SampleLayout
                        const SupervisedTask& task) {
   batch_.plan(memory, "evaluation", rows, layout, task.compute());
   SampleLayout truth = SampleLayout::event(0);
+  if (layout.kind == SampleKind::set) truth = SampleLayout::set(layout.items, 0);
   truth.targets = layout.targets;
   truth.latents = layout.latents;
   host_.plan(memory, "evaluation", rows, truth, DType::f32, MemorySpace::host);

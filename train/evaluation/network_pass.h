@@ -21,7 +21,7 @@ struct PredictedRows {
   std::int64_t count = 0;
   std::int32_t width = 0;          ///< outputs of all heads together
   const float* outputs = nullptr;  ///< [count, width]
-  BatchView truth = {};            ///< columns label, target, weight and latents
+  BatchView truth = {};            ///< columns label, target, weight, latents, and count of sets
 };
 
 /// Error (data) with the source and the first sample if an output is infinite or NaN.

@@ -67,7 +67,7 @@ Json description(const PredictedSamples& samples) {
     for (const HeadTarget& target : head.targets)
       targets.push_back({{"name", target.name}, {"unit", target.unit}});
     heads.push_back({{"name", head.name}, {"loss", to_string(head.loss)}});
-    if (head.loss == LossKind::regression)
+    if (head.has_targets())
       heads.back()["targets"] = std::move(targets);
     else
       heads.back()["classes"] = head.classes;
@@ -231,6 +231,23 @@ void PredictionFile::add_pixel_classes(const HeadSpec& head) {
   });
 }
 
+/// The predictions for each item; NaN after the last item of a set.
+void PredictionFile::add_items(const HeadSpec& head) {
+  const ArrayFile::Array array = file_->open(
+      named("prediction", head), {ElementType::f32, {count_, head.positions, head.rows()}}, {});
+  columns_.push_back([this, array, &head](const PredictedRows& rows) {
+    const auto targets = static_cast<std::int64_t>(head.targets.size());
+    std::vector<float> values;
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      for (std::int64_t i = 0; i < head.outputs(); ++i)
+        values.push_back(i / targets < rows.truth.count[row]
+                             ? predicted_target(head.targets[static_cast<std::size_t>(i % targets)],
+                                                rows.outputs[row * rows.width + head.begin + i])
+                             : std::numeric_limits<float>::quiet_NaN());
+    file_->append(array, bytes_of(values));
+  });
+}
+
 void PredictionFile::add_features(const FeatureColumns& features) {
   std::vector<std::int64_t> shape = {count_};
   if (features.shape.height > 1) shape.push_back(features.shape.height);
@@ -272,6 +289,7 @@ void PredictionFile::add_head(std::size_t h) {
     return std::span(rows.outputs + row * rows.width + head.begin, outputs);
   };
   if (head.is_dense()) return add_pixel_classes(head);
+  if (head.is_item()) return add_items(head);
   if (head.is_embedding())
     return add_floats(named("embedding", head), {}, outputs,
                       [own](const PredictedRows& rows, std::int64_t row, float* out) {

@@ -67,6 +67,7 @@ class PredictionFile {
   void add_spread(const HeadSpec& head, const ArrayMeaning& meaning);
   void add_head(std::size_t head);
   void add_pixel_classes(const HeadSpec& head);
+  void add_items(const HeadSpec& head);
   void add_features(const FeatureColumns& features);
   void add_floats(const std::string& name, const ArrayMeaning& meaning, std::size_t width,
                   std::function<void(const PredictedRows&, std::int64_t row, float* out)> value);

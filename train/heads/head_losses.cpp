@@ -24,10 +24,11 @@ HeadLosses::HeadLosses(const std::vector<HeadSpec>& heads, std::vector<HeadSourc
                                     static_cast<std::size_t>(layout_.count() * share.rows));
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].is_embedding() && !is_left_out(heads[h])) plan_embedding(h, memory, group);
-    if (heads[h].loss != LossKind::regression) continue;
+    if (!heads[h].has_targets()) continue;
     const std::size_t targets = heads[h].targets.size();
     regressions_[h].column =
         memory.reserve<std::int32_t>(group, "target columns", feeds_[h].column.size());
+    if (heads[h].is_item()) continue;
     regressions_[h].shift = memory.reserve<float>(group, "target shifts", targets);
     regressions_[h].scale = memory.reserve<float>(group, "target scales", targets);
     if (heads[h].law.error == ops::RegressionError::quantile)
@@ -54,13 +55,14 @@ void HeadLosses::load(Stream& stream) {
     stream.synchronize();
   };
   for (std::size_t h = 0; h < heads_.size(); ++h) {
-    if (heads_[h].loss != LossKind::regression) continue;
+    if (!heads_[h].has_targets()) continue;
+    upload(regressions_[h].column, feeds_[h].column);
+    if (heads_[h].is_item()) continue;
     std::vector<float> shift, scale;
     for (const HeadTarget& target : heads_[h].targets) {
       shift.push_back(target.shift());
       scale.push_back(target.scale());
     }
-    upload(regressions_[h].column, feeds_[h].column);
     upload(regressions_[h].shift, shift);
     upload(regressions_[h].scale, scale);
     const ops::RegressionLaw& law = heads_[h].law;
@@ -111,6 +113,12 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
       break;
     case LossKind::pixel_class:
       ops::pixel_cross_entropy(stream, slice, in, {batch.plane, spec.positions}, smoothing, out);
+      break;
+    case LossKind::item_regression:
+      ops::item_regression_loss(stream, slice, in,
+                                {batch.x, batch.count, batch.layout.items, batch.layout.features,
+                                 spec.rows(), regressions_[head].column.data()},
+                                out);
       break;
     case LossKind::info_nce:
     case LossKind::alignment_uniformity:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace wellspring {
 namespace {
@@ -36,6 +37,23 @@ std::vector<Score> pixel_report(std::int32_t classes,
     ++seen;
   }
   return {{kPixelAccuracy, mean(0), ""}, {kMeanIou, seen > 0 ? sum / seen : 0, ""}};
+}
+
+/// Errors per target over all items of all samples together, in the unit of the target;
+/// `mean(k)` as above, see ops::item_scores.
+std::vector<Score> item_report(const std::vector<HeadTarget>& targets,
+                               const std::function<double(std::int32_t)>& mean) {
+  const auto n = static_cast<std::int32_t>(targets.size());
+  const double items = std::max(mean(2 * n), std::numeric_limits<double>::min());
+  std::vector<Score> scores;
+  for (std::int32_t k = 0; k < n; ++k) {
+    const HeadTarget& target = targets[static_cast<std::size_t>(k)];
+    const auto scale = static_cast<double>(target.scale());
+    scores.push_back(
+        {"rmse of " + target.name, std::sqrt(mean(2 * k) / items) / scale, target.unit});
+    scores.push_back({"mae of " + target.name, mean(2 * k + 1) / items / scale, target.unit});
+  }
+  return scores;
 }
 
 }  // namespace
@@ -96,6 +114,8 @@ std::vector<HeadReport> report_heads(const std::vector<HeadSpec>& heads,
     std::int32_t at = layout.first_score(h);
     if (heads[h].is_dense()) {
       report.scores = pixel_report(heads[h].rows(), [&](std::int32_t k) { return mean(at + k); });
+    } else if (heads[h].is_item()) {
+      report.scores = item_report(heads[h].targets, [&](std::int32_t k) { return mean(at + k); });
     } else if (heads[h].loss != LossKind::regression && !heads[h].is_embedding()) {
       report.scores.push_back({"accuracy", mean(at), "", share_error(mean(at), samples)});
       if (heads[h].loss == LossKind::multi_label) {

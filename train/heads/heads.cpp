@@ -23,12 +23,18 @@ struct Found {
   std::int32_t column = 0;
   HeadTarget target;
 };
-std::optional<Found> find_target(const SourceTruth& source, const std::string& name) {
+std::optional<Found> find_target(const SourceTruth& source, LossKind loss,
+                                 const std::string& name) {
   const auto search = [&](const std::vector<HeadTarget>& list) -> std::optional<std::int32_t> {
     for (std::size_t i = 0; i < list.size(); ++i)
       if (list[i].name == name) return static_cast<std::int32_t>(i);
     return std::nullopt;
   };
+  if (loss == LossKind::item_regression) {
+    const auto i = search(source.features);
+    if (!i || source.items == 0) return std::nullopt;
+    return Found{*i, source.features[static_cast<std::size_t>(*i)]};
+  }
   if (const auto i = search(source.latents))
     return Found{*i, source.latents[static_cast<std::size_t>(*i)]};
   if (const auto i = search(source.targets))
@@ -36,15 +42,20 @@ std::optional<Found> find_target(const SourceTruth& source, const std::string& n
   return std::nullopt;
 }
 
-bool has_all_targets(const SourceTruth& source, const std::vector<std::string>& names) {
-  return std::ranges::all_of(
-      names, [&](const std::string& name) { return find_target(source, name).has_value(); });
+bool has_all_targets(const SourceTruth& source, const HeadConfig& head) {
+  return std::ranges::all_of(head.targets, [&](const std::string& name) {
+    return find_target(source, head.loss, name).has_value();
+  });
+}
+
+bool has_targets(LossKind loss) {
+  return loss == LossKind::regression || loss == LossKind::item_regression;
 }
 
 bool teaches(const SourceTruth& source, const HeadConfig& head) {
   if (is_self_supervised(head.loss)) return true;
   if (!head.sources.empty()) return std::ranges::count(head.sources, source.of) > 0;
-  if (head.loss == LossKind::regression) return has_all_targets(source, head.targets);
+  if (has_targets(head.loss)) return has_all_targets(source, head);
   if (head.loss == LossKind::pixel_class) return !source.dense_classes.empty();
   return source.head == head.name;
 }
@@ -54,12 +65,20 @@ std::string prefix_of(const HeadConfig& head) {
 }
 
 /// All target names of the sources, for error messages.
-std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
+std::vector<std::string> all_names(LossKind loss, const std::vector<SourceTruth>& sources) {
   std::vector<std::string> all;
-  for (const SourceTruth& source : sources)
-    for (const auto* list : {&source.latents, &source.targets})
-      for (const std::string& name : names_of(*list))
-        if (std::ranges::count(all, name) == 0) all.push_back(name);
+  const auto add = [&all](const std::vector<HeadTarget>& list) {
+    for (const std::string& name : names_of(list))
+      if (std::ranges::count(all, name) == 0) all.push_back(name);
+  };
+  for (const SourceTruth& source : sources) {
+    if (loss == LossKind::item_regression) {
+      add(source.features);
+    } else {
+      add(source.latents);
+      add(source.targets);
+    }
+  }
   return all;
 }
 
@@ -67,19 +86,23 @@ std::vector<std::string> all_names(const std::vector<SourceTruth>& sources) {
                                         const std::vector<SourceTruth>& sources) {
   for (const std::string& name : head.targets) {
     const bool known = source != nullptr
-                           ? find_target(*source, name).has_value()
+                           ? find_target(*source, head.loss, name).has_value()
                            : std::ranges::any_of(sources, [&](const SourceTruth& other) {
-                               return find_target(other, name).has_value();
+                               return find_target(other, head.loss, name).has_value();
                              });
     if (known) continue;
+    const bool item = head.loss == LossKind::item_regression;
+    const char* const what = item ? "feature of items" : "latent or target";
     fail(ErrorKind::config,
          {source != nullptr
-              ? fmt::format("{}: source '{}' has no latent or target '{}'", prefix_of(head),
-                            source->name, name)
-              : fmt::format("{}: no source has a latent or target '{}'", prefix_of(head), name),
-          "the targets of a file source are the latents that `export` wrote with its rows, and the "
-          "arrays that the source lists as latents",
-          name_advice(name, all_names(source != nullptr ? std::vector{*source} : sources))});
+              ? fmt::format("{}: source '{}' has no {} '{}'", prefix_of(head), source->name, what,
+                            name)
+              : fmt::format("{}: no source has a {} '{}'", prefix_of(head), what, name),
+          item ? "loss item_regression predicts features of the items of sets"
+               : "the targets of a file source are the latents that `export` wrote with its rows, "
+                 "and the arrays that the source lists as latents",
+          name_advice(name,
+                      all_names(head.loss, source != nullptr ? std::vector{*source} : sources))});
   }
   fail(ErrorKind::config,
        {fmt::format("{}: no source has all its targets ({})", prefix_of(head), join(head.targets)),
@@ -154,13 +177,38 @@ void require_a_choice(const HeadConfig& head, const HeadSpec& spec) {
 /// neither does a projection.
 void require_own_output(const HeadConfig& config, const HeadSpec& head,
                         const std::vector<HeadSpec>& earlier) {
-  const auto alone = [](const HeadSpec& one) { return one.is_dense() || one.is_embedding(); };
+  const auto alone = [](const HeadSpec& one) { return one.positions > 1 || one.is_embedding(); };
   for (const HeadSpec& other : earlier)
     if (other.output == head.output && (alone(other) || alone(head)))
       fail(ErrorKind::config, {fmt::format("{}: it reads output '{}', as does head '{}'",
                                            prefix_of(config), head.output, other.name),
-                               "an output per pixel and a projection have one head",
+                               "an output per pixel or item and a projection have one head",
                                "set another `output`, or remove one of the two"});
+}
+
+/// The head that `average_with` names must have the same meaning, and its own outputs.
+void require_a_partner(const HeadConfig& config, const std::vector<HeadSpec>& heads) {
+  if (config.average_with.empty()) return;
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find(heads, name, &HeadSpec::name);
+  };
+  const auto own = named(config.name), other = named(config.average_with);
+  const auto refuse = [&](const std::string& why, const std::string& advice) {
+    fail(ErrorKind::config,
+         {fmt::format("{}: average_with: {}: {}", prefix_of(config), config.average_with, why),
+          "the mean of two classifiers needs the same classes in the same order", advice});
+  };
+  if (other == heads.end() || other == own) {
+    std::vector<std::string> names;
+    for (const HeadSpec& head : heads)
+      if (head.name != config.name) names.push_back(head.name);
+    refuse("there is no other head with this name", name_advice(config.average_with, names));
+  }
+  if (other->loss != own->loss || other->classes != own->classes)
+    refuse("that head has another loss or other classes",
+           "give both heads the same loss and the same sources");
+  if (!other->average_with.empty())
+    refuse("that head is itself an average", "remove one of the two average_with");
 }
 
 void require_variety(const HeadConfig& head, const HeadSpec& spec,
@@ -179,9 +227,18 @@ void require_variety(const HeadConfig& head, const HeadSpec& spec,
   }
 }
 
+void hide(HeadSpec& spec, const HeadConfig& head, std::int32_t column) {
+  if (column >= ops::kMostHidable)
+    fail(ErrorKind::config, {fmt::format("{}: target '{}' is feature {} of the items",
+                                         prefix_of(head), spec.targets.back().name, column + 1),
+                             fmt::format("only the first {} can be targets", ops::kMostHidable),
+                             "change the order of the features"});
+  spec.hidden |= std::uint64_t{1} << column;
+}
+
 /// Adds the classes or targets of `source` to the head; `first`: true for the head's first source.
 void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source, bool first) {
-  if (spec.loss != LossKind::regression) {
+  if (!spec.has_targets()) {
     if (spec.is_dense()) {
       require_dense_labels(head, source);
       spec.positions = source.pixels;
@@ -192,12 +249,14 @@ void learn_of(HeadSpec& spec, const HeadConfig& head, const SourceTruth& source,
     require_equal_classes(head, spec, source);
     return;
   }
-  if (!has_all_targets(source, head.targets)) refuse_unknown_target(head, &source, {});
+  if (!has_all_targets(source, head)) refuse_unknown_target(head, &source, {});
   for (std::size_t i = 0; i < head.targets.size(); ++i) {
-    const HeadTarget target = find_target(source, head.targets[i])->target;
-    if (first) spec.targets.push_back(target);
-    require_equal_target(head, spec.targets[i], target, source);
+    const Found found = *find_target(source, head.loss, head.targets[i]);
+    if (first) spec.targets.push_back(found.target);
+    require_equal_target(head, spec.targets[i], found.target, source);
+    if (spec.is_item()) hide(spec, head, found.column);
   }
+  if (spec.is_item()) spec.positions = source.items;
 }
 
 std::vector<std::int32_t> columns_of(const HeadSpec& head, const std::vector<SourceTruth>& sources,
@@ -206,7 +265,7 @@ std::vector<std::int32_t> columns_of(const HeadSpec& head, const std::vector<Sou
   std::vector<std::int32_t> columns(kMaxSources * targets, 0);
   for (std::size_t s = 0; s < sources.size(); ++s)
     for (std::size_t k = 0; k < targets && ((which >> s) & 1u) != 0; ++k)
-      columns[s * targets + k] = find_target(sources[s], head.targets[k].name)->column;
+      columns[s * targets + k] = find_target(sources[s], head.loss, head.targets[k].name)->column;
   return columns;
 }
 
@@ -271,7 +330,7 @@ std::vector<OutputSpec> outputs_of(const std::vector<HeadSpec>& heads) {
       same->width += head.rows();
       continue;
     }
-    outputs.push_back({head.output, head.rows(), head.is_dense()});
+    outputs.push_back({head.output, head.rows(), head.is_dense() || head.is_item()});
     if (head.is_embedding())
       outputs.back().hidden = {head.projection.begin(), head.projection.end() - 1};
   }
@@ -288,8 +347,10 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     head.loss = config.loss;
     head.output = !config.output.empty() ? config.output
                   : head.is_dense()      ? kPixelOutput
+                  : head.is_item()       ? kItemOutput
                                          : kSampleOutput;
     head.label_smoothing = static_cast<float>(config.label_smoothing);
+    head.average_with = config.average_with;
     head.positives = config.positives;
     head.weight = static_cast<float>(config.weight);
     head.projection = config.projection;
@@ -303,7 +364,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
       first = false;
       taught[s] = true;
     }
-    if (first && config.loss == LossKind::regression && config.sources.empty())
+    if (first && has_targets(config.loss) && config.sources.empty())
       refuse_unknown_target(config, nullptr, sources);
     if (first && head.is_dense() && config.sources.empty())
       require_dense_labels(config, sources.front());
@@ -317,6 +378,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
     require_own_output(config, head, heads);
     heads.push_back(std::move(head));
   }
+  for (const HeadConfig& config : configs) require_a_partner(config, heads);
   place_heads(heads);
   for (std::size_t s = 0; s < sources.size(); ++s)
     if (!taught[s])
@@ -341,8 +403,8 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
     for (std::size_t s = 0; s < sources.size(); ++s) {
       const SourceTruth& source = sources[s];
       if (!teaches(source, config)) continue;
-      if (head.loss == LossKind::regression) {
-        if (!has_all_targets(source, config.targets)) refuse_unknown_target(config, &source, {});
+      if (head.has_targets()) {
+        if (!has_all_targets(source, config)) refuse_unknown_target(config, &source, {});
       } else if (const auto classes = classes_of(head.loss, source);
                  classes != head.classes || (head.is_dense() && source.pixels != head.positions)) {
         fail(ErrorKind::data,
@@ -357,7 +419,7 @@ std::vector<HeadSources> feed_heads(const std::vector<HeadSpec>& heads,
       feed.target_width =
           std::max(feed.target_width, static_cast<std::int32_t>(source.targets.size()));
     }
-    if (head.loss == LossKind::regression) feed.column = columns_of(head, sources, feed.sources);
+    if (head.has_targets()) feed.column = columns_of(head, sources, feed.sources);
     fed |= feed.sources;
     feeds.push_back(std::move(feed));
   }
@@ -384,7 +446,7 @@ std::vector<MixedLabels> mixed_labels(const std::vector<HeadSpec>& heads,
 void expect_mixable(const std::vector<HeadConfig>& heads, const MixConfig& mix) {
   if (!mix.on()) return;
   for (const HeadConfig& head : heads) {
-    if (head.loss != LossKind::regression && head.loss != LossKind::pixel_class) continue;
+    if (!has_targets(head.loss) && head.loss != LossKind::pixel_class) continue;
     fail(ErrorKind::config, {fmt::format("{}: data.mix does not support loss {}", prefix_of(head),
                                          to_string(head.loss)),
                              "two mixed samples have no common latents or dense labels",

@@ -20,11 +20,12 @@
 namespace wellspring {
 
 enum class LossKind : std::uint8_t {
-  class_label,  ///< softmax cross-entropy with the label
-  soft_label,   ///< softmax cross-entropy with the probabilities in `target`
-  multi_label,  ///< sigmoid cross-entropy with each column of `target`
-  regression,   ///< error of named latents or columns of `target`
-  pixel_class,  ///< softmax cross-entropy of each pixel with its dense label
+  class_label,      ///< softmax cross-entropy with the label
+  soft_label,       ///< softmax cross-entropy with the probabilities in `target`
+  multi_label,      ///< sigmoid cross-entropy with each column of `target`
+  regression,       ///< error of named latents or columns of `target`
+  pixel_class,      ///< softmax cross-entropy of each pixel with its dense label
+  item_regression,  ///< error of named features of each item, which are hidden from the network
   // Self-supervised losses, which compare the embeddings of all rows; kernels/ops/embedding_loss.h
   info_nce,
   alignment_uniformity,
@@ -59,8 +60,10 @@ struct HeadConfig {
   /// Sources that train it. Empty: all with its targets or with dense labels; for other losses, the sources
   /// that name it as their head.
   std::vector<std::string> sources;
-  std::vector<std::string> targets;  ///< (regression) names of latents or target columns
-  double label_smoothing = 0;        ///< [0, 1), for class and soft_label; Szegedy et al. 2016
+  /// Names of latents or target columns (regression), or of features of the items.
+  std::vector<std::string> targets;
+  double label_smoothing = 0;  ///< [0, 1), for class and soft_label; Szegedy et al. 2016
+  std::string average_with;    ///< (class, soft_label) see HeadSpec
   ops::PositiveWeight positives = ops::PositiveWeight::equal;  ///< (multi_label)
   double weight = 1;                                           ///< weight of its loss
   /// (self-supervised) Widths of the projection's layers; the last one is that of the embedding.
@@ -82,26 +85,30 @@ struct HeadSpec {
   std::string name;
   LossKind loss = LossKind::class_label;
   std::string output = kSampleOutput;  ///< output of the network; see OutputSpec
-  std::int32_t positions = 1;          ///< pixels, each with its own classes
+  std::int32_t positions = 1;          ///< pixels or items, each with its own classes or targets
   std::int32_t row = 0;                ///< row of its first class or target in the layer
   std::int32_t begin = 0;              ///< index of its first output among all outputs
   std::vector<std::string> classes;    ///< empty for regressions
   std::vector<HeadTarget> targets;     ///< empty for classifiers
   float label_smoothing = 0;
+  /// Head whose outputs are averaged with its own outside training; "": none.
+  std::string average_with = {};
   ops::PositiveWeight positives = ops::PositiveWeight::equal;
   float weight = 1;
   std::vector<std::int32_t> projection = {};  ///< see HeadConfig
   ops::EmbeddingLoss embedding = {};          ///< (self-supervised)
   ops::RegressionLaw law = {};                ///< regressions
+  std::uint64_t hidden = 0;  ///< (item_regression) mask of its targets among the features
 
   bool is_embedding() const { return is_self_supervised(loss); }
   bool is_dense() const { return loss == LossKind::pixel_class; }
+  bool is_item() const { return loss == LossKind::item_regression; }
+  bool has_targets() const { return loss == LossKind::regression || is_item(); }
   /// Number of classes, of outputs for all targets, or of values of the embedding: its rows in the layer of its output.
   std::int32_t rows() const {
     if (is_embedding()) return projection.back();
-    return static_cast<std::int32_t>(loss == LossKind::regression
-                                         ? targets.size() * static_cast<std::size_t>(law.outputs)
-                                         : classes.size());
+    return static_cast<std::int32_t>(
+        has_targets() ? targets.size() * static_cast<std::size_t>(law.outputs) : classes.size());
   }
   /// Number of values per sample.
   std::int32_t outputs() const { return positions * rows(); }
@@ -110,6 +117,7 @@ struct HeadSpec {
     if (is_embedding()) return 0;
     if (loss == LossKind::regression) return 2 * static_cast<std::int32_t>(targets.size());
     if (is_dense()) return ops::pixel_scores(rows());
+    if (is_item()) return ops::item_scores(rows());
     return loss == LossKind::multi_label ? ops::kSigmoidScores : 1;
   }
 };
@@ -133,6 +141,8 @@ struct SourceTruth {
   std::vector<std::string> constants = {};      ///< latents with the same value in all samples
   std::vector<std::string> dense_classes = {};  ///< by value of the dense labels; empty without
   std::int32_t pixels = 0;                      ///< number of dense labels
+  std::int32_t items = 0;                       ///< capacity of a set, otherwise 0
+  std::vector<HeadTarget> features = {};  ///< features of an item, by column; empty if unknown
 };
 
 /// Sets row and begin of all heads, ordered by output: the outputs are concatenated in the order of
@@ -151,7 +161,7 @@ std::vector<HeadSpec> make_heads(const std::vector<HeadConfig>& configs,
 struct HeadSources {
   std::uint32_t sources = 0;         ///< bit s: source s trains it
   float weight[kMaxSources] = {};    ///< loss weight of its samples, by source
-  std::vector<std::int32_t> column;  ///< (regression) see RegressionTargets::column
+  std::vector<std::int32_t> column;  ///< see RegressionTargets::column and ItemTargets::column
   std::int32_t target_width = 0;     ///< width of the `target` column, if it is read
 };
 /// The sources of each head. `sources`: the training or the held-out sources, in slot order.

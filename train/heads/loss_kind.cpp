@@ -15,6 +15,7 @@ const std::vector<std::pair<std::string, LossKind>>& loss_names() {
       {"multi_label", LossKind::multi_label},
       {"regression", LossKind::regression},
       {"pixel_class", LossKind::pixel_class},
+      {"item_regression", LossKind::item_regression},
       {"info_nce", LossKind::info_nce},
       {"alignment_uniformity", LossKind::alignment_uniformity},
       {"vicreg", LossKind::vicreg}};

@@ -1,5 +1,6 @@
 // Transformer over the items of a set: each item becomes a token, the tokens attend to each other,
-// and their mean, with the global columns of the set, goes through a perceptron.
+// and their mean, with the global columns of the set, goes through a perceptron. Offers an output per
+// item and one per sample.
 #include "train/models/model.h"
 
 #include <fmt/format.h>
@@ -22,6 +23,8 @@ struct Transformer {
     layout.globals = 2;
     return layout;
   }
+
+  static std::vector<std::string> outputs() { return {kItemOutput, kSampleOutput}; }
 
   int width = 64, depth = 2, heads = 4, mlp_ratio = 2;
   std::vector<int> widths = {64};
@@ -59,7 +62,10 @@ struct Transformer {
       tape.begin_block();
       x = block(tape, x, fmt::format("block{}", i));
     }
-    x = tape.item_mean(tape.layer_norm(x, "norm"));
+    x = tape.layer_norm(x, "norm");
+    if (tape.wants(kItemOutput)) tape.head(x, "item_head", {.output = kItemOutput});
+    if (!tape.wants(kSampleOutput)) return;
+    x = tape.item_mean(x);
     if (tape.has_globals()) x = tape.concatenate(x, tape.globals());
     tape.begin_block();
     for (std::size_t i = 0; i < widths.size(); ++i) {

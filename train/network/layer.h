@@ -23,17 +23,18 @@ ops::Conv2dSpec conv2d_spec(const Node& node, std::int64_t batch, DType compute)
 /// order.
 class LayerPlanner {
  public:
-  /// `batch`: rows of the layer. `again`: true if the layer of another shard has already registered
-  /// the node's parameters.
+  /// `batch`: rows of the layer. `step`: the parameters that it trains learn. `again`: true if the
+  /// layer of another shard or phase has already registered the node's parameters.
   LayerPlanner(const Node& node, ParameterArena& arena, const Stream& stream, std::int64_t batch,
                DType compute, std::uint64_t seed, std::vector<bool> wanted_gradients,
-               bool again = false)
+               std::uint64_t step, bool again)
       : node_(node),
         arena_(arena),
         stream_(stream),
         batch_(batch),
         compute_(compute),
         seed_(seed),
+        step_(step),
         again_(again),
         wanted_(std::move(wanted_gradients)),
         kept_inputs_(node.inputs.size(), false) {}
@@ -85,7 +86,7 @@ class LayerPlanner {
   const Stream& stream_;
   std::int64_t batch_;
   DType compute_;
-  std::uint64_t seed_;
+  std::uint64_t seed_, step_;
   bool again_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;

@@ -26,6 +26,13 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
+/// `shared`, if it is large enough; otherwise a new block.
+Planned<std::byte> reserve_or_share(MemoryPlan& memory, const Planned<std::byte>* shared,
+                                    const char* group, std::string name, std::size_t bytes) {
+  if (shared != nullptr && shared->bytes() >= bytes) return *shared;
+  return memory.reserve<std::byte>(group, std::move(name), bytes);
+}
+
 bool is_output(const Node& node) {
   const auto* dense = std::get_if<Dense>(&node.operation);
   return std::holds_alternative<JoinOutputs>(node.operation) ||
@@ -36,8 +43,9 @@ bool is_output(const Node& node) {
 }  // namespace
 
 Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream,
-                 MemoryPlan& memory)
-    : spec_(spec), arena_(spec.rules) {
+                 MemoryPlan& memory, const Network* whole)
+    : spec_(spec),
+      arena_(whole != nullptr ? whole->arena_ : std::make_shared<ParameterArena>(spec.rules)) {
   const auto values = index(tape.values());
   activation_.assign(values, kNone);
   gradient_.assign(values, kNone);
@@ -52,10 +60,10 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   for (const Node& node : nodes) nodes_.emplace_back().node = node;
   output_ = nodes_.back().node.output.value;
   plan_stages();
-  plan_forward(stream);
-  expect_rules_fit(spec.rules, arena_.tensors());
+  plan_forward(stream, whole != nullptr);
+  expect_rules_fit(spec.rules, arena_->tensors());
   plan_backward();
-  reserve(memory);
+  reserve(memory, whole);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -109,7 +117,7 @@ void Network::use(int stored, int time) {
   life.last = std::max(life.last, time);
 }
 
-void Network::plan_forward(const Stream& stream) {
+void Network::plan_forward(const Stream& stream, bool again) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     PlannedNode& planned = nodes_[i];
     std::vector<bool> wanted;
@@ -118,21 +126,22 @@ void Network::plan_forward(const Stream& stream) {
     const DType type = is_output(planned.node) ? DType::f32 : spec_.compute;
     activation_[index(planned.node.output.value)] =
         store(label_of(planned.node), bytes_of(planned.node.output.shape, type), forward_time(i));
-    plan_layers(i, stream, wanted);
+    plan_layers(i, stream, wanted, again);
     needs_gradient_[index(planned.node.output.value)] = planned.backward;
   }
   use(activation_[index(output_)], end_time());
 }
 
-void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted) {
+void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector<bool>& wanted,
+                          bool again) {
   PlannedNode& planned = nodes_[i];
   const bool sharded = stage_of(planned).sharded;
   const int now = forward_time(i), then = backward_time(i);
   std::vector<std::vector<std::size_t>> saved;  // by tensor, then by shard
   for (std::size_t s = 0; s < (sharded ? shards_.size() : 1); ++s) {
-    LayerPlanner planner(planned.node, arena_, sharded ? runner_->stream() : stream,
+    LayerPlanner planner(planned.node, *arena_, sharded ? runner_->stream() : stream,
                          sharded ? shards_[s].count : spec_.batch, spec_.compute, spec_.seed,
-                         wanted, s > 0);
+                         wanted, spec_.step, again || s > 0);
     planned.layers.push_back(make_layer(planner));
     std::size_t& workspace = sharded ? shard_workspace_bytes_ : workspace_bytes_;
     workspace = std::max(workspace, aligned(planner.workspace_bytes()));
@@ -164,7 +173,7 @@ void Network::plan_backward() {
   gradient_[index(output_)] =
       store("gradient of the outputs", bytes_of(nodes_.back().node.output.shape, spec_.compute),
             loss_time());
-  std::vector<bool> parameter_written(arena_.tensors().size(), false);
+  std::vector<bool> parameter_written(arena_->tensors().size(), false);
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     PlannedNode& planned = nodes_[i];
     if (!planned.backward) continue;
@@ -202,7 +211,7 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
   for (const ParameterId id : planned.parameters) {
     Target target;
     std::size_t begin = 0;
-    const ParameterTensor& tensor = arena_.tensor(id);
+    const ParameterTensor& tensor = arena_->tensor(id);
     if (planned.learns && tensor.kind == TensorKind::parameter) {
       const DType type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
       const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * size_of(type);
@@ -211,10 +220,10 @@ void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written
       if (stage.sharded) {
         begin = stage.gradient_bytes;
         stage.gradient_bytes += aligned(bytes);
-        if (tensor.trained()) add_to_sum(stage, id, begin, first);
-      } else if (!first || !tensor.trained()) {
+        if (trains(tensor)) add_to_sum(stage, id, begin, first);
+      } else if (!first || !trains(tensor)) {
         target.written = store(
-            fmt::format("gradient of {}{}", tensor.name, tensor.trained() ? " again" : ", unused"),
+            fmt::format("gradient of {}{}", tensor.name, trains(tensor) ? " again" : ", unused"),
             {bytes}, backward_time(i));
       }
     }
@@ -250,7 +259,7 @@ void Network::add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool f
     same->begins.push_back(begin);
 }
 
-void Network::reserve(MemoryPlan& memory) {
+void Network::reserve(MemoryPlan& memory, const Network* whole) {
   for (StoredTensor& stored : stored_) {
     const Window begin = window(stored.life.first), end = window(stored.life.last);
     stored.per_thread = begin.sharded && begin == end;
@@ -261,30 +270,35 @@ void Network::reserve(MemoryPlan& memory) {
       stored.life.last = end.last;
     }
   }
-  reserve_blocks(memory, false);
-  reserve_blocks(memory, true);
+  reserve_blocks(memory, false, whole);
+  reserve_blocks(memory, true, whole);
   const std::size_t workspace = std::max(workspace_bytes_, threads_ * shard_workspace_bytes_);
   if (workspace > 0)
-    workspace_ = memory.reserve<std::byte>("workspace", "of one operation", workspace);
+    workspace_ = reserve_or_share(memory, whole != nullptr ? &whole->workspace_ : nullptr,
+                                  "workspace", "of one operation", workspace);
   std::size_t gradients = 0;
   for (const Stage& stage : stages_) gradients = std::max(gradients, stage.gradient_bytes);
   if (gradients > 0)
     shard_gradients_ =
-        memory.reserve<std::byte>("workspace", "gradients by shard", shards_.size() * gradients);
+        reserve_or_share(memory, whole != nullptr ? &whole->shard_gradients_ : nullptr, "workspace",
+                         "gradients by shard", shards_.size() * gradients);
 }
 
-void Network::reserve_blocks(MemoryPlan& memory, bool per_thread) {
+void Network::reserve_blocks(MemoryPlan& memory, bool per_thread, const Network* whole) {
   std::vector<Lifetime> lives;
   for (const StoredTensor& stored : stored_)
     if (stored.per_thread == per_thread) lives.push_back(stored.life);
   if (lives.empty()) return;
   const BlockAssignment assignment = assign_blocks(lives);
-  std::vector<Planned<std::byte>>& blocks = per_thread ? thread_blocks_ : blocks_;
+  const auto of_network = per_thread ? &Network::thread_blocks_ : &Network::blocks_;
   for (std::size_t block = 0; block < assignment.block_bytes.size(); ++block) {
     const std::size_t parts = per_thread ? threads_ : 1;
-    blocks.push_back(memory.reserve<std::byte>(
-        "activations", fmt::format("{} {}", per_thread ? "block of threads" : "block", block),
-        parts * assignment.block_bytes[block]));
+    const bool shared = whole != nullptr && block < (whole->*of_network).size();
+    (this->*of_network)
+        .push_back(
+            reserve_or_share(memory, shared ? &(whole->*of_network)[block] : nullptr, "activations",
+                             fmt::format("{} {}", per_thread ? "block of threads" : "block", block),
+                             parts * assignment.block_bytes[block]));
   }
   std::size_t next = 0;
   for (StoredTensor& stored : stored_)
@@ -325,7 +339,7 @@ void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t
 }
 
 LayerRun Network::run_of(const PlannedNode& planned, Place place, const Pass& pass) const {
-  LayerRun run{pass, arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
+  LayerRun run{pass, *arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
   for (const Tensor& input : planned.node.inputs)
     run.input.push_back(input.value == 0 ? pass.batch.x
                                          : data(activation_[index(input.value)], place));
@@ -397,9 +411,12 @@ void Network::backward(const PlannedNode& planned, Place place, const Pass& pass
     run.input_gradient.push_back(data(target.written, place));
   for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
     const int again = planned.parameter_gradients[k].written;
-    void* gradient = again == kNone ? arena_.gradient(planned.parameters[k]) : data(again, place);
-    if (planned.learns && !whole(place))
-      gradient = shard_gradient(stage_of(planned), place.shard, planned.shard_gradients[k]);
+    void* gradient = nullptr;
+    if (planned.learns)
+      gradient = again != kNone ? data(again, place)
+                 : whole(place)
+                     ? arena_->gradient(planned.parameters[k])
+                     : shard_gradient(stage_of(planned), place.shard, planned.shard_gradients[k]);
     run.parameter_gradient.push_back(gradient);
   }
   if (planned.own_workspace != kNone)
@@ -419,9 +436,9 @@ void Network::accumulate(const PlannedNode& planned, Place place, const Pass& pa
   }
   for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
     const int again = planned.parameter_gradients[k].written;
-    const ParameterTensor& tensor = arena_.tensor(planned.parameters[k]);
-    if (again == kNone || !tensor.trained()) continue;
-    void* sum = arena_.gradient(planned.parameters[k]);
+    const ParameterTensor& tensor = arena_->tensor(planned.parameters[k]);
+    if (again == kNone || !trains(tensor)) continue;
+    void* sum = arena_->gradient(planned.parameters[k]);
     ops::add(pass.stream, tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute,
              tensor.elements(), data(again, place), sum, sum);
   }
@@ -431,8 +448,8 @@ void Network::add_shards(const Stage& stage, const Pass& pass) const {
   std::vector<PartialSums> sums;
   for (const ShardSum& of : stage.sums) {
     PartialSums& sum = sums.emplace_back();
-    const ParameterTensor& tensor = arena_.tensor(of.parameter);
-    sum.out = arena_.gradient(of.parameter);
+    const ParameterTensor& tensor = arena_->tensor(of.parameter);
+    sum.out = arena_->gradient(of.parameter);
     sum.n = tensor.elements();
     sum.type = tensor.layout == TensorLayout::vector ? DType::f32 : spec_.compute;
     sum.kept = of.kept;
@@ -443,8 +460,8 @@ void Network::add_shards(const Stage& stage, const Pass& pass) const {
   if (!sums.empty()) add_partial_sums(pass.stream, "gradients of all shards", std::move(sums));
 }
 
-const float* Network::outputs() const {
-  return static_cast<const float*>(data(activation_[index(output_)], kWhole));
+float* Network::outputs() const {
+  return static_cast<float*>(data(activation_[index(output_)], kWhole));
 }
 
 void* Network::output_gradient() const {

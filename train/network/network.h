@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ struct NetworkSpec {
   bool input_gradient = false;            ///< also compute the gradient of the samples
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
+  /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
+  std::uint64_t step = std::numeric_limits<std::uint64_t>::max();
   /// Value of `shards`: on a CPU, all threads process the whole batch together, as on a GPU.
   static constexpr std::int64_t kWholeBatch = -1;
 };
@@ -43,12 +46,17 @@ class Network {
   /// Registers parameters and reserves memory, except for the arena: the caller, which knows the
   /// optimizer, plans it with parameters().plan(). Errors: as in planning the operations; config if
   /// a rule does not fit (see expect_rules_fit); std::logic_error for an invalid list.
-  Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory);
+  Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory)
+      : Network(tape, spec, stream, memory, nullptr) {}
+  /// The same network at spec.step: it has the parameters of `whole`, and its memory where that is
+  /// large enough, so only one of the two can be in use.
+  Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream, MemoryPlan& memory,
+          const Network* whole);
 
   /// Enqueues the forward pass of pass.batch; x is [batch, shape] in the compute type.
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
-  const float* outputs() const;
+  float* outputs() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
@@ -58,8 +66,8 @@ class Network {
   /// Gradient of x after backward(); only with NetworkSpec::input_gradient.
   const void* input_gradient() const;
 
-  ParameterArena& parameters() { return arena_; }
-  const ParameterArena& parameters() const { return arena_; }
+  ParameterArena& parameters() { return *arena_; }
+  const ParameterArena& parameters() const { return *arena_; }
   DType compute() const { return spec_.compute; }
   /// Memory of a step's tensors without and with reuse, for the summary of a run.
   std::string memory_summary() const;
@@ -122,14 +130,17 @@ class Network {
   // Planning.
   bool goes_in_shards(const Node& node) const;
   void plan_stages();
-  void plan_forward(const Stream& stream);
-  void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted);
+  void plan_forward(const Stream& stream, bool again);
+  void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted,
+                   bool again);
   void plan_backward();
   void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
   void plan_totals(std::size_t node);
   static void add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first);
-  void reserve(MemoryPlan& memory);
-  void reserve_blocks(MemoryPlan& memory, bool per_thread);
+  void reserve(MemoryPlan& memory, const Network* whole);
+  void reserve_blocks(MemoryPlan& memory, bool per_thread, const Network* whole);
+  /// True if the step trains the tensor.
+  bool trains(const ParameterTensor& tensor) const { return tensor.trained_at(spec_.step); }
   int store(std::string name, std::vector<std::size_t> bytes, int time);
   void use(int stored, int time);
   /// Bytes of a tensor by shard.
@@ -167,7 +178,7 @@ class Network {
   }
 
   NetworkSpec spec_;
-  ParameterArena arena_;
+  std::shared_ptr<ParameterArena> arena_;
   std::optional<ShardRunner> runner_;  ///< CPU only
   std::vector<Rows> shards_;           ///< the whole batch without a runner
   std::size_t threads_ = 1;            ///< number of threads with memory

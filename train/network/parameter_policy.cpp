@@ -37,7 +37,10 @@ ParameterPolicy policy_of(const std::string& name, std::span<const ParameterRule
     if (!matches(rule, name)) continue;
     if (rule.lr_scale) policy.lr_scale = *rule.lr_scale;
     if (rule.weight_decay) policy.weight_decay = rule.weight_decay;
-    if (rule.frozen) policy.frozen = *rule.frozen;
+    if (rule.frozen || rule.unfreeze_at) {
+      policy.frozen = !rule.unfreeze_at && *rule.frozen;
+      policy.unfreeze_at = rule.unfreeze_at.value_or(0);
+    }
   }
   return policy;
 }
@@ -46,11 +49,12 @@ void expect_rules_fit(std::span<const ParameterRule> rules,
                       std::span<const ParameterTensor> tensors) {
   if (rules.empty()) return;
   std::vector<std::string> names;
-  bool frozen = true, still = true;
+  bool frozen = true, later = false, still = true;
   for (const ParameterTensor& tensor : tensors) {
     if (tensor.kind == TensorKind::parameter) names.push_back(tensor.name);
-    frozen = frozen && !tensor.trained();
-    still = still && (!tensor.trained() || tensor.policy.lr_scale == 0);
+    frozen = frozen && !tensor.trained_at(0);
+    later = later || tensor.policy.unfreeze_at > 0;
+    still = still && (!tensor.trained_at(0) || tensor.policy.lr_scale == 0);
   }
   for (const ParameterRule& rule : rules) {
     if (std::ranges::any_of(names, [&](const auto& name) { return matches(rule, name); })) continue;
@@ -61,9 +65,9 @@ void expect_rules_fit(std::span<const ParameterRule> rules,
   }
   if (!still) return;
   fail(ErrorKind::config,
-       {fmt::format("{}all parameters are frozen{}", rules.back().place.prefix(),
-                    frozen ? "" : " or have lr_scale 0"),
-        "nothing would be trained",
+       {fmt::format("{}all parameters are frozen{}{}", rules.back().place.prefix(),
+                    later ? " at first" : "", frozen ? "" : " or have lr_scale 0"),
+        later ? "the first steps would train nothing" : "nothing would be trained",
         frozen ? "unfreeze some parameters, for example {match: head.*, frozen: false}"
                : "train some parameters, for example {match: head.*, frozen: false, lr_scale: 1}"});
 }

@@ -4,6 +4,7 @@
 
 #include "core/config/params.h"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,8 @@ struct ParameterPolicy {
   float lr_scale = 1;  ///< factor of the learning rate
   /// Unset: the optimizer's weight decay for a matrix, none for a vector.
   std::optional<float> weight_decay = {};
-  bool frozen = false;  ///< never changes, and has no gradient and no optimizer state
+  bool frozen = false;            ///< never changes, and has no gradient and no optimizer state
+  std::uint64_t unfreeze_at = 0;  ///< first step that trains it; frozen before
 };
 
 /// An entry of `optimizer.parameters`: the settings of all parameters with matching names.
@@ -25,6 +27,7 @@ struct ParameterRule {
   std::string match;  ///< shell pattern, see fnmatch(3): "stage0.*", "*.bias"
   std::optional<float> lr_scale = {}, weight_decay = {};
   std::optional<bool> frozen = {};
+  std::optional<std::uint64_t> unfreeze_at = {};  ///< replaces `frozen`, also of earlier rules
   ConfigLocation place = {};
 };
 
@@ -32,8 +35,8 @@ struct ParameterRule {
 /// last one wins.
 ParameterPolicy policy_of(const std::string& name, std::span<const ParameterRule> rules);
 
-/// Error (config), with the location of the rule: a rule matches no parameter, or all parameters
-/// are frozen or have lr_scale 0.
+/// Error (config), with the location of the rule: a rule matches no parameter, or the first step
+/// trains nothing, because all parameters are frozen or have lr_scale 0.
 void expect_rules_fit(std::span<const ParameterRule> rules,
                       std::span<const ParameterTensor> tensors);
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 namespace wellspring {
@@ -151,10 +152,12 @@ void ParameterArena::plan_ranges(MemoryPlan& memory, const ops::OptimizerSpec& o
     const ops::UpdateRange range{
         tensor->offset, tensor->offset + align(tensor->elements()),
         tensor->policy.lr_scale * of_block,
-        tensor->policy.weight_decay.value_or(vector ? 0 : optimizer.weight_decay)};
+        tensor->policy.weight_decay.value_or(vector ? 0 : optimizer.weight_decay),
+        tensor->policy.unfreeze_at};
     const bool same = !norms && !update_ranges_.empty() && tensor->offset != matrices_ &&
                       update_ranges_.back().lr_scale == range.lr_scale &&
-                      update_ranges_.back().weight_decay == range.weight_decay;
+                      update_ranges_.back().weight_decay == range.weight_decay &&
+                      update_ranges_.back().start == range.start;
     if (same)
       update_ranges_.back().end = range.end;
     else
@@ -178,6 +181,13 @@ void ParameterArena::plan_clip_units(MemoryPlan& memory) {
     first += count;
   }
   units_ = memory.reserve<ops::ClipUnits>("optimizer", "units of clipping", clip_units_.size());
+}
+
+std::vector<std::uint64_t> ParameterArena::phases() const {
+  std::set<std::uint64_t> first = {0};
+  for (const ParameterTensor& tensor : tensors_)
+    if (tensor.trained()) first.insert(tensor.policy.unfreeze_at);
+  return {first.begin(), first.end()};
 }
 
 std::int64_t ParameterArena::count() const {
@@ -280,6 +290,8 @@ void ParameterArena::reduce_gradients(Stream& stream, Communicator& ranks, float
 void ParameterArena::initialise(Stream& stream, std::uint64_t seed) {
   for (const Planned<float>* moment : {&first_, &second_})
     if (*moment) stream.fill_zero(moment->data(), moment->bytes(), "initialise moments");
+  stream.fill_zero(matrix_gradient_.data(), matrix_gradient_.bytes(), "initialise gradients");
+  stream.fill_zero(vector_gradient_.data(), vector_gradient_.bytes(), "initialise gradients");
   stream.copy(ranges_.data(), update_ranges_.data(), ranges_.bytes(), CopyDirection::host_to_device,
               "upload policies");
   if (!clip_units_.empty())

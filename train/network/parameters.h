@@ -45,6 +45,7 @@ struct ParameterTensor {
   int block = 0;            ///< block of the network, see Tape::begin_block
   ParameterPolicy policy = {};
   bool trained() const { return kind == TensorKind::parameter && !policy.frozen; }
+  bool trained_at(std::uint64_t step) const { return trained() && policy.unfreeze_at <= step; }
   bool frozen() const { return kind == TensorKind::parameter && policy.frozen; }
   std::int64_t elements() const;
   /// Number of inputs summed by one output.
@@ -86,6 +87,9 @@ class ParameterArena {
   std::span<const ParameterTensor> tensors() const { return tensors_; }
   const ParameterTensor& tensor(ParameterId id) const;
   std::span<const ParameterRule> rules() const { return rules_; }
+  /// First steps of the phases, in each of which the same parameters are trained: 0, then the
+  /// steps that unfreeze some.
+  std::vector<std::uint64_t> phases() const;
   /// Number of parameter values, without buffers and gaps: all, and the frozen ones.
   std::int64_t count() const;
   std::int64_t frozen_count() const;
@@ -101,7 +105,8 @@ class ParameterArena {
   const void* weight(ParameterId id) const;  ///< matrix, in the compute type
   const float* value(ParameterId id) const;  ///< vector
   float* buffer(ParameterId id) const;       ///< buffer
-  /// Gradient of a trained matrix (in the compute type) or vector (f32); null for other tensors.
+  /// Gradient of a matrix (in the compute type) or vector (f32) that some step trains; null for
+  /// other tensors.
   void* gradient(ParameterId id) const;
   float* master() const { return master_.data(); }                             ///< [length] f32
   float* first_moment() const { return first_ ? first_.data() : nullptr; }     ///< [changing]
@@ -121,8 +126,8 @@ class ParameterArena {
   void reduce_gradients(Stream& stream, Communicator& ranks, float* wide) const;
 
   /// Writes the initial values of all tensors, a pure function of (seed, name), so that a new layer
-  /// leaves the others unchanged. Sets the optimizer moments to 0 and uploads the ranges of the
-  /// policies. Blocks.
+  /// leaves the others unchanged. Sets the optimizer moments and the gradients to 0 (a phase does
+  /// not write the gradients of later ones) and uploads the ranges of the policies. Blocks.
   void initialise(Stream& stream, std::uint64_t seed);
   /// Updates the working copy from the master weights.
   void refresh_working(Stream& stream);

@@ -115,13 +115,14 @@ void Tape::head(Tensor x, const std::string& name, const HeadOptions& options) {
   const OutputSpec& output = outputs_[k];
   if (output.dense && x.shape.positions() != input().shape.positions())
     fail(ErrorKind::config,
-         {fmt::format("model {}: output '{}' has {} instead of one vector per pixel", model_,
-                      output.name, text(x.shape)),
-          "its head learns a class per pixel", "remove `output` from the head"});
-  if (!output.dense && output.name == kPixelOutput)
-    fail(ErrorKind::config,
-         {fmt::format("model {}: output '{}' has one vector per pixel", model_, output.name),
-          "only loss pixel_class learns one", "remove `output` from the head"});
+         {fmt::format("model {}: output '{}' has {} instead of one vector per pixel or item",
+                      model_, output.name, text(x.shape)),
+          "its head learns each pixel or item", "remove `output` from the head"});
+  if (!output.dense && (output.name == kPixelOutput || output.name == kItemOutput))
+    fail(
+        ErrorKind::config,
+        {fmt::format("model {}: output '{}' has one vector per pixel or item", model_, output.name),
+         "only loss pixel_class or item_regression learns one", "remove `output` from the head"});
   Dense operation;
   operation.width = output.width;
   operation.weight = options.weight;
@@ -337,6 +338,8 @@ const std::vector<Node>& Tape::nodes() const {
             outputs_[k].name == kPixelOutput
                 ? "choose a model with an output per pixel, such as unet, or remove the head with "
                   "loss: pixel_class"
+            : outputs_[k].name == kItemOutput
+                ? "choose model transformer, or remove the head with loss: item_regression"
                 : name_advice(outputs_[k].name, offered_)});
   std::vector<bool> read(static_cast<std::size_t>(values_), false);
   for (const Node& node : nodes_)

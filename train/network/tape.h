@@ -105,12 +105,13 @@ struct DropoutOptions {
 /// An output that the heads of a run read.
 struct OutputSpec {
   std::string name;
-  int width = 1;                 ///< values of all its heads, per sample or per pixel
-  bool dense = false;            ///< one vector per pixel of the image
+  int width = 1;                 ///< values of all its heads, per vector
+  bool dense = false;            ///< one vector per pixel of the image or item of the set
   std::vector<int> hidden = {};  ///< widths of the hidden layers before the output layer
 };
-/// The usual outputs: one vector per sample, and one per pixel.
-inline constexpr const char *kSampleOutput = "sample", *kPixelOutput = "pixels";
+/// The usual outputs: one vector per sample, per pixel, and per item.
+inline constexpr const char *kSampleOutput = "sample", *kPixelOutput = "pixels",
+                            *kItemOutput = "items";
 
 struct HeadOptions {
   std::string output = kSampleOutput;

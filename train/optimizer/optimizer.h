@@ -85,10 +85,11 @@ struct OptimizerStep {
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
     const ChunkRange elements(chunk, matrices + vectors);
     std::int64_t r = first_range(elements.begin);
-    const StepState now = *state;
-    if (now.gradient_scale == 0) return;  // skip the update: the gradient is not finite
+    if (state->gradient_scale == 0) return;  // skip the update: the gradient is not finite
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
+      const StepState now = *state;  // here, so that it needs no registers during the updates
+      if (now.step < range.start) continue;
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
       const std::int64_t end = range.end < elements.end ? range.end : elements.end;

@@ -12,6 +12,7 @@ struct UpdateRange {
   std::int64_t begin = 0, end = 0;
   float lr_scale = 1;  ///< factor of the learning rate
   float weight_decay = 0;
+  std::uint64_t start = 0;  ///< first step that updates them
 };
 
 /// Units of adaptive clipping: `count` units of `length` elements each, from element `begin` of the

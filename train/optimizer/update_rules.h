@@ -6,7 +6,10 @@
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/step_state.h"
+#include "train/optimizer/learning_rate.h"
 #include "train/optimizer/parameter_view.h"
+
+#include <cstdint>
 
 namespace wellspring::ops {
 
@@ -43,12 +46,16 @@ struct AdamWRule {
   static constexpr int kMoments = 2;
   struct Factors {
     float rate, decay;
-    float correction1, correction2;  ///< 1 / (1 - beta^t)
+    float correction1, correction2;  ///< 1 / (1 - beta^t), t counted from the range's first step
   };
   WS_INLINE Factors factors(const StepState& state, const UpdateRange& range,
                             float /*ratio*/) const {
     const float rate = state.learning_rate * range.lr_scale;
-    return {rate, rate * range.weight_decay, state.correction1, state.correction2};
+    if (range.start == 0)
+      return {rate, rate * range.weight_decay, state.correction1, state.correction2};
+    const std::uint64_t step = state.step - range.start;
+    return {rate, rate * range.weight_decay, bias_correction(beta1, step),
+            bias_correction(beta2, step)};
   }
   /// Updates the moments; the step is the rate times this direction.
   WS_INLINE float direction(const Factors& f, float gradient, float& m, float& v) const {
@@ -99,7 +106,8 @@ struct LambRule {
     float rate, decay;        ///< the rate includes the ratio
   };
   WS_INLINE Factors factors(const StepState& state, const UpdateRange& range, float ratio) const {
-    return {{0, 0, state.correction1, state.correction2},
+    const AdamWRule::Factors corrections = adam.factors(state, range, ratio);
+    return {{0, 0, corrections.correction1, corrections.correction2},
             state.learning_rate * range.lr_scale * ratio,
             range.weight_decay};
   }

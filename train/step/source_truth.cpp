@@ -27,6 +27,20 @@ void add_dense_classes(SourceTruth& truth, const SampleInfo& info) {
   truth.pixels = info.layout.height * info.layout.width;
 }
 
+/// The features of items, with the scaling that their normalisation gives them in a batch.
+void add_features(SourceTruth& truth, const std::vector<ValueInfo>& features,
+                  const Normalisation& scaling, const SampleLayout& layout) {
+  truth.items = layout.items;
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    const auto of = [k](const std::vector<double>& values) {
+      return static_cast<float>(values.size() == 1 ? values[0] : values.at(k));
+    };
+    const float mean = of(scaling.mean), deviation = of(scaling.std);
+    truth.features.push_back(
+        {features[k].name, features[k].unit, mean - deviation, mean + deviation});
+  }
+}
+
 SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
                      const Source& source) {
   const SourceSpec& spec = configured.spec;
@@ -43,10 +57,16 @@ SourceTruth truth_of(const RunConfig& config, const SourceConfig& configured,
     for (const ValueInfo& target : generator->info().targets)
       truth.targets.push_back({target.name, target.unit, -1, 1});
     add_dense_classes(truth, generator->info());
+    if (source.layout().kind == SampleKind::set)
+      add_features(truth, generator->info().features, configured.augmentations.normalisation,
+                   source.layout());
   } else if (const Dataset* const rows = source.rows()) {
     add_latents(truth, rows->latents(), configured.augmentations);
     for (const ValueInfo& target : rows->targets())
       truth.targets.push_back({target.name, target.unit, -1, 1});
+    if (source.layout().kind == SampleKind::set)
+      add_features(truth, rows->features(), configured.augmentations.normalisation,
+                   source.layout());
   }
   // Columns without a name, for example in arrays.
   for (int i = static_cast<int>(truth.targets.size()); i < source.layout().targets; ++i)

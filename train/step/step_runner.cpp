@@ -20,6 +20,12 @@ void StepRunner::run(Stream& stream, std::uint64_t step) {
   ++runs_;
 }
 
+void StepRunner::restart(Stream& stream) {
+  stream.synchronize();
+  graph_.reset();
+  runs_ = 0;
+}
+
 void StepRunner::record(Stream& stream) {
   stream.synchronize();
   graph_ = StepGraph::record(stream, enqueue_);

@@ -32,6 +32,8 @@ class StepRunner {
   /// Enqueues a step; `step` is its number, for messages. Error (runtime) if, from the same state,
   /// the recorded and the eager step lead to different states.
   void run(Stream& stream, std::uint64_t step);
+  /// Begins again with eager steps and a recording, because `enqueue` now enqueues another step.
+  void restart(Stream& stream);
 
  private:
   void record(Stream& stream);

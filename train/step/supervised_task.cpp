@@ -1,11 +1,16 @@
 #include "train/step/supervised_task.h"
 
+#include "kernels/ops/training.h"
+#include "train/heads/average_outputs.h"
 #include "train/network/fastest_plans.h"
 #include "train/optimizer/gradient_clipping.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/parameter_view.h"
 #include "train/optimizer/weight_averaging.h"
 #include "train/step/source_truth.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace wellspring {
 
@@ -26,24 +31,57 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
     feature_shape_ = tape.append_features(*input_.features);
     features_ = static_cast<std::int32_t>(feature_shape_.elements());
   }
-  network_ = std::make_unique<Network>(tape,
-                                       NetworkSpec{.batch = context.pass_share().rows,
-                                                   .compute = compute,
-                                                   .seed = config.seed,
-                                                   .rules = config.optimizer.parameters},
-                                       context.stream, context.memory);
+  NetworkSpec spec{.batch = context.pass_share().rows,
+                   .compute = compute,
+                   .seed = config.seed,
+                   .rules = config.optimizer.parameters};
+  auto whole = std::make_unique<Network>(tape, spec, context.stream, context.memory);
+  phases_ = whole->parameters().phases();
+  for (std::size_t phase = 0; phase + 1 < phases_.size(); ++phase) {
+    spec.step = phases_[phase];
+    networks_.push_back(
+        std::make_unique<Network>(tape, spec, context.stream, context.memory, whole.get()));
+  }
+  networks_.push_back(std::move(whole));
   parameters().plan(context.memory, compute, optimizer_, ema_ > 0);
   if (context.passes > 1) parameters().plan_sums(context.memory);
+  for (const HeadSpec& head : input_.heads) hidden_ |= head.hidden;
+  if (hidden_ != 0)
+    visible_ = context.memory.reserve<std::byte>(
+        "activations", "visible features",
+        static_cast<std::size_t>(spec.batch * input_.layout.elements()) * size_of(compute));
   norm_partials_ =
       context.memory.reserve<float>("workspace", "gradient norm", ops::gradient_norm_partials());
 }
 
+bool SupervisedTask::select_phase(std::uint64_t step) {
+  const auto after = std::ranges::upper_bound(phases_, step);
+  const std::size_t before =
+      std::exchange(phase_, static_cast<std::size_t>(after - phases_.begin()) - 1);
+  return phase_ != before;
+}
+
+BatchView SupervisedTask::visible(BatchView batch) const {
+  if (hidden_ != 0) batch.x = visible_.data();
+  return batch;
+}
+
 void SupervisedTask::forward(const Pass& pass) {
-  network_->forward(pass);
+  if (hidden_ != 0) ops::hide_features(pass.stream, pass.batch, hidden_, visible_.data());
+  const BatchView batch = visible(pass.batch);
+  networks_[phase_]->forward({pass.stream, batch, pass.slots, pass.state, pass.mode});
+  if (pass.mode == PassMode::train) return;
+  for (const HeadSpec& head : heads()) {
+    if (head.average_with.empty()) continue;
+    const auto other = std::ranges::find(heads(), head.average_with, &HeadSpec::name);
+    ops::average_outputs(pass.stream, network().outputs(), pass.batch.size, outputs_per_sample(),
+                         head.begin, other->begin, head.outputs());
+  }
 }
 
 void SupervisedTask::backward(const Pass& pass) {
-  network_->backward(pass);
+  const BatchView batch = visible(pass.batch);
+  networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode});
 }
 
 void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state) {

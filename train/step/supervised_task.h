@@ -35,10 +35,13 @@ class SupervisedTask {
   /// input.
   SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 
-  /// Enqueues the network on pass.batch.
+  /// Selects the network of a step. True if it is not the one before: a recorded step is then out
+  /// of date.
+  bool select_phase(std::uint64_t step);
+  /// Enqueues the network on pass.batch; outside training also the averages of heads.
   void forward(const Pass& pass);
   /// [batch, outputs of all heads and features] f32, after forward().
-  const float* outputs() const { return network_->outputs(); }
+  const float* outputs() const { return network().outputs(); }
   std::int32_t outputs_per_sample() const { return first_feature() + features_; }
   /// Index of the first feature among the outputs of a sample, and the shape of all features.
   std::int32_t first_feature() const {
@@ -46,19 +49,19 @@ class SupervisedTask {
   }
   const TensorShape& feature_shape() const { return feature_shape_; }
   /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
-  void* output_gradient() const { return network_->output_gradient(); }
-  /// Enqueues the backward pass: the gradient of every trained parameter.
+  void* output_gradient() const { return network().output_gradient(); }
+  /// Enqueues the backward pass: the gradient of every parameter that the step trains.
   void backward(const Pass& pass);
   /// Enqueues clipping, the learning rate and the update of all trained parameters and their
   /// average.
   void optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state);
 
-  ParameterArena& parameters() { return network_->parameters(); }
+  ParameterArena& parameters() { return networks_.back()->parameters(); }
   const ParameterArena& parameters() const { return network().parameters(); }
-  const Network& network() const { return *network_; }
+  const Network& network() const { return *networks_[phase_]; }
   const std::vector<HeadSpec>& heads() const { return input_.heads; }
   const SampleLayout& layout() const { return input_.layout; }
-  DType compute() const { return network_->compute(); }
+  DType compute() const { return network().compute(); }
 
  private:
   Input input_;
@@ -66,7 +69,14 @@ class SupervisedTask {
   float clip_, ema_;
   TensorShape feature_shape_;
   std::int32_t features_ = 0;  ///< number of features per sample
-  std::unique_ptr<Network> network_;
+  /// `batch` without the features that the heads predict.
+  BatchView visible(BatchView batch) const;
+
+  std::uint64_t hidden_ = 0;                        ///< mask of these features
+  Planned<std::byte> visible_;                      ///< x without them
+  std::vector<std::uint64_t> phases_;               ///< see ParameterArena::phases
+  std::vector<std::unique_ptr<Network>> networks_;  ///< by phase
+  std::size_t phase_ = 0;
   Planned<float> norm_partials_;
 };
 

@@ -2,8 +2,10 @@
 
 #include "core/io/files.h"
 #include "tests/train/training_testing.h"
+#include "train/check_run.h"
 #include "train/step/source_truth.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace wellspring::test {
@@ -74,6 +76,25 @@ TEST(RunConfigTest, RoundTripsCommittedConfigurations) {
     EXPECT_EQ(parse(text).to_yaml(), text) << entry.path();
   }
   EXPECT_GE(seen, 4);
+}
+
+// Configurations that read files or the weights of another run need these only here.
+TEST(RunConfigTest, PlansCommittedConfigurations) {
+  int planned = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(WELLSPRING_SOURCE_DIR) / "configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const Settings here = {"device=cpu", "init.from="};
+    const RunConfig config = RunConfig::load(entry.path(), here);
+    const bool files = std::ranges::any_of(config.data.sources, [](const SourceConfig& source) {
+      return source.spec.kind == SourceKind::files;
+    });
+    if (files) continue;
+    EXPECT_NO_THROW(check_run(config));
+    ++planned;
+  }
+  EXPECT_GE(planned, 20);
 }
 
 TEST(RunConfigTest, PrefersOverrides) {

@@ -63,6 +63,29 @@ TEST(Heads, TakeAdjacentOutputsAndListTheirSources) {
             (std::vector<std::int32_t>{1, 0, 2, 1}));
 }
 
+TEST(Heads, AreAveragedOnlyWithAHeadOfTheSameClasses) {
+  HeadConfig teacher = head("teacher", LossKind::class_label, {}, {"shapes"});
+  teacher.output = "distilled";
+  std::vector<HeadConfig> configs = {head("shapes", LossKind::class_label), teacher,
+                                     head("jets", LossKind::class_label)};
+  configs[0].average_with = "teacher";
+  EXPECT_EQ(make_heads(configs, three_sources())[0].average_with, "teacher");
+  const auto refused = [&](const std::string& why) {
+    return expect_parts(
+        message_of(ErrorKind::config, [&] { make_heads(configs, three_sources()); }),
+        {"run.yaml:4:5", "head 'shapes': average_with: " + configs[0].average_with, why});
+  };
+  for (const char* name : {"teachr", "shapes"}) {
+    configs[0].average_with = name;
+    refused("there is no other head with this name");
+  }
+  configs[0].average_with = "jets";
+  refused("that head has another loss or other classes");
+  configs[0].average_with = "teacher";
+  configs[1].average_with = "shapes";
+  refused("that head is itself an average");
+}
+
 /// The three sources; the shapes have a class for each of 16 pixels.
 std::vector<SourceTruth> sources_with_pixels() {
   std::vector<SourceTruth> sources = three_sources();

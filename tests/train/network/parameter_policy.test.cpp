@@ -24,6 +24,28 @@ TEST(ParameterPolicy, TakesEachSettingFromTheLastRuleThatGivesIt) {
   EXPECT_EQ(policy_of("anything", {}).lr_scale, 1);
 }
 
+TEST(ParameterPolicy, TakesFrozenAndUnfreezeAtAsOneSetting) {
+  const std::vector<ParameterRule> rules = {{.match = "*", .frozen = true},
+                                            {.match = "stage*", .unfreeze_at = 9},
+                                            {.match = "stage1.*", .unfreeze_at = 5},
+                                            {.match = "stage2.*", .frozen = false},
+                                            {.match = "stage3.*", .frozen = true}};
+  const auto trained_from = [&](const char* name) -> std::optional<std::uint64_t> {
+    const ParameterPolicy policy = policy_of(name, rules);
+    if (policy.frozen) return std::nullopt;
+    return policy.unfreeze_at;
+  };
+  EXPECT_EQ(trained_from("head.weight"), std::nullopt);
+  EXPECT_EQ(trained_from("stage0.weight"), 9u);
+  EXPECT_EQ(trained_from("stage1.weight"), 5u);
+  EXPECT_EQ(trained_from("stage2.weight"), 0u);
+  EXPECT_EQ(trained_from("stage3.weight"), std::nullopt);
+  EXPECT_EQ(
+      policy_of("a", std::vector<ParameterRule>{{.match = "*", .frozen = true, .unfreeze_at = 3}})
+          .unfreeze_at,
+      3u);
+}
+
 std::vector<ParameterTensor> tensors_under(const std::vector<ParameterRule>& rules) {
   ParameterArena arena(rules);
   for (const char* name : {"stage0.conv.weight", "stage1.conv.weight", "head.weight", "head.bias"})
@@ -57,6 +79,10 @@ TEST(ParameterPolicy, RefusesToFreezeEverything) {
       {"all parameters are frozen or have lr_scale 0", "nothing would be trained"});
   rules.back().lr_scale = 1.0f;
   expect_rules_fit(rules, tensors_under(rules));
+  rules.back() = {.match = "head.bias", .unfreeze_at = 4};
+  expect_parts(
+      message_of(ErrorKind::config, [&] { expect_rules_fit(rules, tensors_under(rules)); }),
+      {"all parameters are frozen at first", "the first steps would train nothing"});
 }
 
 }  // namespace

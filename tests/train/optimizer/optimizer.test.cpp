@@ -27,17 +27,18 @@ std::vector<UpdateRange> usual_ranges(float decay) {
   return {{0, kMatrices, 1, decay}, {kMatrices, kAll, 1, 0}};
 }
 
-/// Ranges that begin and end inside a chunk, at its border, and after a single element.
+/// Ranges that begin and end inside a chunk, at its border, and after a single element; two of them
+/// are updated from a later step on.
 std::vector<UpdateRange> many_ranges(float decay) {
-  return {{0, 1, 0.5f, 2 * decay},         {1, 1003, 0.1f, decay},
+  return {{0, 1, 0.5f, 2 * decay},         {1, 1003, 0.1f, decay, 7},
           {1003, kChunk, 0, decay},        {kChunk, kMatrices, 1, 0},
-          {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay}};
+          {kMatrices, kChunk + 200, 1, 0}, {kChunk + 200, kAll, 0.3f, decay, 20}};
 }
 
 /// One range per tensor, at multiples of a pack; the last has no weight decay.
 std::vector<UpdateRange> tensor_ranges(float decay) {
   return {{0, 1024, 1, decay},
-          {1024, kMatrices, 0.5f, 2 * decay},
+          {1024, kMatrices, 0.5f, 2 * decay, 7},
           {kMatrices, kMatrices + 1600, 1, decay},
           {kMatrices + 1600, kAll, 0.3f, 0}};
 }
@@ -409,7 +410,7 @@ TEST(OptimizerTeams, GiveEqualBitsInBf16) {
   const auto of_matrices = random_values<bf16>(kMatrices, 3);
   std::vector<float> master = start, first(kAll), second(kAll);
   std::vector<bf16> working(kMatrices);
-  const StepState state = {.learning_rate = 0.1f};
+  const StepState state = {.step = 30, .learning_rate = 0.1f};
   const std::vector<UpdateRange> ranges = many_ranges(0.05f);
   using wellspring::test::bytes_of;
   wellspring::test::expect_equal_for_all_team_sizes(

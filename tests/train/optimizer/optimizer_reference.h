@@ -18,7 +18,9 @@ struct Reference {
   Doubles weight, first, second;
 
   void step(const Doubles& gradient, int t) {
-    for (const UpdateRange& range : ranges) step(range, gradient, t);
+    for (const UpdateRange& range : ranges)
+      if (const int begun = t - static_cast<int>(range.start); begun > 0)
+        step(range, gradient, begun);
   }
   void step(const UpdateRange& range, const Doubles& gradient, int t) {
     if (spec.row().tensor_norms) return step_of_tensor(range, gradient, t);

@@ -29,8 +29,8 @@ void LayerPlanner::registered(const std::string& layer, const ParameterTensor& a
 }
 
 bool LayerPlanner::learns() const {
-  return std::ranges::any_of(parameters_,
-                             [this](ParameterId id) { return arena_.tensor(id).trained(); });
+  return std::ranges::any_of(
+      parameters_, [this](ParameterId id) { return arena_.tensor(id).trained_at(step_); });
 }
 
 void LayerPlanner::vector(const std::string& layer, const std::string& name, std::int64_t n,
