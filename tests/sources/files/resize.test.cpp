@@ -12,7 +12,7 @@ namespace {
 Bytes resize(const Bytes& rgb, int width, int height, int side) {
   ImageResizer resizer;
   Bytes out(static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3);
-  resizer.resize(rgb.data(), width, height, side, out.data());
+  resizer.resize_and_crop(rgb.data(), {width, height}, side, out.data());
   return out;
 }
 
