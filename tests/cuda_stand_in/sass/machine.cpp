@@ -77,9 +77,9 @@ Warp::Warp(Code& code, Block& block, int first_thread)
   predicates_[kTrue] = uniform_predicates_[kTrue] = kAll;
 }
 
-bool Warp::run(std::uint64_t most, std::size_t first) {
-  while (choose(first)) {
-    while (current_ < groups_.size() && groups_[current_].state == State::ready) {
+bool Warp::run(std::uint64_t most) {
+  while (is_ready() || choose()) {
+    while (is_ready()) {
       if (most-- == 0) return false;
       Group& group = groups_[current_];
       const auto at = static_cast<std::size_t>(group.next++);
@@ -97,10 +97,9 @@ bool Warp::run(std::uint64_t most, std::size_t first) {
   return true;
 }
 
-bool Warp::choose(std::size_t first) {
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    current_ = (first + i) % groups_.size();
-    if (groups_[current_].state == State::ready) return true;
+bool Warp::choose() {
+  for (current_ = 0; current_ < groups_.size(); ++current_) {
+    if (is_ready()) return true;
   }
   return false;
 }
@@ -412,6 +411,7 @@ void Warp::leave_block_barrier() {
     }
   }
   groups_ = std::move(joined);
+  current_ = 0;
 }
 
 namespace {
@@ -427,7 +427,7 @@ bool run_to_barrier(const std::vector<std::unique_ptr<Warp>>& warps, std::mt1993
     while (!left.empty()) {
       const auto next = left.begin() + static_cast<std::ptrdiff_t>((*random)() % left.size());
       const std::uint64_t most = 1 + (*random)() % 64;
-      if ((*next)->run(most, (*random)())) left.erase(next);
+      if ((*next)->run(most)) left.erase(next);
     }
   }
   return !std::ranges::all_of(warps, [](const auto& warp) { return warp->ended(); });

@@ -98,8 +98,8 @@ class Warp {
   Warp(Code& code, Block& block, int first_thread);
 
   /// Runs until all of its threads have ended or wait for the block, or for `most` instructions;
-  /// then it returns false. `first`: its first ready group from this index on runs.
-  bool run(std::uint64_t most = std::numeric_limits<std::uint64_t>::max(), std::size_t first = 0);
+  /// then it returns false.
+  bool run(std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
   /// Releases the threads that wait for the block.
   void leave_block_barrier();
   bool ended() const { return alive_ == 0; }
@@ -152,7 +152,10 @@ class Warp {
   };
   static constexpr int kBarriers = 17, kByMask = 16;
 
-  bool choose(std::size_t first);
+  bool is_ready() const {
+    return current_ < groups_.size() && groups_[current_].state == State::ready;
+  }
+  bool choose();
   void require(bool condition, const char* problem) const;
   void release(int barrier);
   void release_all();
@@ -173,7 +176,8 @@ class Warp {
 
 /// Runs a grid. `parameters` points to the kernel's single parameter. With seed 0, blocks and warps
 /// run in order, a warp up to the next barrier; other seeds shuffle the blocks, and switch between
-/// warps and between diverged groups after any instruction. A seed repeats its order.
+/// warps after any instruction, but not between diverged groups, which share uniform registers. A
+/// seed repeats its order.
 void run_grid(Code& code, const LaunchShape& shape, const void* parameters, std::size_t bytes,
               unsigned seed = 0);
 
