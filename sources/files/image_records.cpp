@@ -19,7 +19,7 @@ namespace {
 using Features = std::map<std::string, ExampleFeature>;
 using Kind = ExampleFeature::Kind;
 
-constexpr std::size_t kLongestLabel = 1024;  ///< bytes
+constexpr std::size_t kLongestRecordLabel = 1024;  ///< bytes
 
 /// Finds features of a record.
 struct Record {
@@ -69,7 +69,7 @@ ImageSet ImageSet::open_records(const ShardOptions& options) {
     std::string text;
     if (options.labelled) {
       const ExampleFeature& label = record.find(options.label, kLabels, "label");
-      const bool is_text = label.kind == Kind::bytes && label.bytes <= kLongestLabel;
+      const bool is_text = label.kind == Kind::bytes && label.bytes <= kLongestRecordLabel;
       if (label.count != 1 || (label.kind != Kind::whole && !is_text))
         record.refuse("the label is neither one whole number nor one short text", "label");
       text = is_text ? std::string(text_of(bytes.subspan(label.begin, label.bytes)))

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kLongestRecord = std::uint64_t{1} << 28;
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& why) {
+[[noreturn]] void refuse_record(const std::string& problem, const std::string& why) {
   fail(ErrorKind::data, {problem, why, "create the file again or copy it again"});
 }
 
@@ -52,7 +52,7 @@ class Message {
         field.bytes = take(4);
         break;
       default:
-        refuse(where_ + ": not a tf.train.Example", "it has a field of unknown type");
+        refuse_record(where_ + ": not a tf.train.Example", "it has a field of unknown type");
     }
     return field;
   }
@@ -65,12 +65,13 @@ class Message {
       value |= (byte & 127) << shift;
       if (byte < 128) return value;
     }
-    refuse(where_ + ": not a tf.train.Example", "a number has more than 10 bytes");
+    refuse_record(where_ + ": not a tf.train.Example", "a number has more than 10 bytes");
   }
 
  private:
   Bytes take(std::uint64_t size) {
-    if (size > rest_.size()) refuse(where_ + ": not a tf.train.Example", "a field ends too late");
+    if (size > rest_.size())
+      refuse_record(where_ + ": not a tf.train.Example", "a field ends too late");
     const Bytes taken = rest_.first(size);
     rest_ = rest_.subspan(size);
     return taken;
@@ -106,7 +107,7 @@ ExampleFeature read_list(std::uint64_t list, Bytes bytes, const std::byte* recor
       for (Message values(field.bytes, where); !values.ended(); ++feature.count)
         feature.whole = static_cast<std::int64_t>(values.number());
     } else {
-      refuse(where + ": not a tf.train.Example", "a list has values of another type");
+      refuse_record(where + ": not a tf.train.Example", "a list has values of another type");
     }
   }
   return feature;
@@ -154,7 +155,8 @@ void read_tfrecords(const InputFile& file,
   std::uint64_t number = 0;
   for (std::uint64_t at = 0; at < file.size(); ++number) {
     const auto damaged = [&](const std::string& why) {
-      refuse(fmt::format("{}: not a TFRecord file, or damaged, at record {}", name, number), why);
+      refuse_record(fmt::format("{}: not a TFRecord file, or damaged, at record {}", name, number),
+                    why);
     };
     stop_if_interrupted();
     std::array<std::byte, kHead> head;
