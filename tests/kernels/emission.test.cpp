@@ -345,6 +345,7 @@ TEST(Canvas, ShiftsPadWithZeroOrTheEdge) {
 TEST(Canvas, CopyingEqualsInterpolatingAtPixelCentres) {
   const Canvases canvases;
   const ByteImages images = canvases.images();
+  const int w = images.shape.width, h = images.shape.height;
   for (const Padding padding : {Padding::zero, Padding::edge}) {
     PixelRun<16> run;
     run.footprint = 1;
@@ -353,8 +354,8 @@ TEST(Canvas, CopyingEqualsInterpolatingAtPixelCentres) {
       run.y[i] = 3.5f;
     }
     ColourRun<16> copied, interpolated;
-    images.shade({canvases.bytes.data(), padding, true}, run, copied);
-    images.shade({canvases.bytes.data(), padding, false}, run, interpolated);
+    images.shade({canvases.bytes.data(), w, h, padding, true}, run, copied);
+    images.shade({canvases.bytes.data(), w, h, padding, false}, run, interpolated);
     for (int i = 0; i < 16; ++i) {
       ASSERT_EQ(copied.r[i], interpolated.r[i]);
       ASSERT_EQ(copied.b[i], interpolated.b[i]);
