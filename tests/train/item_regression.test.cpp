@@ -13,12 +13,12 @@ namespace wellspring::test {
 namespace {
 
 /// Jets of up to eight constituents, whose energies are predicted.
-const Settings kJets = {
+const Settings kSmallJets = {
     "data.sources=[{name: jets, kind: generator, generator: ginkgo, params: {items: 8}}]",
     "eval.sources=[{of: jets}]"};
 const std::string kModel = "model={name: transformer, width: 16, depth: 1, heads: 2}",
                   kHead = "heads=[{name: energies, loss: item_regression, targets: [E]}]";
-const Settings kEnergies = with(kJets, {kModel, kHead});
+const Settings kEnergies = with(kSmallJets, {kModel, kHead});
 
 TEST(ItemRegression, LearnsAndReportsErrorsInTheUnitOfTheTarget) {
   const TemporaryFolder folder;
@@ -76,7 +76,7 @@ TEST(ItemRegression, HidesTheTargetsFromTheNetwork) {
 TEST(ItemRegression, IsRefusedBeforeTraining) {
   const auto refused = [](const Settings& more) {
     return message_of(ErrorKind::config,
-                      [&] { check_run(small_run("unused", with(kJets, more))); });
+                      [&] { check_run(small_run("unused", with(kSmallJets, more))); });
   };
   expect_parts(refused({kModel, "heads=[{name: e, loss: item_regression, targets: [energy]}]"}),
                {"no source has a feature of items 'energy'"});

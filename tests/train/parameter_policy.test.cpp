@@ -212,7 +212,7 @@ TEST(Unfreezing, UpdatesTheStatisticsOfABatchNormFromItsStep) {
   }
 }
 
-std::size_t bytes_of(const MemoryPlan& memory, const std::string& group) {
+std::size_t group_bytes(const MemoryPlan& memory, const std::string& group) {
   std::size_t bytes = 0;
   for (const Reservation& reservation : memory.reservations())
     if (reservation.group == group) bytes += reservation.bytes;
@@ -228,7 +228,7 @@ TEST(ParameterRules, NeedLessMemoryWhereNothingLearns) {
                               SupervisedTask::Input::of(config, mixture));
     std::map<std::string, std::size_t> bytes;
     for (const char* group : {"gradients", "optimizer", "activations", "parameters"})
-      bytes[group] = bytes_of(context.memory, group);
+      bytes[group] = group_bytes(context.memory, group);
     return bytes;
   };
   auto all = planned({}), probe = planned({kFrozenStages});

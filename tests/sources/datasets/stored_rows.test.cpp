@@ -41,7 +41,7 @@ ColourRun<8> read(const std::vector<std::uint8_t>& rgb, const PixelRun<8>& run, 
   StoredImages images;
   images.shape = {kHeight, kWidth, 3};
   ColourRun<8> colour;
-  images.shade({rgb.data(), padding, false}, run, colour);
+  images.shade({rgb.data(), kWidth, kHeight, padding, false}, run, colour);
   return colour;
 }
 
