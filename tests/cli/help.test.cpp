@@ -97,7 +97,7 @@ TEST(Describe, PrintsASectionOrAnAugmentation) {
   const Outcome unknown = wellspring({"describe", "config.trian"});
   EXPECT_EQ(unknown.exit_code, 2);
   expect_parts(unknown.err, {"did you mean 'config.train'"});
-  EXPECT_EQ(wellspring({"describe", "augment.crop"}).exit_code, 2);
+  EXPECT_EQ(wellspring({"describe", "augment.cropp"}).exit_code, 2);
 }
 
 TEST(CommandLine, RefusesMissingAndUnknownSubcommands) {

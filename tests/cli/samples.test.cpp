@@ -302,9 +302,9 @@ const Refusal kRefusals[] = {
     {"StepOfAGenerator", "preview shapes --step 3",
      "--step cannot be used with the generator 'shapes'"},
     {"NeitherGeneratorNorConfiguration", "export shpes --count 1 --out a.npz",
-     "'shpes' is neither a generator nor a file (samples come from a generator or from a "
-     "configuration)\n  did you mean 'shapes'? known: calo_gflash, "},
-    {"FolderInPlaceOfAConfiguration", "preview .", "'.' is neither a generator nor a file"},
+     "'shpes' is neither a generator nor a file (samples come from a generator, a "
+     "configuration or a data set)\n  did you mean 'shapes'? known: calo_gflash, "},
+    {"PictureInItsDataSet", "preview .", "the data set . reads all images there"},
     {"ConfigurationThatIsNotThere", "preview configs/nowhere.yaml", "configs/nowhere.yaml"},
     {"NoSamples", "export shapes --count 0 --out a.npz", "--count = 0 is out of range >= 1"},
     {"CountBelowZero", "digest shapes --count -1", "--count = -1 is out of range >= 1"},

@@ -55,8 +55,8 @@ class Folder(unittest.TestCase):
 
 class Mixtures(Folder):
     def test_have_the_masks_of_patches(self):
-        change = {"data.augment": [{"mask_patches": {"patch": 4, "ratio": 0.5}}], "data.normalise": {"mean": [2]}}
-        batch = next(ws.Mixture(CONFIG, set=change))
+        masked = ["data.augment=[{mask_patches: {patch: 4, ratio: 0.5}}]", "data.normalise={mean: [2]}"]
+        batch = next(ws.Mixture(CONFIG, masked))
         self.assertEqual((batch.mask.shape, batch.mask.dtype), ((16, 16), np.uint8))
         blocks = batch.x.reshape(16, 4, 4, 4, 4, 3).transpose(0, 1, 3, 2, 4, 5).reshape(16, 16, -1)
         np.testing.assert_array_equal((blocks == 0).all(2), batch.mask == 1)

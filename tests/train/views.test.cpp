@@ -280,7 +280,7 @@ TEST(SelfSupervisedRuns, ShareNoOutputWithAnotherHead) {
                  "[8]}]"});
   Listener listener;
   expect_parts(message_of(ErrorKind::config, [&] { Trainer(config, listener, in_memory()); }),
-               {"an output per pixel and a projection have one head"});
+               {"an output per pixel or item and a projection have one head"});
 }
 
 }  // namespace

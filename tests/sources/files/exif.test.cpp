@@ -191,6 +191,7 @@ TEST(ImageLoader, ChecksUprightSizes) {
   test::write_bytes(folder.path() / "a" / "3.jpg", wide);
   const ImageSet set = ImageSet::open({folder.path(), "", 0});
   ImageRules rules;
+  rules.shape.channels = 3;
   rules.shape = ImageLoader(set, rules).measure(0);
   EXPECT_EQ(rules.shape.width, 16);
   EXPECT_EQ(rules.shape.height, 24);

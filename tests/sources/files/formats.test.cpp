@@ -84,7 +84,7 @@ TEST_F(DatasetFormats, AreListedWithSummariesAndHelp) {
     for (const ParamRow& row : format.parameters) EXPECT_FALSE(row.help.empty()) << row.name;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"cifar", "folder", "hdf5", "idx", "npy", "npz", "tar",
-                                             "webdataset", "zip"}));
+                                             "tfrecord", "webdataset", "zip"}));
   expect_parts(message_of(ErrorKind::config,
                           [] {
                             find_format("nyp", {"run.yaml", 3, 4});
@@ -388,7 +388,7 @@ TEST_F(DatasetFormats, AreChosenByPathOrName) {
   fs::rename(path("set.tar"), path("set.bundle"));
   expect_parts(refused("set.bundle"),
                {"set.bundle: cannot tell the format from the file name",
-                "cifar, folder, hdf5, idx, npy, npz, tar, webdataset, zip", "format:"});
+                "cifar, folder, hdf5, idx, npy, npz, tar, tfrecord, webdataset, zip", "format:"});
   EXPECT_EQ(open("set.bundle", {}, 0, "tar")->size(), 4);
   spill(path("weights.ckpt"),
         std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"));

@@ -113,9 +113,10 @@ TEST(RunConfigTest, RefusesUnknownKeysWithLocationAndNearestName) {
 }
 
 TEST(RunConfigTest, ListsOnlyKeysThatApply) {
-  EXPECT_TRUE(contains(refusal({"data.viev=1"}),
-                       "known: root, size, views, limit_per_class, augment, normalise, padding, "
-                       "interpolation, sources, schedule, mix"))
+  EXPECT_TRUE(
+      contains(refusal({"data.viev=1"}),
+               "known: root, size, channels, views, limit_per_class, augment, normalise, padding, "
+               "interpolation, centre_crop, sources, schedule, mix"))
       << refusal({"data.viev=1"});
   EXPECT_TRUE(contains(refusal({"data.view={}"}), "`view` was replaced by a list of operations"));
   const std::string events =
