@@ -29,6 +29,9 @@ inline ConvGraphSpec graph(Conv2dSpec conv, ConvPass pass, DType compute) {
   spec.conv = conv;
   spec.pass = pass;
   spec.result = compute;
+  // cuDNN has no engine that adds the bias to an embedding of patches of 224x224 images in bf16, so
+  // Conv2d adds it afterwards.
+  if (conv.kernel > 1 && conv.kernel == conv.stride) spec.epilogue = Epilogue::separate;
   return spec;
 }
 
