@@ -234,7 +234,7 @@ class ShardFolder {
     const fs::path file = path_ / kIndex;
     if (!fs::exists(file)) {
       for (const auto& entry : fs::directory_iterator(path_))
-        if (!entry.path().filename().string().starts_with("."))  // of a killed export
+        if (!entry.path().filename().string().starts_with("."))  // left by a killed export
           refuse("the folder is not empty",
                  fmt::format("it contains '{}', but no {} of an export",
                              printable(entry.path().filename().string()), kIndex));

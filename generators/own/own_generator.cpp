@@ -143,8 +143,8 @@ const Loaded& loaded(const std::string& name, const ConfigLocation& place) {
       .first->second;
 }
 
-/// The generator of a loaded header with device code for a GPU. Its samples are compared with those
-/// of the host unless that was done before.
+/// The generator of a loaded header with device code for a GPU. The first use compares its samples
+/// with the samples of the host.
 const GeneratorEntry& loaded_on_gpu(const OwnHeader& header, Device device) {
   const std::string arch = own::arch_of(device);
   LoadedHeaders& headers = loaded_headers();

@@ -22,7 +22,7 @@ class _Batches:
         self.begin = loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
         self.iterator = None
         self.given = 0  # in this epoch
-        self.length = None  # of an epoch, after the first one
+        self.length = None  # batches per epoch, known after the first one
 
     def __iter__(self):
         return self

@@ -5,6 +5,7 @@
 #include "sources/files/resize.h"
 #include "sources/mixture.h"
 #include "sources/source_spec.h"
+#include "tests/sources/files/emitted_source.h"
 #include "tests/support/augmentation.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
@@ -32,12 +33,8 @@ void write_image(const fs::path& path, FrameSize size, std::uint32_t seed) {
 
 SourceSpec photos(const fs::path& path, const std::vector<ParamSetting>& settings,
                   Storage storage = Storage::resident) {
-  SourceSpec spec;
+  SourceSpec spec = file_source(path, settings, storage);
   spec.name = "photos";
-  spec.kind = SourceKind::files;
-  spec.path = path.string();
-  spec.params = settings;
-  spec.storage = storage;
   return spec;
 }
 

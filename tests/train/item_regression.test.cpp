@@ -35,8 +35,8 @@ TEST(ItemRegression, LearnsAndReportsErrorsInTheUnitOfTheTarget) {
   EXPECT_EQ(after.scores[1].what, "mae of E");
   EXPECT_FALSE(after.scores[1].unit.empty());
   EXPECT_LT(after.loss, before.loss / 4);
-  // The loss is the squared error in standard deviations of the energy, averaged first over the items
-  // of a jet.
+  // The loss is the squared error in standard deviations of the energy. It is the mean over a jet's
+  // items, then over the jets.
   const double deviation = trainer.config().data.sources[0].augmentations.normalisation.std.at(0);
   EXPECT_LT(after.scores[1].value, after.scores[0].value);
   EXPECT_NEAR(after.scores[0].value / deviation, std::sqrt(after.loss), std::sqrt(after.loss));

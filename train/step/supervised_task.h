@@ -35,8 +35,8 @@ class SupervisedTask {
   /// input.
   SupervisedTask(const RunConfig& config, RunContext& context, DType compute, Input input);
 
-  /// Selects the network of a step. True if it is not the one before: a recorded step is then out
-  /// of date.
+  /// Selects the network of a step. True if it differs from the network before: record the step
+  /// again.
   bool select_phase(std::uint64_t step);
   /// Enqueues the network on pass.batch; outside training also the averages of heads.
   void forward(const Pass& pass);
