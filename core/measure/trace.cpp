@@ -59,6 +59,8 @@ struct TraceRecorder {
     std::size_t lost = 0;
   };
 
+  explicit TraceRecorder(std::uint64_t position) : number(position) {}
+
   std::uint64_t number;  ///< position of this recording in the process
   Clock::time_point begin = Clock::now();
   std::mutex mutex;
