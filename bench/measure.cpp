@@ -253,7 +253,14 @@ nlohmann::json to_json(const Rival& rival) {
 
 }  // namespace
 
-nlohmann::json to_json(const Report& report) {
+nlohmann::ordered_json describe_program() {
+  return {{"version", kVersion},
+          {"commit", kCommit},
+          {"build", kBuildType},
+          {"machine", to_json(this_machine())}};
+}
+
+nlohmann::ordered_json to_json(const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : report.rows) {
     nlohmann::json entry = {{"name", row.name},     {"unit", row.unit},
@@ -265,13 +272,11 @@ nlohmann::json to_json(const Report& report) {
     if (row.gpu) entry["gpu_ceilings"] = to_json(*row.gpu);
     rows.push_back(std::move(entry));
   }
-  return {{"version", kVersion},
-          {"commit", kCommit},
-          {"build", kBuildType},
-          {"device", report.device.to_string()},
-          {"device_name", describe(report.device).name},
-          {"machine", to_json(this_machine())},
-          {"rows", std::move(rows)}};
+  nlohmann::ordered_json json = describe_program();
+  json["device"] = report.device.to_string();
+  json["device_name"] = describe(report.device).name;
+  json["rows"] = std::move(rows);
+  return json;
 }
 
 }  // namespace wellspring::bench

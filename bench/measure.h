@@ -158,7 +158,9 @@ void bench_run(Report& report, RunConfig config, TrainObserver& observer,
 
 /// "shapes 32x32x3   12.3 k/s (12.1 k to 12.4 k)   97.4 % (...) of 12.6 k (memory write)".
 std::string to_string(const Row& row);
-/// With the machine's description.
-nlohmann::json to_json(const Report& report);
+/// Version, commit and build of this program, and the machine.
+nlohmann::ordered_json describe_program();
+/// With `describe_program` and the device.
+nlohmann::ordered_json to_json(const Report& report);
 
 }  // namespace wellspring::bench

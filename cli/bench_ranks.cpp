@@ -1,5 +1,6 @@
 #include "cli/bench_ranks.h"
 
+#include "bench/measure.h"
 #include "cli/command.h"
 #include "cli/local_ranks.h"
 #include "cli/options.h"
@@ -142,7 +143,7 @@ double measure_locally(const RankBench& options, int count) {
 void print(const RankBench& options, const std::vector<Rates>& all) {
   std::vector<std::vector<std::string>> rows = {
       {"ranks", "samples/s", "lowest", "highest", "times one rank", "of the ideal"}};
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  nlohmann::ordered_json json = bench::describe_program();
   for (const Rates& rates : all) {
     const double median = rates.median(), times = median / all.front().median();
     const auto [lowest, highest] = std::ranges::minmax(rates.turns);
@@ -157,7 +158,7 @@ void print(const RankBench& options, const std::vector<Rates>& all) {
       row[5] = fmt::format("{:.0f} %", 100 * times / rates.ranks);
     }
     rows.push_back(std::move(row));
-    json.push_back(
+    json["rows"].push_back(
         {{"ranks", rates.ranks}, {"samples_per_second", median}, {"turns", rates.turns}});
   }
   tell(stdout, "{}", table_text(rows));

@@ -56,8 +56,9 @@ def page(read, folder):
     ours, load = read("wellspring"), read("load")
     text = f"""# Next to PyTorch, JAX, NumPy and Numba
 
-`bench/peers/compare` writes this page. Machine: {ours["machine"]["processor"]}, {load["processors"]} processors; commit
-{ours["commit"]}. Rates are images/s, medians with the lowest and highest turn; programs take turns on the same processors.
+`bench/peers/compare` writes this page. Machine: {ours["machine"]["processor"]}
+({ours["machine"]["instruction_sets"]}), {load["processors"]} processors; commit {ours["commit"]}. Rates are images/s,
+medians with the lowest and highest turn; programs take turns on the same processors.
 
 ## Training steps
 

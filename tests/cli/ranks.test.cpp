@@ -191,7 +191,9 @@ TEST_F(RankProcesses, BenchRanksMeasuresEachNumberOfProcesses) {
   const Outcome outcome = bench({"--ranks", "3", "--repeats", "1", "--weak", "--json", "r.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_parts(outcome.out, {"times one rank"});
-  const nlohmann::json rows = nlohmann::json::parse(slurp(folder() / "r.json"));
+  const nlohmann::json report = nlohmann::json::parse(slurp(folder() / "r.json"));
+  EXPECT_GT(report["machine"]["threads"], 0);
+  const nlohmann::json& rows = report["rows"];
   ASSERT_EQ(rows.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(rows[i]["ranks"], i + 1);

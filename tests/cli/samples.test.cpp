@@ -76,8 +76,8 @@ TEST(Pack, WritesADataSetThatExportReads) {
   expect_parts(packed.out, {"1 shard"});
   expect_parts(of_shapes("pack", path("shards"), {"--layout", "webdataset"}).out,
                {"9 samples were there already"});
-  const Outcome read = wellspring({"export", path("shards"), "format=webdataset", "--first", "2",
-                                   "--pixels", "u8", "--out", path("b.npz")});
+  const Outcome read = wellspring(
+      {"export", path("shards"), "--first", "2", "--pixels", "u8", "--out", path("b.npz")});
   ASSERT_EQ(read.exit_code, 0) << read.err;
   const NpyArray a = read_npz(path("a.npz"), "x"), b = read_npz(path("b.npz"), "x");
   EXPECT_EQ(b.spec.shape.at(0), 7);
@@ -87,8 +87,7 @@ TEST(Pack, WritesADataSetThatExportReads) {
         {{"--plane"}, "no dense labels"},
         {{"--first", "9"}, "the data set has 9 rows"},
         {{"rezise=4"}, "did you mean 'resize'"}}) {
-    std::vector<std::string> all = {"export", path("shards"), "format=webdataset", "--out",
-                                    path("c.npz")};
+    std::vector<std::string> all = {"export", path("shards"), "--out", path("c.npz")};
     all.insert(all.end(), words.begin(), words.end());
     const Outcome refused = wellspring(all);
     EXPECT_EQ(refused.exit_code, 2) << refused.err;

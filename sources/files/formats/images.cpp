@@ -261,6 +261,13 @@ bool is_shard_pattern(const std::filesystem::path& path) {
   return name.find('{') != std::string::npos && name.ends_with(".tar");
 }
 
+/// A folder that `wellspring pack` has written.
+bool is_packed_folder(const std::filesystem::path& path) {
+  std::error_code missing;
+  return std::filesystem::is_regular_file(path / "index.json", missing) &&
+         std::filesystem::is_regular_file(path / "shard-000000.tar", missing);
+}
+
 /// Compressed archives are refused when they are opened, with the command that decompresses them.
 bool is_tar(const std::filesystem::path& path) {
   if (is_shard_pattern(path)) return false;
@@ -292,9 +299,12 @@ DatasetFormat webdataset_format() {
       "tar shards of samples: an image and a label with the same name",
       "PATH is train-{0000..0127}.tar (also {a,b}), a folder of shards, or one shard. The files "
       "of a sample follow each other and have the same name up to the first dot: 0007.jpg, "
-      "0007.cls (or .json). Samples keep their order.",
+      "0007.cls (or .json). Samples keep their order. A folder that `wellspring pack` has written "
+      "needs no format: key.",
       shard_table().rows(),
-      is_shard_pattern,
+      [](const std::filesystem::path& path) {
+        return is_shard_pattern(path) || is_packed_folder(path);
+      },
       open_shards};
 }
 
