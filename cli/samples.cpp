@@ -65,6 +65,16 @@ bool is_dataset(const std::string& name) {
                                   }));
 }
 
+/// The folder of a run contains pictures, but is no data set.
+void refuse_run_folder(const std::string& name) {
+  const std::filesystem::path configuration = std::filesystem::path(name) / "config.resolved.yaml";
+  std::error_code unreadable;  // then it is not a run
+  if (std::filesystem::is_regular_file(configuration, unreadable))
+    fail(ErrorKind::config,
+         {fmt::format("command line: '{}' is the folder of a run", printable(name)), "",
+          "for the samples of the run, give its configuration: " + configuration.string()});
+}
+
 bool is_configuration(const std::string& name) {
   std::error_code unreadable;  // then it is not a regular file
   return has_yaml_name(name) || std::filesystem::is_regular_file(name, unreadable);
@@ -277,6 +287,7 @@ bool names_generator(const SampleOptions& options) {
 std::unique_ptr<SampleReader> open_samples(const SampleOptions& options,
                                            const std::function<std::uint64_t(SampleKind)>& count) {
   if (names_generator(options)) return open_generator(options, count);
+  refuse_run_folder(options.what);
   if (is_dataset(options.what)) return open_rows(options, count);
   if (!is_configuration(options.what)) refuse_name(options.what);
   return open_configuration(options, count);

@@ -133,10 +133,13 @@ void TrainView::on_plan(const PlanReport& plan) {
 }
 
 void TrainView::on_graph(const GraphCensus& census) {
-  say(fmt::format(
-      "step graph: {}, {}, {} on the device, {}", counted(census.kernels, "kernel"),
-      counted(census.memsets, "fill"), counted(census.copies_on_device, "copy", "copies"),
-      counted(census.host_to_device + census.device_to_host + census.host_nodes, "host transfer")));
+  // Without --trace, a step calls no function of the host.
+  const std::string calls =
+      census.host_nodes > 0 ? ", " + counted(census.host_nodes, "mark") + " of the trace" : "";
+  say(fmt::format("step graph: {}, {}, {} on the device, {}{}", counted(census.kernels, "kernel"),
+                  counted(census.memsets, "fill"),
+                  counted(census.copies_on_device, "copy", "copies"),
+                  counted(census.host_to_device + census.device_to_host, "host transfer"), calls));
 }
 
 void TrainView::on_step_metrics(const StepReport& report) {
@@ -192,9 +195,9 @@ void TrainView::finished_before(const FinishReport& report) {
     constexpr std::size_t kColumn = 20;
     tell(stdout, "{}\n",
          fit(std::string(kColumn, ' ') +
-                 "(starts a new run from these weights, because the schedule has ended; only "
-                 "runs with constant learning rate and source weights can be extended: "
-                 "optimizer.schedule=constant optimizer.warmup=0)",
+                 "(starts a new run from these weights, because the first steps of a longer run "
+                 "would have other learning rates or source weights; a run can be extended if both "
+                 "are constant: optimizer.schedule=constant optimizer.warmup=0)",
              STDOUT_FILENO, kColumn));
   }
   tell(stdout, "  {:<17} remove {} first\n", "run again here", printable(folder));

@@ -34,7 +34,7 @@ std::vector<float> given_latents(const SampleInfo& info, std::span<const float> 
     fail(ErrorKind::config,
          {fmt::format("{}: {} cannot make samples at given latents", place, info.name),
           "with these parameters, its latents do not determine what else it draws",
-          "leave them out; `wellspring describe NAME` names the settable latents"});
+          "leave the latents out; `wellspring describe NAME` lists settable latents, if any"});
   if (width != settable && width != all)
     fail(ErrorKind::config,
          {fmt::format("{}: {} per sample", place, counted(width, "value")),

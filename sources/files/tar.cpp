@@ -179,7 +179,7 @@ class IndexReader {
   void refuse_other_formats() const {
     if (file_.size() == 0) {
       fail(ErrorKind::data,
-           {file_.path().string() + ": is empty", "a tar archive has at least two blocks",
+           {file_.path().string() + ": is empty", "an archive has at least one entry",
             "copy or download the archive again"});
     }
     refuse_other_kinds(file_, {FileKind::tar}, "a tar or zip archive");
