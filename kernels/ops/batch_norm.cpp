@@ -71,28 +71,37 @@ void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, 
 }
 
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
-                         const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials) {
+                         const OutputGradient& dy, const float* gamma, const float* mean,
+                         const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
+                         float* partials) {
+  WS_EXPECT(!dy.averaged);
   const NormShape shape = shape_of(spec);
   float* beta_parts = partials + std::int64_t{shape.chunks} * spec.channels;
   visit_float(spec.compute, [&]<class T>(T) {
-    const auto in = NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation);
-    T *input = static_cast<T*>(dx), *added = static_cast<T*>(dresidual);
+    T* const input = static_cast<T*>(dx);
     if (dgamma != nullptr) {
+      const auto in =
+          NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation, dresidual, dx);
       league(stream, "batch_norm_backward_chunk", shape.chunks, norm_team(shape),
              NormGradientSums<T>{in, partials, beta_parts});
-      if (dx == nullptr)
+      if (dx != nullptr)
+        norm_backward(
+            stream, 1,
+            NormBackward<T>{in, gamma, partials, beta_parts, shape.chunks, dgamma, dbeta, input});
+      else
         sum_parts(stream, nullptr,
                   {{partials, dgamma, shape.chunks, spec.channels},
                    {beta_parts, dbeta, shape.chunks, spec.channels}});
-    }
-    if (dgamma != nullptr && dx != nullptr) {
-      norm_backward(stream, 1,
-                    NormBackward<T>{in, gamma, partials, beta_parts, shape.chunks, dgamma, dbeta,
-                                    input, added});
     } else if (dx != nullptr || dresidual != nullptr) {
+      const void* sum = dy.data;
+      if (dy.again != nullptr) {
+        add(stream, spec.compute, spec.rows * spec.channels, dy.data, dy.again, dy.again);
+        sum = dy.again;
+      }
+      const auto in =
+          NormGradient<T>::of(x, y, sum, mean, rstd, shape, spec.activation, nullptr, nullptr);
       league(stream, "batch_norm_backward", shape.chunks, norm_team(shape),
-             BatchNormFrozenBackward<T>{in, gamma, input, added});
+             BatchNormFrozenBackward<T>{in, gamma, input, static_cast<T*>(dresidual)});
     }
   });
 }

@@ -6,6 +6,7 @@
 // read from memory once.
 #pragma once
 
+#include "kernels/ops/norm_gradient.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
 #include "kernels/random/math.h"
@@ -55,9 +56,11 @@ void batch_norm_apply(Stream& stream, const BatchNormSpec& spec, const void* x, 
                       const BatchNormStatistics& statistics);
 /// Gradients after a training pass. `dx` and `dresidual` may be null; y is read only for a ReLU. If
 /// `dgamma` and `dbeta` are null, mean and rstd are constants: dx = gamma rstd dy, and x is not read.
+/// `dy` is not averaged.
 void batch_norm_backward(Stream& stream, const BatchNormSpec& spec, const void* x, const void* y,
-                         const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials);
+                         const OutputGradient& dy, const float* gamma, const float* mean,
+                         const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
+                         float* partials);
 
 /// Mean, rstd and running statistics from the moments of the chunks, [chunks, channels]. A team has
 /// neighbouring channels, as many as one pack.

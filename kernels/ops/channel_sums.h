@@ -160,6 +160,14 @@ WS_HD void add_rows(Team& team, float* sums, const T* x, int rows, int channels)
                   });
 }
 
+/// Sets y [channels] to the mean over the rows of x. `slots`: channel_slots floats.
+template <class Team, class T>
+WS_HD void average_rows(Team& team, float* slots, const T* x, int rows, int channels, T* y) {
+  add_rows(team, slots, x, rows, channels);
+  const float count = static_cast<float>(rows);
+  for (int c = team.rank(); c < channels; c += team.size()) y[c] = T(slots[c] / count);
+}
+
 /// Sets each row of y to from / divisor.
 template <class Team, class T>
 WS_HD void spread_row(Team& team, const T* from, float divisor, int rows, int channels, T* y) {

@@ -53,6 +53,23 @@ NormShape shape_of(const GroupNormSpec& spec) {
   return norm_shape(rows, spec.channels, spec.groups, all <= kFusedValues ? all : 16384);
 }
 
+PoolSpec pool_of(const GroupNormSpec& spec, const PoolBeforeNorm& pool) {
+  return {.batch = spec.batch,
+          .height = 2 * spec.height,
+          .width = 2 * spec.width,
+          .channels = spec.channels,
+          .activation = pool.activation,
+          .compute = spec.compute};
+}
+/// All rows of one sample per team.
+ImageRows sample_rows(const GroupNormSpec& spec) {
+  return {spec.batch * spec.height, spec.height, spec.width, spec.channels, spec.height};
+}
+/// The pooling reads many packs per member, so it gets a full team.
+TeamShape pool_norm_team(const NormShape& shape) {
+  return {kChunkTeam, norm_scratch(shape) * sizeof(float)};
+}
+
 }  // namespace
 
 std::size_t group_norm_partials(const GroupNormSpec& spec) {
@@ -63,19 +80,32 @@ std::size_t group_norm_partials(const GroupNormSpec& spec) {
 
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
-                        float* mean, float* rstd, float* partials) {
+                        float* mean, float* rstd, float* partials, void* average,
+                        const PoolBeforeNorm* pool) {
   check(spec);
   const NormShape shape = shape_of(spec);
   const std::int64_t chunks = spec.batch * shape.chunks;
+  const PoolSpec pooling = pool != nullptr ? pool_of(spec, *pool) : PoolSpec{};
   visit_float(spec.compute, [&]<class T>(T) {
     const T *from = static_cast<const T*>(x),
             *added = spec.residual ? static_cast<const T*>(residual) : nullptr;
     if (shape.chunks == 1) {
-      league(stream, "group_norm_forward", spec.batch, norm_team(shape),
-             GroupNormForward<T>{from, gamma, beta, added, static_cast<T*>(y), mean, rstd, shape,
-                                 spec.epsilon, spec.activation});
+      const GroupNormForward<T> norm{
+          from, gamma, beta,         added,           static_cast<T*>(y),      mean,
+          rstd, shape, spec.epsilon, spec.activation, static_cast<T*>(average)};
+      if (pool == nullptr) {
+        league(stream, "group_norm_forward", spec.batch, norm_team(shape), norm);
+      } else {
+        league(
+            stream, "pool_norm_forward", spec.batch, pool_norm_team(shape),
+            PoolNormForward<T>{{static_cast<const T*>(pool->x), const_cast<T*>(from), pool->winner,
+                                sample_rows(spec), pooling.height, pooling.width, pool->activation},
+                               norm});
+      }
       return;
     }
+    if (pool != nullptr)
+      max_pool_forward(stream, pooling, pool->x, const_cast<void*>(x), pool->winner);
     float* squares = partials + chunks * spec.channels;
     league(stream, "group_norm_chunk", chunks, norm_team(shape),
            NormMoments<T>{from, partials, squares, shape});
@@ -86,24 +116,41 @@ void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x
     league(stream, "group_norm_apply", chunks, norm_team(shape),
            NormApply<T>{from, gamma, beta, mean, rstd, added, static_cast<T*>(y), shape,
                         spec.activation});
+    if (average != nullptr) {
+      const PoolSpec all = {.batch = spec.batch,
+                            .height = spec.height,
+                            .width = spec.width,
+                            .channels = spec.channels,
+                            .compute = spec.compute};
+      global_mean_forward(stream, all, y, average);
+    }
   });
 }
 
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
-                         const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials,
-                         PartTotals* later) {
+                         const OutputGradient& dy, const float* gamma, const float* mean,
+                         const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
+                         float* partials, PartTotals* later, const PoolBeforeNorm* pool) {
   check(spec);
   const NormShape shape = shape_of(spec);
   const std::int64_t chunks = spec.batch * shape.chunks, size = spec.batch * spec.channels;
   float *gamma_sums = partials, *beta_sums = partials + size;
   const auto samples = static_cast<int>(spec.batch);
+  const PoolSpec pooling = pool != nullptr ? pool_of(spec, *pool) : PoolSpec{};
   visit_float(spec.compute, [&]<class T>(T) {
-    const auto in = NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation);
+    T* const to = static_cast<T*>(dx);
+    const auto in =
+        NormGradient<T>::of(x, y, dy, mean, rstd, shape, spec.activation, dresidual, dx);
     if (shape.chunks == 1) {
-      league(stream, "group_norm_backward", spec.batch, norm_team(shape),
-             GroupNormBackward<T>{in, gamma, static_cast<T*>(dx), static_cast<T*>(dresidual),
-                                  gamma_sums, beta_sums});
+      const GroupNormBackward<T> norm{in, gamma, to, gamma_sums, beta_sums};
+      if (pool == nullptr) {
+        league(stream, "group_norm_backward", spec.batch, norm_team(shape), norm);
+      } else {
+        league(stream, "pool_norm_backward", spec.batch, pool_norm_team(shape),
+               PoolNormBackward<T>{norm,
+                                   {to, pool->winner, static_cast<T*>(pool->dx), sample_rows(spec),
+                                    pooling.height, pooling.width}});
+      }
       return;
     }
     float *gamma_parts = beta_sums + size, *beta_parts = gamma_parts + chunks * spec.channels;
@@ -111,7 +158,8 @@ void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* 
            NormGradientSums<T>{in, gamma_parts, beta_parts});
     norm_backward(stream, spec.batch,
                   NormBackward<T>{in, gamma, gamma_parts, beta_parts, shape.chunks, gamma_sums,
-                                  beta_sums, static_cast<T*>(dx), static_cast<T*>(dresidual)});
+                                  beta_sums, to});
+    if (pool != nullptr) max_pool_backward(stream, pooling, dx, pool->winner, pool->dx);
   });
   if (dgamma == nullptr) return;
   sum_parts(

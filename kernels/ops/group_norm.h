@@ -6,8 +6,10 @@
 // into chunks.
 #pragma once
 
+#include "kernels/ops/norm_gradient.h"
 #include "kernels/ops/normalised.h"
 #include "kernels/ops/ops.h"
+#include "kernels/ops/pooling.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/launch_bound.h"
 #include "kernels/runtime/macros.h"
@@ -65,7 +67,8 @@ struct GroupStatistics {
   }
 };
 
-/// One team per sample. Mean and rstd: [samples, groups].
+/// One team per sample. Mean and rstd: [samples, groups]. Average: [samples, channels], the mean of y
+/// over the rows.
 template <class T>
 struct GroupNormForward {
   const T* x;
@@ -78,6 +81,7 @@ struct GroupNormForward {
   NormShape shape;
   float epsilon;
   Activation activation;
+  T* average = nullptr;  ///< may be null
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
@@ -91,6 +95,9 @@ struct GroupNormForward {
         team, shape, means, squares);
     write_normalised(team, rows, c, x + offset, residual != nullptr ? residual + offset : nullptr,
                      centre, scale, beta, activation, y + offset);
+    if (average == nullptr) return;
+    team.sync();
+    average_rows(team, slots, y + offset, rows, c, average + sample * c);
   }
 };
 
@@ -119,14 +126,12 @@ struct GroupNormTotal {
   }
 };
 
-/// Writes dx, dresidual, and the sample's sums of dy xhat and of dy, [samples, channels]. One team
-/// per sample.
+/// Writes dx, and the sample's sums of dy xhat and of dy, [samples, channels]. One team per sample.
 template <class T>
 struct GroupNormBackward {
   NormGradient<T> in;
   const float* gamma;
   T* dx;
-  T* dresidual;  ///< may be null
   float* gamma_sums;
   float* beta_sums;
 
@@ -138,13 +143,13 @@ struct GroupNormBackward {
     float* gamma_sum = beta_sum + channel_slots(rows, c);
     const InputGradient table(team, c);
     const std::int64_t offset = sample * rows * c, groups = sample * shape.groups;
-    const ActivationGradient<T> gradient(in.y + offset, in.dy + offset, in.activation);
     for (int k = team.rank(); k < c; k += team.size()) {
       table.centre[k] = in.mean[groups + k / width];
       table.scale[k] = in.rstd[groups + k / width];
     }
     team.sync();
-    gradient_sums(team, beta_sum, rows, c, in.x + offset, gradient, table.centre, table.scale);
+    gradient_sums(team, beta_sum, rows, c, in.x + offset, in.first_pass(sample, offset),
+                  table.centre, table.scale);
     for (int k = team.rank(); k < c; k += team.size()) {
       beta_sums[sample * c + k] = beta_sum[k];
       gamma_sums[sample * c + k] = gamma_sum[k];
@@ -153,8 +158,37 @@ struct GroupNormBackward {
     }
     team.sync();
     table.fill(team, shape, in.mean + groups, in.rstd + groups, gamma, gamma_sum, beta_sum);
-    table.write(team, rows, c, in.x + offset, gradient, dx + offset,
-                dresidual != nullptr ? dresidual + offset : nullptr);
+    table.write(team, rows, c, in.x + offset, in.second_pass(offset), dx + offset);
+  }
+};
+
+/// 2x2 max pooling of a sample, then its normalisation.
+template <class T>
+struct PoolNormForward {
+  static constexpr LaunchBound kLaunchBound = {kChunkTeam, 2};
+
+  MaxPoolForward<T> pool;  ///< a team has all rows of a sample
+  GroupNormForward<T> norm;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t sample) const {
+    pool(team, sample);
+    team.sync();
+    norm(team, sample);
+  }
+};
+
+/// The gradient of both. That of the pooled values stays in memory between the two.
+template <class T>
+struct PoolNormBackward {
+  GroupNormBackward<T> norm;
+  MaxPoolBackward<T> pool;
+
+  template <class Team>
+  WS_HD void operator()(Team& team, std::int64_t sample) const {
+    norm(team, sample);
+    team.sync();
+    pool(team, sample);
   }
 };
 

@@ -1,5 +1,5 @@
 // Losses and scores of a batch, summed by source in a fixed order. One team processes the whole
-// batch. Called by kernels/ops/metrics.cpp; host and device.
+// batch. Called by kernels/ops/metrics.cpp and train/optimizer; host and device.
 #pragma once
 
 #include "kernels/batch/batch.h"
@@ -57,12 +57,13 @@ WS_HD void sum_measures(Team& team, double* lanes, const Measures& measures, std
   }
 }
 
+/// See collect_metrics.
 struct CollectMetrics {
   static constexpr LaunchBound kLaunchBound = kMetricBound;
   Measures measures;
-  const Slot* slots;
-  const SetOverflow* overflow;
-  StepState* state;
+  const Slot* slots = nullptr;
+  const SetOverflow* overflow = nullptr;
+  StepState* state = nullptr;
   MetricsRing ring;
 
   template <class Team>

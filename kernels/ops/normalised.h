@@ -1,15 +1,16 @@
-// Common parts of batch and group normalisation. Called by batch_norm.h and group_norm.h; functors:
-// host and device.
+// Common parts of batch and group normalisation; the backward passes are in norm_gradient.h. Called
+// by batch_norm.h and group_norm.h; functors: host and device.
 //
 // Batch normalisation is group normalisation of one sample that has the rows (pixels) of the whole
 // batch, and one channel per group. With m values per group, mean mu, biased variance, rstd = 1 /
 // sqrt(variance + epsilon) and xhat = (x - mu) rstd:
 //
-//   y      = gamma xhat + beta (+ residual), then ReLU
+//   y      = gamma xhat + beta (+ residual), then ReLU, then the mean over the rows of a sample
 //   dgamma = sum(dy xhat),  dbeta = sum(dy), over the rows of all samples
 //   dx     = rstd (gamma dy - a - xhat b),  a = sum(gamma dy) / m,  b = sum(gamma dy xhat) / m
 //
-// where dy is masked by the ReLU, and the sums in dx are over the group. Sums over many rows are
+// where dy is masked by the ReLU, and the sums in dx are over the group. The ReLU, the mean and a
+// second gradient to be added to dy are optional. Sums over many rows are
 // divided: a team per chunk of rows writes its part, and other teams add the parts in order.
 #pragma once
 
@@ -26,7 +27,6 @@
 #include <cstdint>
 
 namespace wellspring {
-class Stream;
 struct TeamShape;
 }  // namespace wellspring
 
@@ -194,125 +194,6 @@ WS_HD void write_normalised(Team& team, int rows, int channels, const T* x, cons
   });
 }
 
-/// The gradient before the activation, from the gradient dy after it and the output y. Without an
-/// activation, y is not read.
-template <class T>
-struct ActivationGradient {
-  const T *gate, *dy;
-  bool rectify;
-
-  WS_HD ActivationGradient(const T* y, const T* arriving, Activation activation)
-      : gate(activation == Activation::relu ? y : arriving),
-        dy(arriving),
-        rectify(activation == Activation::relu) {}
-  template <int n>
-  WS_INLINE Values<n> at(std::int64_t i) const {
-    const Values<n> output = load_values<n>(gate + i);
-    Values<n> value = load_values<n>(dy + i);
-    for (int j = 0; j < n; ++j) value.v[j] = !rectify | (output.v[j] > 0) ? value.v[j] : 0.0f;
-    return value;
-  }
-};
-
-/// Sums of dy (slot 0) and dy xhat (slot 1) over the rows of each channel. Centre and inverse:
-/// [channels], mean and rstd. All members call it.
-template <class Team, class T>
-WS_HD void gradient_sums(Team& team, float* slots, int rows, int channels, const T* x,
-                         const ActivationGradient<T>& through, const float* centre,
-                         const float* inverse) {
-  const ActivationGradient<T> gradient = through;
-  channel_sums<2>(
-      team, slots, rows, channels,
-      [=]<int n>(Width<n>, int k) WS_INLINED { return load_parameters<n>(k, centre, inverse); },
-      [=]<int n>(Width<n>, const auto& of, int row, int k, Values<n>* sums) WS_INLINED {
-        const std::int64_t i = std::int64_t{row} * channels + k;
-        const Values<n> value = load_values<n>(x + i), dy = gradient.template at<n>(i);
-        for (int j = 0; j < n; ++j) {
-          sums[0].v[j] += dy.v[j];
-          sums[1].v[j] += dy.v[j] * ((value.v[j] - of.of[0].v[j]) * of.of[1].v[j]);
-        }
-      });
-}
-
-/// The input gradient as dx = scale dy + constant + slope (x - centre); arrays of [channels].
-struct InputGradient {
-  static constexpr int kTables = 4;
-  float *centre, *scale, *constant, *slope;
-
-  template <class Team>
-  WS_HD InputGradient(Team& team, int channels)
-      : centre(team.template scratch<float>(static_cast<std::size_t>(kTables * channels))),
-        scale(centre + channels),
-        constant(scale + channels),
-        slope(constant + channels) {}
-
-  /// Fills the arrays for one sample. Mean and rstd: [groups]. The sums over the rows, of dy xhat
-  /// and of dy, times gamma: [channels]. All members call it, after a barrier.
-  template <class Team>
-  WS_HD void fill(Team& team, const NormShape& shape, const float* mean, const float* rstd,
-                  const float* gamma, const float* gamma_sum, const float* beta_sum) const {
-    struct Means {
-      float a, b;
-    };
-    const int width = shape.group_width();
-    const float count = static_cast<float>(shape.rows) * static_cast<float>(width);
-    const InputGradient to = *this;
-    for_groups(
-        team, shape,
-        [=](int first) WS_INLINED {
-          Means sums = {0, 0};
-          WS_UNROLL_LOADS
-          for (int k = first; k < first + width; ++k) {
-            sums.a += beta_sum[k];
-            sums.b += gamma_sum[k];
-          }
-          return Means{sums.a / count, sums.b / count};
-        },
-        [=](int k, const Means& means) WS_INLINED {
-          const float inverse = rstd[k / width];
-          to.centre[k] = mean[k / width];
-          to.scale[k] = inverse * gamma[k];
-          to.constant[k] = -inverse * means.a;
-          to.slope[k] = -inverse * inverse * means.b;
-        });
-  }
-
-  /// Writes dx and, if it is not null, dresidual, for [rows, channels] values.
-  template <class Team, class T>
-  WS_HD void write(Team& team, int rows, int channels, const T* x,
-                   const ActivationGradient<T>& through, T* dx, T* dresidual) const {
-    const InputGradient from = *this;
-    const ActivationGradient<T> gradient = through;
-    decide(dresidual != nullptr, [&]<class Residual>(Residual) WS_INLINED {
-      team_for_channels(
-          team, rows, channels,
-          [=]<int n>(Width<n>, int k) WS_INLINED {
-            return load_parameters<n>(k, from.centre, from.scale, from.constant, from.slope);
-          },
-          [=]<int n>(Width<n>, const Parameters<n, 4>& of, std::int64_t i) WS_INLINED {
-            const Values<n> value = load_values<n>(x + i);
-            Gradients<n> result;
-            result.residual = gradient.template at<n>(i);
-            for (int j = 0; j < n; ++j) {
-              result.input.v[j] = of.of[1].v[j] * result.residual.v[j] + of.of[2].v[j] +
-                                  of.of[3].v[j] * (value.v[j] - of.of[0].v[j]);
-            }
-            return result;
-          },
-          [=]<int n>(Width<n>, std::int64_t i, const Gradients<n>& result) WS_INLINED {
-            store_values(dx + i, result.input);
-            if constexpr (Residual::value) store_values(dresidual + i, result.residual);
-          });
-    });
-  }
-
- private:
-  template <int n>
-  struct Gradients {
-    Values<n> input, residual;
-  };
-};
-
 /// means and squares [samples, chunks, channels]: the moments of a chunk; one team per chunk.
 template <class T>
 struct NormMoments {
@@ -366,119 +247,7 @@ struct NormApply {
   }
 };
 
-/// Inputs of the backward functors. Mean and rstd: [samples, groups].
-template <class T>
-struct NormGradient {
-  const T* x;
-  const T* y;
-  const T* dy;
-  const float* mean;
-  const float* rstd;
-  NormShape shape;
-  Activation activation;
-
-  static NormGradient of(const void* x, const void* y, const void* dy, const float* mean,
-                         const float* rstd, const NormShape& shape, Activation activation) {
-    return {static_cast<const T*>(x),
-            static_cast<const T*>(y),
-            static_cast<const T*>(dy),
-            mean,
-            rstd,
-            shape,
-            activation};
-  }
-};
-
-/// gamma_parts and beta_parts [samples, chunks, channels]: the sums of dy xhat and of dy over a
-/// chunk; one team per chunk.
-template <class T>
-struct NormGradientSums {
-  NormGradient<T> in;
-  float* gamma_parts;
-  float* beta_parts;
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const NormShape& shape = in.shape;
-    const int c = shape.channels, width = shape.group_width();
-    float* slots = team.template scratch<float>(norm_scratch(shape.rows_per_chunk, c, 2, 0));
-    float* centre = team.template scratch<float>(static_cast<std::size_t>(c));
-    float* inverse = team.template scratch<float>(static_cast<std::size_t>(c));
-    const NormChunk chunk(shape, index);
-    for (int k = team.rank(); k < c; k += team.size()) {
-      const std::int64_t group = chunk.sample * shape.groups + k / width;
-      centre[k] = in.mean[group];
-      inverse[k] = in.rstd[group];
-    }
-    team.sync();
-    gradient_sums(team, slots, chunk.rows, c, in.x + chunk.offset,
-                  ActivationGradient<T>(in.y + chunk.offset, in.dy + chunk.offset, in.activation),
-                  centre, inverse);
-    const float* gamma_sum = slots + channel_slots(chunk.rows, c);
-    for (int k = team.rank(); k < c; k += team.size()) {
-      beta_parts[index * c + k] = slots[k];
-      gamma_parts[index * c + k] = gamma_sum[k];
-    }
-  }
-};
-
 /// Team of the functors that have one team per chunk; host only.
 TeamShape norm_team(const NormShape& shape);
-
-/// Writes dx and dresidual for one chunk per team, from parts of the sums [samples, parts, channels],
-/// which it adds.
-template <class T>
-struct NormBackward {
-  NormGradient<T> in;
-  const float* gamma;
-  const float* gamma_parts;
-  const float* beta_parts;
-  int parts;
-  float* gamma_sums;  ///< [samples, channels], the results; null if they are not needed
-  float* beta_sums;
-  T* dx;
-  T* dresidual;  ///< may be null
-
-  template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t index) const {
-    const NormShape& shape = in.shape;
-    const int c = shape.channels;
-    float* beta_sum = team.template scratch<float>(norm_scratch(parts, c, 2, 0));
-    float* gamma_sum = beta_sum + channel_slots(parts, c);
-    const InputGradient table(team, c);
-    const NormChunk chunk(shape, index);
-    const std::int64_t groups = chunk.sample * shape.groups, first = chunk.sample * c;
-    const float *gammas = gamma_parts + first * parts, *betas = beta_parts + first * parts;
-    channel_sums<2>(team, beta_sum, parts, c, NoParameters(),
-                    [=]<int n>(Width<n>, const auto&, int part, int k, Values<n>* sums) WS_INLINED {
-                      const std::int64_t i = std::int64_t{part} * c + k;
-                      const auto of_beta = load_values<n>(betas + i),
-                                 of_gamma = load_values<n>(gammas + i);
-                      for (int j = 0; j < n; ++j) {
-                        sums[0].v[j] += of_beta.v[j];
-                        sums[1].v[j] += of_gamma.v[j];
-                      }
-                    });
-    const bool writes = gamma_sums != nullptr && index % shape.chunks == 0;
-    for (int k = team.rank(); k < c; k += team.size()) {
-      if (writes) {
-        gamma_sums[first + k] = gamma_sum[k];
-        beta_sums[first + k] = beta_sum[k];
-      }
-      gamma_sum[k] *= gamma[k];
-      beta_sum[k] *= gamma[k];
-    }
-    team.sync();
-    table.fill(team, shape, in.mean + groups, in.rstd + groups, gamma, gamma_sum, beta_sum);
-    table.write(team, chunk.rows, c, in.x + chunk.offset,
-                ActivationGradient<T>(in.y + chunk.offset, in.dy + chunk.offset, in.activation),
-                dx + chunk.offset, dresidual != nullptr ? dresidual + chunk.offset : nullptr);
-  }
-};
-
-/// Launches the functor for all chunks. On a device, its teams add the parts if they can; otherwise
-/// another launch adds them first, as on a CPU, where repeated additions cost more than a launch.
-template <class T>
-void norm_backward(Stream& stream, std::int64_t samples, NormBackward<T> backward);
 
 }  // namespace wellspring::ops

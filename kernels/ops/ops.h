@@ -100,6 +100,15 @@ class Dense : public LinearLayer {
   static std::unique_ptr<Dense> plan(const DenseSpec& spec, const Stream& stream);
 };
 
+/// The gradient that arrives at a normalisation.
+struct OutputGradient {
+  OutputGradient(const void* of_output, void* added = nullptr, bool of_average = false)
+      : data(of_output), again(added), averaged(of_average) {}
+  const void* data;
+  void* again;    ///< null, or a second gradient to be added; may be overwritten
+  bool averaged;  ///< `data` is the gradient of the mean of y over H and W; without `again`
+};
+
 /// Group normalisation over (H, W, channels of the group): y = act(gamma * xhat + beta + residual).
 /// The residual and the activation (a ReLU) are optional. Source: Y. Wu, K. He, "Group
 /// Normalization", ECCV 2018, eq. 1-4; epsilon 1e-5 as in the paper.
@@ -111,18 +120,29 @@ struct GroupNormSpec {
   Activation activation = Activation::none;
   DType compute = DType::f32;
 };
-/// Writes mean and rstd [batch, groups] for the backward pass. Here and there, `partials` holds
-/// group_norm_partials(spec) floats.
+/// 2x2 max pooling before a group normalisation. Its input `x` is [N,2H,2W,C], or the gradient `dx`
+/// of that.
+struct PoolBeforeNorm {
+  Activation activation = Activation::none;  ///< activation after the pooling
+  std::uint8_t* winner = nullptr;            ///< [N,H,W,C], see max_pool_forward
+  const void* x = nullptr;                   ///< forward
+  void* dx = nullptr;                        ///< backward
+};
+/// Writes mean and rstd [batch, groups] for the backward pass, and the mean of y over H and W
+/// [N,C] to `average` if it is not null. With `pool`, also writes x, the pooled values. Here and
+/// there, `partials` holds group_norm_partials(spec) floats.
 void group_norm_forward(Stream& stream, const GroupNormSpec& spec, const void* x,
                         const float* gamma, const float* beta, const void* residual, void* y,
-                        float* mean, float* rstd, float* partials);
+                        float* mean, float* rstd, float* partials, void* average = nullptr,
+                        const PoolBeforeNorm* pool = nullptr);
 /// Computes dx, dgamma, dbeta and dresidual, which is dy taken back through the activation.
-/// dresidual may be null, and so may both dgamma and dbeta. With `later`, dgamma and dbeta are
-/// valid after its launch.
+/// dresidual may be null, and so may both dgamma and dbeta. With `pool`, also computes pool->dx from
+/// dx. With `later`, dgamma and dbeta are valid after its launch.
 void group_norm_backward(Stream& stream, const GroupNormSpec& spec, const void* x, const void* y,
-                         const void* dy, const float* gamma, const float* mean, const float* rstd,
-                         void* dx, void* dresidual, float* dgamma, float* dbeta, float* partials,
-                         PartTotals* later = nullptr);
+                         const OutputGradient& dy, const float* gamma, const float* mean,
+                         const float* rstd, void* dx, void* dresidual, float* dgamma, float* dbeta,
+                         float* partials, PartTotals* later = nullptr,
+                         const PoolBeforeNorm* pool = nullptr);
 std::size_t group_norm_partials(const GroupNormSpec& spec);
 
 /// y = x where x > 0, else 0; NaN passes through. y may be x.

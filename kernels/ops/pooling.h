@@ -147,11 +147,9 @@ struct GlobalMeanForward {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t sample) const {
-    float* sums = team.template scratch<float>(channel_slots(pixels, channels));
-    add_rows(team, sums, x + sample * pixels * channels, pixels, channels);
-    T* to = y + sample * channels;
-    const float count = static_cast<float>(pixels);
-    for (int c = team.rank(); c < channels; c += team.size()) to[c] = T(sums[c] / count);
+    float* slots = team.template scratch<float>(channel_slots(pixels, channels));
+    average_rows(team, slots, x + sample * pixels * channels, pixels, channels,
+                 y + sample * channels);
   }
 };
 

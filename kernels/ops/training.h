@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/batch/batch.h"
+#include "kernels/ops/ops.h"
 #include "kernels/runtime/dtype.h"
 #include "kernels/runtime/macros.h"
 #include "kernels/runtime/step_state.h"
@@ -47,6 +48,28 @@ struct LossResult {
 /// 0.
 void softmax_cross_entropy(Stream& stream, const HeadSlice& head, const LossInput& in,
                            const std::int32_t* labels, float smoothing, const LossResult& out);
+
+/// A network's last dense layer. One head has all its outputs. Arrays on the device.
+struct OutputLayer {
+  int in = 8;                   ///< multiple of 8
+  const void* x = nullptr;      ///< [rows, in]
+  const void* w = nullptr;      ///< [outputs, in]
+  const float* bias = nullptr;  ///< [outputs], or null
+  float* outputs = nullptr;     ///< [rows, outputs]
+  void* dx = nullptr;           ///< [rows, in]; null if it is not needed
+  /// Parts [rows, outputs, in] and [rows, outputs] of the parameters' gradients, to be summed over the
+  /// rows; both null if they are not needed.
+  float* weight_parts = nullptr;
+  float* bias_parts = nullptr;
+};
+/// True if the call below accepts the layer: few outputs, a multiple of 8 inputs, and parts of at most
+/// 4 MiB.
+bool output_layer_fits(const DenseSpec& spec);
+/// The layer, its softmax_cross_entropy, which has all outputs, and the gradients of both in one
+/// launch. Results agree with the separate calls within the rounding errors of the sums.
+void output_layer_loss(Stream& stream, const HeadSlice& head, const OutputLayer& layer,
+                       const LossInput& in, const std::int32_t* labels, float smoothing,
+                       const LossResult& out);
 
 /// Soft label: cross-entropy against the probabilities in the first columns of `targets` [batch,
 /// target_width]. One score: 1 if the largest logit belongs to the likeliest class.
@@ -184,9 +207,10 @@ struct MetricsRing {
   std::uint32_t size = 1;
 };
 
-/// Last node of a step: sums the batch's measures by source in a fixed order, writes the step's line
-/// (its loss is the mean total loss) and the sticky non-finite flag, and increments state->step. The
-/// batch's `overflow` may be null.
+/// End of a step without an optimizer; otherwise, the launch of the gradient's scale contains it. Sums
+/// the batch's measures by source in a fixed order, writes the step's line (its loss is the mean total
+/// loss) and the sticky non-finite flag, and increments state->step. The batch's `overflow` may be
+/// null.
 void collect_metrics(Stream& stream, const Measures& measures, const Slot* slots,
                      const SetOverflow* overflow, StepState* state, const MetricsRing& ring);
 /// Adds the sums over the first `valid` rows to `sums` [metric_sums].

@@ -87,7 +87,7 @@ class GroupNormTest : public test::OperationTest {
                         partials = buffer<float>(group_norm_partials(s));
     group_norm_forward(stream(), s, device_x, device_gamma, device_beta, device_residual, y, mean,
                        rstd, partials);
-    group_norm_backward(stream(), s, device_x, y, device_dy, device_gamma, mean, rstd, dx,
+    group_norm_backward(stream(), s, device_x, y, device_dy.data(), device_gamma, mean, rstd, dx,
                         s.residual ? dresidual.data() : nullptr, dgamma, dbeta, partials);
 
     const Inputs in{in_double(x), in_double(gamma), in_double(beta), in_double(residual)};
@@ -210,11 +210,10 @@ void expect_equal_bits(int rows, int channels, int groups) {
       GroupNormForward<T>{x.data(), gamma.data(), beta.data(), residual.data(), y.data(),
                           mean.data(), rstd.data(), whole, 1e-5f, Activation::relu},
       kBatch, team, {bytes_of(y), bytes_of(mean), bytes_of(rstd)});
-  const NormGradient<T> in{x.data(),    y.data(), dy.data(),       mean.data(),
-                           rstd.data(), whole,    Activation::relu};
+  const NormGradient<T> in{x.data(),    y.data(), dy.data(),        mean.data(),
+                           rstd.data(), whole,    Activation::relu, dresidual.data()};
   expect_equal_for_all_team_sizes(
-      GroupNormBackward<T>{in, gamma.data(), dx.data(), dresidual.data(), gamma_sums.data(),
-                           beta_sums.data()},
+      GroupNormBackward<T>{in, gamma.data(), dx.data(), gamma_sums.data(), beta_sums.data()},
       kBatch, team, {bytes_of(dx), bytes_of(dresidual), bytes_of(gamma_sums), bytes_of(beta_sums)});
 
   NormGradient<T> divided = in;
@@ -229,13 +228,13 @@ void expect_equal_bits(int rows, int channels, int groups) {
                    y.data(), shape, Activation::relu},
       kBatch * chunks, team, {bytes_of(y)});
   expect_equal_for_all_team_sizes(NormGradientSums<T>{divided, one.data(), two.data()},
-                                  kBatch * chunks, team, {bytes_of(one), bytes_of(two)});
+                                  kBatch * chunks, team,
+                                  {bytes_of(one), bytes_of(two), bytes_of(dresidual)});
   ASSERT_TRUE(team_adds_parts(chunks, channels));
   expect_equal_for_all_team_sizes(
       NormBackward<T>{divided, gamma.data(), one.data(), two.data(), chunks, gamma_sums.data(),
-                      beta_sums.data(), dx.data(), dresidual.data()},
-      kBatch * chunks, team,
-      {bytes_of(dx), bytes_of(dresidual), bytes_of(gamma_sums), bytes_of(beta_sums)});
+                      beta_sums.data(), dx.data()},
+      kBatch * chunks, team, {bytes_of(dx), bytes_of(gamma_sums), bytes_of(beta_sums)});
   // Parts that are added before give the same bits.
   const std::vector<T> at_once = dx;
   std::vector<float> gamma_totals(kBatch * c), beta_totals(kBatch * c);
@@ -254,7 +253,7 @@ void expect_equal_bits(int rows, int channels, int groups) {
   EXPECT_EQ(beta_totals, beta_sums);
   host::run_league(kBatch * chunks, 1, team,
                    NormBackward<T>{divided, gamma.data(), gamma_totals.data(), beta_totals.data(),
-                                   1, nullptr, nullptr, dx.data(), dresidual.data()});
+                                   1, nullptr, nullptr, dx.data()});
   EXPECT_EQ(std::memcmp(dx.data(), at_once.data(), dx.size() * sizeof(T)), 0);
 }
 

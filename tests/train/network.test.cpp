@@ -1,7 +1,6 @@
 // Whole networks: gradients compared with finite differences, and overfitting of a batch.
 #include "kernels/batch/batch_columns.h"
 #include "kernels/random/philox.h"
-#include "kernels/runtime/end_step.h"
 #include "tests/train/network/reference.h"
 #include "tests/train/training_testing.h"
 #include "train/heads/head_losses.h"
@@ -93,12 +92,15 @@ train: {{batch: {}, steps: 200, clip: 0}}
   }
   void train_step() {
     const ops::OptimizerSpec& optimizer = config_.optimizer.spec;
+    const ops::Measures measures = losses_.measures();
+    ops::StepMetrics line;
+    std::vector<double> sums(
+        static_cast<std::size_t>(ops::metric_sums(measures.count, measures.sources)));
     backward();
     task_.optimize(
         stream_,
         {.peak = kRate, .total = 100000, .beta1 = optimizer.beta1, .beta2 = optimizer.beta2},
-        state_.data());
-    end_step(stream_, state_.data());
+        {measures, slots_.data(), nullptr, state_.data(), {&line, sums.data(), 1}});
   }
   /// Number of samples that their own head classifies correctly.
   int correct() {

@@ -72,15 +72,17 @@ void HeadLosses::load(Stream& stream) {
 }
 
 void HeadLosses::enqueue(Stream& stream, const BatchView& batch, const Slot* slots,
-                         const float* outputs, void* gradient, std::int64_t first) const {
+                         const float* outputs, void* gradient, std::int64_t first,
+                         const ops::OutputLayer* layer) const {
   WS_EXPECT(first + batch.size <= share_.rows);
   for (std::size_t h = 0; h < heads_.size(); ++h)
     if (!is_left_out(heads_[h]))
-      enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient, first);
+      enqueue_head(stream, h, batch, {outputs, slots, batch.weight}, gradient, first, layer);
 }
 
 void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
-                              const ops::LossInput& in, void* gradient, std::int64_t first) const {
+                              const ops::LossInput& in, void* gradient, std::int64_t first,
+                              const ops::OutputLayer* layer) const {
   const HeadSpec& spec = heads_[head];
   const HeadSources& feed = feeds_[head];
   ops::HeadSlice slice;
@@ -103,7 +105,10 @@ void HeadLosses::enqueue_head(Stream& stream, std::size_t head, const BatchView&
   const bool mixed = mode_ == Mode::mixed && spec.loss == LossKind::class_label;
   switch (mixed ? LossKind::soft_label : spec.loss) {
     case LossKind::class_label:
-      ops::softmax_cross_entropy(stream, slice, in, batch.label, smoothing, out);
+      if (layer != nullptr)
+        ops::output_layer_loss(stream, slice, *layer, in, batch.label, smoothing, out);
+      else
+        ops::softmax_cross_entropy(stream, slice, in, batch.label, smoothing, out);
       break;
     case LossKind::soft_label:
       ops::soft_cross_entropy(stream, slice, in, batch.target, target_width, smoothing, out);

@@ -14,6 +14,12 @@
 
 namespace wellspring {
 
+/// True if a step on a GPU computes the network's last layer together with the loss: a single
+/// classifier, and `mixed` is false.
+inline bool fuses_output_layer(const std::vector<HeadSpec>& heads, bool mixed) {
+  return heads.size() == 1 && heads[0].loss == LossKind::class_label && !mixed;
+}
+
 class HeadLosses {
  public:
   /// train: as configured. mixed: like train, but classifiers learn the class probabilities that
@@ -33,8 +39,10 @@ class HeadLosses {
 
   /// Enqueues the losses of batch.size rows, of which the first has index `first` in measures():
   /// fills measures() and the output gradient [batch.size, outputs].
+  /// `layer`: the network's last layer, if it runs together with the loss (see fuses_output_layer).
   void enqueue(Stream& stream, const BatchView& batch, const Slot* slots, const float* outputs,
-               void* gradient, std::int64_t first = 0) const;
+               void* gradient, std::int64_t first = 0,
+               const ops::OutputLayer* layer = nullptr) const;
 
   /// Losses and scores of each row, valid after enqueue().
   ops::Measures measures() const;
@@ -48,7 +56,8 @@ class HeadLosses {
     Planned<float> shift, scale, level;
   };
   void enqueue_head(Stream& stream, std::size_t head, const BatchView& batch,
-                    const ops::LossInput& in, void* gradient, std::int64_t first) const;
+                    const ops::LossInput& in, void* gradient, std::int64_t first,
+                    const ops::OutputLayer* layer) const;
 
   bool is_left_out(const HeadSpec& head) const {
     return mode_ == Mode::evaluate && head.is_embedding();

@@ -1,6 +1,7 @@
 #include "train/network/fusion.h"
 
 #include <optional>
+#include <utility>
 
 namespace wellspring {
 namespace {
@@ -9,18 +10,25 @@ class Peephole {
  public:
   explicit Peephole(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
 
-  std::vector<Node> run() {
+  std::vector<Node> run(PoolWith pool) {
+    apply(&Peephole::fuse_into_producer);
+    if (pool == PoolWith::norm) apply(&Peephole::fuse_pool_into_norm);
+    apply(&Peephole::fuse_pool_into_convolution);
+    return std::move(nodes_);
+  }
+
+ private:
+  /// Applies a rule until it fits no node.
+  void apply(bool (Peephole::*rule)(std::size_t)) {
     for (std::size_t i = 0; i < nodes_.size();) {
-      if (fuse_into_producer(i)) {
+      if ((this->*rule)(i)) {
         i = 0;  // the fused node may fuse with an earlier one
       } else {
         ++i;
       }
     }
-    return std::move(nodes_);
   }
 
- private:
   /// Index of the node that writes `input`, if `reader` is its only reader and reads it in its
   /// original shape.
   std::optional<std::size_t> producer(const Tensor& input, std::size_t reader) const {
@@ -46,7 +54,7 @@ class Peephole {
     const Operation& operation = nodes_[i].operation;
     if (std::holds_alternative<Relu>(operation)) return fuse_relu(i);
     if (std::holds_alternative<Add>(operation)) return fuse_add(i);
-    if (std::holds_alternative<MaxPool>(operation)) return fuse_pool(i);
+    if (std::holds_alternative<GlobalMean>(operation)) return fuse_mean(i);
     return false;
   }
 
@@ -57,6 +65,8 @@ class Peephole {
         [](auto& operation) {
           if constexpr (requires { operation.relu; }) {
             if (operation.relu) return false;
+            if constexpr (requires { operation.mean; })
+              if (operation.mean) return false;
             operation.relu = true;
             return true;
           } else {
@@ -87,17 +97,59 @@ class Peephole {
 
   static bool takes_residual(const Node& node) {
     if (node.inputs.size() != 1) return false;
-    if (const auto* norm = std::get_if<GroupNorm>(&node.operation)) return !norm->relu;
+    if (const auto* norm = std::get_if<GroupNorm>(&node.operation))
+      return !norm->relu && !norm->mean;
     if (const auto* norm = std::get_if<BatchNorm>(&node.operation)) return !norm->relu;
     return false;
   }
 
-  bool fuse_pool(std::size_t i) {
+  bool fuse_mean(std::size_t i) {
+    const Tensor& input = nodes_[i].inputs[0];
+    if (input.shape.positions() == 1) {
+      for (Node& node : nodes_)
+        for (Tensor& read : node.inputs)
+          if (read.value == nodes_[i].output.value) read.value = input.value;
+      nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    const auto made = producer(input, i);
+    if (!made) return false;
+    auto* norm = std::get_if<GroupNorm>(&nodes_[*made].operation);
+    if (norm == nullptr || norm->mean) return false;
+    norm->mean = true;
+    absorb(*made, i);
+    return true;
+  }
+
+  static bool halves(const Node& node) {
+    const auto* pool = std::get_if<MaxPool>(&node.operation);
+    if (pool == nullptr) return false;
+    const TensorShape& image = node.inputs[0].shape;
+    return pool->window == 2 && pool->stride == 2 && pool->padding == 0 && image.height % 2 == 0 &&
+           image.width % 2 == 0;
+  }
+
+  /// The backward pass of the normalisation keeps one array for its input and its input gradient,
+  /// so that a mean cannot be fused into it, too.
+  bool fuse_pool_into_norm(std::size_t i) {
+    auto* norm = std::get_if<GroupNorm>(&nodes_[i].operation);
+    if (norm == nullptr || norm->pool || norm->mean) return false;
+    const auto made = producer(nodes_[i].inputs[0], i);
+    if (!made || !halves(nodes_[*made])) return false;
+    norm->pool = true;
+    norm->pool_relu = std::get<MaxPool>(nodes_[*made].operation).relu;
+    if (const auto before = producer(nodes_[*made].inputs[0], *made)) {
+      if (auto* convolution = std::get_if<Convolution>(&nodes_[*before].operation))
+        norm->pool_relu |= std::exchange(convolution->relu, false);
+    }
+    nodes_[i].inputs[0] = nodes_[*made].inputs[0];
+    nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(*made));
+    return true;
+  }
+
+  bool fuse_pool_into_convolution(std::size_t i) {
+    if (!halves(nodes_[i])) return false;
     const auto& pool = std::get<MaxPool>(nodes_[i].operation);
-    const TensorShape& image = nodes_[i].inputs[0].shape;
-    if (pool.window != 2 || pool.stride != 2 || pool.padding != 0 || image.height % 2 != 0 ||
-        image.width % 2 != 0)
-      return false;
     const auto made = producer(nodes_[i].inputs[0], i);
     if (!made) return false;
     auto* convolution = std::get_if<Convolution>(&nodes_[*made].operation);
@@ -113,8 +165,8 @@ class Peephole {
 
 }  // namespace
 
-std::vector<Node> fuse(std::vector<Node> nodes) {
-  return Peephole(std::move(nodes)).run();
+std::vector<Node> fuse(std::vector<Node> nodes, PoolWith pool) {
+  return Peephole(std::move(nodes)).run(pool);
 }
 
 }  // namespace wellspring

@@ -66,6 +66,8 @@ class LayerPlanner {
   void workspace(std::size_t bytes) { workspace_ = std::max(workspace_, bytes); }
   /// The backward pass uses workspace.totals, so its workspace must last until they are launched.
   void sum_parts() { sums_parts_ = true; }
+  /// The backward pass adds a second output gradient, output_gradient_again, if there is one.
+  void add_gradients() { adds_gradients_ = true; }
   /// Keeps an input, or the output, for the backward pass.
   void keep_input(std::size_t input) { kept_inputs_[input] = true; }
   void keep_output() { keeps_output_ = true; }
@@ -74,6 +76,7 @@ class LayerPlanner {
   const std::vector<std::size_t>& saved() const { return saved_; }
   std::size_t workspace_bytes() const { return workspace_; }
   bool sums_parts() const { return sums_parts_; }
+  bool adds_gradients() const { return adds_gradients_; }
   bool keeps_input(std::size_t input) const { return kept_inputs_[input]; }
   bool keeps_output() const { return keeps_output_; }
 
@@ -90,7 +93,7 @@ class LayerPlanner {
   bool again_;
   std::vector<bool> wanted_;
   std::vector<bool> kept_inputs_;
-  bool keeps_output_ = false, sums_parts_ = false;
+  bool keeps_output_ = false, sums_parts_ = false, adds_gradients_ = false;
   std::size_t workspace_ = 0;
   std::vector<ParameterId> parameters_;
   std::vector<std::size_t> saved_;
@@ -108,8 +111,9 @@ struct LayerRun {
   ops::Workspace workspace;
 
   // Backward only:
-  void* output_gradient = nullptr;    ///< may be overwritten
-  std::vector<void*> input_gradient;  ///< overwritten; null if not needed
+  void* output_gradient = nullptr;        ///< may be overwritten
+  void* output_gradient_again = nullptr;  ///< may be null; only if the layer adds gradients
+  std::vector<void*> input_gradient;      ///< overwritten; null if not needed
   /// By parameter; overwritten. All are null if all parameters are frozen.
   std::vector<void*> parameter_gradient;
 

@@ -51,8 +51,9 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   gradient_.assign(values, kNone);
   needs_gradient_.assign(values, false);
   needs_gradient_[0] = spec.input_gradient;
-  const std::vector<Node> nodes = fuse(tape.nodes());
   if (stream.device().is_cpu() && spec.shards != NetworkSpec::kWholeBatch) runner_.emplace();
+  const std::vector<Node> nodes =
+      fuse(tape.nodes(), runner_ ? PoolWith::convolution : PoolWith::norm);
   shards_ = !runner_           ? make_shards(spec.batch, 1)
             : spec.shards == 0 ? make_shards(nodes, spec.batch)
                                : make_shards(spec.batch, spec.shards);
@@ -63,6 +64,7 @@ Network::Network(const Tape& tape, const NetworkSpec& spec, const Stream& stream
   plan_forward(stream, whole != nullptr);
   expect_rules_fit(spec.rules, arena_->tensors());
   plan_backward();
+  if (spec.loss_in_output_layer && !runner_) plan_output_layer();
   reserve(memory, whole);
 }
 
@@ -153,6 +155,7 @@ void Network::plan_layers(std::size_t i, const Stream& stream, const std::vector
     planned.learns = planner.learns();
     planned.workspace_bytes = planner.workspace_bytes();
     planned.sums_parts = planner.sums_parts();
+    planned.adds_gradients = planner.adds_gradients();
     planned.backward =
         planned.learns || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
     for (std::size_t k = 0; k < planned.node.inputs.size(); ++k) {
@@ -182,6 +185,7 @@ void Network::plan_backward() {
     const int arriving = gradient_[index(planned.node.output.value)];
     if (arriving == kNone) throw std::logic_error(name + ": no gradient arrives");
     use(arriving, now);
+    plan_second_gradient(i);
     for (const Tensor& input : planned.node.inputs) {
       Target target;
       if (needs_gradient_[index(input.value)]) {
@@ -203,6 +207,25 @@ void Network::plan_backward() {
     plan_totals(i);
   }
   if (spec_.input_gradient) use(gradient_[0], end_time());
+}
+
+/// If the node can add a second output gradient, the first reader of its output, whose backward pass
+/// comes last, leaves its part of the gradient to the node.
+void Network::plan_second_gradient(std::size_t i) {
+  PlannedNode& planned = nodes_[i];
+  if (!planned.adds_gradients) return;
+  Target* last = nullptr;
+  for (std::size_t reader = nodes_.size(); reader-- > i + 1;) {
+    PlannedNode& later = nodes_[reader];
+    for (std::size_t k = 0; k < later.input_gradients.size(); ++k)
+      if (later.node.inputs[k].value == planned.node.output.value &&
+          later.input_gradients[k].added_to != kNone)
+        last = &later.input_gradients[k];
+  }
+  if (last == nullptr) return;
+  last->added_to = kNone;
+  planned.gradient_again = last->written;
+  use(last->written, backward_time(i));
 }
 
 void Network::plan_parameter_gradients(std::size_t i, std::vector<bool>& written) {
@@ -339,7 +362,7 @@ void* Network::shard_gradient(const Stage& stage, std::size_t shard, std::size_t
 }
 
 LayerRun Network::run_of(const PlannedNode& planned, Place place, const Pass& pass) const {
-  LayerRun run{pass, *arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, {}, {}};
+  LayerRun run{pass, *arena_, planned.parameters, {}, nullptr, {}, {}, nullptr, nullptr, {}, {}};
   for (const Tensor& input : planned.node.inputs)
     run.input.push_back(input.value == 0 ? pass.batch.x
                                          : data(activation_[index(input.value)], place));
@@ -365,7 +388,8 @@ void Network::in_shards(const char* name, const Pass& pass,
 void Network::forward(const Pass& pass) {
   for (const Stage& stage : stages_) {
     const auto run = [&](Place place, const Pass& part) {
-      for (std::size_t i = stage.first; i < stage.end; ++i) forward(nodes_[i], place, part);
+      for (std::size_t i = stage.first; i < stage.end; ++i)
+        if (!is_left_out(nodes_[i], part)) forward(nodes_[i], place, part);
     };
     if (stage.sharded)
       in_shards("forward in shards", pass, run);
@@ -405,8 +429,11 @@ void Network::backward(const Pass& pass) {
 
 void Network::backward(const PlannedNode& planned, Place place, const Pass& pass,
                        ops::PartTotals& later) const {
+  if (is_left_out(planned, pass)) return sum_output_layer(pass, later);
   LayerRun run = run_of(planned, place, pass);
   run.output_gradient = data(gradient_[index(planned.node.output.value)], place);
+  if (planned.gradient_again != kNone)
+    run.output_gradient_again = data(planned.gradient_again, place);
   for (const Target& target : planned.input_gradients)
     run.input_gradient.push_back(data(target.written, place));
   for (std::size_t k = 0; k < planned.parameters.size(); ++k) {
@@ -458,18 +485,6 @@ void Network::add_shards(const Stage& stage, const Pass& pass) const {
         sum.parts.push_back(shard_gradient(stage, s, begin));
   }
   if (!sums.empty()) add_partial_sums(pass.stream, "gradients of all shards", std::move(sums));
-}
-
-float* Network::outputs() const {
-  return static_cast<float*>(data(activation_[index(output_)], kWhole));
-}
-
-void* Network::output_gradient() const {
-  return data(gradient_[index(output_)], kWhole);
-}
-
-const void* Network::input_gradient() const {
-  return spec_.input_gradient ? data(gradient_[0], kWhole) : nullptr;
 }
 
 }  // namespace wellspring

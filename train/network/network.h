@@ -9,6 +9,7 @@
 // the same type of processor and the same libraries.
 #pragma once
 
+#include "kernels/ops/training.h"
 #include "kernels/runtime/memory_plan.h"
 #include "kernels/runtime/shard_runner.h"
 #include "train/network/layer.h"
@@ -33,6 +34,7 @@ struct NetworkSpec {
   DType compute = DType::f32;
   std::uint64_t seed = 0;                 ///< seed of the run, which keys dropout
   bool input_gradient = false;            ///< also compute the gradient of the samples
+  bool loss_in_output_layer = false;      ///< leave the last layer to the loss, see output_layer()
   std::int64_t shards = 0;                ///< CPU only; 0: chosen by make_shards()
   std::vector<ParameterRule> rules = {};  ///< policies of the parameters
   /// The parameters that this step trains have gradients; the default is after all `unfreeze_at`.
@@ -57,6 +59,10 @@ class Network {
   void forward(const Pass& pass);
   /// [batch, outputs] f32, valid until the next forward().
   float* outputs() const;
+  /// The last layer, if it was planned for the loss (spec.loss_in_output_layer) and is one that
+  /// ops::output_layer_loss accepts, and if the network does not run in shards. Then passes in training leave it out: the caller runs
+  /// it with the loss, after forward(). Unset: they run it.
+  std::optional<ops::OutputLayer> output_layer() const;
   /// Buffer for the gradient of the loss, to be filled after forward(): [batch, outputs] in the
   /// compute type. The backward pass overwrites it.
   void* output_gradient() const;
@@ -103,6 +109,8 @@ class Network {
     std::vector<ParameterId> parameters;
     std::vector<int> saved;
     std::vector<Target> input_gradients;
+    bool adds_gradients = false;  ///< true if the layer can add a second output gradient
+    int gradient_again = kNone;   ///< its stored index; the node that writes it does not add it
     std::vector<Target> parameter_gradients;  ///< added to the arena if trained; added_to is unused
     /// In shards: byte offset of each parameter's gradient within a shard's gradients of a stage.
     std::vector<std::size_t> shard_gradients;
@@ -134,8 +142,10 @@ class Network {
   void plan_layers(std::size_t node, const Stream& stream, const std::vector<bool>& wanted,
                    bool again);
   void plan_backward();
+  void plan_second_gradient(std::size_t node);
   void plan_parameter_gradients(std::size_t node, std::vector<bool>& written);
   void plan_totals(std::size_t node);
+  void plan_output_layer();
   static void add_to_sum(Stage& stage, ParameterId id, std::size_t begin, bool first);
   void reserve(MemoryPlan& memory, const Network* whole);
   void reserve_blocks(MemoryPlan& memory, bool per_thread, const Network* whole);
@@ -169,6 +179,11 @@ class Network {
                 ops::PartTotals& later) const;
   void accumulate(const PlannedNode& planned, Place place, const Pass& pass) const;
   bool has_backward(const Stage& stage) const;
+  /// True if the node is the output layer and the loss runs it.
+  bool is_left_out(const PlannedNode& planned, const Pass& pass) const {
+    return loss_runs_output_ && pass.mode == PassMode::train && &planned == &nodes_.back();
+  }
+  void sum_output_layer(const Pass& pass, ops::PartTotals& later) const;
   void add_shards(const Stage& stage, const Pass& pass) const;
   /// Calls body(place, rows of `pass`) for every shard, in parallel.
   void in_shards(const char* name, const Pass& pass,
@@ -193,6 +208,8 @@ class Network {
   std::size_t workspace_bytes_ = 0, shard_workspace_bytes_ = 0;
   Planned<std::byte> workspace_, shard_gradients_;
   int output_ = 0;  ///< index of the output's value
+  bool loss_runs_output_ = false;
+  int weight_parts_ = kNone, bias_parts_ = kNone;  ///< stored indices, of the output layer
 };
 
 }  // namespace wellspring

@@ -134,6 +134,8 @@ struct DepthwiseConvolution : DepthwiseOptions {};
 struct GroupNorm : GroupNormOptions {
   // fused; a second input is the residual, added before the ReLU
   bool relu = false;
+  bool pool = false, pool_relu = false;  ///< 2x2 max pooling of the input
+  bool mean = false;                     ///< the output is the mean over the pixels, after the ReLU
 };
 struct BatchNorm : BatchNormOptions {
   // fused, as GroupNorm

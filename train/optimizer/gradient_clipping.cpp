@@ -11,7 +11,7 @@ std::size_t gradient_norm_partials() {
 }
 
 void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
-                   float clip, float* partials, StepState* state) {
+                   float clip, float* partials, StepState* state, const CollectMetrics& end) {
   const std::int64_t all = packs(parameters.matrices) + packs(parameters.vectors);
   const int lanes = reduce_lanes(all / kNormParts + 1);
   visit_float(parameters.compute, [&]<class T>(T) {
@@ -21,8 +21,9 @@ void gradient_norm(Stream& stream, const ParameterView& parameters, const Schedu
                               parameters.vector_gradient, parameters.matrices, parameters.vectors,
                               partials});
   });
-  league(stream, "gradient_scale", 1, {kReduceLanes, kReduceLanes * sizeof(float)},
-         GradientScale{partials, schedule, clip, state});
+  league(stream, "gradient_scale", 1,
+         {kMetricBound.threads, kMetricScratch + kReduceLanes * sizeof(float)},
+         GradientScale{partials, schedule, clip, state, end});
 }
 
 void clip_adaptively(Stream& stream, const ParameterView& parameters, float factor) {

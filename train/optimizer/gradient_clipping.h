@@ -1,7 +1,8 @@
-// Clipping of gradients: by their global norm, and relative to the weights of each unit. Called by train/step; the functors run on host
-// and device.
+// Clipping of gradients: by their global norm, and relative to the weights of each unit. Called by
+// train/step; the functors run on host and device.
 #pragma once
 
+#include "kernels/ops/metrics.h"
 #include "kernels/ops/team_loop.h"
 #include "kernels/random/math.h"
 #include "kernels/runtime/macros.h"
@@ -20,9 +21,11 @@ namespace wellspring::ops {
 /// Global L2 norm of all gradients, summed in a fixed order. Sets state->gradient_norm and
 /// gradient_scale = min(1, clip / norm) (no clipping if `clip` is 0). If the norm is not finite,
 /// the scale is 0, the update is skipped and the sticky flag is set. The same launch sets the
-/// learning rate and the bias corrections. `partials`: gradient_norm_partials() floats.
+/// learning rate and the bias corrections, and then collects the step's metrics: what runs later,
+/// such as the optimizer, finds state->step incremented. An `end` without a state is left out.
+/// `partials`: gradient_norm_partials() floats.
 void gradient_norm(Stream& stream, const ParameterView& parameters, const ScheduleSpec& schedule,
-                   float clip, float* partials, StepState* state);
+                   float clip, float* partials, StepState* state, const CollectMetrics& end = {});
 std::size_t gradient_norm_partials();
 
 /// Adaptive gradient clipping in place: scales the gradient of each unit of parameters.clip_units
@@ -75,15 +78,27 @@ struct GradientSquares {
   }
 };
 
-/// Second pass: computes the norm, the clipping factor and the factors of set_step_factors.
+/// Second pass: computes the norm, the clipping factor and the factors of set_step_factors. Then it
+/// ends the step.
 struct GradientScale {
+  static constexpr LaunchBound kLaunchBound = kMetricBound;
   const float* partials;
   ScheduleSpec schedule;
   float clip;
   StepState* state;
+  CollectMetrics end = {};  ///< without a state, if the step goes on
 
   template <class Team>
-  WS_HD void operator()(Team& team, std::int64_t) const {
+  WS_HD void operator()(Team& team, std::int64_t index) const {
+    scale(team);
+    if (end.state == nullptr) return;
+    team.sync();
+    end(team, index);
+  }
+
+ private:
+  template <class Team>
+  WS_HD void scale(Team& team) const {
     float* lanes = team.template scratch<float>(reduce_lanes(kNormParts));
     const std::uint64_t step = state->step;  // loaded before the barriers
     const std::uint32_t nonfinite = state->nonfinite;

@@ -89,7 +89,7 @@ struct OptimizerStep {
     for (; r < range_count && ranges[r].begin < elements.end; ++r) {
       const UpdateRange range = ranges[r];
       const StepState now = *state;  // here, so that it needs no registers during the updates
-      if (now.step < range.start) continue;
+      if (now.step <= range.start) continue;  // now.step counts this step
       const auto factors = rule.factors(now, range, ratios != nullptr ? ratios[r] : 1.0f);
       const std::int64_t begin = range.begin < elements.begin ? elements.begin : range.begin;
       const std::int64_t end = range.end < elements.end ? range.end : elements.end;

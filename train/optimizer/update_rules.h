@@ -53,7 +53,7 @@ struct AdamWRule {
     const float rate = state.learning_rate * range.lr_scale;
     if (range.start == 0)
       return {rate, rate * range.weight_decay, state.correction1, state.correction2};
-    const std::uint64_t step = state.step - range.start;
+    const std::uint64_t step = state.step - 1 - range.start;  // state.step counts this step
     return {rate, rate * range.weight_decay, bias_correction(beta1, step),
             bias_correction(beta2, step)};
   }

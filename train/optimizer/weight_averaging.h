@@ -30,7 +30,7 @@ struct AverageWeights {
 
   template <class Team>
   WS_HD void operator()(Team& team, std::int64_t chunk) const {
-    const float t = static_cast<float>(state->step);
+    const float t = static_cast<float>(state->step - 1);  // state->step counts this step
     const float young = (1.0f + t) / (10.0f + t);
     const float keep = young < decay ? young : decay;
     const ChunkRange range(chunk, n);

@@ -28,7 +28,8 @@ void TrainingStep::enqueue(Stream& stream) {
 
 void TrainingStep::enqueue_data(Stream& stream) {
   data(stream);
-  end(stream, made());
+  ops::collect_metrics(stream, losses_.measures(), mixture_.slots(), batch().overflow,
+                       state_.data(), ring_.view());
 }
 
 void TrainingStep::enqueue_kept(Stream& stream, std::size_t k) {
@@ -56,8 +57,7 @@ StepBatch TrainingStep::kept(std::size_t k) const {
 void TrainingStep::learn(Stream& stream, const StepBatch& batch) {
   for (std::int64_t i = 0; i < passes_; ++i) pass(stream, batch, i);
   reduce(stream);
-  traced(stream, stages::kOptimize, [&] { optimize(stream); });
-  end(stream, batch);
+  traced(stream, stages::kOptimize, [&] { optimize(stream, batch); });
 }
 
 /// Assigns a sample to each row, emits the samples and mixes them.
@@ -80,7 +80,9 @@ void TrainingStep::pass(Stream& stream, const StepBatch& batch, std::int64_t ind
   const Pass pass{stream, rows, slots, state_.data(), PassMode::train};
   traced(stream, stages::kForward, [&] {
     task_.forward(pass);
-    losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first);
+    const auto layer = task_.output_layer();
+    losses_.enqueue(stream, rows, slots, task_.outputs(), task_.output_gradient(), first,
+                    layer ? &*layer : nullptr);
   });
   traced(stream, stages::kBackward, [&] { task_.backward(pass); });
   if (passes_ > 1) task_.parameters().add_gradients(stream, index, passes_);
@@ -91,16 +93,12 @@ void TrainingStep::reduce(Stream& stream) {
   task_.parameters().reduce_gradients(stream, ranks_, wide_gradient_.data());
 }
 
-/// Computes the gradient norm and clips, sets the learning rate; one pass updates the master weights
-/// and their working copy.
-void TrainingStep::optimize(Stream& stream) {
-  task_.optimize(stream, schedule_, state_.data());
-}
-
-/// Writes a line of metrics into the ring and increments the step counter.
-void TrainingStep::end(Stream& stream, const StepBatch& batch) {
-  ops::collect_metrics(stream, losses_.measures(), batch.slots, batch.view.overflow, state_.data(),
-                       ring_.view());
+/// Computes the gradient norm and clips, sets the learning rate, writes a line of metrics into the ring
+/// and increments the step counter; one pass updates the master weights and their working copy.
+void TrainingStep::optimize(Stream& stream, const StepBatch& batch) {
+  task_.optimize(
+      stream, schedule_,
+      {losses_.measures(), batch.slots, batch.view.overflow, state_.data(), ring_.view()});
 }
 
 TrainingStep::TrainingStep(const RunConfig& config, Mixture& mixture, SupervisedTask& task,

@@ -60,8 +60,7 @@ class TrainingStep {
   void learn(Stream& stream, const StepBatch& batch);
   void pass(Stream& stream, const StepBatch& batch, std::int64_t index);
   void reduce(Stream& stream);
-  void optimize(Stream& stream);
-  void end(Stream& stream, const StepBatch& batch);
+  void optimize(Stream& stream, const StepBatch& batch);
   StepBatch made() const { return {batch(), mixture_.slots()}; }
   StepBatch kept(std::size_t k) const;
 

@@ -2,6 +2,7 @@
 
 #include "kernels/ops/training.h"
 #include "train/heads/average_outputs.h"
+#include "train/heads/head_losses.h"
 #include "train/network/fastest_plans.h"
 #include "train/optimizer/gradient_clipping.h"
 #include "train/optimizer/optimizer.h"
@@ -15,7 +16,9 @@
 namespace wellspring {
 
 SupervisedTask::Input SupervisedTask::Input::of(const RunConfig& config, const Mixture& mixture) {
-  return {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
+  Input input = {mixture.layout(), make_heads(config.heads, training_truth(config, mixture))};
+  input.loss_in_output_layer = fuses_output_layer(input.heads, config.data.mix.on());
+  return input;
 }
 
 SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DType compute,
@@ -34,6 +37,7 @@ SupervisedTask::SupervisedTask(const RunConfig& config, RunContext& context, DTy
   NetworkSpec spec{.batch = context.pass_share().rows,
                    .compute = compute,
                    .seed = config.seed,
+                   .loss_in_output_layer = input_.loss_in_output_layer && !input_.features,
                    .rules = config.optimizer.parameters};
   auto whole = std::make_unique<Network>(tape, spec, context.stream, context.memory);
   phases_ = whole->parameters().phases();
@@ -84,10 +88,12 @@ void SupervisedTask::backward(const Pass& pass) {
   networks_[phase_]->backward({pass.stream, batch, pass.slots, pass.state, pass.mode});
 }
 
-void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state) {
+void SupervisedTask::optimize(Stream& stream, const ops::ScheduleSpec& schedule,
+                              const ops::CollectMetrics& end) {
+  StepState* const state = end.state;
   const ops::ParameterView view = parameters().view();
   if (view.units > 0) ops::clip_adaptively(stream, view, optimizer_.agc);
-  ops::gradient_norm(stream, view, schedule, clip_, norm_partials_.data(), state);
+  ops::gradient_norm(stream, view, schedule, clip_, norm_partials_.data(), state, end);
   ops::optimizer_step(stream, optimizer_, view, parameters().first_moment(),
                       parameters().second_moment(), state);
   if (ema_ > 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/batch/batch.h"
+#include "kernels/ops/metrics.h"
 #include "kernels/runtime/step_state.h"
 #include "kernels/runtime/stream.h"
 #include "sources/mixture.h"
@@ -27,6 +28,8 @@ class SupervisedTask {
     std::vector<HeadSpec> heads;  ///< in the order of the outputs
     /// Layer whose values follow the heads' outputs, see Tape::append_features; unset: none.
     std::optional<std::string> features = {};
+    /// A step runs the last layer with the loss, if it can; see output_layer().
+    bool loss_in_output_layer = false;
 
     /// Input of a run. `mixture`: its training sources. Errors (config): see make_heads.
     static Input of(const RunConfig& config, const Mixture& mixture);
@@ -50,11 +53,13 @@ class SupervisedTask {
   const TensorShape& feature_shape() const { return feature_shape_; }
   /// Buffer for the gradient of the losses: [batch, outputs] in the compute type.
   void* output_gradient() const { return network().output_gradient(); }
+  /// The last layer, if a step runs it with the loss; see Network::output_layer.
+  std::optional<ops::OutputLayer> output_layer() const { return network().output_layer(); }
   /// Enqueues the backward pass: the gradient of every parameter that the step trains.
   void backward(const Pass& pass);
-  /// Enqueues clipping, the learning rate and the update of all trained parameters and their
-  /// average.
-  void optimize(Stream& stream, const ops::ScheduleSpec& schedule, StepState* state);
+  /// Enqueues clipping, the learning rate, the end of the step, and the update of all trained
+  /// parameters and their average.
+  void optimize(Stream& stream, const ops::ScheduleSpec& schedule, const ops::CollectMetrics& end);
 
   ParameterArena& parameters() { return networks_.back()->parameters(); }
   const ParameterArena& parameters() const { return network().parameters(); }

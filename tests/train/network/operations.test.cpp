@@ -105,6 +105,39 @@ const std::vector<OperationCase>& cases() {
          return t.relu(t.add(y, x));
        },
        256, 4},
+      {"group_norm_relu_conv", image,
+       [](Tape& t) {
+         const Tensor x = t.group_norm(t.conv(t.input(), "a", {.channels = 4}), "n", {.groups = 2});
+         return t.conv(t.relu(x), "b", {.channels = 2});
+       },
+       256, 2},
+      {"group_norm_read_twice", image,
+       [](Tape& t) {
+         const Tensor x =
+             t.relu(t.group_norm(t.conv(t.input(), "a", {.channels = 8}), "m", {.groups = 2}));
+         const Tensor y = t.group_norm(t.conv(x, "b", {.channels = 8}), "n", {.groups = 2});
+         return t.conv(t.relu(t.add(y, x)), "c", {.channels = 2});
+       },
+       384, 4},
+      {"conv_pool_relu_group_norm", image,
+       [](Tape& t) {
+         const Tensor x = t.relu(t.max_pool(t.conv(t.input(), "a", {.channels = 4})));
+         return t.conv(t.group_norm(x, "n", {.groups = 2}), "b", {.channels = 2});
+       },
+       256, 4},
+      {"conv_relu_pool_group_norm_relu", image,
+       [](Tape& t) {
+         const Tensor x = t.max_pool(t.relu(t.conv(t.input(), "a", {.channels = 8})));
+         return t.conv(t.relu(t.group_norm(x, "n", {.groups = 2})), "b", {.channels = 2});
+       },
+       256, 4},
+      {"batch_norm_read_three_times", image,
+       [](Tape& t) {
+         const Tensor x = t.relu(t.batch_norm(t.conv(t.input(), "a", {.channels = 4}), "m"));
+         const Tensor y = t.batch_norm(t.conv(x, "b", {.channels = 4}), "n");
+         return t.add(t.relu(t.add(x, y)), t.relu(x));
+       },
+       256, 4},
       {"batch_norm", image,
        [](Tape& t) {
          return t.batch_norm(t.conv(t.input(), "a", {.channels = 4, .bias = false}), "n");

@@ -1,7 +1,6 @@
 // Ten training steps of resnet18 and vit compared with timm and PyTorch: AdamW with layer-wise decay, warm-up
 // and cosine, label smoothing, clipping, and an average of the weights.
 #include "kernels/ops/training.h"
-#include "kernels/runtime/end_step.h"
 #include "tests/train/network/published_training_reference.h"
 #include "tests/train/network/published_weights.h"
 #include "tests/train/training_testing.h"
@@ -45,6 +44,9 @@ class PublishedRun {
     slots_ = memory.reserve<Slot>("test", "slots", kImages);
     values_ = memory.reserve<float>("test", "weights, losses, scores", 3 * kImages);
     state_ = memory.reserve<StepState>("test", "state", 1);
+    line_ = memory.reserve<ops::StepMetrics>("test", "line", 1);
+    sums_ =
+        memory.reserve<double>("test", "sums", static_cast<std::size_t>(ops::metric_sums(1, 1)));
     memory.commit();
     task_.parameters().initialise(context_.stream, 1);
     const TemporaryFolder folder;
@@ -64,8 +66,14 @@ class PublishedRun {
     task_.forward(pass(PassMode::train));
     const double loss = this->loss();
     task_.backward(pass(PassMode::train));
-    task_.optimize(stream, learning_rate_schedule(config_), state_.data());
-    end_step(stream, state_.data());
+    const ops::Measures measures = {.batch = kImages,
+                                    .count = 1,
+                                    .losses = 1,
+                                    .sources = 1,
+                                    .values = values_.data() + kImages};
+    task_.optimize(
+        stream, learning_rate_schedule(config_),
+        {measures, slots_.data(), nullptr, state_.data(), {line_.data(), sums_.data(), 1}});
     return loss;
   }
 
@@ -128,6 +136,8 @@ class PublishedRun {
   Planned<std::int32_t> labels_;
   Planned<Slot> slots_;
   Planned<StepState> state_;
+  Planned<ops::StepMetrics> line_;
+  Planned<double> sums_;
   BatchView batch_;
 };
 

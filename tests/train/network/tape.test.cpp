@@ -59,6 +59,44 @@ TEST(Fusion, MergesResidualAndReluIntoANorm) {
   EXPECT_EQ(nodes[1].inputs[1].value, x.value);
 }
 
+TEST(Fusion, MergesAMeanIntoAGroupNorm) {
+  Tape tape = image_tape();
+  const Tensor x = tape.relu(tape.group_norm(tape.input(), "n", {.groups = 1}));
+  tape.head(tape.relu(tape.global_mean(x)), "head");
+  const std::vector<Node> nodes = fuse(tape.nodes());
+  ASSERT_EQ(nodes.size(), 3u) << "the ReLU after the mean is no part of the norm";
+  EXPECT_TRUE(only<GroupNorm>(nodes, 0).mean);
+  EXPECT_TRUE(only<GroupNorm>(nodes, 0).relu);
+}
+
+TEST(Fusion, RemovesAMeanOfOnePixel) {
+  Tape tape = image_tape();
+  const Tensor x = tape.global_mean(tape.global_mean(tape.conv(tape.input(), "conv", {})));
+  tape.head(x, "head");
+  const std::vector<Node> nodes = fuse(tape.nodes());
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(nodes[2].inputs[0].value, nodes[1].output.value);
+}
+
+TEST(Fusion, MergesPoolingAndReluIntoAConvolutionOrANorm) {
+  for (const bool relu_first : {false, true}) {
+    Tape tape = image_tape();
+    Tensor x = tape.conv(tape.input(), "conv", {.channels = 4});
+    x = relu_first ? tape.max_pool(tape.relu(x)) : tape.relu(tape.max_pool(x));
+    tape.head(tape.conv(tape.group_norm(x, "n", {.groups = 2}), "last", {}), "head");
+    const auto with_convolution = fuse(tape.nodes()),
+               with_norm = fuse(tape.nodes(), PoolWith::norm);
+    ASSERT_EQ(kinds(with_convolution), (std::vector<std::string>{"conv", "n", "last", "head"}));
+    ASSERT_EQ(kinds(with_norm), kinds(with_convolution));
+    EXPECT_TRUE(only<Convolution>(with_convolution, 0).pool);
+    EXPECT_FALSE(only<Convolution>(with_norm, 0).pool);
+    EXPECT_FALSE(only<Convolution>(with_norm, 0).relu);
+    EXPECT_TRUE(only<GroupNorm>(with_norm, 1).pool);
+    EXPECT_TRUE(only<GroupNorm>(with_norm, 1).pool_relu);
+    EXPECT_EQ(with_norm[1].inputs[0].value, with_norm[0].output.value);
+  }
+}
+
 TEST(Fusion, MergesTheEarlierOfTwoNormsIntoTheLater) {
   Tape tape = image_tape();
   const Tensor a = tape.batch_norm(tape.input(), "a"), b = tape.batch_norm(tape.input(), "b");

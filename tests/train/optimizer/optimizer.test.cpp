@@ -45,8 +45,9 @@ std::vector<UpdateRange> tensor_ranges(float decay) {
 
 class OptimizerTest : public test::OperationTest {
  protected:
+  /// The state after the factors of `step` are set.
   Buffer<StepState> state_buffer(std::uint64_t step, float gradient_scale) {
-    StepState state = {.step = step, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
+    StepState state = {.step = step + 1, .learning_rate = 0.01f, .gradient_scale = gradient_scale};
     state.correction1 = bias_correction(OptimizerSpec().beta1, step);
     state.correction2 = bias_correction(OptimizerSpec().beta2, step);
     return buffer(std::vector<StepState>{state});
@@ -299,7 +300,7 @@ TEST_P(OptimizerTest, SkipsAndRemembersANonFiniteGradient) {
       view.vector_gradient = all.data() + kMatrices;
       gradient_norm(stream(), view, {}, 1.0f, partials, state);
       EXPECT_EQ(state.values()[0].gradient_scale, 0);
-      EXPECT_EQ(state.values()[0].nonfinite, 8u);
+      EXPECT_EQ(state.values()[0].nonfinite, 9u);
       optimizer_step(stream(), {}, view, first, second, state);
       EXPECT_EQ(master.values(), start) << "weights changed";
       EXPECT_EQ(first.values(), std::vector<float>(kAll, 0.5f)) << "state changed";
@@ -370,8 +371,18 @@ TEST(OptimizerTeams, GiveEqualBitsForAnySize) {
                              partials.data()},
       kNormParts, {kReduceLanes, kReduceLanes * sizeof(Pack)}, {bytes_of(partials)});
   const ScheduleSpec schedule{1, 0, 10, 20000, 0.9f, 0.999f};
-  expect_equal_for_all_team_sizes(GradientScale{partials.data(), schedule, 1.0f, state.data()}, 1,
-                                  {kReduceLanes, kReduceLanes * sizeof(float)}, {bytes_of(state)});
+  const std::vector<float> losses = random_values<float>(200, 3, 0, 3);
+  const std::vector<Slot> slots(losses.size());
+  std::vector<StepMetrics> line(1);
+  std::vector<double> sums(2);
+  const CollectMetrics end = {
+      .measures = {.batch = 200, .count = 1, .losses = 1, .sources = 1, .values = losses.data()},
+      .slots = slots.data(),
+      .state = state.data(),
+      .ring = {line.data(), sums.data(), 1}};
+  expect_equal_for_all_team_sizes(GradientScale{partials.data(), schedule, 1.0f, state.data(), end},
+                                  1, {kReduceLanes, kMetricScratch + kReduceLanes * sizeof(float)},
+                                  {bytes_of(state), bytes_of(line), bytes_of(sums)});
   const std::vector<UpdateRange> ranges = many_ranges(0.05f);
   const auto step = [&]<class Rule>(const Rule& rule) {
     expect_equal_for_all_team_sizes(
@@ -435,7 +446,7 @@ TEST(OptimizerTeams, GiveEqualBitsInBf16) {
 TEST(AverageWeightsTeams, GiveEqualBitsForAnySize) {
   const auto weights = random_values<float>(kAll, 1);
   std::vector<float> average = random_values<float>(kAll, 2);
-  const StepState state = {.step = 5};
+  const StepState state = {.step = 6};
   wellspring::test::expect_equal_for_all_team_sizes(
       AverageWeights{0.999f, weights.data(), average.data(), &state,
                      static_cast<std::int64_t>(kAll)},

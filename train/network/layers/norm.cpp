@@ -27,50 +27,78 @@ float* floats(void* memory) {
 
 class GroupNormLayer : public Layer {
  public:
-  GroupNormLayer(const GroupNorm& operation, LayerPlanner& planner) {
+  GroupNormLayer(const GroupNorm& operation, LayerPlanner& planner)
+      : pool_(operation.pool), mean_(operation.mean) {
     const TensorShape& in = planner.node().inputs[0].shape;
+    const int side = pool_ ? 2 : 1;
     spec_.batch = planner.batch();
-    spec_.height = in.height;
-    spec_.width = in.width;
+    spec_.height = in.height / side;
+    spec_.width = in.width / side;
     spec_.channels = in.channels;
     spec_.groups = operation.groups;
     spec_.epsilon = operation.epsilon;
     spec_.residual = planner.node().inputs.size() > 1;
     spec_.activation = operation.relu ? ops::Activation::relu : ops::Activation::none;
     spec_.compute = planner.compute();
+    pool_activation_ = operation.pool_relu ? ops::Activation::relu : ops::Activation::none;
     planner.vector(planner.node().name, "weight", in.channels, Init::ones);
     planner.vector(planner.node().name, "bias", in.channels, Init::zeros);
     const auto statistics = static_cast<std::size_t>(spec_.batch * spec_.groups) * sizeof(float);
+    const auto elements = static_cast<std::size_t>(spec_.batch * spec_.height * spec_.width) *
+                          static_cast<std::size_t>(spec_.channels);
     planner.save(statistics);
     planner.save(statistics);
+    if (pool_ || mean_) planner.save(elements * size_of(spec_.compute));
+    if (pool_) planner.save(elements);
     unwanted_ = align_up(ops::group_norm_partials(spec_) * sizeof(float));
     planner.workspace(unwanted_);
     if (planner.learns()) planner.sum_parts();
-    if (!planner.input_gradient(0))
-      planner.workspace(unwanted_ + static_cast<std::size_t>(spec_.batch * in.elements()) *
-                                        size_of(spec_.compute));
-    planner.keep_input(0);
-    if (operation.relu) planner.keep_output();
+    if (!planner.input_gradient(0) && !pool_)
+      planner.workspace(unwanted_ + elements * size_of(spec_.compute));
+    if (!mean_) planner.add_gradients();
+    if (!pool_) planner.keep_input(0);
+    if (operation.relu && !mean_) planner.keep_output();
   }
 
   void forward(const LayerRun& run) override {
-    ops::group_norm_forward(run.stream(), spec_, run.input[0], run.value(kScale), run.value(kShift),
-                            residual(run), run.output, floats(run.saved[kMean]),
-                            floats(run.saved[kRstd]), floats(run.workspace.data));
+    const ops::PoolBeforeNorm pool{pool_activation_, winners(run), run.input[0]};
+    ops::group_norm_forward(run.stream(), spec_, normalised(run), run.value(kScale),
+                            run.value(kShift), residual(run), output(run), floats(run.saved[kMean]),
+                            floats(run.saved[kRstd]), floats(run.workspace.data),
+                            mean_ ? run.output : nullptr, pool_ ? &pool : nullptr);
   }
 
   void backward(const LayerRun& run) override {
     void* dx = run.input_gradient[0];
-    if (dx == nullptr) dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
-    ops::group_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
+    const ops::PoolBeforeNorm pool{pool_activation_, winners(run), nullptr, dx};
+    const bool pools = pool_ && dx != nullptr;
+    if (pool_)
+      dx = run.saved[kKept];
+    else if (dx == nullptr)
+      dx = static_cast<std::byte*>(run.workspace.data) + unwanted_;
+    ops::group_norm_backward(run.stream(), spec_, normalised(run), output(run),
+                             {run.output_gradient, run.output_gradient_again, mean_},
                              run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
                              dx, residual_gradient(run), run.value_gradient(kScale),
                              run.value_gradient(kShift), floats(run.workspace.data),
-                             run.workspace.totals);
+                             run.workspace.totals, pools ? &pool : nullptr);
   }
 
  private:
+  /// The pooled input, whose memory the backward pass uses for its gradient; or the output before
+  /// the mean.
+  static constexpr std::size_t kKept = 2;
+  std::uint8_t* winners(const LayerRun& run) const {
+    return pool_ ? static_cast<std::uint8_t*>(run.saved[kKept + 1]) : nullptr;
+  }
+  const void* normalised(const LayerRun& run) const {
+    return pool_ ? run.saved[kKept] : run.input[0];
+  }
+  void* output(const LayerRun& run) const { return mean_ ? run.saved[kKept] : run.output; }
+
   ops::GroupNormSpec spec_;
+  bool pool_, mean_;
+  ops::Activation pool_activation_ = ops::Activation::none;
   std::size_t unwanted_ = 0;  ///< offset in the workspace of an input gradient that is not needed
 };
 
@@ -127,6 +155,7 @@ class BatchNormLayer : public Layer {
     planner.save(statistics);
     planner.save(statistics);
     planner.workspace(ops::batch_norm_partials(spec_) * sizeof(float));
+    planner.add_gradients();
     if (learns_) planner.keep_input(0);
     if (operation.relu) planner.keep_output();
   }
@@ -147,8 +176,9 @@ class BatchNormLayer : public Layer {
   }
 
   void backward(const LayerRun& run) override {
-    ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output, run.output_gradient,
-                             run.value(kScale), floats(run.saved[kMean]), floats(run.saved[kRstd]),
+    ops::batch_norm_backward(run.stream(), spec_, run.input[0], run.output,
+                             {run.output_gradient, run.output_gradient_again}, run.value(kScale),
+                             floats(run.saved[kMean]), floats(run.saved[kRstd]),
                              run.input_gradient[0], residual_gradient(run),
                              run.value_gradient(kScale), run.value_gradient(kShift),
                              floats(run.workspace.data));
