@@ -60,7 +60,7 @@ std::string machine_text(const MachineRate& rate) {
 
 std::string cause_text(const Cause& cause) {
   return fmt::format(
-      "{}: costs {} of the ceiling{}; without it and what is below it {:.2f} times "
+      "{}: costs {} of the ceiling{}; without it and the stages below it, the step is {:.2f} times "
       "as fast{}{}",
       cause.stage, percent(cause.drop), between(cause.interval, 100, 1), cause.gain,
       cause.level ? "; level with the cause before" : "",

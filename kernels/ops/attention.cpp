@@ -58,7 +58,7 @@ AttentionShape shape_of(const AttentionSpec& spec, Device device) {
     fail(
         ErrorKind::device,
         {fmt::format("{}: the heads are too wide for {}", spec.to_string(), device.to_string()),
-         fmt::format("they need {} bytes of scratch, and there are {}", most_scratch(shape), limit),
+         fmt::format("they need {} bytes of scratch, but only {} are available", most_scratch(shape), limit),
          "use more heads, so that each is narrower"});
   }
   return shape;
