@@ -87,7 +87,7 @@ int port_of_first(const Variables& variables, const Launch& launch, int job) {
   if (const auto slurm = variables.find("SLURM_JOB_ID"))
     return kFirstPort + (*slurm + variables.find("SLURM_STEP_ID").value_or(0)) % kPorts;
   if (launch.on_one_node()) return kFirstPort + job % kPorts;
-  variables.refuse("its ranks are on several nodes, and MASTER_PORT is not set",
+  variables.refuse("its ranks are on several nodes, but MASTER_PORT is not set",
                    "set MASTER_PORT to a free port of rank 0's node, the same on all ranks");
 }
 

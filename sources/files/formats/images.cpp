@@ -92,7 +92,7 @@ const ParamTable<ImageSettings>& shard_table() {
 const ParamTable<ImageSettings>& record_table() {
   static const auto table =
       shard_keys("feature with the image file's bytes; empty: image/encoded or image",
-                 "feature with the label, a whole number or a text; empty: image/class/label or "
+                 "feature with the label, a whole number or a string; empty: image/class/label or "
                  "label");
   return table;
 }
