@@ -160,7 +160,7 @@ struct TensorNorms {
     return {weight + o.weight, update + o.update};
   }
 };
-/// Parts of each tensor, one per team, so that a large tensor keeps a GPU busy. It affects the
+/// Parts of each tensor, a team each, so that a large tensor keeps a GPU busy. It affects the
 /// rounding of the norms.
 inline constexpr std::int64_t kTensorParts = 32;
 

@@ -34,7 +34,7 @@ struct Crop {
     template <class Check>
     StepValues plan(FrameSize out, const Check& check) const {
       if (resize < out.width || resize < out.height)
-        check.refuse(".resize is {}, but the output has {} x {} pixels",
+        check.refuse(".resize is {}, and the output has {} x {} pixels",
                      "the crop is a part of the resized image", "use at least the output size",
                      resize, out.width, out.height);
       return {resize, place == CropPlace::centre ? 1 : 0};

@@ -81,7 +81,7 @@ struct MaskPatches {
     template <class Check>
     StepValues plan(FrameSize out, const Check& check) const {
       if (out.width % patch != 0 || out.height % patch != 0)
-        check.refuse(".patch is {}, but the image has {} x {} pixels",
+        check.refuse(".patch is {}, and the image has {} x {} pixels",
                      "the image consists of whole patches", "use a divisor of both sides", patch,
                      out.width, out.height);
       const int patches = (out.width / patch) * (out.height / patch);
