@@ -271,8 +271,8 @@ class ShardFolder {
         std::error_code error;
         const std::uintmax_t bytes = fs::file_size(file, error);
         if (error || bytes != shard.at("bytes").get<std::uintmax_t>())
-          refuse(fmt::format("{} is missing, or its size differs from {}",
-                             file.filename().string(), kIndex),
+          refuse(fmt::format("{} is missing, or its size differs from {}", file.filename().string(),
+                             kIndex),
                  "the shard was changed after it was written");
         samples += shard.at("samples").get<std::uint64_t>();
       }

@@ -76,7 +76,8 @@ ParamTable<ImageSettings> shard_keys(const char* image, const char* label) {
           .text("image", &ImageSettings::image, image)
           .text("label", &ImageSettings::label, label)
           .text("classes", &ImageSettings::classes,
-                "text file next to the shards with the names of the classes, one per line in the order "
+                "text file next to the shards with the names of the classes, one per line in the "
+                "order "
                 "of the labels; empty: labels that are numbers name themselves, and other "
                 "labels are sorted")));
 }

@@ -130,7 +130,8 @@ TEST(TcpCommunicator, NamesTheRankThatEnds) {
       if (rank == lost)
         EXPECT_EQ(end, "");
       else
-        expect_parts(end, {fmt::format("rank {} ended without reporting an error", lost), "checkpoint"});
+        expect_parts(end,
+                     {fmt::format("rank {} ended without reporting an error", lost), "checkpoint"});
     }
   }
 }
