@@ -2,6 +2,7 @@
 // periods from the literature; tests/truth rebuilds the trajectories.
 #include "generators/events/ode.h"
 
+#include "generators/generator.h"
 #include "tests/support/error_testing.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include "generators/generator.h"
 #include "tests/support/error_testing.h"
+#include "tests/support/host_team.h"
 
 #include <gtest/gtest.h>
 
