@@ -183,7 +183,7 @@ Command add_bench(CLI::App& parent) {
   app->add_option("settings", options->settings,
                   "key=value: overrides of the configuration, or parameters of the generator");
   app->add_option("--filter", options->filter,
-                  "only generators, or other rows, whose name matches (extended regex)");
+                  "only rows whose names match this extended regular expression");
   app->add_option("--json", options->json, "also write the rows to this JSON file");
   app->add_option("--device", options->device,
                   "cpu, cuda, cuda:N or auto (default: device of the configuration, or auto)");

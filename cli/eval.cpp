@@ -109,7 +109,7 @@ Command add_eval(CLI::App& parent) {
       *app, "--knn", options->knn, 1, kMostNeighbours,
       "instead of the heads, evaluate a classifier of frozen features: the K training samples with "
       "the largest cosine similarity vote with weight exp(similarity / temperature); the data may "
-      "have other classes than the checkpoint");
+      "have different classes from the checkpoint");
   knn->excludes(app->get_option("--predictions"));
   app->add_option("--layer", options->layer,
                   "(with --knn) layer of the features, as for `wellspring features`")

@@ -43,7 +43,7 @@ int run(const ExportArguments& options) {
                                 {options.layout, progress, images, options.gzip,
                                  options.shard_samples, options.samples.threads.value_or(0)});
       },
-      shards ? "repeat the command to go on after the last complete shard" : "nothing is kept");
+      shards ? "repeat the command to continue after the last complete shard" : "nothing is kept");
   if (!done) return shards ? kInterruptedExitCode : kInterrupted;
   if (report.abandoned > 0) {
     print_notes({fmt::format("removed leftovers of a killed export next to {}: {}",

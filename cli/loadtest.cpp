@@ -113,7 +113,7 @@ Command add_loadtest(CLI::App& parent) {
       parent.add_subcommand("loadtest", "measure the rate of a data set alone, without a network");
   auto options = std::make_shared<LoadTestArguments>();
   add_sample_options(*app, options->samples,
-                     "most samples to read (default: as many as --seconds allows)");
+                     "maximum number of samples to read (default: as many as --seconds allows)");
   add_whole_option(*app, "--seconds", options->seconds, 1, 86'400,
                    "time limit of each measurement");
   app->add_option("--consumer", options->consumer,

@@ -60,7 +60,7 @@ class LocalRanks {
  public:
   void add(pid_t id) { ids_.push_back(id); }
 
-  /// Collects those that have ended.
+  /// Reaps the processes that have ended.
   void collect() {
     int status = 0;
     for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;) {

@@ -76,7 +76,7 @@ pid_t start_training(const std::string& config, const std::vector<std::string>& 
   posix_spawnattr_destroy(&attributes);
   if (error != 0)
     fail(ErrorKind::runtime, {"cannot start a training process", std::strerror(error),
-                              "use a smaller --jobs, or raise the limit of processes"});
+                              "use a smaller --jobs, or raise the limit on processes"});
   return child;
 }
 

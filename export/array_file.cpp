@@ -117,7 +117,7 @@ std::unique_ptr<ArrayFile> create_array_file(const std::filesystem::path& path, 
   fail(ErrorKind::config,
        {fmt::format("cannot export to '{}'", path.string()),
         ending.empty()
-            ? "the extension selects the format, and the name has none"
+            ? "the extension selects the format, but the name has none"
             : fmt::format("the extension selects the format, and '{}' is unknown", ending),
         "use a name that ends in .npz, .h5 or .hdf5 (tracker hits: .trackml; event records: .lhe "
         "or .hepmc)"});

@@ -60,7 +60,7 @@ std::string machine_text(const MachineRate& rate) {
 
 std::string cause_text(const Cause& cause) {
   return fmt::format(
-      "{}: costs {} of the ceiling{}; without it and what is below it {:.2f} times "
+      "{}: costs {} of the ceiling{}; without it and the stages below it, the step is {:.2f} times "
       "as fast{}{}",
       cause.stage, percent(cause.drop), between(cause.interval, 100, 1), cause.gain,
       cause.level ? "; level with the cause before" : "",
@@ -101,7 +101,7 @@ std::vector<std::string> caveats(const DiagnosisReport& report) {
   std::vector<std::string> lines = report.notes;
   if (!report.ladder.tight)
     lines.push_back(
-        fmt::format("the time was over after {} turns; some intervals are wider than "
+        fmt::format("the time limit was reached after {} turns; some intervals are wider than "
                     "2 %: more time ({}) narrows them",
                     report.ladder.turns(), trim(report.ladder.option)));
   if (report.ladder.load.busy())
@@ -118,7 +118,7 @@ std::vector<std::string> caveats(const DiagnosisReport& report) {
                           "data sets larger than memory, run like 'files from storage'"
                         : "reading from storage is not possible here: " + report.cold->reason);
   if (report.diagnosis.causes.size() > 1)
-    lines.push_back("stages overlap: mending one cause alone gains at most its drop");
+    lines.push_back("stages overlap: fixing one cause alone gains at most its drop");
   return lines;
 }
 

@@ -133,7 +133,7 @@ Ladder measure_ladder(const std::vector<Rung>& rungs, const LadderLimits& limits
     if (passed() <= limits.seconds) continue;
     const double of_all = passed() * rung_count / static_cast<double>(i + 1);
     fail(ErrorKind::config,
-         {fmt::format("the time limit of {} was over before the first turn",
+         {fmt::format("the time limit of {} was reached before the first turn",
                       human_duration(limits.seconds)),
           fmt::format("warming up {} of {} rungs took {}", i + 1, rungs.size(),
                       human_duration(passed())),

@@ -106,9 +106,9 @@ void TrainingLadder::add_cached() {
   const auto add = [&](std::unique_ptr<Trainer>& to, Storage storage, RowCache cache,
                        const char* where, std::uint64_t available) {
     if (bytes > static_cast<double>(available) / 2) {
-      notes_.push_back(fmt::format("no rung with rows {}: they need {}, and {} are free", where,
-                                   human_bytes(static_cast<std::uint64_t>(bytes)),
-                                   human_bytes(available)));
+      notes_.push_back(
+          fmt::format("skipped the rung with rows {}: they need {}, but only {} are free", where,
+                      human_bytes(static_cast<std::uint64_t>(bytes)), human_bytes(available)));
       return;
     }
     to = trainer(streamed_as(storage, cache));

@@ -71,11 +71,11 @@ void DatasetSource::plan_images() {
                          : data_->size_advice(size)});
   }
   if (context_.channels != 0 && context_.channels != channels)
-    fail(ErrorKind::data,
-         {fmt::format("source '{}': {} with {}", spec_.name, data_->location(0),
-                      counted(channels, "channel")),
-          fmt::format("data.channels is {}, and only image files are converted", context_.channels),
-          fmt::format("set data.channels: {}, or convert the data", channels)});
+    fail(ErrorKind::data, {fmt::format("source '{}': {} with {}", spec_.name, data_->location(0),
+                                       counted(channels, "channel")),
+                           fmt::format("data.channels is {}, but only image files can be converted",
+                                       context_.channels),
+                           fmt::format("set data.channels: {}, or convert the data", channels)});
   const FrameSize frame = frame_of(layout.sample.shape()), out = frame_of(layout_.shape());
   const auto planned = [&](const Augmentations& values) {
     expect_channels(values, channels);

@@ -60,7 +60,7 @@ void Mixture::add(std::unique_ptr<Source> source, MixtureEntry entry, const Conf
   expect_text(*source);
   if (size() == kMaxSources) {
     fail(ErrorKind::config,
-         {fmt::format("{}source '{}' is one too many", place.prefix(), name),
+         {fmt::format("{}source '{}': too many sources", place.prefix(), name),
           fmt::format("a mixture can have at most {}", kMaxSources), "remove or merge sources"});
   }
   for (const auto& other : sources_) {

@@ -315,7 +315,7 @@ class ArraySurvey {
                                 other_truth->array.text()});
   }
 
-  /// Sets `classes` if the held-out rows have other classes than the training rows.
+  /// Sets `classes` if held-out and training rows have different classes.
   void add_classes() {
     if (survey_.held_out.empty() || survey_.find("classes") != nullptr) return;
     DataSurvey other = survey_;
@@ -331,7 +331,7 @@ class ArraySurvey {
     const auto trained = survey_.open()->classes().size();
     if (held_out == trained) return;
     survey_.keys.push_back({"classes", fmt::format("{}", std::max(held_out, trained)),
-                            "held-out rows have other classes than training rows"});
+                            "held-out and training rows have different classes"});
   }
 
   DataSurvey& survey_;

@@ -145,7 +145,7 @@ std::optional<HeldOutFigure> figure_to_keep(const RunConfig& config,
   if (config.train.keep_best.empty()) return std::nullopt;
   if (config.train.patience > 0 && config.evaluation.every > config.train.steps)
     fail(ErrorKind::config,
-         {fmt::format("train.patience: eval.every is {}, and the run has only {}",
+         {fmt::format("train.patience: eval.every is {}, but the run has only {}",
                       config.evaluation.every, counted(config.train.steps, "step")),
           "patience counts the evaluations at multiples of eval.every",
           "set a smaller eval.every, or remove patience"});
@@ -191,10 +191,10 @@ void BestKeeper::resume(const RunProgress& progress, std::uint64_t step, const C
   if (best && best->figure != figure_->name())
     start_again(fmt::format("train.keep_best followed {} so far", best->figure), 0);
   else if (best && own != nullptr && !std::filesystem::exists(own->path_of(best->step)))
-    start_again(fmt::format("the best checkpoint so far, of step {}, is not in {}", best->step,
+    start_again(fmt::format("the best checkpoint so far (step {}) is not in {}", best->step,
                             own->run_folder().string()),
                 0);
-  // A recorded evaluation at this step is of the former sets.
+  // A recorded evaluation at this step used the earlier sets.
   if (!progress.held_out.empty() && progress.held_out != held_out)
     start_again("the held-out sets have changed", step);
 }

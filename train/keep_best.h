@@ -46,8 +46,8 @@ class BestKeeper {
   void resume(const RunProgress& progress, std::uint64_t step, const CheckpointStore* own,
               std::vector<std::string>& notes);
   /// Compares an evaluation with the best one, unless that was done before. Returns true if it is
-  /// better. Ignores an additional evaluation at a time limit, so that a run that goes on from
-  /// there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not appeared
+  /// better. Ignores an additional evaluation at a time limit, so that a run that continues
+  /// from there equals an uninterrupted one. Error (data) if the figure cannot appear, or has not appeared
   /// by the last step.
   bool compare(const EvaluationReport& report);
   bool out_of_patience() const { return patience_ > 0 && progress_.since_best >= patience_; }

@@ -40,7 +40,7 @@ void require_same_config(RunContext& context, const RunConfig& config) {
   const std::string own = shared_settings(config), first = context.of_first(own);
   if (own == first) return;
   fail(ErrorKind::config,
-       {fmt::format("rank {} has another configuration than rank 0: {}", context.ranks.rank(),
+       {fmt::format("rank {} has a different configuration from rank 0: {}", context.ranks.rank(),
                     fmt::join(config_differences(first, own), "; ")),
         "all ranks train one network on one sequence of samples",
         "start all ranks with the same configuration and the same files"});

@@ -444,7 +444,7 @@ void Trainer::Impl::fail_data(const Error& error) {
   const bool alone = context_.ranks.size() == 1;
   if (alone && folder_ && folder_->metrics() != nullptr && step > first_step_) {
     if (!has_checkpoint_of_this_step()) checkpoint();
-    kept = fmt::format("progress is saved in {}; once that is mended, the same command resumes it",
+    kept = fmt::format("progress is saved in {}; once that is fixed, the same command resumes it",
                        folder_->checkpoints().path_of(step).string());
   }
   fail(ErrorKind::data, {fmt::format("step {}: {}", step, error.what()), "", kept});

@@ -243,7 +243,7 @@ std::string advice_for_missing(const std::filesystem::path& file) {
   const fs::path ending = fs::path(file) += ".yaml";
   for (const fs::path& other :
        {ending, "configs" / file.filename(), "configs" / ending.filename()}) {
-    std::error_code unreadable;  // an unreadable folder leads to no advice
+    std::error_code unreadable;  // no advice for an unreadable folder
     if (fs::is_regular_file(other, unreadable))
       return fmt::format("did you mean {}?", other.string());
   }

@@ -14,10 +14,10 @@ struct Translation {
 constexpr std::string_view kQuote = "write the text in double quotes";
 
 constexpr std::array kTranslations = {
-    Translation{"end of map not found", "this line continues nothing above it",
+    Translation{"end of map not found", "this line does not continue the line above",
                 "indent the keys of a section by the same number of spaces, and write text after "
                 "a quoted value inside the quotes"},
-    Translation{"end of sequence not found", "this line continues nothing above it",
+    Translation{"end of sequence not found", "this line does not continue the line above",
                 "indent the elements of a list by the same number of spaces"},
     Translation{"end of map flow not found", "a '{' has no matching '}'",
                 "close the braces, or separate the entries by commas"},
@@ -37,11 +37,11 @@ constexpr std::array kTranslations = {
                 "write '\\\\' for a backslash, or use single quotes"},
     Translation{"bad character found while scanning hex", "an escape lacks hexadecimal digits",
                 "write '\\\\' for a backslash, or use single quotes"},
-    Translation{"illegal EOF in scalar", "a quoted text has no closing quote", "close the quote"},
-    Translation{"illegal document indicator", "a line '---' or '...' inside a quoted text",
+    Translation{"illegal EOF in scalar", "quoted text has no closing quote", "close the quote"},
+    Translation{"illegal document indicator", "a line '---' or '...' inside quoted text",
                 "close the quote before it"},
     Translation{"the referenced anchor", "an alias '*name' without an anchor '&name' before it",
-                "define the anchor first, or write a text that begins with '*' in double quotes"},
+                "define the anchor first, or write text that begins with '*' in double quotes"},
     Translation{"alias not found", "a '*' without a name", kQuote},
     Translation{"anchor not found", "a '&' without a name", kQuote},
     Translation{"unexpected character in block", "text on the line of '|' or '>'",
@@ -57,7 +57,7 @@ YamlReason yaml_reason(std::string_view message) {
   const auto* const found = std::ranges::find_if(
       kTranslations, [&](const Translation& entry) { return message.starts_with(entry.message); });
   if (found == kTranslations.end())
-    return {"this construct cannot be read", "write a plain 'key: value' per line"};
+    return {"this construct cannot be read", "write one plain 'key: value' per line"};
   return {std::string(found->why), std::string(found->advice)};
 }
 

@@ -152,7 +152,7 @@ void expect_replaceable(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path / "metadata.json")) {
     fail(ErrorKind::config,
          {fmt::format("{}: the folder exists but has no metadata.json", path.string()),
-          "an export replaces the whole folder, and this folder is not an earlier export",
+          "an export replaces the whole folder, but this folder is not an earlier export",
           "use another name, or move the folder away"});
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
@@ -160,7 +160,7 @@ void expect_replaceable(const std::filesystem::path& path) {
     if (entry.is_regular_file() && is_table(name)) continue;
     fail(ErrorKind::config,
          {fmt::format("{}: the folder exists and contains '{}'", path.string(), name),
-          "an export replaces the whole folder, and this file is not part of an export",
+          "an export replaces the whole folder, but this file is not part of an export",
           "use another name, or move the folder away"});
   }
 }

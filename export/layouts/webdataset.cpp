@@ -242,9 +242,9 @@ class ShardFolder {
     }
     Json found = Json::parse(read_text(file), nullptr, false);
     if (!found.is_object() || found.value("format", Json()) != index_["format"])
-      refuse(fmt::format("its {} is not that of an export", kIndex), "");
+      refuse(fmt::format("its {} was not written by an export", kIndex), "");
     if (!same(found.value("settings", Json()), index_["settings"]))
-      refuse("it holds samples of other settings", difference(found["settings"]));
+      refuse("its samples were exported with other settings", difference(found["settings"]));
     check_shards(found);
     index_ = std::move(found);
   }
@@ -271,8 +271,8 @@ class ShardFolder {
         std::error_code error;
         const std::uintmax_t bytes = fs::file_size(file, error);
         if (error || bytes != shard.at("bytes").get<std::uintmax_t>())
-          refuse(fmt::format("{} is missing or has another size than in {}",
-                             file.filename().string(), kIndex),
+          refuse(fmt::format("{} is missing, or its size differs from {}", file.filename().string(),
+                             kIndex),
                  "the shard was changed after it was written");
         samples += shard.at("samples").get<std::uint64_t>();
       }

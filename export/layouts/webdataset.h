@@ -16,7 +16,7 @@ inline constexpr const char* kWebDataset = "webdataset";
 /// classes if all samples have the same ones. A shard ends after `options.shard_samples` samples, or
 /// at 1 GiB.
 ///
-/// index.json is updated after each shard, so an interrupted export goes on after its last complete
+/// index.json is updated after each shard, so an interrupted export continues after its last complete
 /// one; the result is the same to the byte. Images are encoded in parallel. Source of the format:
 /// webdataset's tariterators.py; IEEE Std 1003.1-2017, pax, "ustar Interchange Format".
 ///

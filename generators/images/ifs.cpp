@@ -148,11 +148,12 @@ const ParamTable<Ifs::Params>& Ifs::table() {
                   "published search with NumPy seed `category_seed`",
                   "FractalDB-1k: official, seed 1")
           .only_where(kSearches, "mode: fractaldb and no class_file")
-          .text_list("class_file", &Params::class_file,
-                     "files of systems, a class each, or a folder of .csv files: a row a,b,c,d,e,f "
-                     "or a,b,c,d,e,f,p per map (p: its probability), as FractalDB publishes them; "
-                     "paths are "
-                     "relative to the configuration")
+          .text_list(
+              "class_file", &Params::class_file,
+              "files of systems, one class per file, or a folder of .csv files: a row a,b,c,d,e,f "
+              "or a,b,c,d,e,f,p per map (p: its probability), as FractalDB publishes them; "
+              "paths are "
+              "relative to the configuration")
           .paths()
           .only_where(kFractalDb, "mode: fractaldb")
           .text("class_hash", &Params::class_hash,

@@ -46,7 +46,7 @@ class ClassFile {
     }
     if (system_.maps < 2)
       refuse(path_.string(), system_.maps == 0 ? "no maps" : "only one map",
-             "a system has 2 to 7 maps, a row each");
+             "a system has 2 to 7 maps, one per row");
     finish();
     return system_;
   }
@@ -74,9 +74,9 @@ class ClassFile {
       at = end + 1;
     }
     if (count < kCoefficients)
-      refuse(place(1), fmt::format("{} numbers", count), "give six coefficients, and p or not");
+      refuse(place(1), fmt::format("{} numbers", count), "give six coefficients, and optionally p");
     if (system_.maps > 0 && count != numbers_)
-      refuse(place(1), fmt::format("{} numbers, and {} in the rows before", count, numbers_),
+      refuse(place(1), fmt::format("{} numbers, but earlier rows have {}", count, numbers_),
              "give p in all rows or in none");
     numbers_ = count;
     if (count == kMostNumbers && number[kCoefficients] < 0)

@@ -1,4 +1,4 @@
-// Files of systems for generator `ifs`, a class each. For `ifs`; host only.
+// Files of systems for generator `ifs`, one class per file. For `ifs`; host only.
 //
 // The format of FractalDB's csv files: a row per map with a, b, c, d, e, f and its probability p,
 // separated by commas. Without p, probabilities are proportional to |ad - bc|. Empty lines and lines

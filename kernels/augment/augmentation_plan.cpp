@@ -190,7 +190,7 @@ void expect_channels(const Augmentations& values, int channels) {
          {op_of<augment::Saturation>, op_of<augment::Hue>, op_of<augment::Grey>})
       if (setting.op() == op)
         fail(ErrorKind::config, {setting.where() + " is used for images with one channel",
-                                 "it changes colours, and these images have none",
+                                 "it changes colours, but these images have none",
                                  fmt::format("remove {}", augmentation_entry(op).name)});
 }
 

@@ -55,11 +55,11 @@ AttentionShape shape_of(const AttentionSpec& spec, Device device) {
                        static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_width)))};
   if (most_scratch(shape) > limit) shape.block = kSmallestBlock;
   if (most_scratch(shape) > limit) {
-    fail(
-        ErrorKind::device,
-        {fmt::format("{}: the heads are too wide for {}", spec.to_string(), device.to_string()),
-         fmt::format("they need {} bytes of scratch, and there are {}", most_scratch(shape), limit),
-         "use more heads, so that each is narrower"});
+    fail(ErrorKind::device,
+         {fmt::format("{}: the heads are too wide for {}", spec.to_string(), device.to_string()),
+          fmt::format("they need {} bytes of scratch, but only {} are available",
+                      most_scratch(shape), limit),
+          "use more heads, so that each is narrower"});
   }
   return shape;
 }

@@ -100,7 +100,7 @@ std::vector<std::int64_t> read_one_hot(const ArrayInput& file, const NumberArray
     const auto one = std::ranges::find(row, 1.0);
     if (one == row.end() || std::ranges::count(row, 0.0) != classes - 1)
       file.refuse(array.name(), fmt::format("of row {} is not one-hot", i),
-                  "a row of several numbers must have a single 1 among zeros",
+                  "a row with several numbers must be one-hot: one 1, otherwise zeros",
                   "store class indices [rows], or read targets of a regression with latents:");
     labels.push_back(one - row.begin());
   }

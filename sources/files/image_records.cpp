@@ -64,14 +64,14 @@ ImageSet ImageSet::open_records(const ShardOptions& options) {
     const ExampleFeature& image = record.find(options.image, kImages, "image");
     if (image.kind != Kind::bytes || image.count != 1)
       record.refuse(
-          fmt::format("the image is not one text of bytes, but {}", counted(image.count, "value")),
+          fmt::format("the image is not one byte string, but {}", counted(image.count, "value")),
           "image");
     std::string text;
     if (options.labelled) {
       const ExampleFeature& label = record.find(options.label, kLabels, "label");
       const bool is_text = label.kind == Kind::bytes && label.bytes <= kLongestRecordLabel;
       if (label.count != 1 || (label.kind != Kind::whole && !is_text))
-        record.refuse("the label is neither one whole number nor one short text", "label");
+        record.refuse("the label is neither one whole number nor one short string", "label");
       text = is_text ? std::string(text_of(bytes.subspan(label.begin, label.bytes)))
                      : std::to_string(label.whole);
       if (text.empty() || text.find_first_of("\n\0", 0, 2) != std::string::npos)

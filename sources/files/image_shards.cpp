@@ -175,7 +175,7 @@ struct ImageSet::ShardReader {
     if (found->is_number_integer()) return found->dump();
     if (found->is_string() && !found->get_ref<const std::string&>().empty())
       return found->get<std::string>();
-    refuse(fmt::format("{}.json: '{}' is neither a whole number nor a text", where, key), "",
+    refuse(fmt::format("{}.json: '{}' is neither a whole number nor a string", where, key), "",
            "set label: to another key");
   }
 };

@@ -121,7 +121,7 @@ TEST_F(RankProcesses, EndTogetherAndLoseNothingWhenOneIsKilled) {
     expect_parts(outcome.err, {"was ended by signal 9"});
     // Before the ranks have met, none of them can notice it, and the starting process ends them.
     if (outcome.err.find("was ended by signal 15") == std::string::npos)
-      expect_parts(outcome.err, {"has ended without a word", "checkpoint"});
+      expect_parts(outcome.err, {"ended without reporting an error", "checkpoint"});
     for (const int rank : ranks)
       EXPECT_NE(::kill(rank, 0), 0) << "rank process " << rank << " is left";
     // The next one continues from a checkpoint, which is never older than that of the last one.

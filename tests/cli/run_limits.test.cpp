@@ -56,7 +56,7 @@ TEST_F(Train, ExtendsARunThatHasEnded) {
   expect_parts(with({"--extend", "10"}).out, {"finished after 40 steps"});
   const Outcome shorter = with({});
   EXPECT_EQ(shorter.exit_code, 2);
-  expect_parts(shorter.err, {"has 40 steps, and the configuration only 20", "train.steps=40"});
+  expect_parts(shorter.err, {"has 40 steps, but the configuration has only 20", "train.steps=40"});
   EXPECT_EQ(with({"--extend", "0"}).exit_code, 2);
   EXPECT_EQ(with({"--extend", "5", "--resume", "never"}).exit_code, 2);
   const std::string extended = weights();

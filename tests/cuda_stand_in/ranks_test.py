@@ -79,5 +79,5 @@ with tempfile.TemporaryDirectory() as name:
         os.kill(int(ranks[1]), signal.SIGKILL)
         _, errors = run.communicate(timeout=9)
         assert run.returncode == 128 + signal.SIGKILL, errors
-        assert "rank 1 has ended without a word" in errors, errors
+        assert "rank 1 ended without reporting an error" in errors, errors
 assert not list(pathlib.Path("/dev/shm").glob("wellspring-nccl-*")), "shared memory is left"

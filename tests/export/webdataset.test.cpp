@@ -209,9 +209,9 @@ TEST(WebDatasetExport, RefusesOtherFoldersAndSettings) {
   spill(folder / "photos/a.jpg", "x");
   expect_parts(refused(folder / "photos", five), {"not empty", "'a.jpg'"});
   spill(folder / "photos/index.json", "[1]");
-  expect_parts(refused(folder / "photos", five), {"is not that of an export"});
+  expect_parts(refused(folder / "photos", five), {"was not written by an export"});
   spill(folder / "s/shard-000002.tar", "short");
-  expect_parts(refused(folder / "s", five), {"shard-000002.tar is missing or has another size"});
+  expect_parts(refused(folder / "s", five), {"shard-000002.tar is missing, or its size differs"});
   nlohmann::json index = index_of(folder / "s");
   for (const char* key : {"complete", "samples", "shards"}) {
     nlohmann::json damaged = index;

@@ -3,9 +3,11 @@
 #include "core/io/files.h"
 #include "generators/generator.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <string>
 
 namespace wellspring::test {
 namespace {
@@ -28,6 +30,23 @@ Json parameters_of(const std::vector<ParamSetting>& settings) {
   Json parameters = Json::object();
   for (const ParamSetting& setting : settings) parameters[setting.name] = setting.value;
   return parameters;
+}
+
+std::string one_line(const Json& value) {
+  if (!value.is_object()) return value.dump();
+  std::string text;
+  for (const auto& [key, member] : value.items()) {
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, one_line(member));
+  }
+  return "{" + text + "}";
+}
+
+std::string one_per_line(const Json& values) {
+  std::string text;
+  for (const Json& value : values) {
+    text += fmt::format("{}  {}", text.empty() ? "" : ",\n", one_line(value));
+  }
+  return "[\n" + text + "\n ]";
 }
 
 }  // namespace
@@ -70,7 +89,12 @@ void write_golden(const Golden& golden) {
     samples.back()["sha256"] = entry.sha256;
   }
   document["samples"] = samples;
-  write_file(golden.file, document.dump(2) + "\n");
+  std::string text;
+  for (const auto& [key, value] : document.items()) {
+    text += fmt::format("{} \"{}\": ", text.empty() ? "" : ",\n", key);
+    text += value.is_array() ? one_per_line(value) : one_line(value);
+  }
+  write_file(golden.file, "{\n" + text + "\n}\n");
 }
 
 }  // namespace wellspring::test

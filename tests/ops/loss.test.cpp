@@ -385,7 +385,7 @@ TEST(LossTeams, GiveEqualBitsForAnySize) {
              given = random_values<float>(930, 2, 0, 1);
   const std::vector<Slot> slots = slots_of({0, 1, 2});
   const std::vector<float> weights = {1, 2, 1}, shift(290, 0.5f), scale(290, 2.0f);
-  for (const std::int32_t own : {2, 10, 290}) {  // less than, and more than the lanes of a team
+  for (const std::int32_t own : {2, 10, 290}) {  // below and above the lanes of a team
     SCOPED_TRACE(own);
     HeadSlice head = {.batch = 3, .width = 310, .begin = 7, .outputs = own, .sources = 0b101};
     head.weight[0] = 1;

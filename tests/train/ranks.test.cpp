@@ -448,8 +448,9 @@ TEST_F(Ranks, RefuseAnotherConfigurationAndBatchesThatCannotBeDivided) {
       });
     });
   };
-  expect_parts(refusal(kPictures, {}, {"optimizer.lr=0.02"}),
-               {"rank 1 has another configuration than rank 0", "optimizer.lr: 0.01 there, 0.02"});
+  expect_parts(
+      refusal(kPictures, {}, {"optimizer.lr=0.02"}),
+      {"rank 1 has a different configuration from rank 0", "optimizer.lr: 0.01 there, 0.02"});
   expect_parts(refusal(kSpectra, {"train.batch=9"}, {}),
                {"a batch of 9 rows cannot be divided among 2 ranks", "train.batch: 8 or 10"});
   expect_parts(refusal(kPictures, {"train.batch=6"}, {}), {"data.mix with a rank of 3 samples"});

@@ -202,7 +202,7 @@ TEST(KeepBest, StartsAgainInAnotherFolder) {
   Trainer trainer(small_run(other.path(), settings), listener, quick(newest));
   std::string notes;
   for (const std::string& note : trainer.plan().notes) notes += note + "\n";
-  expect_parts(notes, {"the best checkpoint so far, of step 2, is not in", "starts again"});
+  expect_parts(notes, {"the best checkpoint so far (step 2) is not in", "starts again"});
   EXPECT_EQ(trainer.run().best->step, 30u);
   EXPECT_EQ(best_folder(other.path()), "step-30");
 }
@@ -426,7 +426,7 @@ TEST_F(Keeper, StartsAgainWithOtherHeldOutSets) {
   BestKeeper other = changed("eval.samples=7");
   expect_parts(resumed(other, before.progress()), {"the held-out sets have changed"});
   EXPECT_FALSE(other.progress().best.has_value());
-  EXPECT_FALSE(other.compare(evaluation(10, 0.5, 0))) << "of the former sets";
+  EXPECT_FALSE(other.compare(evaluation(10, 0.5, 0))) << "used the earlier sets";
   EXPECT_TRUE(other.compare(evaluation(20, 3, 0)));
   BestKeeper other_signal = changed("eval.signal=a");
   EXPECT_EQ(resumed(other_signal, before.progress()), "") << "the area is the same";

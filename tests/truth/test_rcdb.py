@@ -56,6 +56,7 @@ class Rcdb(ContourTest):
             (64, 4, 0, 0, {}),
             (95, 4, 2**63 - 9, 2**33 + 5, {}),
             (512, 1, 1, 1, {}),
+            (1023, 1, 2, 3, {}),
             (64, 4, 5, 2**40, {"preset": "rcdb-21k", "classes": 21000}),
             (33, 6, 7, 12, {"classes": 5, "class_seed": 2**62 + 3, "vertices_low": 3, "vertices_high": 17, "oval": 3.3,
                             "vertices_mean": 10, "orbits_low": 7, "orbits_high": 50, "noise_low": 1.25,

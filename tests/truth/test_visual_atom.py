@@ -176,6 +176,7 @@ class VisualAtom(ContourTest):
             (64, 3, 0, 0, {}),
             (95, 2, 2**63 - 9, 2**33 + 5, {}),
             (512, 1, 1, 1, {}),
+            (1024, 1, 2, 3, {"vertices_high": 250}),
             (64, 2, 5, 2**40, {"preset": "visualatom-21k", "classes": 21000}),
             (48, 2, 6, 3, {"render": 70}),
             (33, 3, 7, 12, {"classes": 5, "class_seed": 2**62 + 3, "vertices_low": 3, "vertices_high": 17, "oval": 3.3,

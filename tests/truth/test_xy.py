@@ -137,7 +137,7 @@ class Xy(SpinTest):
         self.compare(6, 12, *settings, bins=5, low=0.1, high=3, coupling=0.3, start="hot", rounds=3, seed=9)
 
     def test_sixteen_spins(self):
-        # Values at beta = 1 / 0.9, 1 / 1.2 and 1 / 2, which the program's own tests use.
+        # Values at beta = 1 / 0.9, 1 / 1.2 and 1 / 2, to check the sum over currents.
         known = {0.9: (-1.493330, 0.713098), 1.2: (-1.221288, 0.512700), 2.0: (-0.607409, 0.107426)}
         h = 1e-3
         grid = {}

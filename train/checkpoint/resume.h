@@ -16,7 +16,7 @@ struct ResumeChoice {
   enum class Kind : std::uint8_t {
     automatic,  ///< the newest complete checkpoint of the run folder, otherwise step 0
     never,      ///< step 0; Error (config) if the run folder holds checkpoints
-    path,       ///< the checkpoint at `path`, or the newest of the run folder there
+    path,       ///< the checkpoint at `path`, or the newest one in the run folder there
   };
   Kind kind = Kind::automatic;
   std::filesystem::path path;

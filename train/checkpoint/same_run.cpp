@@ -45,7 +45,7 @@ std::optional<RunConfig> of_other_length(const RunConfig& config, const std::str
 [[noreturn]] void refuse_shorter_run(const fs::path& checkpoint, std::uint64_t before,
                                      std::uint64_t now) {
   fail(ErrorKind::config,
-       {fmt::format("{}: this run has {}, and the configuration only {}", checkpoint.string(),
+       {fmt::format("{}: this run has {}, but the configuration has only {}", checkpoint.string(),
                     counted(before, "step"), now),
         "it was extended, or the configuration was changed",
         fmt::format("to continue it, set train.steps={} and no train.epochs; for a new run, set "
@@ -82,9 +82,9 @@ std::uint64_t expect_same_run(const fs::path& checkpoint, const CheckpointHeader
     if (ops::same_rates(rates, learning_rate_schedule(config), header.step)) return before;
     refuse_longer_run(
         checkpoint, before, steps,
-        fmt::format("its learning-rate schedule depends on the number of steps, and another one "
-                    "would have given other rates before step {}; only a constant rate "
-                    "(optimizer.schedule=constant{}, or optimizer.floor=1) can go on, with the "
+        fmt::format("its learning-rate schedule depends on the number of steps, and with another "
+                    "number the rates would have differed before step {}; only a constant rate "
+                    "(optimizer.schedule=constant{}, or optimizer.floor=1) can continue, with the "
                     "same {} (optimizer.warmup={:.9g})",
                     header.step,
                     rates.cooldown > 0

@@ -72,8 +72,8 @@ const ParamTable<HeadConfig>& head_table() {
                      "(quantile) levels to predict besides the median, such as [0.16, 0.84]")
           .text_list(
               "sources", &HeadConfig::sources,
-              "sources that train this head; empty: all that have its targets (regressions) "
-              "or classes per pixel (pixel_class), otherwise those that name it with `head`");
+              "sources that train this head; empty: all sources with its targets (regressions) "
+              "or classes per pixel (pixel_class), otherwise the sources whose `head` names it");
   return table;
 }
 
@@ -190,7 +190,7 @@ void check_error(const ConfigNode& node, const HeadConfig& head) {
                   ? fmt::format("quantiles needs 1 to {} different levels other than 0.5",
                                 ops::RegressionLaw::kMostLevels - 1)
                   : "quantiles has no effect",
-              "error quantile always predicts the median, and the listed quantiles besides",
+              "error quantile always predicts the median as well as the listed quantiles",
               "for example error: quantile, quantiles: [0.16, 0.84]");
 }
 

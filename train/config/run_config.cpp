@@ -369,7 +369,7 @@ void RunConfig::check_sample_ids(const ConfigLocation& place) const {
   fail(ErrorKind::config,
        {fmt::format("{}train: {} of {}", place.prefix(), counted(train.steps, "step"),
                     counted(train.batch, "sample")),
-        "generated samples with ids from 2^48 are held out for evaluation, and this run could "
+        "generated samples with ids from 2^48 are held out for evaluation, but this run could "
         "reach them",
         "use fewer steps"});
 }

@@ -88,7 +88,7 @@ struct WordsOf {
                         a.masked ? ", masked" : ""),
             "the channels of x are q, k and v, each [head, width]; per head y = softmax(q k^T / "
             "sqrt(width)) v over the tokens of a sample. Masked: items that a set does not have "
-            "are no keys, and their y is 0"};
+            "are not keys, and their y is 0"};
   }
   Words operator()(const DropPath& d) const {
     return {"drop_path", fmt::format("rate {:g}", d.rate),

@@ -71,7 +71,7 @@ std::string address_of_first(const Variables& variables, const Launch& launch) {
   if (const auto address = variables.environment("MASTER_ADDR")) return *address;
   if (launch.on_one_node()) return "127.0.0.1";
   if (const auto nodes = variables.environment("SLURM_STEP_NODELIST")) return first_node(*nodes);
-  variables.refuse("its ranks are on several nodes, and MASTER_ADDR is not set",
+  variables.refuse("its ranks are on several nodes, but MASTER_ADDR is not set",
                    "set MASTER_ADDR to the node of rank 0, and MASTER_PORT to a free port there");
 }
 
@@ -87,7 +87,7 @@ int port_of_first(const Variables& variables, const Launch& launch, int job) {
   if (const auto slurm = variables.find("SLURM_JOB_ID"))
     return kFirstPort + (*slurm + variables.find("SLURM_STEP_ID").value_or(0)) % kPorts;
   if (launch.on_one_node()) return kFirstPort + job % kPorts;
-  variables.refuse("its ranks are on several nodes, and MASTER_PORT is not set",
+  variables.refuse("its ranks are on several nodes, but MASTER_PORT is not set",
                    "set MASTER_PORT to a free port of rank 0's node, the same on all ranks");
 }
 

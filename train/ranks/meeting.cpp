@@ -104,7 +104,7 @@ class Register {
                  who, joining.rank, joining.size, options_.size),
              &socket);
     if (to_string(joining.program) != to_string(to_text(options_.program)))
-      refuse(fmt::format("rank {} on {} runs another program ({}, not {})", joining.rank, who,
+      refuse(fmt::format("rank {} on {} runs a different program ({}, not {})", joining.rank, who,
                          to_string(joining.program), options_.program),
              &socket);
     Rank& rank = ranks_[static_cast<std::size_t>(joining.rank)];

@@ -27,7 +27,7 @@ constexpr std::uint32_t kEnded = 101;    ///< followed by the reason
 constexpr std::uint64_t kLongestReason = 4096;
 
 std::string ended_silently(int rank) {
-  return fmt::format("rank {} has ended without a word", rank);
+  return fmt::format("rank {} ended without reporting an error", rank);
 }
 
 /// The text after a header of kEnded.

@@ -94,7 +94,7 @@ class CifarRows final : public Dataset {
     const bool coarse = settings.labels == Labels::coarse;
     if (coarse && !hundred) {
       refuse(folder, "labels: coarse",
-             "only CIFAR-100 has coarse labels, and there is no " + std::string(kCoarseNames100),
+             "only CIFAR-100 has coarse labels, but there is no " + std::string(kCoarseNames100),
              "remove labels:");
     }
     const fs::path names =

@@ -76,8 +76,9 @@ ParamTable<ImageSettings> shard_keys(const char* image, const char* label) {
           .text("image", &ImageSettings::image, image)
           .text("label", &ImageSettings::label, label)
           .text("classes", &ImageSettings::classes,
-                "text file with the names of the classes, a line each in the order of the labels, "
-                "next to the shards; empty: labels that are numbers name themselves, and other "
+                "text file next to the shards with the names of the classes, one per line in the "
+                "order "
+                "of the labels; empty: labels that are numbers name themselves, and other "
                 "labels are sorted")));
 }
 
@@ -92,7 +93,7 @@ const ParamTable<ImageSettings>& shard_table() {
 const ParamTable<ImageSettings>& record_table() {
   static const auto table =
       shard_keys("feature with the image file's bytes; empty: image/encoded or image",
-                 "feature with the label, a whole number or a text; empty: image/class/label or "
+                 "feature with the label, a whole number or a string; empty: image/class/label or "
                  "label");
   return table;
 }

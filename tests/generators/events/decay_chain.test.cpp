@@ -5,7 +5,6 @@
 #include "generators/generator.h"
 #include "tests/generators/collect.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +12,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,12 +50,6 @@ Events make(const std::vector<ParamSetting>& settings, std::uint64_t count) {
   return events;
 }
 
-/// `part` in the rest frame of `frame`.
-Four at_rest(const Four& part, const Four& frame) {
-  const double m = frame.mass(), e = part.dot(frame) / m, k = (part.e + e) / (frame.e + m);
-  return {e, part.x - k * frame.x, part.y - k * frame.y, part.z - k * frame.z};
-}
-
 // Energies are f32 with relative errors of 2^-24. The relative error of a mass is E / m times as
 // large.
 TEST(DecayChain, ConservesMassesAndMomenta) {
@@ -76,97 +68,6 @@ TEST(DecayChain, ConservesMassesAndMomenta) {
     }
     ASSERT_NEAR(sum.e, 500, 6 * kRounding);
     for (const double p : {sum.x, sum.y, sum.z}) ASSERT_NEAR(p, 0, 6 * kRounding);
-  }
-}
-
-// Decays have no preferred direction, neither along the flight nor along the axes. Eight tests at a
-// significance of 10^-6.
-TEST(DecayChain, DecaysIsotropicallyAtRest) {
-  const Events top = make({{"preset", "top_pair_decays", {}}}, 20000);
-  std::array<std::vector<double>, 8> cosines;
-  for (const auto& event : top.finals) {
-    const Four b = event[3], w = event[4] + event[5], mother = b + w;
-    const Four in_top = at_rest(b, mother), in_w = at_rest(event[4], w);
-    const auto along = [](const Four& a, const Four& flight) {
-      return (a.x * flight.x + a.y * flight.y + a.z * flight.z) /
-             (a.momentum() * flight.momentum());
-    };
-    cosines[0].push_back(along(in_top, mother));
-    cosines[1].push_back(along(in_w, w));
-    const Four spin = at_rest(w, mother);
-    cosines[2].push_back(along(in_w, spin));
-    for (std::size_t k = 0; k < 2; ++k) {
-      const Four& p = k == 0 ? in_top : in_w;
-      cosines[3 + 2 * k].push_back(p.z / p.momentum());
-      cosines[4 + 2 * k].push_back(p.x / p.momentum());
-    }
-    cosines[7].push_back(at_rest(event[0], event[0] + event[1] + event[2]).y /
-                         at_rest(event[0], event[0] + event[1] + event[2]).momentum());
-  }
-  for (const auto& c : cosines)
-    EXPECT_GT(test::kolmogorov_p(c, [](double x) { return std::clamp(0.5 * (1 + x), 0.0, 1.0); }),
-              test::kGate);
-}
-
-double momentum(double m, double m1, double m2) {
-  const double near = (m * m - (m1 + m2) * (m1 + m2)) * (m * m - (m1 - m2) * (m1 - m2));
-  return std::sqrt(std::max(0.0, near)) / (2 * m);
-}
-
-/// Cumulative distribution of the mass of the pair (b, c) in M -> a b c: the integral of p_a p_bc,
-/// by the midpoint rule with 4000 points.
-std::function<double(double)> pair_law(double m, double a, double b, double c) {
-  constexpr std::size_t kSteps = 4000;
-  const double low = b + c, range = m - a - low;
-  std::vector<double> sums(kSteps + 1);
-  for (std::size_t i = 0; i < kSteps; ++i) {
-    const double pair = low + range * (static_cast<double>(i) + 0.5) / kSteps;
-    sums[i + 1] = sums[i] + momentum(m, a, pair) * momentum(pair, b, c);
-  }
-  return [=](double pair) {
-    const double at = std::clamp((pair - low) / range, 0.0, 1.0) * kSteps;
-    const auto i = std::min(static_cast<std::size_t>(at), kSteps - 1);
-    return std::lerp(sums[i], sums[i + 1], at - static_cast<double>(i)) / sums[kSteps];
-  };
-}
-
-// The mass of each pair follows three-body phase space, regardless of which of the three bodies is
-// drawn first.
-TEST(DecayChain, FillsThreeBodyPhaseSpace) {
-  const std::vector<std::vector<double>> laws = {
-      {1.77686, 0.105658, 0, 0}, {1.86966, 0.493677, 0.13957, 0.13957}, {100, 60, 20, 1}};
-  for (const auto& law : laws) {
-    const std::string mother = shortest(law[0]);
-    const Events events = make({{"bodies_low", "2", {}},
-                                {"bodies_high", "2", {}},
-                                {"energy_low", "300", {}},
-                                {"energy_high", "300", {}},
-                                {"masses", "[" + mother + "]", {}},
-                                {"decays",
-                                 "[" + mother + " -> " + shortest(law[1]) + " + " +
-                                     shortest(law[2]) + " + " + shortest(law[3]) + "]",
-                                 {}}},
-                               8000);
-    for (std::size_t k = 0; k < 3; ++k) {
-      std::vector<double> pairs, cosines;
-      for (const auto& event : events.finals) {
-        ASSERT_EQ(event.size(), 4u);
-        // Computed from energies in the mother's rest frame, because differences of large numbers
-        // would lose precision.
-        const Four whole = event[0] + event[1] + event[2];
-        const Four third = at_rest(event[k], whole);
-        pairs.push_back(std::sqrt(
-            std::max(0.0, law[0] * law[0] + law[1 + k] * law[1 + k] - 2 * law[0] * third.e)));
-        cosines.push_back(third.z / third.momentum());
-      }
-      EXPECT_GT(test::kolmogorov_p(pairs, pair_law(law[0], law[1 + k], law[1 + (k + 1) % 3],
-                                                   law[1 + (k + 2) % 3])),
-                test::kGate)
-          << mother << ", pair " << k;
-      EXPECT_GT(
-          test::kolmogorov_p(cosines, [](double x) { return std::clamp(0.5 * (1 + x), 0.0, 1.0); }),
-          test::kGate);
-    }
   }
 }
 

@@ -2,13 +2,9 @@
 
 #include "export/samples.h"
 #include "generators/generator.h"
-#include "tests/generators/events/ginkgo_one.h"
-#include "tests/generators/events/ginkgo_reference.h"
-#include "tests/generators/events/jet_reference.h"
 #include "tests/generators/events/jet_row.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/one_event.h"
-#include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace wellspring {
@@ -128,141 +123,6 @@ TEST(Ginkgo, KeepsTheHardestConstituentsInOrder) {
     EXPECT_GT(overflowing, 100);
     EXPECT_LT(overflowing, 490);
   }
-}
-
-// Replays the tree as the shower's tests do: from block 1, with the class's rate at the root. Those
-// tests derive the tolerances per branching; the sum adds roundings of its own.
-TEST(Ginkgo, LogDensitiesAreSumsOverTheTree) {
-  const Ginkgo::Params params;
-  for (std::uint64_t i = 0; i < 500; ++i) {
-    const Row row = make_row(params, i);
-    const auto& latents = row.truth.latents;
-    const bool is_w = row.truth.label == 0;
-    double log_density[2] = {0, 0}, tolerance = 0;
-    bool edge = false;
-    const ginkgo::ShowerCount count = test::shower(
-        {17, i}, 1, 6400, 16, ginkgo::Rate::of(is_w ? 3 : 1.5), ginkgo::Rate::of(1.5),
-        [&](const ginkgo::Branching& b, bool at_root) {
-          const double t = b.parent.t, t1 = b.first.t, t2 = b.second.t, m = std::sqrt(t);
-          for (int kind = 0; kind < 2; ++kind) {
-            log_density[kind] += std::log(
-                test::GinkgoReference::branching(at_root && kind == 0 ? 3 : 1.5, t, t1, t2));
-          }
-          tolerance += kEpsilon * (900 + 16 * (m / (m - std::sqrt(t1)) + m / (m - std::sqrt(t2))));
-          edge |= std::abs(t1 / std::pow(m - std::sqrt(t2), 2) - 0.999) < 1e-5;
-          if (at_root) {
-            ASSERT_EQ(latents[3], b.a);
-            ASSERT_EQ(latents[4], b.b);
-          }
-        },
-        [](const ginkgo::Parton&) {});
-    ASSERT_EQ(latents[5], static_cast<float>(count.finals));
-    if (edge) continue;
-    ASSERT_NEAR(latents[0], log_density[0], tolerance);
-    ASSERT_NEAR(latents[1], log_density[1], tolerance);
-    ASSERT_NEAR(latents[2], log_density[0] - log_density[1], 2e-4);
-    ASSERT_LT(tolerance, 0.1);
-  }
-}
-
-/// Area under the ROC curve of the tree ratio, from the distribution of (a, b). The ratio's range
-/// is divided into 20,000 bins.
-double tree_area(double w_rate, double qcd_rate) {
-  constexpr int kSteps = 600, kBins = 20000;
-  std::vector<double> weights[2] = {std::vector<double>(kBins), std::vector<double>(kBins)};
-  const double cut = test::GinkgoReference::kCut;
-  const auto log_ratio = [&](double t1, double t2) {
-    return std::log(test::GinkgoReference::branching(w_rate, 1, t1, t2) /
-                    test::GinkgoReference::branching(qcd_rate, 1, t1, t2));
-  };
-  const auto norm = [&](double rate) { return rate / -std::expm1(-rate * cut); };
-  const double highest = 2 * std::log(norm(w_rate) / norm(qcd_rate)) + 0.01;
-  const double lowest = highest - 2 * (w_rate - qcd_rate) - 0.02;
-  for (int i = 0; i < kSteps; ++i) {
-    for (int j = 0; j < kSteps; ++j) {
-      const double a = cut * (i + 0.5) / kSteps, b = cut * (j + 0.5) / kSteps;
-      const double t2 = b * std::pow(1 - std::sqrt(a), 2);
-      const auto bin =
-          static_cast<std::size_t>(kBins * (log_ratio(a, t2) - lowest) / (highest - lowest));
-      weights[1].at(bin) += std::exp(-w_rate * (a + b));
-      weights[0].at(bin) += std::exp(-qcd_rate * (a + b));
-    }
-  }
-  double area = 0, below = 0, ones = 0;
-  for (std::size_t k = 0; k < kBins; ++k) {
-    area += weights[1][k] * (below + 0.5 * weights[0][k]);
-    below += weights[0][k];
-    ones += weights[1][k];
-  }
-  return area / (below * ones);
-}
-
-// p(tree | W) / p(tree | QCD) has mean 1 over QCD jets, and its inverse has mean 1 over W jets.
-// With 20,000 jets, the area under the curve has a standard error below 0.5 / sqrt(10,000). A wrong
-// ratio can only lower the area (J. Neyman, E. Pearson 1933).
-TEST(Ginkgo, LogRatioIsTheOptimalScore) {
-  for (const double w_root_rate : {3.0, 6.0}) {
-    Ginkgo::Params params = few();
-    params.w_root_rate = w_root_rate;
-    std::vector<double> ratios[2];
-    std::vector<std::pair<double, int>> scores;
-    for (std::uint64_t i = 0; i < 20000; ++i) {
-      const Row row = make_row(params, i);
-      const double log_ratio = row.truth.latents[2];
-      ratios[row.truth.label].push_back(std::exp(row.truth.label == 0 ? -log_ratio : log_ratio));
-      scores.emplace_back(log_ratio, row.truth.label == 0 ? 1 : 0);
-    }
-    for (const auto& ratio : ratios) {
-      const test::Moments m = test::moments(ratio);
-      EXPECT_GT(test::normal_p((m.mean - 1) / std::sqrt(m.variance / static_cast<double>(m.count))),
-                test::kGate);
-    }
-    const double area = tree_area(w_root_rate, 1.5);
-    EXPECT_NEAR(test::area_under_curve(scores), area, 5 * 0.5 / std::sqrt(10000.));
-    EXPECT_NEAR(area, w_root_rate == 3.0 ? 0.649 : 0.83, 0.01);
-  }
-}
-
-/// All constituents of a jet, with azimuths relative to the jet.
-test::Jet cloud_of(const Row& row) {
-  test::Jet jet;
-  for (const auto& item : row.items)
-    jet.push_back(test::place_of(item[1], item[2], item[3], 0.25 * std::acos(-1.0)));
-  return jet;
-}
-
-// The reference uses the set's momenta in double precision (see the tests of jet_views.h for
-// tolerances). Mass and transverse momentum are the jet's own, because rounding in the lab frame
-// would add an error of (E / m)^2 = 26 times 2^-24 per constituent.
-TEST(Ginkgo, ImagesAndFeaturesDescribeTheSet) {
-  Ginkgo::Params set, image, features;
-  set.items = 128;
-  image.output = jets::Output::image;
-  features.output = jets::Output::features;
-  features.unit = 10;
-  const jets::Picture picture{33, 0.1f, jets::Norm::sum, 1};
-  int drawn = 0;
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    const Row row = make_row(set, i), numbers = make_row(features, i), shown = make_row(image, i);
-    ASSERT_EQ(numbers.truth.label, row.truth.label);
-    ASSERT_EQ(shown.truth.latents[2], row.truth.latents[2]);
-    const test::Jet jet = cloud_of(row);
-    const auto expected = test::numbers_of(jet);
-    ASSERT_EQ(numbers.values.size(), std::size_t{jets::kNumbers});
-    ASSERT_EQ(numbers.values[jets::kMultiplicity], static_cast<float>(row.items.size()));
-    ASSERT_NEAR(numbers.values[jets::kPt], 400 * std::sqrt(2. / 3) / 10, 1e-4);
-    ASSERT_NEAR(numbers.values[jets::kMass], 8, 8 * 26 * kEpsilon * (row.count + 4));
-    for (std::size_t f = jets::kWidth; f < jets::kNumbers && row.items.size() > 3; ++f)
-      ASSERT_NEAR(numbers.values[f], expected[f], 1e-3 * expected[f] + 1e-5) << f;
-    const test::JetImage pixels = test::image_of(jet, picture);
-    if (pixels.margin < 1e-3) continue;
-    ++drawn;
-    ASSERT_EQ(shown.values.size(), pixels.pixels.size());
-    for (std::size_t k = 0; k < pixels.pixels.size(); ++k)
-      ASSERT_NEAR(shown.values[k], pixels.pixels[k], 2e-5);
-    ASSERT_NEAR(shown.truth.latents[7], pixels.outside, 1e-5);
-  }
-  EXPECT_GT(drawn, 900);
 }
 
 TEST(Ginkgo, HasImageEventAndSetOutputs) {

@@ -1,15 +1,10 @@
-// An independent implementation of the Ginkgo shower in double precision: the published density of
-// a branching, a recursion for the number of constituents, and the exact likelihood of a set of
-// constituents, summed over every tree that can produce it. Tests only; host only.
+// The exact likelihood of a set of Ginkgo's constituents in double precision: the published density
+// of a branching, summed over every tree that can produce the set. Tests only; host only.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <numbers>
-#include <random>
-#include <utility>
 #include <vector>
 
 namespace wellspring::test {
@@ -38,24 +33,6 @@ struct GinkgoReference {
     const double m = std::sqrt(t), m1 = std::sqrt(t1), m2 = std::sqrt(t2);
     const double q = std::sqrt((t - (m1 + m2) * (m1 + m2)) * (t - (m1 - m2) * (m1 - m2))) / (2 * m);
     return 4 * m / q;
-  }
-
-  /// Number of constituents of a shower, by a recursion over masses alone.
-  template <class Random>
-  static int count(Random& random, double t, double t_cut, double root_rate, double rate) {
-    if (t <= t_cut) return 1;
-    const double t1 = t * truncated(random, root_rate);
-    const double t2 = std::pow(std::sqrt(t) - std::sqrt(t1), 2) * truncated(random, root_rate);
-    return count(random, t1, t_cut, rate, rate) + count(random, t2, t_cut, rate, rate);
-  }
-  /// Draws by rejection, as in the paper.
-  template <class Random>
-  static double truncated(Random& random, double rate) {
-    std::exponential_distribution<double> law(rate);
-    for (;;) {
-      const double x = law(random);
-      if (x < kCut) return x;
-    }
   }
 };
 
@@ -116,23 +93,5 @@ class GinkgoSetLikelihood {
   double rate_, t_cut_;
   std::vector<double> t_, z_;
 };
-
-/// Area under the ROC curve: the probability that a score of class 1 exceeds one of class 0, with
-/// ties counted as half. `scores`: (score, class).
-inline double area_under_curve(std::vector<std::pair<double, int>> scores) {
-  std::sort(scores.begin(), scores.end());
-  double above = 0, ones = 0, zeros = 0;
-  for (std::size_t i = 0; i < scores.size();) {
-    double equal_ones = 0, equal_zeros = 0;
-    const double score = scores[i].first;
-    for (; i < scores.size() && scores[i].first == score; ++i) {
-      (scores[i].second == 1 ? equal_ones : equal_zeros) += 1;
-    }
-    above += equal_ones * (zeros + 0.5 * equal_zeros);
-    ones += equal_ones;
-    zeros += equal_zeros;
-  }
-  return above / (ones * zeros);
-}
 
 }  // namespace wellspring::test

@@ -1,7 +1,6 @@
 #include "generators/events/jet_views.h"
 
 #include "kernels/random/philox.h"
-#include "tests/generators/events/jet_reference.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +13,11 @@
 
 namespace wellspring::test {
 namespace {
+
+struct JetPart {
+  double pt, eta, phi;
+};
+using Jet = std::vector<JetPart>;
 
 /// A cloud that owns its memory.
 struct Filled {
@@ -78,39 +82,15 @@ Jet random_jet(std::uint64_t i) {
   return jet;
 }
 
-// Compares with the same steps in double precision. Each constituent may be off by one unit of
-// 2^-24, and sums of 40 add roundings of their own. Skips jets that have a constituent within 10^-4
-// pixels of a pixel edge or no clear skew.
-TEST(JetViews, ImagesMatchTheReference) {
-  int drawn = 0, outside = 0;
-  for (const auto norm : {jets::Norm::sum, jets::Norm::square, jets::Norm::none}) {
-    for (const int pixels : {25, 33, 8}) {
-      const jets::Picture picture{pixels, 0.05f, norm, 0.25f};
-      for (std::uint64_t i = 0; i < 300; ++i) {
-        const Jet jet = random_jet(i);
-        const test::JetImage expected = test::image_of(jet, picture);
-        if (expected.margin < 1e-4) continue;
-        ++drawn;
-        const Drawn image = draw(jet, picture);
-        const double scale = norm == jets::Norm::none ? 0.25 * test::sum_pt(jet) : 1;
-        for (std::size_t p = 0; p < expected.pixels.size(); ++p)
-          ASSERT_NEAR(image.pixels[p], expected.pixels[p], 2e-5 * scale) << i << ", pixel " << p;
-        ASSERT_NEAR(image.outside, expected.outside, 1e-5);
-        outside += image.outside > 0 ? 1 : 0;
-      }
-    }
-  }
-  EXPECT_GT(drawn, 2000);
-  EXPECT_GT(outside, 100);
-}
-
-// A shifted, rotated or mirrored jet has the same image.
+// A shifted, rotated or mirrored jet has the same image, unless rounding moves a constituent into the
+// next pixel. A jet has up to 40 constituents, whose coordinates are off by about 1e-5 of a pixel, so
+// fewer than 1 jet in 1000 differs.
 TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
   const jets::Picture picture{33, 0.05f, jets::Norm::sum, 1};
-  int compared = 0;
+  int compared = 0, different = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
     const Jet jet = random_jet(i);
-    if (jet.size() < 3 || test::image_of(jet, picture).margin < 1e-4) continue;
+    if (jet.size() < 3) continue;
     Jet other = jet;
     const double turn = 0.02 * static_cast<double>(i);
     for (JetPart& part : other) {
@@ -119,11 +99,14 @@ TEST(JetViews, ImagesAreInvariantUnderShiftsRotationsAndReflections) {
       part.phi = (i % 2 == 0 ? 1 : -1) * (std::cos(turn) * phi - std::sin(turn) * eta) - 0.2;
     }
     const Drawn a = draw(jet, picture), b = draw(other, picture);
+    bool equal = true;
     for (std::size_t p = 0; p < a.pixels.size(); ++p)
-      ASSERT_NEAR(a.pixels[p], b.pixels[p], 3e-5) << i;
+      equal &= std::abs(a.pixels[p] - b.pixels[p]) < 3e-5f;
     ++compared;
+    different += equal ? 0 : 1;
   }
   EXPECT_GT(compared, 200);
+  EXPECT_LE(different, 2);
 }
 
 // Pixels are whole numbers of units, so the order of constituents does not matter.
@@ -148,22 +131,6 @@ TEST(JetViews, OneConstituentIsTheCentralPixel) {
   for (int f = jets::kTau1; f < jets::kNumbers; ++f)
     EXPECT_EQ(numbers[static_cast<std::size_t>(f)], 0) << f;
   EXPECT_EQ(draw({}, {5, 0.1f, jets::Norm::sum, 1}).pixels, std::vector<float>(25));
-}
-
-// A relative tolerance of 10^-4 is generous for sums of up to 9880 positive terms. Cancellation
-// adds an absolute error of about 10^-7 to distances from a subjet.
-TEST(JetViews, NumbersMatchTheReference) {
-  for (std::uint64_t i = 0; i < 500; ++i) {
-    const Jet jet = random_jet(i);
-    const auto expected = test::numbers_of(jet);
-    const auto numbers = measure(jet);
-    ASSERT_EQ(numbers[jets::kMultiplicity], static_cast<float>(jet.size()));
-    ASSERT_EQ(numbers[jets::kPt], 1.5f);
-    ASSERT_EQ(numbers[jets::kMass], 2.0f);
-    if (jet.size() < 4) continue;  // otherwise every constituent is a subjet
-    for (std::size_t f = jets::kWidth; f < jets::kNumbers; ++f)
-      ASSERT_NEAR(numbers[f], expected[f], 1e-4 * expected[f] + 1e-6) << i << ", number " << f;
-  }
 }
 
 // Two constituents at distance R with shares z and 1 - z: width = 2 z (1 - z) R, e2 = z (1 - z) R,

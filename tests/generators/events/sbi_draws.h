@@ -1,9 +1,5 @@
-// Samples of a task of `sbi` and tests of their moments. For the tests of the tasks. Host only.
-//
-// A test of moments compares a mean with its expected value at five standard errors (one false
-// alarm in 1.7 million). A test of a whole distribution uses test::kGate. There are about 60 tests,
-// so with new seeds one run in 20,000 fails by chance. Most tests detect an error of 3 % in a
-// standard deviation.
+// Samples of a task of `sbi`, and a test of their mean at five standard errors, which fails by chance
+// once in 1.7 million. Host only.
 #pragma once
 
 #include "generators/generator.h"
@@ -36,26 +32,6 @@ struct SbiDraws {
   double theta(std::size_t i, std::size_t k) const { return samples.latent(i, k); }
 };
 
-inline double normal_cdf(double z) {
-  return 0.5 * std::erfc(-z / std::numbers::sqrt2);
-}
-
-/// Tests for mean 0, variance 1 and kurtosis 3, the moments of the standard normal distribution.
-inline void expect_standard_normal(const std::vector<double>& z, const char* what) {
-  const auto n = static_cast<double>(z.size());
-  double first = 0, second = 0, fourth = 0;
-  for (const double v : z) {
-    first += v / n;
-    second += v * v / n;
-    fourth += v * v * v * v / n;
-  }
-  EXPECT_LT(std::abs(first), 5 / std::sqrt(n)) << what;
-  EXPECT_LT(std::abs(second - 1), 5 * std::sqrt(2 / n)) << what;
-  EXPECT_LT(std::abs(fourth - 3), 5 * std::sqrt(96 / n)) << what;
-}
-inline void expect_uniform(const std::vector<double>& u, const char* what) {
-  EXPECT_GT(kolmogorov_p(u, [](double v) { return v; }), kGate) << what;
-}
 /// Tests the mean of `values`; the standard error is estimated from their scatter.
 inline void expect_mean(const std::vector<double>& values, double expected, const char* what) {
   const Moments m = moments(values);

@@ -4,10 +4,8 @@
 #include "generators/images/rcdb.h"
 #include "generators/images/visual_atom.h"
 #include "tests/generators/collect.h"
-#include "tests/generators/images/contour_reference.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
-#include "tests/support/statistics.h"
 #include "tests/support/team_launcher.h"
 
 #include <gtest/gtest.h>
@@ -15,63 +13,59 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace wellspring {
 namespace {
 
-// Perlin's permutation (SIGGRAPH 2002): the low four bits of its 256 numbers. One-dimensional noise
-// needs no more.
-constexpr std::string_view kPermutation =
-    "709baf3d9f052971c47e5e83505a7e6478ab0a5eecbb53b09118d587e4d8b84f"
-    "a576b0b6d2e73f5ac356c9c97e5846f619f118091c4b092984724cf644d6da30"
-    "492acb5a636ef254feb3f0a16dcaf7a57882ca36d95b7bc9167d32cef1082908"
-    "a614b221e20cf321131b9efb106f57ad84c0392df46eacdde23d883d03e27dc4";
+/// Draws lines directly, pixel by pixel.
+struct Picture {
+  int width, height;
+  std::vector<int> texels;
 
-/// Perlin's noise at one point, computed as in the published programs.
-double perlin(double place) {
-  const double cell = std::floor(place), x = place - cell;
-  const auto dot = [](double at, double along) {
-    const char digit = kPermutation[static_cast<std::size_t>(at) % 256];
-    const int hash = digit <= '9' ? digit - '0' : digit - 'a' + 10;
-    return (hash < 8 ? 1 + hash : -1) * along;
-  };
-  const double fade = x * x * x * (x * (x * 6 - 15) + 10);
-  return 0.4 * std::lerp(dot(cell, x), dot(cell + 1, x - 1), fade);
-}
-
-// With 50,000 points the test detects a distance of 0.012. Perlin's own gradients, which have both
-// signs, would give a distance of 0.1.
-TEST(Contour, NoiseHasThePublishedDistribution) {
-  std::vector<double> table;
-  double sum = 0, square = 0;
-  for (std::uint32_t half = 0; half < 65536; ++half) {
-    table.push_back(contour::noise_value(contour::noise_knots(), half));
-    ASSERT_EQ(table.back(), test::noise_of(half));
-    ASSERT_TRUE(half == 0 || table[half - 1] <= table[half]);
-    sum += table.back();
-    square += table.back() * table.back();
+  Picture(int w, int h, int background)
+      : width(w),
+        height(h),
+        texels(static_cast<std::size_t>(w) * static_cast<std::size_t>(h), background) {}
+  void put(int x, int y, int shade) {
+    if (x >= 0 && x < width && y >= 0 && y < height) {
+      texels[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+             static_cast<std::size_t>(x)] = shade;
+    }
   }
-  // Moments of pnoise1, computed in double precision at 512 points per cell.
-  EXPECT_NEAR(sum / 65536, 0, 2e-5);
-  EXPECT_NEAR(std::sqrt(square / 65536), 0.32903, 5e-5);
-  EXPECT_NEAR(table.front(), -0.95205, 3e-4);
-  EXPECT_NEAR(table.back(), 0.95205, 3e-4);
-
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> place(0, 256);
-  std::vector<double> values;
-  for (int i = 0; i < 50000; ++i) values.push_back(perlin(place(random)));
-  const auto cdf = [&](double value) {
-    const auto above = std::lower_bound(table.begin(), table.end(), value);
-    return static_cast<double>(above - table.begin()) / 65536;
-  };
-  EXPECT_GT(test::kolmogorov_p(values, cdf), test::kGate);
-}
+  /// Bresenham's line in its usual form, without the last pixel.
+  void line(int x, int y, int x_end, int y_end, int shade) {
+    const int dx = std::abs(x_end - x), dy = std::abs(y_end - y);
+    const int sx = x_end < x ? -1 : 1, sy = y_end < y ? -1 : 1;
+    if (dx > dy) {
+      int error = 2 * dy - dx;
+      for (int i = 0; i < dx; ++i) {
+        put(x, y, shade);
+        if (error >= 0) {
+          y += sy;
+          error -= 2 * dx;
+        }
+        error += 2 * dy;
+        x += sx;
+      }
+    } else {
+      int error = 2 * dx - dy;
+      for (int i = 0; i < std::max(dy, 1); ++i) {
+        put(x, y, shade);
+        if (error >= 0) {
+          x += sx;
+          error -= 2 * dy;
+        }
+        error += 2 * dx;
+        y += sy;
+      }
+    }
+  }
+};
 
 constexpr int kLines = 5;
 
@@ -95,7 +89,7 @@ TEST(Contour, DrawsClippedBresenhamLines) {
   std::mt19937 random(3);
   int drawn = 0;
   for (int i = 0; i < 1500; ++i) {
-    test::Picture plain(kWidth, kHeight, 0);
+    Picture plain(kWidth, kHeight, 0);
     std::vector<std::uint32_t> from, to;
     for (int line = 0; line < kLines; ++line) {
       const int kind = i + line;
@@ -142,50 +136,6 @@ TEST(Contour, DrawsClippedBresenhamLines) {
     }
   }
   EXPECT_GT(drawn, 5000);
-}
-
-template <class F>
-void expect_plain_pictures(const typename F::Params& params, int height, int width,
-                           std::uint64_t first, int count, int background) {
-  const SampleShape shape = {height, width, 3};
-  FunctorGenerator<F> generator(params, shape);
-  const auto samples = test::collect(generator, {9, first, static_cast<std::uint64_t>(count)},
-                                     {Device::cpu(), count});
-  const F functor(params);
-  for (int i = 0; i < count; ++i) {
-    Truth<F::kLatents> truth;
-    const SampleRng rng = {named_key(9, F::describe(params).name),
-                           first + static_cast<std::uint64_t>(i)};
-    const test::PlainContours plain(functor.draw({rng, {}, shape}, truth), background);
-    const float* const image = samples.image(static_cast<std::size_t>(i));
-    for (std::size_t p = 0; p < plain.picture.texels.size(); ++p) {
-      const float expected = static_cast<float>(plain.picture.texels[p]) * (1.0f / 255);
-      for (std::size_t c = 0; c < 3; ++c) {
-        ASSERT_EQ(image[3 * p + c], expected)
-            << height << "x" << width << ", sample " << first + static_cast<std::uint64_t>(i)
-            << ", pixel " << p;
-      }
-    }
-  }
-}
-
-// Each pixel shows the last orbit that covers it. Compares every pixel of some pictures with orbits
-// drawn one after another, for the published ranges and several sizes.
-TEST(Contour, PaintsOrbitsInOrder) {
-  VisualAtom::Params atom;
-  Rcdb::Params radial;
-  atom.classes = radial.classes = 300;
-  std::uint64_t first = 0;
-  for (const int side : {16, 17, 97, 225}) {
-    expect_plain_pictures<VisualAtom>(atom, side, side, first, 1, 0);
-    expect_plain_pictures<Rcdb>(radial, side, side, first, 4, 255);
-    first += 6;
-  }
-  expect_plain_pictures<VisualAtom>(atom, 40, 61, first, 1, 0);
-  expect_plain_pictures<Rcdb>(radial, 77, 30, first, 3, 255);
-  atom.vertices_high = 250;
-  expect_plain_pictures<VisualAtom>(atom, 1024, 1024, first, 1, 0);
-  expect_plain_pictures<Rcdb>(radial, 1023, 1023, first, 1, 255);
 }
 
 // Paints in planned memory, whole pictures in scratch memory, and in bands of rows, with teams of

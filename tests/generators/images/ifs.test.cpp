@@ -4,14 +4,11 @@
 #include "tests/generators/images/ifs_painting.h"
 #include "tests/support/error_testing.h"
 #include "tests/support/host_batch.h"
-#include "tests/support/statistics.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <ranges>
@@ -32,119 +29,6 @@ Ifs with_five(Ifs::Params params = {}) {
   Ifs functor(params);
   functor.read({five().categories.data(), five().windows.data(), nullptr});
   return functor;
-}
-
-TEST(Ifs, LightsPixelsAndColoursThemByCount) {
-  constexpr int kSide = 40;
-  Ifs::Params params;
-  params.stamp = Ifs::Stamp::point;
-  params.palette = Ifs::Palette::colour;
-  const test::PaintedIfs painted(with_five(params), 1, kSide);
-  int lit = 0;
-  for (int p = 0; p < kSide * kSide; ++p) {
-    const int x = p % kSide, y = p / kSide;
-    const std::uint32_t cell =
-        painted.cells[static_cast<std::size_t>((y + 1) * (kSide + 2) + x + 1)];
-    const Rgb c = painted.at(x, y), want = cell == 0 ? Rgb{} : Ifs::hue_of((cell >> 9) - 1);
-    ASSERT_TRUE(c.r == want.r && c.g == want.g && c.b == want.b);
-    lit += cell != 0 ? 1 : 0;
-  }
-  EXPECT_GT(lit, 20);
-}
-
-// A covered pixel is lit with probability 256/511, because the empty mask is excluded. It is nearly
-// independent of its right neighbour: the correlation is -1/511 within a patch. Tolerances are 4.9
-// standard deviations for that many independent pixels, which is exceeded once in a million.
-TEST(Ifs, LightsHalfOfThePatches) {
-  constexpr int kSide = 64;
-  double covered = 0, lit = 0, pairs = 0, both = 0;
-  for (std::uint64_t sample = 0; sample < 150; ++sample) {
-    const test::PaintedIfs painted(with_five(), sample, kSide);
-    const auto covers = [&](int x, int y) {
-      for (int i = 0; i < 9; ++i) {
-        const int cell = (y + i / 3) * (kSide + 2) + x + i % 3;
-        if (painted.cells[static_cast<std::size_t>(cell)] != 0) return true;
-      }
-      return false;
-    };
-    for (int y = 0; y < kSide; ++y) {
-      for (int x = 0; x < kSide; ++x) {
-        if (!covers(x, y)) continue;
-        const bool on = painted.at(x, y).g > 0;
-        covered += 1;
-        lit += on ? 1 : 0;
-        if (x + 1 == kSide || !covers(x + 1, y)) continue;
-        const bool next = painted.at(x + 1, y).g > 0;
-        pairs += 1;
-        both += (on ? 1 : -1) * (next ? 1 : -1);
-      }
-    }
-  }
-  ASSERT_GT(covered, 100000);
-  EXPECT_NEAR(lit / covered, 256.0 / 511, 4.9 * 0.5 / std::sqrt(covered));
-  EXPECT_NEAR(both / pairs, -0.001, 0.001 + 4.9 / std::sqrt(pairs));
-}
-
-TEST(Ifs, DrawsInstancesUniformly) {
-  for (const bool keep : {false, true}) {
-    Ifs::Params params;
-    params.keep_degenerate = keep;
-    params.patches = 10;
-    const Ifs functor = with_five(params);
-    std::vector<double> labels(5), flips(4), drawings(10);
-    std::vector<std::vector<double>> variations(5, std::vector<double>(ifs::kVariations));
-    for (std::uint64_t sample = 0; sample < 20000; ++sample) {
-      Truth<Ifs::kLatents> truth;
-      functor.draw({{3, sample}, {}, {32, 32, 3}}, truth);
-      const auto k = static_cast<std::size_t>(truth.label);
-      labels[k] += 1;
-      variations[k][static_cast<std::size_t>(truth.latents[0])] += 1;
-      drawings[static_cast<std::size_t>(truth.latents[1])] += 1;
-      flips[static_cast<std::size_t>(truth.latents[2] + 2 * truth.latents[3])] += 1;
-    }
-    EXPECT_GT(test::uniform_chi_square_p(labels), test::kGate);
-    EXPECT_GT(test::uniform_chi_square_p(drawings), test::kGate);
-    EXPECT_GT(test::uniform_chi_square_p(flips), test::kGate);
-    std::size_t all = 0;
-    for (std::size_t k = 0; k < 5; ++k) {
-      const ifs::Category& category = five().categories[k];
-      std::vector<double> usable;
-      for (int v = 0; v < ifs::kVariations; ++v) {
-        const bool is =
-            std::count(category.variation, category.variation + category.usable, v) == 1;
-        const double count = variations[k][static_cast<std::size_t>(v)];
-        if (is || keep) usable.push_back(count);
-        if (!is && !keep) {
-          EXPECT_EQ(count, 0) << "a degenerate variation was drawn";
-        }
-      }
-      EXPECT_GT(test::uniform_chi_square_p(usable), test::kGate);
-      all += usable.size();
-    }
-    EXPECT_EQ(all == 5 * ifs::kVariations, keep) << "a category must have degenerate variations";
-  }
-}
-
-TEST(Ifs, RepeatsOnlyNumberedDrawings) {
-  for (const int patches : {0, 1}) {
-    Ifs::Params params;
-    params.patches = patches;
-    params.categories = 1;
-    const Ifs functor = [&] {
-      Ifs one(params);
-      one.read({five().categories.data(), five().windows.data(), nullptr});
-      return one;
-    }();
-    const test::PaintedIfs first(functor, 0, 32);
-    int equal = 0;
-    for (std::uint64_t sample = 1; sample < 2000 && equal == 0; ++sample) {
-      const test::PaintedIfs other(functor, sample, 32);
-      if (!std::equal(other.truth.latents, other.truth.latents + 4, first.truth.latents)) continue;
-      EXPECT_EQ(other.picture() == first.picture(), patches == 1);
-      ++equal;
-    }
-    EXPECT_EQ(equal, 1);
-  }
 }
 
 TEST(Ifs, HasThePublishedDensityOfPoints) {

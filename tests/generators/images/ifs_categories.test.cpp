@@ -71,36 +71,6 @@ TEST(IfsCategories, SurveysMatchAPlainChain) {
   EXPECT_GE(finite, 4);
 }
 
-TEST(IfsCategories, DrawsCandidatesUniformly) {
-  std::vector<double> maps(6), cells(20);
-  for (std::uint32_t attempt = 0; attempt < 5000; ++attempt) {
-    const System system = candidate_system({9, 4}, attempt);
-    ASSERT_TRUE(system.maps >= 2 && system.maps <= kMaxMaps);
-    maps[static_cast<std::size_t>(system.maps - 2)] += 1;
-    double sum = 0, below = 0;
-    const auto weight = [&](int i) {
-      const Map& m = system.map[i];
-      return std::abs(double{m.a} * m.d - double{m.b} * m.c);
-    };
-    for (int i = 0; i < system.maps; ++i) sum += weight(i);
-    for (int i = 0; i < kMaxMaps; ++i) {
-      const Map& m = system.map[i];
-      if (i < system.maps) {
-        for (const float value : {m.a, m.b, m.c, m.d, m.e, m.f}) {
-          ASSERT_TRUE(value >= -1 && value < 1);
-          cells[static_cast<std::size_t>((value + 1) * 10)] += 1;
-        }
-      }
-      below += i < system.maps ? weight(i) : 0;
-      // The chance is rounded to the nearest of 2^16 steps.
-      ASSERT_NEAR(system.upto[i], below / sum * kSelectors, 0.5001) << attempt;
-    }
-    ASSERT_EQ(system.upto[system.maps - 1], kSelectors);
-  }
-  EXPECT_GT(test::uniform_chi_square_p(maps), test::kGate);
-  EXPECT_GT(test::uniform_chi_square_p(cells), test::kGate);
-}
-
 // Compares the search for the shipped categories with the published search. Each number of tries is
 // a sum of 1000 geometric numbers with a mean near 43, so their difference has a standard deviation
 // of sqrt(2000) 42.7 (1 - 1/42.7). A filling rate of 0.19 or 0.21 instead of 0.2 changes the number
@@ -175,20 +145,6 @@ TEST(IfsCategories, SurveysOfVariationsMatchSingleSurveys) {
     }
   }
   EXPECT_GT(diverged, 0) << "no variation diverged, so this case was not tested";
-}
-
-TEST(IfsCategories, VariesOneCoefficientOfEachMap) {
-  const Map map = {1, 2, 3, 4, 5, 6};
-  const float* const base = &map.a;
-  for (int v = 0; v < kVariations; ++v) {
-    const Map varied = vary(map, v, 0.25f);
-    const float* const value = &varied.a;
-    constexpr float kFactors[] = {0.5f, 0.75f, 1.25f, 1.5f};
-    for (int p = 0; p < kCoefficients; ++p) {
-      const bool changed = v > 0 && (v - 1) / 4 == p;
-      EXPECT_EQ(value[p], changed ? base[p] * kFactors[(v - 1) % 4] : base[p]) << v << ", " << p;
-    }
-  }
 }
 
 // Maps that stretch all directions by 1.1 exceed every bound within about 1500 steps.

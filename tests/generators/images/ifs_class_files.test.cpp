@@ -77,7 +77,7 @@ TEST(IfsClassFiles, ErrorsNameLineAndColumn) {
       {"1,0,,1,0,0\n", {":1:5: '' is not a number"}},
       {"1,0,0,1,0\n", {":1:1: 5 numbers"}},
       {"1,0,0,1,0,0,1,1\n", {":1:15: more than 7 numbers"}},
-      {"1,0,0,1,0,0\n1,0,0,1,0,0,1\n", {":2:1: 7 numbers, and 6 in the rows before"}},
+      {"1,0,0,1,0,0\n1,0,0,1,0,0,1\n", {":2:1: 7 numbers, but earlier rows have 6"}},
       {"1,0,0,1,0,0,-1\n", {":1:1: p is -1"}},
       {"1,0,0,1,0,0,0\n1,0,0,1,0,0,0\n", {"p is 0 in all rows"}},
       {"1,0,0,0,0,0\n1,0,0,0,1,0\n", {"ad - bc is 0 in all rows"}},

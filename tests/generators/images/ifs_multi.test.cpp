@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -94,37 +93,6 @@ TEST(IfsMulti, PadsTargetsOfAWiderBatchWithZeros) {
     EXPECT_EQ(ones > 0, row != 1) << "rows of other sources must stay unchanged";
     for (int k = kClasses; k < kClasses + 3 && row != 1; ++k) EXPECT_EQ(own[k], 0);
   }
-}
-
-// Positions are uniform, squares extend beyond the edge by at most half their side, and the sides
-// match the drawn sizes.
-TEST(IfsMulti, PlacesSquaresAsPublished) {
-  constexpr int kSide = 200;
-  const IfsMulti functor = with_six();
-  std::vector<double> classes(kClasses), across(20), sides(9);
-  for (std::uint64_t sample = 0; sample < 4000; ++sample) {
-    TruthOf<IfsMulti> truth;
-    IfsMulti::Scene scene;
-    functor.draw({{3, sample}, {}, {kSide, kSide, 3}}, scene, truth);
-    ASSERT_EQ(scene.grid, kSide / 2);
-    for (int i = 0; i < scene.count; ++i) {
-      const IfsMulti::Instance& one = scene.instance[i];
-      ASSERT_TRUE(one.side >= 30 && one.side < 120) << "sides must be 0.15 to 0.6 of 200";
-      ASSERT_TRUE(one.left >= -(one.side / 2) && one.left < kSide - one.side / 2);
-      ASSERT_TRUE(one.top >= -(one.side / 2) && one.top < kSide - one.side / 2);
-      const float* const latents =
-          truth.latents + IfsMulti::kImageLatents + i * IfsMulti::kInstanceLatents;
-      EXPECT_FLOAT_EQ(latents[2] * kSide,
-                      static_cast<float>(one.left) + 0.5f * static_cast<float>(one.side));
-      EXPECT_EQ(static_cast<int>(latents[4] * kSide), one.side);
-      classes[static_cast<std::size_t>(truth.present[i])] += 1;
-      across[static_cast<std::size_t>((one.left + one.side / 2) / 10)] += 1;
-      sides[static_cast<std::size_t>((one.side - 30) / 10)] += 1;
-    }
-  }
-  EXPECT_GT(test::uniform_chi_square_p(classes), test::kGate);
-  EXPECT_GT(test::uniform_chi_square_p(across), test::kGate);
-  EXPECT_GT(test::uniform_chi_square_p(sides), test::kGate);
 }
 
 // Uses teams of 7 threads, with cells in scratch and in planned memory, directly and through a

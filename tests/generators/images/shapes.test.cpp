@@ -1,7 +1,6 @@
 #include "generators/images/shapes.h"
 
 #include "tests/generators/collect.h"
-#include "tests/support/statistics.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -51,32 +50,6 @@ std::vector<double> coverage(const test::Samples& samples, std::size_t i) {
         (samples.image(i)[3 * p + static_cast<std::size_t>(channel)] - back) / (front - back);
   }
   return cover;
-}
-
-// All shapes have area pi scale^2. A ramp of one pixel across the edge averages the areas of the
-// shape offset by d in [-1/2, 1/2]. These areas are area + perimeter d + k d^2, where k is the sum
-// of tan(turn / 2) over the corners (or pi for smooth outlines), so the average is off by k / 12.
-// That is 0.3 px^2 for discs and 1.3 px^2 for the star (its tips turn by 144 degrees: 5 tan 72),
-// whose rounded tips add an error of the same size. The sum over pixel centres adds the error of
-// the midpoint rule along the edge, below 0.01 px^2 per pixel of the perimeter, which is at most 10
-// sides of 1.22 radii (star). An error of 1 % in a constant moves the area by 2 %. For the smallest
-// shape that is 45 px^2, where the tolerance is 4.8 px^2.
-TEST(Shapes, CoversItsArea) {
-  const auto samples = test::collect(*make_generator("shapes", kSide), {3, 0, 150});
-  std::map<int, int> counts;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    double area = 0;
-    for (const double c : coverage(samples, i)) {
-      ASSERT_GT(c, -1e-5);
-      ASSERT_LT(c, 1 + 1e-5);
-      area += c;
-    }
-    const double radius = kSide * static_cast<double>(samples.latent(i, kScale));
-    EXPECT_NEAR(area, std::numbers::pi * radius * radius, 1.5 + 0.01 * 12.2 * radius)
-        << "class " << samples.label[i] << ", radius " << radius;
-    ++counts[samples.label[i]];
-  }
-  EXPECT_EQ(counts.size(), 10u);
 }
 
 struct Point {
@@ -174,112 +147,6 @@ TEST(Shapes, PolygonsMatchTheirOutlines) {
     }
   }
   EXPECT_EQ(counts.size(), 6u);
-}
-
-TEST(Shapes, RoundShapesMatchTheirDefinitions) {
-  const auto generator = make_generator("shapes", 96);
-  std::map<std::string, int> counts;
-  for (const char* const look : kLooks) {
-    const auto samples = test::collect(*generator, {5, 0, 200}, {}, look);
-    for (std::size_t i = 0; i < samples.count(); ++i) {
-      const std::string name =
-          generator->info().classes[static_cast<std::size_t>(samples.label[i])];
-      if (!outline(name).empty()) continue;
-      ++counts[name];
-      const auto cover = coverage(samples, i);
-      const double radius = 96.0 * samples.latent(i, kScale), angle = samples.latent(i, kAngle);
-      const double band = 1.2 / radius;
-      const auto covers = [&](double x, double y, double grow) {
-        const double r = std::hypot(x, y);
-        if (name == "circle") return r < 1 + grow;
-        if (name == "ring") return r < 1.25 + grow && r > 0.75 - grow;
-        if (name == "crescent") {  // discs of radii R and 0.8 R, offset by 0.55 R; R from the area
-          const double big = 1.3973045;
-          return r < big + grow && std::hypot(x, y - 0.55 * big) > 0.8 * big - grow;
-        }
-        const double s = std::sqrt(std::numbers::pi / (1 + std::numbers::pi / 4));  // heart
-        const double m = s / std::sqrt(8.0);
-        return std::abs(x) + std::abs(y) < s / std::sqrt(2.0) + grow * std::sqrt(2.0) ||
-               std::hypot(std::abs(x) - m, y - m) < s / 2 + grow;
-      };
-      for (int row = 0; row < 96; ++row) {
-        for (int column = 0; column < 96; ++column) {
-          const double dx = (column + 0.5 - 96.0 * samples.latent(i, kX)) / radius;
-          const double dy = (96.0 * samples.latent(i, kY) - row - 0.5) / radius;
-          const double x = std::cos(angle) * dx + std::sin(angle) * dy;
-          const double y = std::cos(angle) * dy - std::sin(angle) * dx;
-          const double c = cover[static_cast<std::size_t>(row * 96 + column)];
-          if (covers(x, y, -band)) {
-            ASSERT_NEAR(c, 1, 1e-5) << name;
-          } else if (!covers(x, y, band)) {
-            ASSERT_NEAR(c, 0, 1e-5) << name;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_EQ(counts.size(), 4u);
-}
-
-TEST(Shapes, ColoursDifferByTheContrast) {
-  for (const double contrast : {0.0, 0.3, 0.9}) {
-    const auto samples = test::collect(
-        *make_generator("shapes", 4, {{"contrast", std::to_string(contrast), {}}}), {6, 0, 1000});
-    for (std::size_t i = 0; i < samples.count(); ++i) {
-      double largest = 0;
-      for (int c = 0; c < 3; ++c) {
-        largest = std::max(largest, std::abs(static_cast<double>(samples.latent(i, kFront + c)) -
-                                             static_cast<double>(samples.latent(i, kBack + c))));
-      }
-      ASSERT_GE(largest, contrast - 1e-6);
-    }
-  }
-}
-
-// The mean is grey even where the contrast separates colours, because a pair of colours and its
-// negative are equally likely.
-TEST(Shapes, MeanColourIsGrey) {
-  for (const char* const contrast : {"0.3", "0.9"}) {
-    const auto samples =
-        test::collect(*make_generator("shapes", 1, {{"contrast", contrast, {}}}), {16, 0, 5000});
-    for (std::size_t l = kFront; l < kBack + 3; ++l) {
-      std::vector<double> values;
-      for (std::size_t i = 0; i < samples.count(); ++i) values.push_back(samples.latent(i, l));
-      const auto m = test::moments(values);
-      EXPECT_GT(test::normal_p((m.mean - 0.5) / std::sqrt(m.variance / 5000)), test::kGate)
-          << "contrast " << contrast << ", latent " << l << ": " << m.mean;
-    }
-  }
-}
-
-// Tests the two colours in the separated channel. Their difference d >= c has density 2 (1 - d) /
-// (1 - c)^2 for otherwise uniform colours, and given d the smaller value is uniform in [0, 1 - d].
-// At c = 0.9, another channel differs as much in 1 % of the cases; these are skipped.
-TEST(Shapes, ColourPairsAreUniformBeyondTheContrast) {
-  const auto samples =
-      test::collect(*make_generator("shapes", 1, {{"contrast", "0.9", {}}}), {17, 0, 5000});
-  std::vector<double> difference, lower;
-  for (std::size_t i = 0; i < samples.count(); ++i) {
-    int apart = 0;
-    double d = 0, low = 0;
-    for (std::size_t c = 0; c < 3; ++c) {
-      const double front = samples.latent(i, kFront + c), back = samples.latent(i, kBack + c);
-      if (std::abs(front - back) < 0.9 - 1e-6) continue;
-      ++apart;
-      d = std::abs(front - back);
-      low = std::min(front, back);
-    }
-    ASSERT_GE(apart, 1);
-    if (apart > 1) continue;
-    difference.push_back(d);
-    lower.push_back(low / (1 - d));
-  }
-  EXPECT_GT(
-      test::kolmogorov_p(
-          difference, [](double d) { return std::clamp(1 - (1 - d) * (1 - d) / 0.01, 0.0, 1.0); }),
-      test::kGate);
-  EXPECT_GT(test::kolmogorov_p(lower, [](double u) { return std::clamp(u, 0.0, 1.0); }),
-            test::kGate);
 }
 
 // The latents alone determine every pixel of the background, a mixture of two colours by a wave,

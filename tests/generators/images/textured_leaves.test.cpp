@@ -6,7 +6,6 @@
 #include "tests/generators/golden.h"
 #include "tests/generators/images/mirrored_fill.h"
 #include "tests/support/error_testing.h"
-#include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -225,50 +224,6 @@ TEST(TexturedLeaves, ReadExactPixelsMirroredBeyondTheBorder) {
   }
   const Rgb horizon = read(0, math::kInfinity, -math::kInfinity);
   EXPECT_EQ(horizon.r, fills.image(0)[0]) << "a coordinate at infinity must show the first pixel";
-}
-
-TEST(TexturedLeaves, RotateAndScaleFills) {
-  const TexturedLeaves functor(read(filled("noise")));
-  for (std::uint32_t leaf = 0; leaf < 100; ++leaf) {
-    const auto placement = functor.lie_of({kSeed, 9}, leaf);
-    // Images of the unit vectors. The tolerance covers differences of f32 numbers below 64.
-    const double column = placement.column(0, 0), row = placement.row(0, 0);
-    EXPECT_EQ(column, placement.x);
-    EXPECT_EQ(row, placement.y);
-    const double xx = placement.column(1, 0) - column, yx = placement.row(1, 0) - row;
-    const double xy = placement.column(0, 1) - column, yy = placement.row(0, 1) - row;
-    constexpr double kSlack = 64 * 0x1p-23;
-    EXPECT_NEAR(xx, yy, kSlack);
-    EXPECT_NEAR(xy, -yx, kSlack) << "fills must not be mirrored";
-    EXPECT_NEAR(std::hypot(xx, yx), std::exp2(placement.log_step), kSlack);
-    EXPECT_GE(std::hypot(xx, yx), 0.5 - kSlack);
-    EXPECT_LE(std::hypot(xx, yx), 2 + kSlack);
-  }
-}
-
-// Tests the distributions of fills, positions, angles and scales; each test fails by chance once in
-// 10^6.
-TEST(TexturedLeaves, PlaceFillsWithTheExpectedDistributions) {
-  const DeadLeaves::Params params =
-      read(filled("noise", {{"fill_scale_low", "0.25", {}}, {"fill_scale_high", "4", {}}}));
-  const TexturedLeaves functor(params);
-  std::vector<double> fills(kFills, 0), angles, scales, columns, rows;
-  for (std::uint32_t leaf = 0; leaf < 40000; ++leaf) {
-    const auto placement = functor.lie_of({kSeed, 9}, leaf);
-    ++fills[placement.fill];
-    columns.push_back(placement.x);
-    rows.push_back(placement.y);
-    angles.push_back(std::atan2(placement.down, placement.across));
-    scales.push_back(-std::log2(std::hypot(placement.across, placement.down)));
-  }
-  const auto uniform = [](double low, double high) {
-    return [=](double v) { return std::clamp((v - low) / (high - low), 0.0, 1.0); };
-  };
-  EXPECT_GT(test::uniform_chi_square_p(fills), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(angles, uniform(-M_PI, M_PI)), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(scales, uniform(-2, 2)), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(columns, uniform(0, 2.0 * kFillSide)), test::kGate);
-  EXPECT_GT(test::kolmogorov_p(rows, uniform(0, 2.0 * kFillSide)), test::kGate);
 }
 
 // A leaf that is not shrunk reads only the fill itself, so all other levels are set to NaN here.

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Textures::Kind;
 
-// ---- the noises; tests/truth has them in double precision -----------------------------------------
+// ---- the noises ---------------------------------------------------------------------------------
 
 /// The header's noise of the given kind at one point.
 double noise_at(Kind kind, lattice::Key key, float x, float y) {
@@ -137,59 +137,6 @@ TEST(Textures, BoundsGradientNoiseByItsAmplitudes) {
       for (const float v : value) ASSERT_LE(std::abs(v), bound * (1 + 1e-6));
     }
   }
-}
-
-// Octaves whose cells are no larger than a pixel are left out. Those with cells of one to two
-// pixels fade in.
-TEST(Textures, FadesOutOctavesFinerThanPixels) {
-  const Textures functor(of_kind(Kind::perlin));
-  Textures::Scene scene = scene_of(functor, 1, 64);
-  scene.octaves = 6;
-  scene.lacunarity = 2;
-  scene.period = 2;
-  const auto value_at = [&](const Textures::Scene& s) {
-    float value[kRun];
-    functor.field(s, row_of(3.5f), value);
-    return value[5];
-  };
-  Textures::Scene coarse = scene;
-  coarse.octaves = 1;
-  EXPECT_EQ(value_at(scene), value_at(coarse));
-  scene.period = 3;
-  Textures::Scene whole = scene;
-  whole.period = 8;
-  whole.octaves = 2;
-  const float half = value_at(scene) - value_at(coarse), full = value_at(whole) - value_at(coarse);
-  EXPECT_NEAR(half, 0.5f * full, 1e-6);
-  EXPECT_NE(full, 0);
-}
-
-TEST(Textures, LabelsNameTheCellOfTheLatents) {
-  Textures::Params params;
-  params.scale_cells = 3;
-  params.octave_cells = 2;
-  params.warp_cells = 4;
-  params.octaves_low = 2;
-  params.octaves_high = 6;  // the two cells have two and three numbers of octaves
-  const Textures functor(params);
-  ASSERT_EQ(functor.classes(), 5u * 3 * 2 * 4);
-  std::vector<int> octaves(7, 0);
-  for (std::uint64_t sample = 0; sample < 4000; ++sample) {
-    Truth<Textures::kLatents> truth;
-    functor.draw({{3, sample}, {}, {64, 64, 3}}, truth);
-    const double scale = std::log(1 / truth.latents[1] / 2) / std::log(8.0);
-    const double warp = truth.latents[5];
-    const int octave_cell = truth.latents[2] < 4 ? 0 : 1;
-    ++octaves[static_cast<std::size_t>(truth.latents[2])];
-    const int kind = truth.label / 24;
-    EXPECT_EQ(truth.latents[0], static_cast<float>(kind));
-    EXPECT_NEAR(scale * 3, truth.label / 8 % 3 + 0.5, 0.5 + 1e-5);
-    EXPECT_EQ(octave_cell, truth.label / 4 % 2);
-    EXPECT_NEAR(warp * 4, truth.label % 4 + 0.5, 0.5 + 1e-5);
-  }
-  for (int o = 2; o <= 6; ++o) EXPECT_GT(octaves[static_cast<std::size_t>(o)], 500) << o;
-  EXPECT_EQ(make_generator("textures", 8)->info().classes[39],
-            "worley_edges, 5.66-16 cells, octaves 4-6, warp 0.5-1");
 }
 
 TEST(Textures, RefusesImpossibleParameters) {

@@ -1,7 +1,6 @@
 #include "generators/images/xy_lattice.h"
 
 #include "tests/generators/images/xy_spins.h"
-#include "tests/support/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -15,75 +14,6 @@ namespace {
 
 using Lattice = test::XySpins;
 constexpr double kTau = test::kWholeTurn;
-
-// ---- one spin -----------------------------------------------------------------------------------
-
-/// One draw by the generator's rules, which uses the blocks 2 i and 2 i + 1.
-bool draw(const xy::VonMises& law, const SampleRng& rng, std::uint32_t i, xy::Direction& to) {
-  for (std::uint32_t k = 0; k < xy::kBlocks; ++k) {
-    const Philox4 words = rng.block(Purpose::noise, xy::kBlocks * i + k);
-    if (law.propose(words.word[0], words.word[1], to)) return true;
-    if (law.propose(words.word[2], words.word[3], to)) return true;
-  }
-  return false;
-}
-
-// Draws 200,000 angles for each of five kappas. Tests each set by Kolmogorov's test and by the mean
-// cosine, I_1 / I_0, where an error of 2 % in kappa is more than 5 standard errors.
-TEST(XyHeatBath, DrawsVonMisesAngles) {
-  for (const double kappa : {0.0, 0.02, 1.0, 4.0, 80.0}) {
-    constexpr std::uint32_t kCount = 200000;
-    std::vector<double> angles, cosines;
-    double farthest = 0;
-    std::uint32_t failed = 0;
-    const xy::VonMises law(static_cast<float>(kappa));
-    for (std::uint32_t i = 0; i < kCount; ++i) {
-      xy::Direction to{};
-      if (!draw(law, {11, 12}, i, to)) {
-        ++failed;
-        continue;
-      }
-      const double c = double{to.cosine}, s = double{to.sine};
-      farthest = std::max(farthest, std::abs(c * c + s * s - 1));
-      angles.push_back(std::atan2(s, c));
-      cosines.push_back(2 * std::pow(std::sin(0.5 * angles.back()), 2));
-    }
-    // The tolerance covers the rounding of one division and a few sums, which is amplified where 1
-    // - cos(turn) is small (2^-6 at kappa = 80).
-    EXPECT_LT(farthest, 1e-5) << kappa;
-    // At large kappa a third of the proposals are rejected, so all four tries of a draw fail with a
-    // probability of 0.3427^4 = 1 / 72.5.
-    EXPECT_LT(failed, kCount / 72.5 + 5 * std::sqrt(kCount / 72.5)) << kappa;
-    if (kappa == 0) {
-      EXPECT_EQ(failed, 0u);
-    }
-    // The cumulative distribution on a fine grid, interpolated linearly.
-    constexpr int kCells = 20000;
-    std::vector<double> cdf(kCells + 1);
-    for (int i = 0; i < kCells; ++i) {
-      const double a = kTau * (i + 0.5) / kCells - std::numbers::pi;
-      cdf[static_cast<std::size_t>(i) + 1] =
-          cdf[static_cast<std::size_t>(i)] + std::exp(kappa * (std::cos(a) - 1));
-    }
-    EXPECT_GT(test::kolmogorov_p(
-                  angles,
-                  [&](double a) {
-                    const double place = std::clamp((a / kTau + 0.5) * kCells, 0.0, kCells - 1e-6);
-                    const auto cell = static_cast<std::size_t>(place);
-                    const double share = place - static_cast<double>(cell);
-                    return ((1 - share) * cdf[cell] + share * cdf[cell + 1]) / cdf.back();
-                  }),
-              test::kGate)
-        << kappa;
-    const test::Moments m = test::moments(cosines);
-    const auto mean = [](double k) { return 1 - bessel(1, k) / bessel(0, k); };
-    const double error = std::sqrt(m.variance / static_cast<double>(m.count));
-    EXPECT_GT(test::normal_p((m.mean - mean(kappa)) / error), test::kGate) << kappa;
-    if (kappa >= 1) {
-      EXPECT_GT(std::abs(mean(1.02 * kappa) - mean(kappa)), 5 * error) << kappa;
-    }
-  }
-}
 
 // ---- sweeps -------------------------------------------------------------------------------------
 

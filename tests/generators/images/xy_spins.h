@@ -8,25 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace wellspring::test {
 
 inline constexpr double kWholeTurn = 2 * std::numbers::pi;
-
-/// Bessel's I_n(z) exp(-z): the mean of cos(n a) exp(z cos a - z) over the circle. A sum over more
-/// than n + a few sqrt(z) equidistant points is exact up to rounding.
-inline double bessel(int n, double z) {
-  constexpr int kPoints = 400;
-  double sum = 0;
-  for (int i = 0; i < kPoints; ++i) {
-    const double a = kWholeTurn * i / kPoints;
-    sum += std::cos(n * a) * std::exp(z * (std::cos(a) - 1));
-  }
-  return sum / kPoints;
-}
 
 /// One lattice on the host, updated by a team of one.
 class XySpins {
@@ -69,11 +55,6 @@ class XySpins {
     }
     return sum;
   }
-  double magnetisation() const {
-    double sum_x = 0, sum_y = 0;
-    for (const double a : angles()) sum_x += std::cos(a), sum_y += std::sin(a);
-    return std::hypot(sum_x, sum_y) / shape.sites();
-  }
   /// Starts chain `sample` and runs the rounds of the generator.
   XyLattice relax(double t, std::uint64_t sample, int rounds, bool hot = false,
                   double coupling = 1) {
@@ -99,20 +80,6 @@ class XySpins {
   SoloTeam team{ScratchCursor{}};
 };
 
-/// The sum of a site's neighbours; angles are stored row by row.
-inline std::pair<double, double> field(const std::vector<double>& angles, int side, int x, int y,
-                                       double coupling) {
-  const auto of = [&](int column, int row) {
-    return angles[static_cast<std::size_t>((row + side) % side * side + (column + side) % side)];
-  };
-  double hx = 0, hy = 0;
-  for (const auto& [column, row, weight] :
-       {std::tuple{x - 1, y, 1.0}, {x + 1, y, 1.0}, {x, y - 1, coupling}, {x, y + 1, coupling}}) {
-    hx += weight * std::cos(of(column, row));
-    hy += weight * std::sin(of(column, row));
-  }
-  return {hx, hy};
-}
 inline double distance(double a, double b) {
   return std::abs(std::remainder(a - b, kWholeTurn));
 }

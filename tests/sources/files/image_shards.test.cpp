@@ -96,7 +96,7 @@ TEST_F(Shards, RefuseBadSamplesWithTheirName) {
                {"no key 'kind'", "did you mean 'kin'?"});
   expect_parts(refused({{"a.jpg", ""}, {"a.json", "[1"}}, by_kind), {"not a JSON object"});
   expect_parts(refused({{"a.jpg", ""}, {"a.json", R"({"kind": 1.5})"}}, by_kind),
-               {"neither a whole number nor a text"});
+               {"neither a whole number nor a string"});
   put("x.tar", {{"a.cls", "0"}, {"b.jpg", ""}, {"b.cls", "0"}});
   const ImageSet skipping = open("x.tar", {.on_error = OnError::skip});
   EXPECT_EQ(skipping.size(), 1);

@@ -130,7 +130,8 @@ TEST(TcpCommunicator, NamesTheRankThatEnds) {
       if (rank == lost)
         EXPECT_EQ(end, "");
       else
-        expect_parts(end, {fmt::format("rank {} has ended without a word", lost), "checkpoint"});
+        expect_parts(end,
+                     {fmt::format("rank {} ended without reporting an error", lost), "checkpoint"});
     }
   }
 }
@@ -215,7 +216,7 @@ TEST(TcpCommunicator, RefusesRanksThatDoNotFit) {
   RingOptions other = options_of(1, 2, port, soon);
   other.program = "1.1";
   for (const std::string& end : meet({options_of(0, 2, port, soon), other}))
-    expect_parts(end, {"rank 1 on 127.0.0.1 runs another program (1.1, not 1.0)"});
+    expect_parts(end, {"rank 1 on 127.0.0.1 runs a different program (1.1, not 1.0)"});
   for (const std::string& end : meet({options_of(0, 2, port, soon), options_of(1, 3, port, soon)}))
     expect_parts(end, {"rank 1 of 3, but this is a run of 2 ranks"});
   for (const std::string& end : meet({options_of(0, 3, port, soon), options_of(1, 3, port, soon),
